@@ -1,0 +1,1 @@
+"""Documents, queries and the engines that hold them. Knows nothing of models."""

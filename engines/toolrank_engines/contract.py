@@ -1,0 +1,176 @@
+"""What an engine must do. One page; every engine passes the suite in `tests/engines/contract_suite.py`.
+
+An engine holds *indexes*. One of them is live: searches read it. Writing goes through a session whose effects
+become visible together when it ends. A change of model or text template builds a second index beside the live
+one (`ensure` returns its name) and `swap` makes it the live one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Literal, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank_engines.document import ApiDocument, Effect
+
+Vector = NDArray[np.float32]
+
+
+class IndexSchema(msgspec.Struct, frozen=True):
+    """What a stored vector and text depend on. A different fingerprint needs a different index."""
+
+    model: str
+    """Name and digest of the encoder, e.g. `minilm-l6@3f2a…`."""
+    dimensions: int
+    template: int
+    """Version of `toolrank_engines.text`."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Twelve hex digits that identify the schema."""
+        return hashlib.blake2b(msgspec.json.encode(self), digest_size=6).hexdigest()
+
+
+class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who asks, and what they want to see. Applied inside both rankings, before any score is computed.
+
+    No principals means that only public APIs are visible; there is no value that switches permissions off.
+    Empty `categories`, `tools` (tool keys) and `effects` mean no restriction.
+    """
+
+    tenant: str = ""
+    principals: frozenset[str] = frozenset()
+    categories: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
+    effects: frozenset[Effect] = frozenset()
+    deprecated: Literal["include", "exclude", "only"] = "include"
+
+
+class IndexedDocument(msgspec.Struct, frozen=True):
+    """A document with what was computed from it: a unit vector of float32 (d,)."""
+
+    document: ApiDocument
+    vector: Vector
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Position (from 1) and score of a candidate in one first-stage ranking."""
+
+    rank: int
+    score: float
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """An API proposed by the first stage. `lexical` and `dense` are its places, None where it was not found."""
+
+    id: str
+    category: str
+    tool: str
+    api: str
+    text: str
+    """The rerank text, as `toolrank_engines.text.rerank_text` wrote it."""
+    vector: Vector
+    lexical: Place | None = None
+    dense: Place | None = None
+    deprecated: bool = False
+    effect: Effect = Effect.UNKNOWN
+
+    @property
+    def tool_key(self) -> str:
+        """Identity of the tool, as in `ApiDocument.tool_key`."""
+        from toolrank_engines.document import tool_key
+
+        return tool_key(self.category, self.tool)
+
+
+class SearchRequest(msgspec.Struct, frozen=True):
+    """One request for candidates: either ranking is left out by an empty text or a missing vector."""
+
+    text: str
+    vector: Vector | None
+    size: int
+    """How many of each ranking, at most."""
+    filter: Filter = Filter()
+
+
+class IndexStats(msgspec.Struct, frozen=True):
+    """What an index holds."""
+
+    index: str
+    schema: IndexSchema
+    documents: int
+    by_source: dict[str, int]
+    bytes: int
+
+
+class Writer(Protocol):
+    """Collects changes of one session. Order does not matter across different ids."""
+
+    def write(self, batch: Sequence[IndexedDocument]) -> None:
+        """Adds documents, replacing those of the same id.
+
+        Raises:
+            InvalidVector: wrong length or not finite; nothing of the batch is kept.
+        """
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Removes documents; unknown ids are ignored."""
+
+
+class Engine(Protocol):
+    """A store of documents that answers two rankings at once. Safe to use from several threads."""
+
+    url: str
+
+    def live(self) -> tuple[str, IndexSchema] | None:
+        """Name and schema of the live index, None before the first one."""
+
+    def ensure(self, schema: IndexSchema) -> str:
+        """Name of the index to write for this schema: the live one, or one built beside it (resumed if begun).
+
+        The very first index is live at once.
+        """
+
+    def swap(self, index: str) -> None:
+        """Makes `index` the live one and drops the one before. Searches see either, never a mixture."""
+
+    def writing(self, index: str) -> AbstractContextManager[Writer]:
+        """A session: its changes become visible together at the end, or not at all on an exception.
+
+        An engine that cannot promise this says so in its docstring.
+        """
+
+    def hashes(self, index: str, source: str | None = None) -> Iterator[tuple[str, str]]:
+        """Pairs (id, content hash) of one source's documents, or of all, ordered by id."""
+
+    def documents(self, index: str) -> Iterator[IndexedDocument]:
+        """Every document with its vector, ordered by id: for copies and rebuilds, so without a filter."""
+
+    def search(self, request: SearchRequest) -> list[Candidate]:
+        """Candidates of both rankings in one round trip, best lexical or dense rank first, ties by id.
+
+        Equal scores within a ranking are ordered by id.
+
+        Raises:
+            InvalidVector: the query vector has the wrong length or is not finite.
+        """
+
+    def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002
+        """All visible APIs of these tools (keys), ordered by id, at most `limit`, without places."""
+
+    def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
+        """The k visible documents of largest inner product with a vector of any length ‖v‖ > 0."""
+
+    def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
+        """Whole documents in the order of `ids`; unknown and forbidden ones are left out."""
+
+    def stats(self) -> IndexStats | None:
+        """What the live index holds, None before the first one."""
+
+    def close(self) -> None:
+        """Releases files and connections."""

@@ -1,0 +1,36 @@
+"""What can go wrong in an engine: what, where and the cure."""
+
+from __future__ import annotations
+
+
+class EngineError(Exception):
+    """Base of everything this part raises."""
+
+
+class InvalidDocument(EngineError):
+    """A document no engine can hold. It belongs in the dead-letter file; the run goes on."""
+
+    def __init__(self, document_id: str, reason: str) -> None:
+        super().__init__(f"document {document_id[:200]!r}: {reason}")
+        self.document_id = document_id
+        self.reason = reason
+
+
+class InvalidQuery(EngineError):
+    """A search request that cannot be answered as asked."""
+
+
+class InvalidVector(EngineError):
+    """A vector of the wrong length, or with a value that is not finite."""
+
+
+class UnknownEngine(EngineError):
+    """A catalog URL whose scheme no engine serves."""
+
+
+class EngineUnavailable(EngineError):
+    """The store cannot be opened, reached or written."""
+
+
+class SchemaMismatch(EngineError):
+    """The index was built with another model or text template than the one in use."""

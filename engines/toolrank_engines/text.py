@@ -1,0 +1,85 @@
+"""Deterministic texts of a document: for the encoder, for the cross-encoder and for the lexical index.
+
+Identifiers are split (camelCase, snake_case, kebab-case, paths) and, in the lexical fields, kept as well.
+Any change here changes what models see: raise `TEMPLATE_VERSION`, and every catalog is rebuilt beside itself.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolrank_engines.document import ApiDocument
+
+TEMPLATE_VERSION = 1
+
+_MAX_PARAMETERS = 24
+"""Parameters beyond these add noise, not meaning; operations with 10,000 of them exist."""
+_MAX_DESCRIPTION = 1_500
+_MAX_LEXICAL = 20_000
+
+_WORD_BOUNDARY = re.compile(
+    r"(?<=[a-z0-9])(?=[A-Z])"  # getUser → get User
+    r"|(?<=[A-Z])(?=[A-Z][a-z])"  # HTTPServer → HTTP Server
+    r"|(?<=[A-Za-z])(?=[0-9])(?<!v)(?<!V)"  # s3 stays readable either way; v2 is one word
+)
+_SEPARATORS = re.compile(r"[\s_\-./\\:{}()\[\]<>,|=&?#+*~\"'`]+")
+_MARKUP = re.compile(r"<[^<>]{1,200}>|\[([^\[\]]{1,200})\]\([^()]{1,500}\)")
+_SPACE = re.compile(r"\s+")
+
+
+def split_identifier(name: str) -> str:
+    """`getUserByID` → `get User By ID`, `list_all-items` → `list all items`."""
+    return " ".join(_SEPARATORS.sub(" ", _WORD_BOUNDARY.sub(" ", name)).split())
+
+
+def plain(prose: str, limit: int = _MAX_DESCRIPTION) -> str:
+    """Prose without HTML tags, link targets and runs of white space, at most `limit` characters."""
+    return _SPACE.sub(" ", _MARKUP.sub(r" \1 ", prose[: 4 * limit])).strip()[:limit].rstrip()
+
+
+def retrieval_text(document: ApiDocument) -> str:
+    """What the encoder sees of a document."""
+    return _join(
+        f"{plain(document.category, 80)}. {plain(document.tool, 120)}. {split_identifier(document.api)[:200]}.",
+        plain(document.description),
+        _examples(document),
+        _parameter_names(document),
+    )
+
+
+def rerank_text(document: ApiDocument) -> str:
+    """What the cross-encoder sees of a document."""
+    return _join(
+        f"{plain(document.tool, 120)}: {split_identifier(document.api)[:200]}.",
+        plain(document.description),
+        _parameter_names(document),
+        f"({plain(document.category, 80)})" if document.category else "",
+    )
+
+
+def lexical_fields(document: ApiDocument) -> dict[str, str]:
+    """Fields of the lexical index, identifiers both whole and split."""
+    return {
+        "api": f"{document.api} {split_identifier(document.api)}"[:_MAX_LEXICAL],
+        "tool": f"{document.tool} {split_identifier(document.tool)}"[:_MAX_LEXICAL],
+        "category": split_identifier(document.category)[:_MAX_LEXICAL],
+        "description": plain(document.description, _MAX_LEXICAL),
+        "parameters": " ".join(
+            f"{p.name} {split_identifier(p.name)} {plain(p.description, 200)}"
+            for p in document.parameters[:_MAX_PARAMETERS]
+        )[:_MAX_LEXICAL],
+        "examples": " ".join((*document.tags, *document.examples))[:_MAX_LEXICAL],
+    }
+
+
+def _examples(document: ApiDocument) -> str:
+    return " ".join(plain(example, 200) for example in document.examples[:5])
+
+
+def _parameter_names(document: ApiDocument) -> str:
+    names = [split_identifier(p.name)[:60] for p in document.parameters[:_MAX_PARAMETERS]]
+    return f"Parameters: {', '.join(names)}." if names else ""
+
+
+def _join(*parts: str) -> str:
+    return " ".join(part for part in parts if part)

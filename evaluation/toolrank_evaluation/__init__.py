@@ -1,0 +1,1 @@
+"""Datasets with known answers, and the measures taken on them."""

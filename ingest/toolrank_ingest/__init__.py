@@ -1,0 +1,1 @@
+"""From a source of API descriptions to documents, texts and vectors inside an engine."""

@@ -1,0 +1,37 @@
+"""What can go wrong while reading a source or syncing it: what, where and the cure."""
+
+from __future__ import annotations
+
+
+class IngestError(Exception):
+    """Base of everything this part raises."""
+
+
+class SourceError(IngestError):
+    """A source that cannot be read at all. Nothing is deleted because of it."""
+
+    def __init__(self, where: str, what: str, cure: str = "") -> None:
+        super().__init__(f"{where}: {what}" + (f" ({cure})" if cure else ""))
+        self.where = where
+        self.what = what
+        self.cure = cure
+
+
+class UnknownSource(SourceError):
+    """A specification of a source that no reader understands."""
+
+
+class SuspiciousShrink(IngestError):
+    """A source that suddenly yields nothing, or less than half of what it held. Stopped before deleting."""
+
+
+class SourceBusy(IngestError):
+    """Another process is syncing the same source into the same catalog."""
+
+
+class MissingExtra(IngestError):
+    """An optional dependency is not installed; the message holds the install line."""
+
+    def __init__(self, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the extra {extra!r}: pip install 'toolrank[{extra}]'")
+        self.extra = extra

@@ -1,0 +1,1 @@
+"""Text to vectors and scores with ONNX models. Knows nothing of tools; no torch at run time."""

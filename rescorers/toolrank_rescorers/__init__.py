@@ -1,0 +1,1 @@
+"""Stages that turn candidates into a ranked list. Pure functions: no index is read here."""

@@ -1,0 +1,65 @@
+"""Fixtures that every part shares, and the rule for what a test needs and does not find."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED_DATA = ROOT.parent / "shared" / "data"
+
+
+def _has_module(*names: str) -> Callable[[], bool]:
+    return lambda: all(importlib.util.find_spec(name) is not None for name in names)
+
+
+NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
+    "data": (SHARED_DATA.is_dir, "the research data folder ../shared/data is absent"),
+    "weights": (lambda: any((ROOT / "onnx_models" / "weights").glob("*/manifest.json")), "no model is shipped in onnx_models/weights"),
+    "onnxruntime": (_has_module("onnxruntime"), "pip install 'toolrank[cpu]'"),
+    "botocore": (_has_module("botocore"), "pip install 'toolrank[aws]'"),
+    "mcp": (_has_module("mcp"), "pip install 'toolrank[mcp]'"),
+    "eval": (_has_module("ir_measures"), "pip install 'toolrank[eval]'"),
+    "torch": (_has_module("torch"), "pip install 'toolrank[train]'"),
+    "npm": (lambda: shutil.which("npm") is not None, "npm is not on the PATH: apt-get install npm"),
+}
+"""What a test can need: how to find out, and what to say where it is absent."""
+
+
+def required() -> set[str]:
+    """Names whose absence is an error: the variable TOOLRANK_REQUIRE, separated by commas."""
+    return {name.strip() for name in os.environ.get("TOOLRANK_REQUIRE", "").split(",") if name.strip()}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    unknown = required() - NEEDS.keys()
+    if unknown:
+        raise pytest.UsageError(f"TOOLRANK_REQUIRE names {sorted(unknown)}; known are {sorted(NEEDS)}")
+
+
+def require(name: str) -> None:
+    """Skips the running test with the reason where `name` is absent; fails it where it is required."""
+    present, reason = NEEDS[name]
+    if present():
+        return
+    if name in required():
+        pytest.fail(f"TOOLRANK_REQUIRE names {name!r}, but: {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        for name in mark.args:
+            require(name)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The research data; tests that use it skip with the reason where it is absent."""
+    require("data")
+    return SHARED_DATA
