@@ -20,7 +20,10 @@ def _has_module(*names: str) -> Callable[[], bool]:
 
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "data": (SHARED_DATA.is_dir, "the research data folder ../shared/data is absent"),
-    "weights": (lambda: any((ROOT / "onnx_models" / "weights").glob("*/manifest.json")), "no model is shipped in onnx_models/weights"),
+    "weights": (
+        lambda: any((ROOT / "onnx_models" / "weights").glob("*/manifest.json")),
+        "no model is shipped in onnx_models/weights",
+    ),
     "onnxruntime": (_has_module("onnxruntime"), "pip install 'toolrank[cpu]'"),
     "botocore": (_has_module("botocore"), "pip install 'toolrank[aws]'"),
     "mcp": (_has_module("mcp"), "pip install 'toolrank[mcp]'"),
