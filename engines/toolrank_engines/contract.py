@@ -66,7 +66,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """An API proposed by the first stage. `lexical` and `dense` are its places, None where it was not found."""
+    """An API proposed by the first stage, with its place in each ranking that found it."""
 
     id: str
     category: str
@@ -131,7 +131,7 @@ class Engine(Protocol):
         """Name and schema of the live index, None before the first one."""
 
     def ensure(self, schema: IndexSchema) -> str:
-        """Name of the index to write for this schema: the live one, or one built beside it (resumed if begun).
+        """Name of the index to write for this schema: the live one, or one beside it (resumed if begun).
 
         The very first index is live at once.
         """

@@ -118,7 +118,7 @@ def validate_document(document: ApiDocument) -> ApiDocument:
 
 
 def _has_nul(document: ApiDocument) -> bool:
-    """`\\u0000` in the JSON can also be a backslash followed by text, so look at the strings themselves."""
+    """The escape in the JSON can also be a backslash followed by text: look at the strings themselves."""
     fields = msgspec.structs.asdict(document)
     texts = [value for value in fields.values() if isinstance(value, str)]
     texts += [item for name in ("examples", "tags", "allowed") for item in fields[name]]

@@ -40,7 +40,8 @@ def plain(prose: str, limit: int = _MAX_DESCRIPTION) -> str:
 def retrieval_text(document: ApiDocument) -> str:
     """What the encoder sees of a document."""
     return _join(
-        f"{plain(document.category, 80)}. {plain(document.tool, 120)}. {split_identifier(document.api)[:200]}.",
+        f"{plain(document.category, 80)}. {plain(document.tool, 120)}.",
+        f"{split_identifier(document.api)[:200]}.",
         plain(document.description),
         _examples(document),
         _parameter_names(document),
