@@ -1,0 +1,53 @@
+"""From the entries of a source to documents and dead letters: the one place where an entry's error ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from toolrank_engines.document import ApiDocument, validate_document
+from toolrank_engines.errors import InvalidDocument
+from toolrank_ingest.json_files import UNREADABLE, Entry, reason, unusable_text
+from toolrank_ingest.source import MAX_EXCERPT, DeadLetter
+
+Converted = ApiDocument | DeadLetter
+
+
+class BadEntry(ValueError):
+    """An entry that cannot become a document; the text is the reason that its dead letter gives."""
+
+
+def documents(
+    source: str, entries: Iterable[Entry], convert: Callable[[Entry], ApiDocument]
+) -> Iterator[Converted]:
+    """Converts entries one by one; what fails becomes a dead letter with the entry's position."""
+    for entry in entries:
+        yield convert_entry(source, entry, convert)
+
+
+def convert_entry(source: str, entry: Entry, convert: Callable[[Entry], ApiDocument]) -> Converted:
+    """A valid document, or the dead letter that says why there is none."""
+    if problem := entry.problem or unusable_text(entry.raw):
+        return dead_letter(source, entry, problem)
+    try:
+        return validate_document(convert(entry))
+    except InvalidDocument as error:
+        return dead_letter(source, entry, error.reason)
+    except BadEntry as error:
+        return dead_letter(source, entry, str(error))
+    except UNREADABLE as error:
+        return dead_letter(source, entry, reason(error))
+
+
+def dead_letter(source: str, entry: Entry, why: str) -> DeadLetter:
+    """The dead letter of an entry, with the beginning of its text."""
+    excerpt = entry.raw[: 4 * MAX_EXCERPT].decode("utf-8", "replace").replace("\0", "\ufffd")[:MAX_EXCERPT]
+    return DeadLetter(source, entry.position, why, excerpt)
+
+
+def as_text(value: object) -> str:
+    """A value that should be text: null is empty, anything else is shown as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,0 +1,44 @@
+"""What the operator says about every document of a source: whose it is, who may see it, and its category."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from toolrank_engines.document import ApiDocument, validate_document
+from toolrank_engines.errors import InvalidDocument
+from toolrank_ingest.source import DeadLetter, Source
+
+
+class Labels(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Values for every document of a source; an empty one leaves what the source said."""
+
+    category: str = ""
+    tenant: str = ""
+    allowed: tuple[str, ...] = ()
+
+
+class LabelledSource:
+    """A source whose documents carry the operator's labels. Ids stay as they were."""
+
+    def __init__(self, source: Source, labels: Labels) -> None:
+        self.source = source
+        self.name = source.name
+        self._labels = msgspec.structs.asdict(labels)
+
+    def read(self) -> Iterator[ApiDocument | DeadLetter]:
+        """What the source yields, labelled.
+
+        Raises:
+            SourceError: the source as a whole cannot be read.
+        """
+        changes = {field: value for field, value in self._labels.items() if value}
+        for item in self.source.read():
+            yield item if isinstance(item, DeadLetter) else self._labelled(item, changes)
+
+    def _labelled(self, document: ApiDocument, changes: dict[str, object]) -> ApiDocument | DeadLetter:
+        try:
+            return validate_document(msgspec.structs.replace(document, **changes))
+        except InvalidDocument as error:
+            return DeadLetter(self.name, document.id, error.reason)

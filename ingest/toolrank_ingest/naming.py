@@ -1,0 +1,51 @@
+"""The name a source gets when the user gives none: short, stable, and different for different sources."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+from urllib.parse import urlsplit
+
+_GENERIC_STEMS = frozenset(
+    {"api", "apis", "api-docs", "corpus", "documents", "functions", "index", "openapi", "schema", "servers"}
+    | {"spec", "specification", "swagger", "tools"}
+)
+"""Names that many files share: there the folder tells more."""
+_LAUNCHERS = frozenset(
+    {"bun", "bunx", "deno", "docker", "env", "node", "npx", "pipx", "python", "python3", "uv", "uvx"}
+)
+_LAUNCHER_VERBS = frozenset({"run", "x", "tool", "exec"})
+
+
+def default_name(kind: str, target: str) -> str:
+    """Name of a source: the host of a URL, the program of a command, the file or folder of a path.
+
+    Never the whole target, which may hold a password or a token.
+    """
+    if not target:
+        return kind
+    if target.startswith(("http://", "https://")):
+        return _name_of_url(target)
+    if target.startswith("stdio:"):
+        return _name_of_command(target.removeprefix("stdio:")) or kind
+    return _name_of_path(Path(target).expanduser()) or kind
+
+
+def _name_of_url(url: str) -> str:
+    parts = urlsplit(url)
+    host = parts.hostname or "localhost"
+    place = host if parts.port is None else f"{host}:{parts.port}"
+    path = parts.path.strip("/").removesuffix("mcp").strip("/")
+    return f"{place}/{path}" if path else place
+
+
+def _name_of_command(command: str) -> str:
+    words = [word for word in command.split() if not word.startswith("-") and word not in _LAUNCHER_VERBS]
+    programs = [PurePath(word).stem for word in words]
+    return next(
+        (program for program in programs if program not in _LAUNCHERS), programs[0] if programs else ""
+    )
+
+
+def _name_of_path(path: Path) -> str:
+    resolved = path.resolve()
+    return resolved.parent.name if resolved.stem.lower() in _GENERIC_STEMS else resolved.stem

@@ -1,0 +1,63 @@
+"""A look into a file or folder, enough to tell which kind of source it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from toolrank_ingest.errors import SourceError
+from toolrank_ingest.json_files import UNREADABLE, os_reason, records
+
+_READABLE = frozenset({".json", ".jsonl", ".ndjson", ".yaml", ".yml"})
+_HEAD_CHARACTERS = 64 * 1024
+
+
+class Sample(NamedTuple):
+    """What was seen of a path; of a folder, what its first readable file shows."""
+
+    path: Path
+    record: dict[str, Any]
+    """The first record of a JSON file, empty where it is not an object."""
+    head: str
+    """The beginning of the file as text."""
+
+    def has(self, *keys: str) -> bool:
+        """Whether the first record has all these keys."""
+        return all(key in self.record for key in keys)
+
+    def member(self, key: str) -> dict[str, Any]:
+        """First member of the list under a key of the first record, empty where that is not an object."""
+        value = self.record.get(key)
+        first = value[0] if isinstance(value, list) and value else None
+        return first if isinstance(first, dict) else {}
+
+
+def look_at(path: Path) -> Sample:
+    """Reads the beginning of a file, or of the first readable file of a folder (by path).
+
+    Raises:
+        SourceError: nothing there, or not readable.
+    """
+    file = path
+    if path.is_dir():
+        file = min((f for f in path.rglob("*") if f.suffix.lower() in _READABLE), default=path)
+        if file == path:
+            raise SourceError(str(path), "the folder holds no JSON or YAML file")
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(_HEAD_CHARACTERS).decode("utf-8", "replace")
+    except (OSError, ValueError) as error:
+        raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
+    return Sample(path, _first_record(file), head)
+
+
+def _first_record(file: Path) -> dict[str, Any]:
+    """The first record that is a JSON object; a file that is not JSON has none."""
+    try:
+        entry = next(records(file), None)
+        value = msgspec.json.decode(entry.raw) if entry else None
+    except (SourceError, *UNREADABLE):
+        return {}
+    return value if isinstance(value, dict) else {}
