@@ -1,0 +1,1 @@
+"""Readers of judged datasets, one a file; `opening` picks one by name."""

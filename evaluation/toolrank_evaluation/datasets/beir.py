@@ -1,0 +1,51 @@
+"""The BEIR layout: `corpus.jsonl`, `queries.jsonl`, `qrels/SPLIT.tsv`. ToolLens comes this way."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from toolrank_engines.document import ApiDocument
+from toolrank_evaluation.dataset import Dataset, JudgedQuery
+from toolrank_evaluation.errors import InvalidDataset
+from toolrank_evaluation.json_lines import read_json_lines
+from toolrank_ingest.sources.beir import BeirSource
+
+
+class _Query(msgspec.Struct, rename={"id": "_id"}):
+    id: str
+    text: str
+
+
+def beir(folder: Path, name: str | None = None, split: str = "test") -> Dataset:
+    """The judged requests of one split over the whole corpus.
+
+    Raises:
+        InvalidDataset: a file is missing or broken, or a judgement names an unknown document.
+    """
+    source = BeirSource(folder, name or folder.name)
+    judgements = _judgements(folder / "qrels" / f"{split}.tsv", source.corpus_ids())
+    queries = tuple(
+        JudgedQuery(query.id, query.text, judgements[query.id])
+        for query in read_json_lines(folder / "queries.jsonl", _Query)
+        if query.id in judgements
+    )
+    return Dataset(source.name, source, queries)
+
+
+def _judgements(path: Path, ids: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    relevant: defaultdict[str, set[str]] = defaultdict(set)
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            for row in csv.DictReader(lines, delimiter="\t"):
+                if float(row["score"]) > 0:
+                    relevant[row["query-id"]].add(ids[row["corpus-id"]])
+    except OSError as error:
+        raise InvalidDataset(f"{path}: cannot be read: {error.strerror}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidDataset(f"{path}: not a judgement file or an unknown document: {error!r}") from error
+    return {query: frozenset(documents) for query, documents in relevant.items()}

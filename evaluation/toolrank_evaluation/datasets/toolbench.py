@@ -1,0 +1,39 @@
+"""ToolBench: RapidAPI endpoints, and test requests whose relevant endpoints are (category, tool, api) triples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from toolrank_engines.document import document_id
+from toolrank_evaluation.dataset import Dataset, JudgedQuery
+from toolrank_evaluation.json_lines import read_json_lines
+from toolrank_ingest.opening import open_source
+
+NAME = "toolbench"
+
+
+class _Query(msgspec.Struct):
+    id: str
+    query: str
+    relevant: list[tuple[str, str, str]]
+    subset: str
+
+
+def toolbench(folder: Path) -> Dataset:
+    """The development requests over every endpoint.
+
+    Raises:
+        InvalidDataset: a file is missing or broken.
+    """
+    return Dataset(
+        NAME,
+        open_source(f"toolbench:{folder / 'apis.jsonl'}", name=NAME),
+        tuple(_judged(query) for query in read_json_lines(folder / "queries_dev.jsonl", _Query)),
+    )
+
+
+def _judged(query: _Query) -> JudgedQuery:
+    relevant = frozenset(document_id(NAME, *triple) for triple in query.relevant)
+    return JudgedQuery(query.id, query.query, relevant, query.subset)

@@ -1,0 +1,32 @@
+"""Everything an operator can set, as one object: arguments beat environment variables, which beat defaults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from toolrank_rescorers.profiles import DEFAULT_PROFILE
+
+_HOME = Path(platformdirs.user_data_dir("toolrank"))
+
+
+class Settings(BaseSettings):
+    """Settings of a catalog and its models. Each field is also read from `TOOLRANK_<FIELD>`."""
+
+    model_config = SettingsConfigDict(env_prefix="TOOLRANK_", frozen=True, extra="forbid")
+
+    catalog: str = Field(f"sqlite:{_HOME / 'catalog.db'}", description="URL of the catalog.")
+    profile: str = Field(DEFAULT_PROFILE, description="Profile of a search: a name or a .toml file.")
+    encoder: str = Field("minilm-l6", description="Encoder: a shipped name or a folder.")
+    cross_encoder: str = Field("reranker-l6", description="Cross-encoder: a shipped name or a folder.")
+    query_kind: str = Field("query-kind", description="Single/multi classifier: a shipped name or a folder.")
+    provider: Literal["cpu", "cuda", "tensorrt"] = Field("cpu", description="Where the models run.")
+    threads: int = Field(0, ge=0, le=1024, description="Threads of a model; 0 takes the cores it may use.")
+    embedding_cache: Path = Field(
+        Path(platformdirs.user_cache_dir("toolrank")) / "embeddings.db",
+        description="File that remembers embeddings between syncs.",
+    )
