@@ -28,8 +28,20 @@ class UnknownEngine(EngineError):
     """A catalog URL whose scheme no engine serves."""
 
 
+class UnknownIndex(EngineError):
+    """An index name that the engine does not hold: never begun, or dropped by a swap."""
+
+
 class EngineUnavailable(EngineError):
     """The store cannot be opened, reached or written."""
+
+
+class CorruptStore(EngineUnavailable):
+    """The store was reached, but what it holds is damaged or is not a catalog."""
+
+
+class NewerFormat(EngineUnavailable):
+    """The store was written by a later version of this software."""
 
 
 class SchemaMismatch(EngineError):

@@ -1,0 +1,258 @@
+"""The SQLite engine: exact vector search and BM25 in one process, for catalogs up to about 100,000 APIs.
+
+The catalog is one file and a folder `FILE.vectors` beside it; copy both, while nobody writes. All reads
+of one call happen in one read transaction, so they are of one committed state, also while another thread
+or process is writing. A session becomes visible at its commit: `kill -9` at any moment leaves the state
+before or after it.
+
+BM25 weighs words by how many documents hold them, invisible ones included (as Lucene does under
+document-level security). Which documents are found, how many, and their dense scores never depend on
+what is invisible.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from toolrank_engines.contract import (
+    Candidate,
+    Filter,
+    IndexedDocument,
+    IndexSchema,
+    IndexStats,
+    Place,
+    SearchRequest,
+    Vector,
+)
+from toolrank_engines.document import ApiDocument, decode_document
+from toolrank_engines.errors import CorruptStore
+from toolrank_engines.sqlite import tables
+from toolrank_engines.sqlite.candidates import found_together, read_candidates, read_documents
+from toolrank_engines.sqlite.connections import Connections, translated
+from toolrank_engines.sqlite.dense import checked, nearest
+from toolrank_engines.sqlite.lexical import best_matches
+from toolrank_engines.sqlite.matrix import MatrixGone, remove_orphans
+from toolrank_engines.sqlite.settings import SqliteSettings
+from toolrank_engines.sqlite.view import LatestView, View
+from toolrank_engines.sqlite.writer import SqliteWriter
+
+_SNAPSHOTS = 10
+"""How often a reader takes a newer snapshot because the matrix of the one it had was just replaced."""
+
+
+class Snapshot(NamedTuple):
+    """The live index in one read transaction."""
+
+    connection: sqlite3.Connection
+    view: View
+
+
+class SqliteEngine:
+    """An `Engine` over one SQLite file, for any number of threads. Only `ensure` creates the file."""
+
+    def __init__(self, path: Path, settings: SqliteSettings = SqliteSettings()) -> None:  # noqa: B008 - frozen
+        """Checks a file that exists already.
+
+        Raises:
+            CorruptStore: the file is damaged or is no catalog.
+            NewerFormat: it was written by a later version.
+            EngineUnavailable: it cannot be opened.
+        """
+        self.url = f"sqlite:{path}"
+        self._path = path
+        self._folder = path.with_name(path.name + ".vectors")
+        self._settings = settings
+        self._connections = Connections(path, settings.busy_seconds)
+        self._latest = LatestView()
+        self.live()
+
+    def live(self) -> tuple[str, IndexSchema] | None:
+        """Name and schema of the live index, None before the first one."""
+        with self._connections.reading() as connection:
+            index = tables.live_index(connection) if connection else None
+        return (index.name, index.schema) if index else None
+
+    def ensure(self, schema: IndexSchema) -> str:
+        """Name of the index for this schema: the live one, or one built beside it (resumed if begun)."""
+        now = self.live()
+        if now and now[1] == schema:
+            return now[0]
+        with self._connections.writing(create=True) as connection, translated(self._path):
+            live = tables.live_index(connection)
+            if live and live.schema == schema:
+                return live.name
+            begun = [index for index in tables.all_indexes(connection) if index.schema == schema]
+            index = begun[0] if begun else tables.create_index(connection, schema)
+            if live is None:
+                tables.set_live(connection, index)
+            tables.advance(connection)
+            return index.name
+
+    def swap(self, index: str) -> None:
+        """Makes `index` the live one and drops all others.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+        """
+        with self._connections.writing() as connection, translated(self._path):
+            chosen = tables.index_named(connection, index)
+            tables.set_live(connection, chosen)
+            for other in tables.all_indexes(connection):
+                if other.number != chosen.number:
+                    tables.drop_index(connection, other)
+            tables.advance(connection)
+        remove_orphans(self._folder, [chosen.matrix])
+
+    @contextmanager
+    def writing(self, index: str) -> Iterator[SqliteWriter]:
+        """A session: its changes become visible together at the end, or not at all on an exception.
+
+        Other writers wait for it, `busy_seconds` at most; readers do not.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+            EngineUnavailable: another session does not end, or the file cannot be written.
+        """
+        with self._connections.writing() as connection:
+            with translated(self._path):
+                chosen = tables.index_named(connection, index)
+                remove_orphans(self._folder, [each.matrix for each in tables.all_indexes(connection)])
+                writer = SqliteWriter(connection, chosen, self._folder)
+            try:
+                yield writer
+                writer.finish(self._settings.compact_above)
+            finally:
+                writer.close()
+
+    def hashes(self, index: str, source: str | None = None) -> Iterator[tuple[str, str]]:
+        """Pairs (id, content hash) of one source's documents, or of all, ordered by id.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+        """
+        with self._named(index) as (connection, chosen):
+            statement = "SELECT id, hash FROM docs_# WHERE :source IS NULL OR source = :source ORDER BY id"
+            yield from connection.execute(chosen.sql(statement), {"source": source})
+
+    def documents(self, index: str) -> Iterator[IndexedDocument]:
+        """Every document with its vector, ordered by id, of one committed state, streamed.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+        """
+        with self._named(index) as (connection, chosen):
+            matrix = View(connection, chosen, self._folder).matrix
+            statement = "SELECT slot, document FROM docs_# JOIN bodies_# USING (row) ORDER BY id"
+            for slot, document in connection.execute(chosen.sql(statement)):
+                yield IndexedDocument(decode_document(document), matrix[slot].copy())
+
+    def search(self, request: SearchRequest) -> list[Candidate]:
+        """Candidates of both rankings from one snapshot, best lexical or dense rank first, ties by id.
+
+        Raises:
+            InvalidVector: the query vector has the wrong length or is not finite.
+        """
+        with self._snapshot() as snapshot:
+            if snapshot is None:
+                return []
+            lexical = self._lexical(snapshot, request)
+            dense = self._dense(snapshot, request.vector, request.size, request.filter)
+            return found_together(snapshot.connection, snapshot.view, lexical, dense)
+
+    def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002
+        """All visible APIs of these tools (keys), ordered by id, at most `limit`, without places."""
+        with self._snapshot() as snapshot:
+            if snapshot is None:
+                return []
+            mask, _ = snapshot.view.visible(snapshot.connection, filter)
+            positions = np.flatnonzero(mask & snapshot.view.of_tools(tools))[: max(limit, 0)]
+            return read_candidates(snapshot.connection, snapshot.view, positions.tolist())
+
+    def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
+        """The k visible documents of largest inner product with a vector of any length, best first.
+
+        Raises:
+            InvalidVector: the vector has the wrong length or is not finite.
+        """
+        with self._snapshot() as snapshot:
+            if snapshot is None:
+                return []
+            places = self._dense(snapshot, vector, k, filter)
+            return found_together(snapshot.connection, snapshot.view, {}, places)
+
+    def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
+        """Whole documents in the order of `ids`; unknown and forbidden ones are left out."""
+        with self._snapshot() as snapshot:
+            if snapshot is None:
+                return []
+            mask, _ = snapshot.view.visible(snapshot.connection, filter)
+            return read_documents(snapshot.connection, snapshot.view, ids, mask)
+
+    def stats(self) -> IndexStats | None:
+        """What the live index holds, None before the first one. `bytes` counts all its files."""
+        with self._connections.reading() as connection:
+            index = tables.live_index(connection) if connection else None
+            if connection is None or index is None:
+                return None
+            statement = index.sql("SELECT source, count(*) FROM docs_# GROUP BY source ORDER BY source")
+            by_source = dict(connection.execute(statement).fetchall())
+        files = [*self._path.parent.glob(f"{self._path.name}*"), *self._folder.glob("*.f32")]
+        size = sum(file.stat().st_size for file in files if file.is_file())
+        return IndexStats(index.name, index.schema, sum(by_source.values()), by_source, size)
+
+    def close(self) -> None:
+        """Releases files and connections."""
+        self._connections.close()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Snapshot | None]:
+        for _ in range(_SNAPSHOTS):
+            with self._connections.reading() as connection:
+                index = tables.live_index(connection) if connection else None
+                if connection is None or index is None:
+                    yield None
+                    return
+                try:
+                    view = self._view(connection, index)
+                except MatrixGone:
+                    continue
+                yield Snapshot(connection, view)
+                return
+        raise CorruptStore(f"{self._folder}: the vectors of this catalog are missing; ingest again")
+
+    def _view(self, connection: sqlite3.Connection, index: tables.Index) -> View:
+        generation = tables.generation(connection)
+        return self._latest.get(generation, lambda: View(connection, index, self._folder))
+
+    @contextmanager
+    def _named(self, name: str) -> Iterator[tuple[sqlite3.Connection, tables.Index]]:
+        with self._connections.reading() as connection:
+            if connection is None:
+                raise tables.unknown(name)
+            yield connection, tables.index_named(connection, name)
+
+    def _lexical(self, snapshot: Snapshot, request: SearchRequest) -> dict[int, Place]:
+        connection, view = snapshot
+        _, places = view.visible(connection, request.filter)
+        weights = self._settings.weights
+        rows = best_matches(connection, view.index, request.text, weights, places, request.size)
+        positions = view.positions([row for row, _ in rows]).tolist()
+        scores = [score for _, score in rows]
+        return {position: Place(rank, scores[rank - 1]) for rank, position in enumerate(positions, 1)}
+
+    def _dense(self, snapshot: Snapshot, vector: Vector | None, k: int, wanted: Filter) -> dict[int, Place]:
+        if vector is None:
+            return {}
+        connection, view = snapshot
+        query = checked(vector, view.index.schema.dimensions)
+        mask, _ = view.visible(connection, wanted)
+        allowed = np.flatnonzero(mask)
+        chosen, scores = nearest(view.matrix, view.slots[allowed], query, k, view.index.longest)
+        pairs = zip(allowed[chosen].tolist(), scores.tolist(), strict=True)
+        return {position: Place(rank, score) for rank, (position, score) in enumerate(pairs, 1)}
