@@ -1,0 +1,39 @@
+"""Batches of token sequences in which a row's numbers do not depend on its company.
+
+The padded length of a row is its own length rounded up to a bucket, never that of a longer neighbour, and
+only rows of one bucket share a batch. So every sum over tokens has the same shape alone and in a batch of 50.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+
+
+def batches(lengths: Sequence[int], budget: int, bucket: int) -> Iterator[tuple[int, list[int]]]:
+    """Groups rows by padded length, at most `budget` padded tokens each (but at least one row).
+
+    Yields:
+        The padded length and the positions of the rows, shortest first; every row once.
+    """
+    buckets: dict[int, list[int]] = {}
+    for row, length in enumerate(lengths):
+        buckets.setdefault(max(1, -(-length // bucket)) * bucket, []).append(row)
+    for padded, rows in sorted(buckets.items()):
+        size = max(1, budget // padded)
+        for start in range(0, len(rows), size):
+            yield padded, rows[start : start + size]
+
+
+def pad(sequences: Sequence[Ids], length: int) -> tuple[Ids, Ids]:
+    """Token ids and attention mask, int64 (rows, length), padded with 0 on the right."""
+    ids = np.zeros((len(sequences), length), np.int64)
+    mask = np.zeros_like(ids)
+    for row, sequence in enumerate(sequences):
+        ids[row, : len(sequence)] = sequence
+        mask[row, : len(sequence)] = 1
+    return ids, mask

@@ -1,0 +1,44 @@
+"""Texts to unit vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank_models.batching import batches, pad
+from toolrank_models.manifest import MODEL, TOKENIZER, Manifest, read_file
+from toolrank_models.session import Session
+from toolrank_models.settings import RuntimeSettings
+from toolrank_models.tokens import Ids, TokenIds
+
+
+class Encoder:
+    """A sentence encoder. Safe to use from several threads.
+
+    On a CPU a text's vector is the same to the last bit alone and in any company.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, settings: RuntimeSettings) -> None:
+        self.manifest = manifest
+        self.identity = manifest.identity
+        self.dimensions = manifest.dimensions
+        self._settings = settings
+        self._tokens = TokenIds(read_file(folder, manifest, TOKENIZER), settings.cached_tokens)
+        self._session = Session(read_file(folder, manifest, MODEL), manifest.storage, settings)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of texts, float32 (n, dimensions). Text beyond `manifest.max_tokens` is not read."""
+        rows = [self._sequence(text) for text in texts]
+        vectors = np.empty((len(rows), self.dimensions), np.float32)
+        lengths = [len(row) for row in rows]
+        for length, members in batches(lengths, self._settings.batch_tokens, self._settings.bucket):
+            ids, mask = pad([rows[member] for member in members], length)
+            vectors[members] = self._session.run((ids, mask, np.zeros_like(ids)))
+        return vectors
+
+    def _sequence(self, text: str) -> Ids:
+        ids = self._tokens.of(text, self.manifest.max_tokens - 2)
+        return np.concatenate(([self._tokens.start], ids, [self._tokens.separator]))

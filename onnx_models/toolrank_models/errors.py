@@ -1,0 +1,65 @@
+"""What can go wrong with a model: what, where and the cure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class ModelError(Exception):
+    """Base of everything this part raises."""
+
+
+class MissingRuntime(ModelError):
+    """A package that models need is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed: pip install 'toolrank[{extra}]'")
+        self.package = package
+
+
+class RuntimeClash(ModelError):
+    """`onnxruntime` and `onnxruntime-gpu` are both installed: they overwrite each other's files."""
+
+    def __init__(self, packages: Iterable[str]) -> None:
+        names = " and ".join(sorted(packages))
+        super().__init__(
+            f"{names} are installed together and overwrite each other's files: uninstall both, "
+            "then pip install 'toolrank[cpu]' or 'toolrank[gpu]'"
+        )
+
+
+class ProviderRefused(ModelError):
+    """Another device than the one asked for would have been used."""
+
+    def __init__(self, asked: str, granted: Iterable[str]) -> None:
+        super().__init__(
+            f"provider {asked!r} was asked for, onnxruntime offers {list(granted)}: install "
+            "'toolrank[gpu]' with a matching CUDA driver, or ask for provider 'cpu'"
+        )
+        self.asked = asked
+
+
+class UnknownModel(ModelError):
+    """No folder of this name holds a model."""
+
+    def __init__(self, name: str, places: Iterable[Path], known: Iterable[str]) -> None:
+        super().__init__(
+            f"no model {name!r} in {', '.join(map(str, places))}; known are {', '.join(known) or 'none'}"
+        )
+
+
+class CorruptModel(ModelError):
+    """A file of the model is missing or differs from the one its manifest names."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}; install or export the model again")
+        self.path = path
+
+
+class UnsupportedModel(ModelError):
+    """The model is sound, but of a newer format or of another kind than asked for."""
+
+
+class NotFinite(ModelError):
+    """The model answered NaN or infinity; nothing was returned."""

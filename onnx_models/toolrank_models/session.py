@@ -1,0 +1,112 @@
+"""An onnxruntime session that runs where it was asked to run, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank_models.errors import MissingRuntime, NotFinite, ProviderRefused, RuntimeClash
+from toolrank_models.manifest import Storage
+from toolrank_models.settings import Provider, RuntimeSettings
+from toolrank_models.threads import available_cpus
+
+_PROVIDERS: dict[Provider, tuple[str, ...]] = {
+    "cpu": ("CPUExecutionProvider",),
+    "cuda": ("CUDAExecutionProvider", "CPUExecutionProvider"),
+    "tensorrt": ("TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"),
+}
+_PACKAGES = ("onnxruntime", "onnxruntime-gpu")
+_DISABLED = ["SkipLayerNormFusion"]
+"""The fused kernel is scalar code: it costs eight times the addition and the normalisation it replaces."""
+
+
+class Session:
+    """One loaded graph: arrays of token ids in, one float32 array out. Safe to use from several threads."""
+
+    def __init__(self, model: bytes, storage: Storage, settings: RuntimeSettings) -> None:
+        runtime = import_runtime()
+        require_provider(settings.provider, runtime.get_available_providers())
+        self._session = runtime.InferenceSession(
+            model,
+            _options(runtime, storage, settings),
+            providers=list(_PROVIDERS[settings.provider]),
+            disabled_optimizers=_DISABLED,
+        )
+        require_provider(settings.provider, self._session.get_providers())
+        self._inputs = [tensor.name for tensor in self._session.get_inputs()]
+
+    def run(self, arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
+        """Output for token ids, attention mask and token types, each int64 (batch, tokens).
+
+        Raises:
+            NotFinite: the graph answered NaN or infinity.
+        """
+        output: NDArray[np.float32] = self._session.run(None, dict(zip(self._inputs, arrays, strict=True)))[0]
+        if not np.isfinite(output).all():
+            raise NotFinite(f"a model answered NaN or infinity for a batch of shape {arrays[0].shape}")
+        return output
+
+
+def require_provider(asked: Provider, granted: Iterable[str]) -> None:
+    """Checks that the asked device is among the granted ones: onnxruntime itself falls back in silence.
+
+    Raises:
+        ProviderRefused: it is not.
+    """
+    granted = list(granted)
+    if _PROVIDERS[asked][0] not in granted:
+        raise ProviderRefused(asked, granted)
+
+
+def require_one_runtime(installed: Iterable[str]) -> None:
+    """Checks that not both packages of the one module are installed.
+
+    Raises:
+        RuntimeClash: they are.
+    """
+    found = set(installed) & set(_PACKAGES)
+    if len(found) > 1:
+        raise RuntimeClash(found)
+
+
+@cache
+def import_runtime() -> Any:  # noqa: ANN401  (the module has no type stubs)
+    """The onnxruntime module.
+
+    Raises:
+        MissingRuntime: not installed.
+        RuntimeClash: installed twice.
+    """
+    require_one_runtime(name for name in _PACKAGES if _is_installed(name))
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingRuntime("onnxruntime", "cpu") from error
+    return onnxruntime
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _options(runtime: Any, storage: Storage, settings: RuntimeSettings) -> Any:  # noqa: ANN401
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = settings.threads or available_cpus()
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", str(int(settings.spinning)))
+    # CPUs without VNNI would saturate 16-bit sums of u8 × s8 products: take the exact kernel there.
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    if storage == "weight_int8" or settings.provider != "cpu":
+        # Weights are unpacked once, at load, instead of in every run.
+        options.add_session_config_entry("session.disable_quant_qdq", "1")
+    return options

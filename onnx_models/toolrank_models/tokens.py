@@ -1,0 +1,66 @@
+"""Text to token ids: bounded, cached, and without special tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from toolrank_models.errors import UnsupportedModel
+
+_CHARACTERS_PER_TOKEN = 32
+"""Only this many characters per token of room are read: 100 kB of text cost no more than a long paragraph."""
+
+Ids = NDArray[np.int64]
+
+
+class TokenIds:
+    """Token ids of texts, the most recently used kept. Safe to use from several threads."""
+
+    def __init__(self, tokenizer: bytes, capacity: int) -> None:
+        self._tokenizer = Tokenizer.from_buffer(tokenizer)
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self.start = self._special("[CLS]")
+        self.separator = self._special("[SEP]")
+        self._capacity = capacity
+        self._held = 0
+        self._kept: OrderedDict[bytes, Ids] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, text: str, limit: int) -> Ids:
+        """The first `limit` token ids of a text, int64 (n,).
+
+        A lone surrogate, which no UTF-8 text can hold, is read as the replacement character U+FFFD.
+        """
+        encoded = text[: limit * _CHARACTERS_PER_TOKEN].encode("utf-16-le", "surrogatepass")
+        key = hashlib.blake2b(encoded, digest_size=16, salt=limit.to_bytes(4, "little")).digest()
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        clean = encoded.decode("utf-16-le", "replace")
+        ids = np.asarray(self._tokenizer.encode(clean, add_special_tokens=False).ids[:limit], np.int64)
+        self._keep(key, ids)
+        return ids
+
+    def _special(self, token: str) -> int:
+        found = self._tokenizer.token_to_id(token)
+        if found is None:
+            raise UnsupportedModel(f"the tokenizer knows no {token}: only models of the BERT family run here")
+        return found
+
+    def _keep(self, key: bytes, ids: Ids) -> None:
+        ids.flags.writeable = False
+        with self._lock:
+            if key in self._kept:
+                return
+            self._kept[key] = ids
+            self._held += len(ids) + 1  # empty texts take room as well
+            while self._held > self._capacity and self._kept:
+                self._held -= len(self._kept.popitem(last=False)[1]) + 1
