@@ -1,0 +1,52 @@
+"""What stages ask of models, as protocols: any object with these methods serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank_rescorers.scoring import ScoreCache
+
+
+class Scorer(Protocol):
+    """A cross-encoder: how well does a text answer a query?"""
+
+    @property
+    def identity(self) -> str:
+        """Name and digest: equal identities give equal scores."""
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Thresholds tuned for this model's calibrated probabilities, e.g. `concentrate`, `abstain`."""
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Logits (n,), one a text; higher is better."""
+
+    def probability(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Calibrated probabilities (n,) in [0, 1], monotone in the logits."""
+
+    def is_seen(self, tool_key: str) -> bool:
+        """Whether this model was trained on requests for this tool."""
+
+
+class QueryKind(Protocol):
+    """A classifier: does a query want one tool or several?"""
+
+    @property
+    def threshold(self) -> float:
+        """Probability in (0, 1) from which a query counts as `multi`."""
+
+    def probability_multi(self, vector: NDArray[np.float32]) -> float:
+        """Probability in [0, 1] that several tools are wanted; `vector` is the query's (d,)."""
+
+
+class Models(msgspec.Struct, frozen=True, eq=False):
+    """The models a pipeline runs with. A stage whose model is absent is skipped and says so."""
+
+    scorer: Scorer | None = None
+    query_kind: QueryKind | None = None
+    cache: ScoreCache | None = None

@@ -1,0 +1,57 @@
+"""Blending the cross-encoder's score with the first-stage rank: each knows something the other does not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from msgspec.structs import replace
+
+from toolrank_rescorers.errors import StageUnavailable
+from toolrank_rescorers.models import Models
+from toolrank_rescorers.stages.base import Stage, Weight
+from toolrank_rescorers.state import Ranked, State, by_score
+
+
+class Blend(Stage, frozen=True, tag="blend"):
+    """score(c) = z(logit(c)) − rank_weight · ln(first-stage rank of c).
+
+    z standardises over the scored candidates the first stage proposed, so that what is fetched later does not
+    move the scale; equal logits give z = 0. Candidates that were not scored follow in their order.
+    """
+
+    rank_weight: Weight = 1.0
+
+    def apply(self, state: State, models: Models) -> State:
+        """The scored candidates by blended score; ties by first-stage rank, then id."""
+        scored = state.scored
+        if not scored:
+            raise StageUnavailable("there are no cross-encoder scores to blend")
+        mean, deviation = _scale(scored)
+        blended = {item.id: self._blend(item, mean, deviation) for item in scored}
+        rest = [item for item in state.ranked if item.probability is None]
+        return state.with_ranked(
+            [*by_score(blended.values(), lambda item: item.score), *rest],
+            {item.id: self._reason(item) for item in blended.values()},
+        )
+
+    def _blend(self, item: Ranked, mean: float, deviation: float) -> Ranked:
+        z = (_logit(item) - mean) / deviation
+        return replace(item, score=z - self.rank_weight * math.log(item.first_rank))
+
+    def _reason(self, item: Ranked) -> str:
+        prior = self.rank_weight * math.log(item.first_rank)
+        return f"z {item.score + prior:+.2f} − {prior:.2f} for first-stage rank {item.first_rank}"
+
+
+def _logit(item: Ranked) -> float:
+    assert item.logit is not None, "a candidate with a probability has a logit"
+    return item.logit
+
+
+def _scale(scored: tuple[Ranked, ...]) -> tuple[float, float]:
+    """Mean and standard deviation of the proposed candidates' logits; deviation 1 where all are equal."""
+    proposed = [item for item in scored if not item.fetched] or scored
+    logits = np.array([_logit(item) for item in proposed])
+    deviation = float(logits.std())
+    return float(logits.mean()), deviation if deviation > 1e-12 else 1.0

@@ -1,0 +1,44 @@
+"""Deciding whether a query wants one tool or several."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from toolrank_rescorers.errors import StageUnavailable
+from toolrank_rescorers.models import Models, QueryKind
+from toolrank_rescorers.stages.base import Stage
+from toolrank_rescorers.state import Matrix, QueryKindEstimate, State
+
+
+class Classify(Stage, frozen=True, tag="classify"):
+    """Sets the query kind that later stages can be gated by. `threshold` None takes the classifier's own."""
+
+    requires = frozenset({"vector", "query_kind"})
+
+    threshold: Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)] | None = None
+
+    def apply(self, state: State, models: Models) -> State:
+        """The same list, with the kind of the query."""
+        if models.query_kind is None:
+            raise StageUnavailable("no classifier of query kinds is loaded")
+        if state.vector is None:
+            raise StageUnavailable("the request has no usable query vector")
+        probability = _probability(models.query_kind, state.vector)
+        threshold = models.query_kind.threshold if self.threshold is None else self.threshold
+        kind = QueryKindEstimate("multi" if probability >= threshold else "single", probability)
+        note = f"{kind.kind}-tool: probability of several {probability:.2f}, threshold {threshold:.2f}"
+        return state.saying(note, kind=kind)
+
+
+def _probability(classifier: QueryKind, vector: Matrix) -> float:
+    try:
+        probability = float(classifier.probability_multi(vector.astype(np.float32)))
+    except Exception as error:
+        raise StageUnavailable.failed("the classifier", error) from error
+    if not (math.isfinite(probability) and 0.0 <= probability <= 1.0):
+        raise StageUnavailable(f"the classifier answered {probability}, which is no probability")
+    return probability

@@ -1,0 +1,62 @@
+"""Reranking by a cross-encoder that reads query and text together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec.structs import replace
+
+from toolrank_rescorers.errors import StageUnavailable
+from toolrank_rescorers.models import Models, Scorer
+from toolrank_rescorers.scoring import Logits, checked, score_pairs
+from toolrank_rescorers.stages.base import Count, Stage
+from toolrank_rescorers.state import Ranked, State, by_score
+
+
+class CrossEncode(Stage, frozen=True, tag="cross_encode"):
+    """Scores the first `candidates` of the list, and at most `fetched` of those fetched on a need.
+
+    The scored ones come first, by logit; the others follow in their order. A model that fails, or returns
+    anything but finite numbers, changes nothing.
+    """
+
+    requires = frozenset({"scorer"})
+
+    candidates: Count = 50
+    fetched: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 100
+
+    def apply(self, state: State, models: Models) -> State:
+        """The list by cross-encoder score; ties by first-stage rank, then id."""
+        if models.scorer is None:
+            raise StageUnavailable("no cross-encoder is loaded")
+        chosen = self._chosen(state)
+        if not chosen:
+            return state.saying("nothing to score")
+        logits, probabilities, known = _scores(models, models.scorer, state.query, chosen)
+        scored = {
+            item.id: replace(item, score=logit, logit=logit, probability=probability)
+            for item, logit, probability in zip(chosen, logits.tolist(), probabilities.tolist(), strict=True)
+        }
+        rest = [item for item in state.ranked if item.id not in scored]
+        return state.with_ranked(
+            [*by_score(scored.values(), lambda item: item.score), *rest],
+            {
+                key: f"logit {item.score:.2f}, probability {item.probability:.2f}"
+                for key, item in scored.items()
+            },
+            f"{len(scored)} scored, {known} of them from the cache",
+        )
+
+    def _chosen(self, state: State) -> list[Ranked]:
+        proposed = [item for item in state.ranked if not item.fetched][: self.candidates]
+        return proposed + [item for item in state.ranked if item.fetched][: self.fetched]
+
+
+def _scores(models: Models, scorer: Scorer, query: str, chosen: list[Ranked]) -> tuple[Logits, Logits, int]:
+    """Logits, calibrated probabilities and the number of cache hits."""
+    try:
+        logits, known = score_pairs(scorer, models.cache, query, [item.candidate.text for item in chosen])
+        return logits, checked(scorer.probability(logits), len(chosen)), known
+    except Exception as error:
+        raise StageUnavailable.failed("the cross-encoder", error) from error

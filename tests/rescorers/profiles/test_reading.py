@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from toolrank_rescorers.errors import InvalidProfile, UnknownProfile
+from toolrank_rescorers.profiles import load_profile, parse_profile, shipped_profiles
+from toolrank_rescorers.stages import CrossEncode, Fuse
+
+
+@pytest.mark.parametrize("name", shipped_profiles())
+def test_every_shipped_profile_says_its_name_and_what_it_is_for(name):
+    profile = load_profile(name)
+    assert profile.name == name
+    assert profile.description
+    assert isinstance(profile.stages[0], Fuse)
+
+
+def test_a_profile_of_ones_own_is_read_from_its_path(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\n[[stages]]\nstage = "fuse"\nk = 10\n[[stages]]\nstage = "cross_encode"\n')
+    assert load_profile(path).stages == (Fuse(k=10.0), CrossEncode())
+    assert load_profile(str(path)).name == "mine"
+
+
+def test_needs_tell_what_to_compute_and_load():
+    assert load_profile("bm25").needs() == {"lexical"}
+    assert not load_profile("bm25").needs_vector
+    assert load_profile("rerank").needs() == {"lexical", "dense", "scorer"}
+    assert load_profile("rerank").needs_vector
+
+
+def test_the_first_stage_over_fetches():
+    first = load_profile("hybrid").first_stage
+    assert [first.size_for(k) for k in (0, 10, 100, 1_000_000)] == [200, 200, 400, 5_000]
+
+
+def test_stages_can_be_added():
+    assert load_profile("hybrid").then(CrossEncode()).stages == (Fuse(), CrossEncode())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "nonsense = 1",
+            r"mine.toml: profile: .*`nonsense`; allowed: description, first_stage",
+        ),
+        ('name="p"', "mine.toml: profile: .*required field `stages`"),
+        ('name="p"\nstages=3', "mine.toml: stages: Expected `array`"),
+        ('name="p"\nstages=[3]', r"mine.toml: stages\[0\]"),
+        ('name="p"\nstages=[{k=1}]', r"mine.toml: stages\[0\].stage: no stage None; allowed: .*fuse"),
+        ('name="p"\nstages=[{stage="melt"}]', r"stages\[0\].stage: no stage 'melt'; allowed: .*cross_encode"),
+        ('name="p"\nstages=[{stage="fuse", w=1}]', r"\(fuse\).w: .*; allowed: confidence, dense, k, lexical"),
+        ('name="p"\nstages=[{stage="fuse", k=-1}]', r"stages\[0\] \(fuse\).k: Expected `float` >= 0.0"),
+        (
+            'name="p"\nstages=[{stage="fuse", when="now"}]',
+            r"\(fuse\).when: .*; allowed: always, single",
+        ),
+        ('name="p"\nstages=[]\n[first_stage]\nsizes=3', "first_stage: .*; allowed: factor, size"),
+        ("name = ", "mine.toml: TOML: "),
+    ],
+)
+def test_an_error_names_the_file_the_field_and_what_is_allowed(text, message):
+    with pytest.raises(InvalidProfile, match=message):
+        parse_profile(text, "mine.toml")
+
+
+def test_an_unknown_profile_is_answered_with_the_shipped_ones(tmp_path):
+    with pytest.raises(UnknownProfile, match="shipped are bm25, dense, hybrid"):
+        load_profile("fast")
+    with pytest.raises(UnknownProfile, match=r"own is named by the path"):
+        load_profile(tmp_path / "absent.toml")
+
+
+def test_a_file_that_is_no_profile_is_refused_before_it_is_parsed(tmp_path):
+    path = tmp_path / "big.toml"
+    path.write_bytes(b"#" * 300_000)
+    with pytest.raises(InvalidProfile, match="larger than"):
+        load_profile(path)
+    path.write_bytes(b"name = '\xff'")
+    with pytest.raises(InvalidProfile, match="not UTF-8"):
+        load_profile(path)
