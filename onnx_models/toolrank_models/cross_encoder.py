@@ -12,7 +12,7 @@ from toolrank_models.batching import batches, pad
 from toolrank_models.manifest import MODEL, TOKENIZER, Manifest, read_file
 from toolrank_models.session import Session
 from toolrank_models.settings import RuntimeSettings
-from toolrank_models.tokens import Ids, TokenIds
+from toolrank_models.tokens import TokenIds, pair
 
 
 class CrossEncoder:
@@ -33,26 +33,18 @@ class CrossEncoder:
 
         A query may fill half of `manifest.max_tokens`; the text gets what the query leaves and is cut there.
         """
-        room = self.manifest.max_tokens - 3
-        first = self._tokens.of(query, room // 2)
-        rows = [self._tokens.of(text, room)[: room - len(first)] for text in texts]
-        head = np.concatenate(([self._tokens.start], first, [self._tokens.separator]))
+        rows = [pair(self._tokens, query, text, self.manifest.max_tokens) for text in texts]
         scores = np.empty(len(rows), np.float32)
-        lengths = [len(head) + len(row) + 1 for row in rows]
+        lengths = [len(ids) for ids, _ in rows]
         for length, members in batches(lengths, self._settings.batch_tokens, self._settings.bucket):
-            scores[members] = self._run(head, [rows[member] for member in members], length)
+            ids, mask = pad([rows[member][0] for member in members], length)
+            types, _ = pad([rows[member][1] for member in members], length)
+            scores[members] = self._session.run((ids, mask, types)).reshape(-1)
         return scores
 
     def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Calibrated relevance in (0, 1): sigmoid(logit / temperature), float32 of the same shape."""
         return sigmoid(logits / self.manifest.temperature)
-
-    def _run(self, head: Ids, rows: Sequence[Ids], length: int) -> NDArray[np.float32]:
-        pairs = [np.concatenate((head, row, [self._tokens.separator])) for row in rows]
-        ids, mask = pad(pairs, length)
-        types = mask.copy()
-        types[:, : len(head)] = 0
-        return self._session.run((ids, mask, types)).reshape(-1)
 
 
 def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ from toolrank_models.batching import batches, pad
 from toolrank_models.manifest import MODEL, TOKENIZER, Manifest, read_file
 from toolrank_models.session import Session
 from toolrank_models.settings import RuntimeSettings
-from toolrank_models.tokens import Ids, TokenIds
+from toolrank_models.tokens import TokenIds, single
 
 
 class Encoder:
@@ -31,14 +31,10 @@ class Encoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of texts, float32 (n, dimensions). Text beyond `manifest.max_tokens` is not read."""
-        rows = [self._sequence(text) for text in texts]
+        rows = [single(self._tokens, text, self.manifest.max_tokens)[0] for text in texts]
         vectors = np.empty((len(rows), self.dimensions), np.float32)
         lengths = [len(row) for row in rows]
         for length, members in batches(lengths, self._settings.batch_tokens, self._settings.bucket):
             ids, mask = pad([rows[member] for member in members], length)
             vectors[members] = self._session.run((ids, mask, np.zeros_like(ids)))
         return vectors
-
-    def _sequence(self, text: str) -> Ids:
-        ids = self._tokens.of(text, self.manifest.max_tokens - 2)
-        return np.concatenate(([self._tokens.start], ids, [self._tokens.separator]))

@@ -46,9 +46,10 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, dict=True, omit_defaults=True):
     """The manifest of one model folder.
 
-    `files` maps a file name to its SHA-256. `seen` holds `hash_tool` of every tool trained on. The probability
-    of a cross-encoder is sigmoid(logit / `temperature`), and `thresholds` are on that scale. `encoder` is the
-    identity of the encoder whose vectors a query-kind head reads. `providers` are those it was measured on.
+    `files` maps a file name to its SHA-256. `seen` holds `hash_tool` of every tool trained on.
+    A cross-encoder's probability is sigmoid(logit / `temperature`), and `thresholds` are on that scale.
+    `encoder` is the identity of the encoder whose vectors a query-kind head reads.
+    `providers` are those it was measured on.
     """
 
     name: str

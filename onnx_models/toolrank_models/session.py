@@ -46,10 +46,17 @@ class Session:
         Raises:
             NotFinite: the graph answered NaN or infinity.
         """
-        output: NDArray[np.float32] = self._session.run(None, dict(zip(self._inputs, arrays, strict=True)))[0]
+        output = self.run_all(arrays)[0]
         if not np.isfinite(output).all():
             raise NotFinite(f"a model answered NaN or infinity for a batch of shape {arrays[0].shape}")
         return output
+
+    def run_all(self, arrays: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float32]]:
+        """All outputs of the graph, unchecked: a graph made for calibration has many."""
+        found: list[NDArray[np.float32]] = self._session.run(
+            None, dict(zip(self._inputs, arrays, strict=True))
+        )
+        return found
 
 
 def require_provider(asked: Provider, granted: Iterable[str]) -> None:

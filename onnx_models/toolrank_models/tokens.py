@@ -1,4 +1,4 @@
-"""Text to token ids: bounded, cached, and without special tokens."""
+"""Text to token ids: bounded and cached; one text or a pair as the sequence a BERT reads."""
 
 from __future__ import annotations
 
@@ -64,3 +64,23 @@ class TokenIds:
             self._held += len(ids) + 1  # empty texts take room as well
             while self._held > self._capacity and self._kept:
                 self._held -= len(self._kept.popitem(last=False)[1]) + 1
+
+
+def single(tokens: TokenIds, text: str, max_tokens: int) -> tuple[Ids, Ids]:
+    """`[CLS] text [SEP]` and its token types, at most `max_tokens` long; both int64 (n,)."""
+    ids = np.concatenate(([tokens.start], tokens.of(text, max_tokens - 2), [tokens.separator]))
+    return ids, np.zeros_like(ids)
+
+
+def pair(tokens: TokenIds, query: str, text: str, max_tokens: int) -> tuple[Ids, Ids]:
+    """`[CLS] query [SEP] text [SEP]` and its token types, at most `max_tokens` long; both int64 (n,).
+
+    A query may fill half of the room; the text gets what the query leaves and is cut there.
+    """
+    room = max_tokens - 3
+    first = tokens.of(query, room // 2)
+    second = tokens.of(text, room)[: room - len(first)]
+    ids = np.concatenate(([tokens.start], first, [tokens.separator], second, [tokens.separator]))
+    types = np.zeros_like(ids)
+    types[len(first) + 2 :] = 1
+    return ids, types

@@ -1,0 +1,10 @@
+"""From trained weights to a model folder that runs without torch. Needs the extra `train`.
+
+`python -m toolrank_models.export minilm-l6 FOLDER` writes the shipped encoder again.
+"""
+
+from __future__ import annotations
+
+from toolrank_models.export.package import export_cross_encoder, export_encoder
+
+__all__ = ["export_cross_encoder", "export_encoder"]

@@ -1,0 +1,35 @@
+"""What stands on the last hidden states: a unit vector, or one logit.
+
+Both are written so that a row's sums have the same shape whatever the batch: a reduction over tokens as one
+matrix product a row (a batch of one would take another kernel of ReduceSum), and the pooler on two tokens
+(a product with a single row would take another kernel of MatMul).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from toolrank_models.export.bert import Bert
+from toolrank_models.export.graph import Graph
+
+
+def mean_pooled(graph: Graph, hidden: str) -> str:
+    """Mean of the tokens scaled to length 1, float32 (batch, hidden). The divisor cancels in the scaling."""
+    axis = graph.constant("one", np.ones(1, np.int64))
+    weights = graph.add("Unsqueeze", [graph.add("Cast", ["attention_mask"], to=TensorProto.FLOAT), axis])
+    total = graph.add("Squeeze", [graph.add("MatMul", [weights, hidden]), axis])
+    return graph.add("LpNormalization", [total], axis=-1, p=2)
+
+
+def classifier_logit(graph: Graph, bert: Bert, hidden: str) -> str:
+    """Logit of the dense-tanh pooler and the classifier on the first token, float32 (batch,)."""
+    zero, one, two = (graph.constant(f"int.{i}", np.full(1, i, np.int64)) for i in range(3))
+    tokens = graph.add("Slice", [hidden, zero, two, one])
+    (pool, pool_bias), (weight, bias) = bert.linear("pooler.dense"), bert.linear("classifier")
+    pooled = graph.add("MatMul", [tokens, graph.constant("pooler.weight", pool)])
+    pooled = graph.add("Tanh", [graph.add("Add", [pooled, graph.constant("pooler.bias", pool_bias)])])
+    weighted = graph.add("Mul", [pooled, graph.constant("classifier.weight", weight[:, 0])])
+    logits = graph.add("ReduceSum", [weighted, two], keepdims=0)
+    first = graph.add("Gather", [logits, graph.constant("int.first", np.int64(0))], axis=1)
+    return graph.add("Add", [first, graph.constant("classifier.bias", bias[:1])])

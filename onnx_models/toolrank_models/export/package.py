@@ -1,0 +1,126 @@
+"""Writes a model folder: graph, tokenizer, reference answers of the original, card and manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank_models.batching import pad
+from toolrank_models.card import card
+from toolrank_models.export.bert import Bert, bert_of_module
+from toolrank_models.export.calibrate import choose_scales
+from toolrank_models.export.graph import Graph
+from toolrank_models.export.heads import classifier_logit, mean_pooled
+from toolrank_models.export.linear import Float, InputScale, Linear, StaticInt8, WeightInt8
+from toolrank_models.export.original import Original, original_embeddings, original_logits
+from toolrank_models.export.transformer import Transformer
+from toolrank_models.manifest import CARD, MODEL, REFERENCE, TOKENIZER, Manifest, digest, write_manifest
+from toolrank_models.reference import EncoderReference, PairReference, pack
+from toolrank_models.session import Session
+from toolrank_models.settings import RuntimeSettings
+from toolrank_models.tokens import TokenIds, pair, single
+
+Array = NDArray[np.float32]
+Tokens = tuple[NDArray[np.int64], NDArray[np.int64]]
+Head = Callable[[Graph, Bert, str], str]
+_MAX_BYTES = 25 * 1024 * 1024
+
+
+def export_encoder(
+    original: Original, out: Path, manifest: Manifest, calibration: Sequence[str], reference: Sequence[str]
+) -> Manifest:
+    """Writes an encoder (mean pooling, unit length) and returns its manifest with the digests filled in.
+
+    Args:
+        original: the torch model with its tokenizer.
+        out: the folder, created where absent.
+        manifest: everything but `files` and `dimensions`; `storage` says how weights are stored.
+        calibration: real texts, a few hundred, from which `static_int8` finds its scales.
+        reference: texts whose vectors by the original are stored beside the model.
+    """
+    manifest = msgspec.structs.replace(
+        manifest, kind="encoder", dimensions=original.module.config.hidden_size
+    )
+    ids = TokenIds(original.tokenizer, capacity=0)
+    samples = [single(ids, text, manifest.max_tokens) for text in calibration]
+    model = _model(original, lambda graph, _, hidden: mean_pooled(graph, hidden), manifest, samples)
+    vectors = original_embeddings(original, reference, manifest.max_tokens)
+    stored = EncoderReference(tuple(reference), pack(vectors))
+    return _write(out, manifest, original, model, msgspec.json.encode(stored))
+
+
+def export_cross_encoder(
+    original: Original,
+    out: Path,
+    manifest: Manifest,
+    calibration: Sequence[tuple[str, str]],
+    reference: Sequence[tuple[str, str]],
+) -> Manifest:
+    """Writes a cross-encoder with one logit and returns its manifest with the digests filled in.
+
+    Args:
+        original: the torch model (`BertForSequenceClassification`, one label) with its tokenizer.
+        out: the folder, created where absent.
+        manifest: everything but `files`; `storage` says how weights are stored.
+        calibration: real pairs (query, text), a few hundred, from which `static_int8` finds its scales.
+        reference: pairs whose logits by the original are stored beside the model.
+    """
+    manifest = msgspec.structs.replace(manifest, kind="cross_encoder")
+    ids = TokenIds(original.tokenizer, capacity=0)
+    samples = [pair(ids, query, text, manifest.max_tokens) for query, text in calibration]
+    model = _model(original, classifier_logit, manifest, samples)
+    logits = original_logits(original, reference, manifest.max_tokens)
+    stored = PairReference(tuple(reference), tuple(map(float, logits)))
+    return _write(out, manifest, original, model, msgspec.json.encode(stored))
+
+
+def _model(original: Original, head: Head, manifest: Manifest, samples: Sequence[Tokens]) -> bytes:
+    bert = bert_of_module(original.module)
+    if manifest.storage == "static_int8":
+        return _build(bert, head, StaticInt8(_scales(bert, head, samples)), int8_words=True)[0]
+    if manifest.storage == "weight_int8":
+        return _build(bert, head, WeightInt8(), int8_words=True)[0]
+    return _build(bert, head, Float(), int8_words=False)[0]
+
+
+def _build(
+    bert: Bert, head: Head, linear: Linear, *, int8_words: bool, inner: bool = False
+) -> tuple[bytes, Transformer]:
+    """The serialised graph; with `inner` it also puts out the inputs of all dense layers."""
+    graph = Graph()
+    transformer = Transformer(graph, bert, linear, int8_words)
+    output = head(graph, bert, transformer.hidden_states())
+    inputs = [site.value for site in transformer.sites.values()] if inner else []
+    return graph.model([output, *inputs]), transformer
+
+
+def _scales(bert: Bert, head: Head, samples: Sequence[Tokens]) -> Mapping[str, InputScale]:
+    model, transformer = _build(bert, head, Float(), int8_words=False, inner=True)
+    session = Session(model, "fp32", RuntimeSettings())
+    seen: dict[str, list[Array]] = {site: [] for site in transformer.sites}
+    for ids, types in samples:
+        padded, mask = pad([ids], len(ids))
+        for rows, value in zip(seen.values(), session.run_all((padded, mask, types[None]))[1:], strict=True):
+            rows.append(value[0])
+    weights = {
+        site: np.concatenate([bert.linear(name)[0] for name in found.layers], axis=1)
+        for site, found in transformer.sites.items()
+    }
+    return choose_scales(weights, lambda site: np.concatenate(seen.pop(site)), np.random.default_rng(0))
+
+
+def _write(out: Path, manifest: Manifest, original: Original, model: bytes, reference: bytes) -> Manifest:
+    if len(model) > _MAX_BYTES and manifest.storage != "fp32":
+        raise ValueError(f"{len(model):,} bytes: a shipped model may have {_MAX_BYTES:,}")
+    out.mkdir(parents=True, exist_ok=True)
+    files = {MODEL: model, TOKENIZER: original.tokenizer, REFERENCE: reference}
+    manifest = msgspec.structs.replace(manifest, files={name: digest(data) for name, data in files.items()})
+    for name, data in files.items():
+        (out / name).write_bytes(data)
+    (out / CARD).write_text(card(manifest), encoding="utf-8")
+    write_manifest(out, manifest)
+    return manifest

@@ -1,0 +1,97 @@
+"""BERT as an ONNX graph (Devlin et al. 2019), built node by node from its weights.
+
+Building it, rather than tracing torch and fusing what the trace left, gives the same graph for every torch
+version, attention that is fused by construction, and a place for every quantisation. Parity with torch is
+checked on stored scores, see `reference`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from onnx import TensorProto
+
+from toolrank_models.export.bert import Bert
+from toolrank_models.export.graph import MICROSOFT, Graph
+from toolrank_models.export.linear import Linear
+
+_PARTS = ("query", "key", "value")
+
+
+class Site(NamedTuple):
+    """An input of dense layers: its value in the graph and the layers that read it."""
+
+    value: str
+    layers: tuple[str, ...]
+
+
+class Transformer:
+    """Writes the embedding and the layers of a BERT into a graph and remembers the inputs of dense layers."""
+
+    def __init__(self, graph: Graph, bert: Bert, linear: Linear, int8_words: bool) -> None:
+        self.graph, self.bert, self.linear, self._int8_words = graph, bert, linear, int8_words
+        self.sites: dict[str, Site] = {}
+
+    def hidden_states(self) -> str:
+        """Last hidden states, float32 (batch, tokens, hidden)."""
+        x = self._embedding()
+        mask = self.graph.add("Cast", ["attention_mask"], to=TensorProto.INT32)
+        for layer in range(self.bert.layers):
+            name = f"encoder.layer.{layer}"
+            x = self._add_norm(self._attention(x, mask, name), x, f"{name}.attention.output")
+            x = self._add_norm(self._feed_forward(x, name), x, f"{name}.output")
+        return x
+
+    def _embedding(self) -> str:
+        g, tensors = self.graph, self.bert.tensors
+        types = g.constant("token_types", tensors["embeddings.token_type_embeddings.weight"])
+        places = g.constant("positions", tensors["embeddings.position_embeddings.weight"])
+        first, axis = g.constant("first", np.zeros(1, np.int64)), g.constant("rows", np.zeros(1, np.int64))
+        length = g.add("Shape", ["input_ids"], start=1, end=2)
+        x = g.add("Add", [self._words(), g.add("Gather", [types, "token_type_ids"])])
+        x = g.add("Add", [x, g.add("Slice", [places, first, length, axis])])
+        return self._norm(x, "embeddings.LayerNorm")
+
+    def _words(self) -> str:
+        g, words = self.graph, self.bert.tensors["embeddings.word_embeddings.weight"]
+        if not self._int8_words:
+            return g.add("Gather", [g.constant("words", words), "input_ids"])
+        scale = np.maximum(np.abs(words).max(axis=1, keepdims=True) / 127, 1e-12).astype(np.float32)
+        values = g.constant("words", np.rint(words / scale).astype(np.int8))
+        rows = g.add("Cast", [g.add("Gather", [values, "input_ids"])], to=TensorProto.FLOAT)
+        return g.add("Mul", [rows, g.add("Gather", [g.constant("words.scale", scale), "input_ids"])])
+
+    def _attention(self, x: str, mask: str, name: str) -> str:
+        parts = [f"{name}.attention.self.{part}" for part in _PARTS]
+        biases = np.concatenate([self.bert.linear(part)[1] for part in parts])
+        bias = self.graph.constant(f"{name}.attention.self.bias", biases)
+        products = self._products(x, *parts)
+        mixed = self.graph.add(
+            "MultiHeadAttention", [*products, bias, mask], domain=MICROSOFT, num_heads=self.bert.heads
+        )
+        return self._dense(mixed, f"{name}.attention.output.dense")
+
+    def _feed_forward(self, x: str, name: str) -> str:
+        inner = f"{name}.intermediate.dense"
+        bias = self.graph.constant(f"{inner}.bias", self.bert.linear(inner)[1])
+        x = self.graph.add("BiasGelu", [*self._products(x, inner), bias], domain=MICROSOFT)
+        return self._dense(x, f"{name}.output.dense")
+
+    def _dense(self, x: str, name: str) -> str:
+        bias = self.graph.constant(f"{name}.bias", self.bert.linear(name)[1])
+        return self.graph.add("Add", [*self._products(x, name), bias])
+
+    def _products(self, x: str, *names: str) -> list[str]:
+        self.sites[names[0]] = Site(x, names)
+        return [
+            self.linear.multiply(self.graph, x, names[0], name, self.bert.linear(name)[0]) for name in names
+        ]
+
+    def _add_norm(self, x: str, skip: str, name: str) -> str:
+        return self._norm(self.graph.add("Add", [x, skip]), f"{name}.LayerNorm")
+
+    def _norm(self, x: str, name: str) -> str:
+        scale, shift = self.bert.norm(name)
+        inputs = [x, self.graph.constant(f"{name}.scale", scale), self.graph.constant(f"{name}.shift", shift)]
+        return self.graph.add("LayerNormalization", inputs, axis=-1, epsilon=self.bert.epsilon)
