@@ -1,0 +1,243 @@
+"""Operations of AWS services, out of the service models that the package `botocore` carries."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolrank_engines.document import ApiDocument, Effect, Parameter, document_id
+from toolrank_ingest.effects import effect_of_method
+from toolrank_ingest.entries import Converted, convert_entry
+from toolrank_ingest.errors import MissingExtra, SourceError
+from toolrank_ingest.json_files import Entry, os_reason, parse
+from toolrank_ingest.parts import read_parts
+from toolrank_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip, html_text
+
+if TYPE_CHECKING:
+    from botocore.loaders import Loader
+
+CATEGORY = "AWS"
+MAX_MODEL_BYTES = 256 * 1024 * 1024
+"""An unpacked service model above this size is refused; the largest real one has 10 MB."""
+
+_MODEL = "service-2"
+_SUFFIXES = (".json", ".json.gz")
+_VERB = re.compile(
+    r"(?:Admin|Batch|Bulk|Transact)?(?:"
+    r"(?P<read>Get|List|Describe|Head|Search|Query|Scan|Lookup|Retrieve|Discover|Estimate|Preview|View|Count|Is)"
+    r"|(?P<destructive>Delete|Terminate|Purge|Destroy|Deregister)"
+    r")(?![a-z])"
+)
+_JSON_TYPES = {
+    "structure": "object",
+    "map": "object",
+    "integer": "integer",
+    "long": "integer",
+    "float": "number",
+    "double": "number",
+    "boolean": "boolean",
+    "string": "string",
+    "timestamp": "string",
+    "blob": "string",
+}
+
+
+class _Reference(msgspec.Struct):
+    shape: str
+    documentation: str = ""
+
+
+class _Shape(msgspec.Struct):
+    type: str = ""
+    documentation: str = ""
+    required: list[str] = []
+    members: dict[str, _Reference] = {}
+    member: _Reference | None = None
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    service_id: str = ""
+    service_full_name: str = ""
+    api_version: str = ""
+
+
+class _Model(msgspec.Struct):
+    """A service model; operations stay as the bytes they are in the file."""
+
+    metadata: _Metadata
+    operations: dict[str, msgspec.Raw]
+    shapes: dict[str, _Shape] = {}
+
+
+class _Http(msgspec.Struct):
+    method: str = ""
+
+
+class _Operation(msgspec.Struct, rename="camel"):
+    documentation: str = ""
+    http: _Http = msgspec.field(default_factory=_Http)
+    input: _Reference | None = None
+    output: _Reference | None = None
+    readonly: bool = False
+    deprecated: bool = False
+    deprecated_message: str = ""
+
+
+class BotocoreSource:
+    """Operations of the newest model of each service, services by name and operations in model order.
+
+    Models in `~/.aws/models` and on the path AWS_DATA_PATH count as well, as they do for botocore itself.
+
+    Args:
+        services: botocore's names of services (`s3`, `ec2`); all that are installed when None.
+        name: owner of the documents; an id is `name/service/operation`.
+
+    Raises:
+        MissingExtra: botocore is not installed.
+    """
+
+    def __init__(self, services: Sequence[str] | None = None, name: str = "botocore") -> None:
+        self.name = name
+        self._services = services
+        self._loader = _new_loader()
+
+    def read(self) -> Iterator[Converted]:
+        """One document an operation; `definition` is the operation's bytes in the model file.
+
+        Raises:
+            SourceError: a named service does not exist, or the one model asked for cannot be read.
+        """
+        yield from read_parts(self.name, self._known_services(), self._read_service)
+
+    def _known_services(self) -> Sequence[str]:
+        known: list[str] = self._loader.list_available_services(_MODEL)
+        if self._services is None:
+            return known
+        for service in self._services:
+            if service not in known:
+                close = difflib.get_close_matches(service, known)
+                cure = (
+                    f"did you mean {', '.join(close)}?"
+                    if close
+                    else f"there are {len(known)}, from {known[0]}"
+                )
+                raise SourceError(f"botocore:{service}", "botocore has no service of this name", cure)
+        return list(dict.fromkeys(self._services))
+
+    def _read_service(self, service: str) -> Iterator[Converted]:
+        path = self._model_path(service)
+        model = parse(_unpacked(path), str(path), _Model)
+        tool = _tool_name(service, model.metadata)
+        for operation, raw in model.operations.items():
+            entry = Entry(f"{path}#/operations/{operation}", bytes(raw))
+            document = partial(self._document, service=service, tool=tool, operation=operation, model=model)
+            yield convert_entry(self.name, entry, document)
+
+    def _model_path(self, service: str) -> Path:
+        version = self._loader.determine_latest_version(service, _MODEL)
+        candidates = (
+            Path(folder, service, version, _MODEL + suffix)
+            for folder in self._loader.search_paths
+            for suffix in _SUFFIXES
+        )
+        return next(path for path in candidates if path.is_file())
+
+    def _document(self, entry: Entry, service: str, tool: str, operation: str, model: _Model) -> ApiDocument:
+        described = msgspec.json.decode(entry.raw, type=_Operation)
+        return ApiDocument(
+            id=document_id(self.name, service, operation),
+            source=self.name,
+            category=CATEGORY,
+            tool=tool,
+            api=operation,
+            description=_description(described),
+            parameters=_parameters(described.input, model.shapes),
+            returns=_returns(described.output, model.shapes),
+            version=model.metadata.api_version,
+            deprecated=described.deprecated,
+            effect=_effect(operation, described),
+            definition=entry.raw.decode(),
+        )
+
+
+def _new_loader() -> Loader:
+    try:
+        from botocore.loaders import create_loader
+    except ImportError as error:
+        raise MissingExtra("aws", "reading AWS service models") from error
+    return create_loader(os.environ.get("AWS_DATA_PATH"))
+
+
+def _unpacked(path: Path) -> bytes:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = file.read(MAX_MODEL_BYTES + 1)
+    except (OSError, EOFError) as error:
+        raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
+    if len(data) > MAX_MODEL_BYTES:
+        raise SourceError(str(path), f"is larger than {MAX_MODEL_BYTES:,} bytes unpacked")
+    return data
+
+
+def _tool_name(service: str, metadata: _Metadata) -> str:
+    """`Amazon Simple Queue Service (SQS)`: people search by either name."""
+    full, short = metadata.service_full_name, metadata.service_id
+    if not full or not short or short in full:
+        return full or short or service
+    return f"{full} ({short})"
+
+
+def _description(operation: _Operation) -> str:
+    text = html_text(operation.documentation)
+    message = operation.deprecated_message if operation.deprecated else ""
+    return f"{text} Deprecated: {message}" if message else text
+
+
+def _parameters(reference: _Reference | None, shapes: dict[str, _Shape]) -> tuple[Parameter, ...]:
+    shape = shapes.get(reference.shape) if reference else None
+    if shape is None:
+        return ()
+    return tuple(
+        Parameter(name, _type(member, shapes), name in shape.required, _member_text(member, shapes))
+        for name, member in shape.members.items()
+    )
+
+
+def _member_text(member: _Reference, shapes: dict[str, _Shape]) -> str:
+    """What the member says of itself, or else what its shape says."""
+    target = shapes.get(member.shape)
+    return html_text(
+        member.documentation or (target.documentation if target else ""), MAX_PARAMETER_DESCRIPTION
+    )
+
+
+def _type(reference: _Reference, shapes: dict[str, _Shape], of_list: bool = False) -> str:
+    shape = shapes.get(reference.shape)
+    if shape is None:
+        return ""
+    if shape.type == "list" and shape.member is not None and not of_list:
+        return f"array of {_type(shape.member, shapes, of_list=True)}"
+    return _JSON_TYPES.get(shape.type, "array" if shape.type == "list" else shape.type)
+
+
+def _returns(reference: _Reference | None, shapes: dict[str, _Shape]) -> str:
+    shape = shapes.get(reference.shape) if reference else None
+    return clip(", ".join(shape.members), MAX_RETURNS) if shape else ""
+
+
+def _effect(name: str, operation: _Operation) -> Effect:
+    """The model's own word, else the verb of the name, else the HTTP method; most AWS calls are a POST."""
+    if operation.readonly:
+        return Effect.READ
+    if verb := _VERB.match(name):
+        return Effect.READ if verb["read"] else Effect.DESTRUCTIVE
+    effect = effect_of_method(operation.http.method)
+    return Effect.WRITE if effect is Effect.UNKNOWN else effect

@@ -1,0 +1,194 @@
+"""Operations of AWS services, out of botocore's service models."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolrank_engines.document import ApiDocument, Effect, Parameter
+from toolrank_ingest.errors import SourceError
+from toolrank_ingest.source import DeadLetter
+from toolrank_ingest.sources.botocore_models import BotocoreSource
+
+pytestmark = pytest.mark.needs("botocore")
+
+MODEL: dict[str, Any] = {
+    "metadata": {"apiVersion": "2020-01-01", "serviceId": "Zoo", "serviceFullName": "Amazon Animal Keeping"},
+    "operations": {
+        "FeedAnimal": {
+            "name": "FeedAnimal",
+            "http": {"method": "POST", "requestUri": "/"},
+            "input": {"shape": "FeedAnimalRequest"},
+            "output": {"shape": "FeedAnimalResponse"},
+            "documentation": "<p>Feeds <i>an animal</i> &amp; kin.</p><note>Mind the lions.</note>",
+        },
+    },
+    "shapes": {
+        "FeedAnimalRequest": {
+            "type": "structure",
+            "required": ["AnimalId"],
+            "members": {
+                "AnimalId": {"shape": "Id", "documentation": "<p>Which one.</p>"},
+                "Meals": {"shape": "Meals"},
+            },
+        },
+        "FeedAnimalResponse": {
+            "type": "structure",
+            "members": {"Mood": {"shape": "Id"}, "At": {"shape": "At"}},
+        },
+        "Id": {"type": "string"},
+        "At": {"type": "timestamp"},
+        "Meals": {"type": "list", "member": {"shape": "Meal"}, "documentation": "<p>What to feed.</p>"},
+        "Meal": {"type": "structure", "members": {"More": {"shape": "Meals"}}},
+    },
+}
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on botocore's search path."""
+    monkeypatch.setenv("AWS_DATA_PATH", str(tmp_path))
+    return tmp_path
+
+
+def install(models: Path, service: str, model: object, version: str = "2020-01-01") -> Path:
+    path = models / service / version / "service-2.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(model if isinstance(model, str) else json.dumps(model, indent=1), encoding="utf-8")
+    return path
+
+
+def with_operation(**changes: object) -> dict[str, Any]:
+    name = str(changes.pop("name", "FeedAnimal"))
+    return {**MODEL, "operations": {name: {**MODEL["operations"]["FeedAnimal"], **changes}}}
+
+
+def read(*services: str) -> list[ApiDocument | DeadLetter]:
+    return list(BotocoreSource(services).read())
+
+
+def read_one(models: Path, model: object) -> ApiDocument:
+    install(models, "zoo", model)
+    (document,) = read("zoo")
+    assert isinstance(document, ApiDocument)
+    return document
+
+
+def test_an_operation_becomes_a_document(models: Path) -> None:
+    document = read_one(models, MODEL)
+    assert document == ApiDocument(
+        id="botocore/zoo/FeedAnimal",
+        source="botocore",
+        category="AWS",
+        tool="Amazon Animal Keeping (Zoo)",
+        api="FeedAnimal",
+        description="Feeds an animal & kin. Mind the lions.",
+        parameters=(
+            Parameter("AnimalId", "string", required=True, description="Which one."),
+            Parameter("Meals", "array of object", description="What to feed."),
+        ),
+        returns="Mood, At",
+        version="2020-01-01",
+        effect=Effect.WRITE,
+        definition=document.definition,
+    )
+
+
+def test_the_definition_is_the_operation_as_it_stands_in_the_model(models: Path) -> None:
+    document = read_one(models, MODEL)
+    text = (models / "zoo" / "2020-01-01" / "service-2.json").read_text(encoding="utf-8")
+    assert f'"FeedAnimal": {document.definition}\n' in text
+
+
+def test_the_newest_model_of_a_service_counts(models: Path) -> None:
+    install(models, "zoo", with_operation(documentation="old"), "2019-01-01")
+    document = read_one(models, with_operation(documentation="new"))
+    assert document.description == "new"
+
+
+def test_a_deprecated_operation_says_so(models: Path) -> None:
+    document = read_one(models, with_operation(deprecated=True, deprecatedMessage="Use FeedAnimals."))
+    assert document.deprecated
+    assert document.description.endswith("Deprecated: Use FeedAnimals.")
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "effect"),
+    [
+        ("GetAnimal", {}, Effect.READ),
+        ("BatchGetAnimals", {}, Effect.READ),
+        ("IssueTicket", {}, Effect.WRITE),
+        ("Getaway", {}, Effect.WRITE),
+        ("DeleteAnimal", {}, Effect.DESTRUCTIVE),
+        ("BatchDeleteAnimals", {}, Effect.DESTRUCTIVE),
+        ("ShowAnimal", {"readonly": True}, Effect.READ),
+        ("ShowAnimal", {"http": {"method": "GET"}}, Effect.READ),
+        ("FreeAnimal", {"http": {"method": "DELETE"}}, Effect.DESTRUCTIVE),
+        ("FeedAnimal", {"http": {}}, Effect.WRITE),
+    ],
+)
+def test_the_effect_is_the_models_word_then_the_verb_then_the_method(
+    models: Path, name: str, operation: dict[str, object], effect: Effect
+) -> None:
+    assert read_one(models, with_operation(name=name, **operation)).effect is effect
+
+
+def test_shapes_that_are_missing_or_contain_themselves_do_no_harm(models: Path) -> None:
+    shapes = {
+        "FeedAnimalRequest": {"members": {"A": {"shape": "Loop"}, "B": {"shape": "Gone"}}},
+        "Loop": {"type": "list", "member": {"shape": "Loop"}},
+    }
+    document = read_one(models, {**MODEL, "shapes": shapes})
+    assert document.parameters == (Parameter("A", "array of array"), Parameter("B"))
+    assert document.returns == ""
+
+
+def test_a_broken_operation_costs_only_itself(models: Path) -> None:
+    broken = {**MODEL, "operations": {"Bad": {"documentation": 7}, **MODEL["operations"]}}
+    path = install(models, "zoo", broken)
+    letter, document = read("zoo")
+    assert isinstance(letter, DeadLetter)
+    assert isinstance(document, ApiDocument)
+    assert letter.position == f"{path}#/operations/Bad"
+    assert "documentation" in letter.reason
+
+
+def test_a_broken_model_among_several_costs_only_itself(models: Path) -> None:
+    install(models, "aviary", "{")
+    install(models, "zoo", MODEL)
+    letter, document = read("aviary", "zoo")
+    assert isinstance(letter, DeadLetter)
+    assert isinstance(document, ApiDocument)
+
+
+def test_a_broken_model_that_is_the_only_one_is_an_error(models: Path) -> None:
+    install(models, "zoo", "{")
+    with pytest.raises(SourceError, match="JSON"):
+        read("zoo")
+
+
+def test_an_unknown_service_is_an_error_that_names_its_neighbours() -> None:
+    with pytest.raises(SourceError, match=r"did you mean .*\bdynamodb\b"):
+        read("dynamo-db")
+
+
+def test_a_service_named_twice_is_read_once(models: Path) -> None:
+    install(models, "zoo", MODEL)
+    assert len(read("zoo", "zoo")) == 1
+
+
+@pytest.mark.slow
+def test_every_installed_service_is_read_without_a_dead_letter() -> None:
+    began = time.perf_counter()
+    everything = list(BotocoreSource().read())
+    seconds = time.perf_counter() - began
+    documents = [item for item in everything if isinstance(item, ApiDocument)]
+    assert len(documents) == len(everything) > 15_000
+    assert len({document.id for document in documents}) == len(documents)
+    assert len({document.tool for document in documents}) > 350
+    assert all(json.loads(document.definition)["name"] for document in documents)
+    assert seconds < 20, "a re-sync reads all of it each time"
