@@ -9,8 +9,9 @@ import msgspec
 
 from toolrank_engines.contract import Candidate, Place
 from toolrank_engines.document import ApiDocument, Effect, decode_document
+from toolrank_engines.sqlite.bm25 import Mask
 from toolrank_engines.sqlite.statements import select_in
-from toolrank_engines.sqlite.view import Mask, View
+from toolrank_engines.sqlite.view import View
 
 _JOINED = "FROM docs_# JOIN bodies_# USING (row)"
 _CANDIDATES = f"SELECT row, id, category, tool, api, text, deprecated, effect {_JOINED} WHERE row IN"

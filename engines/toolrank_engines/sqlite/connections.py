@@ -11,6 +11,7 @@ from pathlib import Path
 
 from toolrank_engines.errors import CorruptStore, EngineUnavailable
 from toolrank_engines.sqlite.tables import create_catalog, is_catalog
+from toolrank_engines.sqlite.words import prepare
 
 _IDLE = 16
 """Idle connections kept open; more readers at once are served, their connections are closed afterwards."""
@@ -110,6 +111,8 @@ class Connections:
                 connection.execute("PRAGMA journal_mode = WAL")
                 # A compaction removes the old matrix after its commit: that commit must survive a power cut.
                 connection.execute("PRAGMA synchronous = FULL")
+            else:
+                prepare(connection)
         except BaseException:
             connection.close()
             raise

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from toolrank_engines.contract import Vector
 from toolrank_engines.errors import InvalidVector
+from toolrank_engines.sqlite.top import best
 
 _FEW = 0.1
 """Below this fraction of visible rows, gathering them is cheaper than multiplying the whole matrix."""
@@ -58,12 +59,12 @@ def nearest(
     threshold = np.partition(rough, len(rough) - k)[len(rough) - k] - 2 * error
     chosen = np.flatnonzero(rough >= threshold)
     scores = _exact(matrix, slots[chosen], unit)
-    order = np.argsort(-scores, kind="stable")[:k]
+    order = best(scores, k)
     return chosen[order], scores[order] * length
 
 
 def _products(matrix: NDArray[np.float32], slots: NDArray[np.int64], unit: Vector) -> NDArray[np.float32]:
-    """By einsum: BLAS would start threads, which cost more than a product of this size where cores are busy."""
+    """By einsum: BLAS would start threads, which cost more than they save here."""
     if len(slots) < _FEW * len(matrix):
         chunks = [slots[i : i + _CHUNK] for i in range(0, len(slots), _CHUNK)]
         return np.concatenate([np.einsum("ij,j->i", matrix[chunk], unit) for chunk in chunks])

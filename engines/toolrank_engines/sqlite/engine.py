@@ -5,20 +5,21 @@ of one call happen in one read transaction, so they are of one committed state, 
 or process is writing. A session becomes visible at its commit: `kill -9` at any moment leaves the state
 before or after it.
 
-BM25 weighs words by how many documents hold them, invisible ones included (as Lucene does under
-document-level security). Which documents are found, how many, and their dense scores never depend on
-what is invisible.
+Searches score only what the filter shows, with statistics of only that: ids, counts, scores and order of a
+result are those of a catalog without the documents that are invisible to who asks.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from toolrank_engines.contract import (
     Candidate,
@@ -33,17 +34,22 @@ from toolrank_engines.contract import (
 from toolrank_engines.document import ApiDocument, decode_document
 from toolrank_engines.errors import CorruptStore
 from toolrank_engines.sqlite import tables
+from toolrank_engines.sqlite.bm25 import bm25f
 from toolrank_engines.sqlite.candidates import found_together, read_candidates, read_documents
 from toolrank_engines.sqlite.connections import Connections, translated
 from toolrank_engines.sqlite.dense import checked, nearest
-from toolrank_engines.sqlite.lexical import best_matches
-from toolrank_engines.sqlite.matrix import MatrixGone, remove_orphans
+from toolrank_engines.sqlite.matrix import MatrixGone, open_matrix, remove_matrix, remove_orphans
 from toolrank_engines.sqlite.settings import SqliteSettings
+from toolrank_engines.sqlite.top import best
 from toolrank_engines.sqlite.view import LatestView, View
+from toolrank_engines.sqlite.words import request_terms
 from toolrank_engines.sqlite.writer import SqliteWriter
 
 _SNAPSHOTS = 10
 """How often a reader takes a newer snapshot because the matrix of the one it had was just replaced."""
+
+
+Opened = TypeVar("Opened")
 
 
 class Snapshot(NamedTuple):
@@ -68,6 +74,7 @@ class SqliteEngine:
         self._path = path
         self._folder = path.with_name(path.name + ".vectors")
         self._settings = settings
+        self._weights = np.array(msgspec.structs.astuple(settings.weights), dtype=np.float64)
         self._connections = Connections(path, settings.busy_seconds)
         self._latest = LatestView()
         self.live()
@@ -103,11 +110,12 @@ class SqliteEngine:
         with self._connections.writing() as connection, translated(self._path):
             chosen = tables.index_named(connection, index)
             tables.set_live(connection, chosen)
-            for other in tables.all_indexes(connection):
-                if other.number != chosen.number:
-                    tables.drop_index(connection, other)
+            dropped = [other for other in tables.all_indexes(connection) if other.number != chosen.number]
+            for other in dropped:
+                tables.drop_index(connection, other)
             tables.advance(connection)
-        remove_orphans(self._folder, [chosen.matrix])
+        for other in dropped:
+            remove_matrix(self._folder / other.matrix)
 
     @contextmanager
     def writing(self, index: str) -> Iterator[SqliteWriter]:
@@ -129,6 +137,8 @@ class SqliteEngine:
                 writer.finish(self._settings.compact_above)
             finally:
                 writer.close()
+        for name in writer.replaced:
+            remove_matrix(self._folder / name)
 
     def hashes(self, index: str, source: str | None = None) -> Iterator[tuple[str, str]]:
         """Pairs (id, content hash) of one source's documents, or of all, ordered by id.
@@ -136,7 +146,10 @@ class SqliteEngine:
         Raises:
             UnknownIndex: there is no index of this name.
         """
-        with self._named(index) as (connection, chosen):
+        with self._connections.reading() as connection:
+            if connection is None:
+                raise tables.unknown(index)
+            chosen = tables.index_named(connection, index)
             statement = "SELECT id, hash FROM docs_# WHERE :source IS NULL OR source = :source ORDER BY id"
             yield from connection.execute(chosen.sql(statement), {"source": source})
 
@@ -146,11 +159,8 @@ class SqliteEngine:
         Raises:
             UnknownIndex: there is no index of this name.
         """
-        with self._named(index) as (connection, chosen):
-            matrix = View(connection, chosen, self._folder).matrix
-            statement = "SELECT slot, document FROM docs_# JOIN bodies_# USING (row) ORDER BY id"
-            for slot, document in connection.execute(chosen.sql(statement)):
-                yield IndexedDocument(decode_document(document), matrix[slot].copy())
+        with self._reading(lambda connection: self._rows_of(connection, index)) as (_, rows):
+            yield from rows
 
     def search(self, request: SearchRequest) -> list[Candidate]:
         """Candidates of both rankings from one snapshot, best lexical or dense rank first, ties by id.
@@ -170,7 +180,7 @@ class SqliteEngine:
         with self._snapshot() as snapshot:
             if snapshot is None:
                 return []
-            mask, _ = snapshot.view.visible(snapshot.connection, filter)
+            mask = snapshot.view.visible(snapshot.connection, filter).mask
             positions = np.flatnonzero(mask & snapshot.view.of_tools(tools))[: max(limit, 0)]
             return read_candidates(snapshot.connection, snapshot.view, positions.tolist())
 
@@ -191,7 +201,7 @@ class SqliteEngine:
         with self._snapshot() as snapshot:
             if snapshot is None:
                 return []
-            mask, _ = snapshot.view.visible(snapshot.connection, filter)
+            mask = snapshot.view.visible(snapshot.connection, filter).mask
             return read_documents(snapshot.connection, snapshot.view, ids, mask)
 
     def stats(self) -> IndexStats | None:
@@ -212,47 +222,61 @@ class SqliteEngine:
 
     @contextmanager
     def _snapshot(self) -> Iterator[Snapshot | None]:
+        """The live index, None before the first one."""
+        with self._reading(self._view) as (connection, view):
+            yield Snapshot(connection, view) if connection and view else None
+
+    @contextmanager
+    def _reading(
+        self, open_: Callable[[sqlite3.Connection | None], Opened]
+    ) -> Iterator[tuple[sqlite3.Connection | None, Opened]]:
+        """A read transaction and what `open_` makes of it, again in a newer one where the matrix is gone."""
         for _ in range(_SNAPSHOTS):
             with self._connections.reading() as connection:
-                index = tables.live_index(connection) if connection else None
-                if connection is None or index is None:
-                    yield None
-                    return
                 try:
-                    view = self._view(connection, index)
+                    opened = open_(connection)
                 except MatrixGone:
                     continue
-                yield Snapshot(connection, view)
+                yield connection, opened
                 return
         raise CorruptStore(f"{self._folder}: the vectors of this catalog are missing; ingest again")
 
-    def _view(self, connection: sqlite3.Connection, index: tables.Index) -> View:
+    def _view(self, connection: sqlite3.Connection | None) -> View | None:
+        index = tables.live_index(connection) if connection else None
+        if connection is None or index is None:
+            return None
         generation = tables.generation(connection)
         return self._latest.get(generation, lambda: View(connection, index, self._folder))
 
-    @contextmanager
-    def _named(self, name: str) -> Iterator[tuple[sqlite3.Connection, tables.Index]]:
-        with self._connections.reading() as connection:
-            if connection is None:
-                raise tables.unknown(name)
-            yield connection, tables.index_named(connection, name)
+    def _rows_of(self, connection: sqlite3.Connection | None, name: str) -> Iterator[IndexedDocument]:
+        if connection is None:
+            raise tables.unknown(name)
+        index = tables.index_named(connection, name)
+        matrix = open_matrix(self._folder / index.matrix, index.slots, index.schema.dimensions)
+        statement = "SELECT document, slot FROM docs_# JOIN bodies_# USING (row) ORDER BY id"
+        rows = connection.execute(index.sql(statement))
+        return (IndexedDocument(decode_document(document), matrix[slot].copy()) for document, slot in rows)
 
     def _lexical(self, snapshot: Snapshot, request: SearchRequest) -> dict[int, Place]:
         connection, view = snapshot
-        _, places = view.visible(connection, request.filter)
-        weights = self._settings.weights
-        rows = best_matches(connection, view.index, request.text, weights, places, request.size)
-        positions = view.positions([row for row, _ in rows]).tolist()
-        scores = [score for _, score in rows]
-        return {position: Place(rank, scores[rank - 1]) for rank, position in enumerate(positions, 1)}
+        visible = view.visible(connection, request.filter)
+        terms = request_terms(connection, request.text)
+        postings = (view.postings(connection, term) for term in terms)
+        scores = bm25f(postings, visible, self._weights)
+        found = np.flatnonzero(scores)
+        chosen = found[best(scores[found], request.size)]
+        return _places(chosen, scores[chosen])
 
     def _dense(self, snapshot: Snapshot, vector: Vector | None, k: int, wanted: Filter) -> dict[int, Place]:
         if vector is None:
             return {}
         connection, view = snapshot
         query = checked(vector, view.index.schema.dimensions)
-        mask, _ = view.visible(connection, wanted)
-        allowed = np.flatnonzero(mask)
+        allowed = np.flatnonzero(view.visible(connection, wanted).mask)
         chosen, scores = nearest(view.matrix, view.slots[allowed], query, k, view.index.longest)
-        pairs = zip(allowed[chosen].tolist(), scores.tolist(), strict=True)
-        return {position: Place(rank, score) for rank, (position, score) in enumerate(pairs, 1)}
+        return _places(allowed[chosen], scores)
+
+
+def _places(positions: NDArray[np.intp], scores: NDArray[np.float64]) -> dict[int, Place]:
+    pairs = zip(positions.tolist(), scores.tolist(), strict=True)
+    return {position: Place(rank, score) for rank, (position, score) in enumerate(pairs, 1)}

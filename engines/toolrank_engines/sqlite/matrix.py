@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,13 @@ def remove_orphans(folder: Path, keep: Iterable[str]) -> None:
     wanted = set(keep)
     for file in folder.glob("*.f32"):
         if file.name not in wanted:
-            file.unlink(missing_ok=True)
+            remove_matrix(file)
+
+
+def remove_matrix(file: Path) -> None:
+    """Removes a file that no new snapshot refers to; who has it open keeps its rows."""
+    with suppress(OSError):  # where open files cannot be removed, the next session tries again
+        file.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,7 +1,8 @@
 """The tables of a catalog file, their version, and the state that names the live index.
 
 `docs_N` holds one short row per document (what filters and syncs read), `bodies_N` what only results need,
-`principals_N` who may see a document that is not public, `words_N` the lexical index. N is the index number;
+`principals_N` who may see a document that is not public, `words_N` the lexical index, `entries_N` a way to
+read its postings. N is the index number;
 an index built beside the live one has another N, so that a swap is one small transaction.
 """
 
@@ -19,6 +20,7 @@ APPLICATION_ID = 0x746F6F6C
 """`tool` in ASCII: tells a catalog from any other SQLite file."""
 FORMAT = 1
 """Version of this layout. A file with a larger one is refused, a smaller one migrated or rebuilt."""
+TOKENIZER = "porter unicode61 remove_diacritics 2"
 FIELDS = ("api", "tool", "category", "description", "parameters", "examples")
 """Columns of the lexical index, in the order of `LexicalWeights`."""
 
@@ -50,7 +52,8 @@ CREATE TABLE docs_# (
   effect TEXT NOT NULL,
   deprecated INTEGER NOT NULL,
   tenant TEXT NOT NULL,
-  public INTEGER NOT NULL
+  public INTEGER NOT NULL,
+  lengths BLOB NOT NULL
 );
 CREATE TABLE bodies_# (row INTEGER PRIMARY KEY, tool TEXT NOT NULL, api TEXT NOT NULL, text TEXT NOT NULL,
   document BLOB NOT NULL);
@@ -58,9 +61,10 @@ CREATE TABLE principals_# (principal TEXT NOT NULL, row INTEGER NOT NULL, PRIMAR
   WITHOUT ROWID;
 CREATE INDEX principals_of_row_# ON principals_# (row);
 CREATE VIRTUAL TABLE words_# USING fts5 (api, tool, category, description, parameters, examples,
-  tokenize = 'porter unicode61 remove_diacritics 2');
-"""
-_DROP = "DROP TABLE words_#;\nDROP TABLE principals_#;\nDROP TABLE bodies_#;\nDROP TABLE docs_#"
+  tokenize = '%TOKENIZER');
+CREATE VIRTUAL TABLE entries_# USING fts5vocab (words_#, instance);
+""".replace("%TOKENIZER", TOKENIZER)
+_DROP = ";\n".join(f"DROP TABLE {name}_#" for name in ("entries", "words", "principals", "bodies", "docs"))
 
 
 class Index(NamedTuple):

@@ -1,4 +1,4 @@
-"""What searches keep in memory of one committed state: places of the documents and masks of filters.
+"""What searches keep in memory of one committed state: places, masks of filters, postings of words.
 
 Arrays are ordered by document id, so a smaller position means a smaller id wherever scores are equal.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -15,18 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolrank_engines.contract import Filter
+from toolrank_engines.sqlite.bm25 import Mask, Postings, Visible
+from toolrank_engines.sqlite.lru import Lru
 from toolrank_engines.sqlite.matrix import open_matrix
 from toolrank_engines.sqlite.statements import select_in
-from toolrank_engines.sqlite.tables import Index
+from toolrank_engines.sqlite.tables import FIELDS, Index
 
-_FILTERS = 64
-"""Filters whose masks are kept; one takes about five bytes a document."""
+_FILTER_BYTES = 16 * 1024 * 1024
+_POSTING_BYTES = 64 * 1024 * 1024
+_BYTES_A_POSTING = 25
 
 _COLUMNS = """
-SELECT row, slot, public, tenant, category, tool_key, effect, deprecated FROM docs_# ORDER BY id
+SELECT row, slot, public, tenant, category, tool_key, effect, deprecated, lengths FROM docs_# ORDER BY id
 """
-
-Mask = NDArray[np.bool_]
+_FIELD_NUMBER = " ".join(f"WHEN '{field}' THEN {number}" for number, field in enumerate(FIELDS))
+_ENTRIES = f"SELECT doc * {len(FIELDS)} + CASE col {_FIELD_NUMBER} END FROM entries_# WHERE term = ?"  # noqa: S608
 
 
 class Column:
@@ -45,7 +47,7 @@ class Column:
 
 
 class View:
-    """The documents of one index at one generation. Immutable but for its cache of masks."""
+    """The documents of one index at one generation. Only its caches change; for any number of threads."""
 
     def __init__(self, connection: sqlite3.Connection, index: Index, folder: Path) -> None:
         """Reads inside the connection's transaction.
@@ -56,35 +58,45 @@ class View:
         self.index = index
         self.matrix = open_matrix(folder / index.matrix, index.slots, index.schema.dimensions)
         rows = connection.execute(index.sql(_COLUMNS)).fetchall()
-        columns = list(zip(*rows, strict=True)) or [()] * 8
+        columns = list(zip(*rows, strict=True)) or [()] * 9
         self.rows = np.array(columns[0], dtype=np.int64)
         self.slots = np.array(columns[1], dtype=np.int64)
         self._public = np.array(columns[2], dtype=bool)
         self._tenant, self._category, self._tool, self._effect = (Column(column) for column in columns[3:7])
         self._deprecated = np.array(columns[7], dtype=bool)
+        self._lengths = np.frombuffer(b"".join(columns[8]), dtype="<u2").reshape(-1, len(FIELDS))
         self._position = np.full(int(self.rows.max(initial=0)) + 1, -1, dtype=np.int64)
         self._position[self.rows] = np.arange(len(self.rows))
-        self._masks: OrderedDict[Filter, tuple[Mask, bytes]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._visible: Lru[Filter, Visible] = Lru(_FILTER_BYTES)
+        self._postings: Lru[str, Postings] = Lru(_POSTING_BYTES)
 
-    def positions(self, rows: Sequence[int]) -> NDArray[np.int64]:
+    def positions(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
         """Positions of row numbers of this view: int (n,)."""
-        found: NDArray[np.int64] = self._position[np.array(rows, dtype=np.int64)]
+        found: NDArray[np.int64] = self._position[np.asarray(rows, dtype=np.int64)]
         return found
 
-    def visible(self, connection: sqlite3.Connection, wanted: Filter) -> tuple[Mask, bytes]:
-        """Who may be found: bool (n,) by position, and the same as `lexical.best_matches` takes it."""
-        with self._lock:
-            if wanted in self._masks:
-                self._masks.move_to_end(wanted)
-                return self._masks[wanted]
-        mask = self._mask(connection, wanted)
-        made = mask, self._places(mask)
-        with self._lock:
-            self._masks[wanted] = made
-            if len(self._masks) > _FILTERS:
-                self._masks.popitem(last=False)
-        return made
+    def visible(self, connection: sqlite3.Connection, wanted: Filter) -> Visible:
+        """The documents that may be found."""
+        cached = self._visible.get(wanted)
+        if cached is None:
+            mask = self._mask(connection, wanted)
+            lengths = self._lengths[mask]
+            average = lengths.mean(axis=0) if len(lengths) else np.ones(len(FIELDS))
+            cached = Visible(mask, len(lengths), np.maximum(average, 1e-9))
+            self._visible.put(wanted, cached, mask.nbytes + 500)
+        return cached
+
+    def postings(self, connection: sqlite3.Connection, term: str) -> Postings:
+        """Where a term of the index occurs."""
+        cached = self._postings.get(term)
+        if cached is None:
+            entries = (entry for (entry,) in connection.execute(self.index.sql(_ENTRIES), (term,)))
+            keys, counts = np.unique(np.fromiter(entries, np.int64), return_counts=True)
+            positions, fields = self._position[keys // len(FIELDS)], keys % len(FIELDS)
+            lengths = self._lengths[positions, fields].astype(np.float64)
+            cached = Postings(positions, fields.astype(np.int8), counts.astype(np.float64), lengths)
+            self._postings.put(term, cached, len(keys) * _BYTES_A_POSTING + 500)
+        return cached
 
     def of_tools(self, tools: Iterable[str]) -> Mask:
         """Which documents belong to one of these tools: bool (n,)."""
@@ -109,11 +121,6 @@ class View:
         mask = np.zeros(len(self.rows), dtype=bool)
         mask[self.positions(rows)] = True
         return mask
-
-    def _places(self, mask: Mask) -> bytes:
-        places = np.zeros(len(self._position), dtype=">u4")
-        places[self.rows[mask]] = np.flatnonzero(mask) + 1
-        return places.tobytes()
 
 
 class LatestView:

@@ -13,16 +13,17 @@ from toolrank_engines.contract import IndexedDocument
 from toolrank_engines.document import ApiDocument, encode_document, validate_document
 from toolrank_engines.sqlite.connections import translated
 from toolrank_engines.sqlite.dense import checked
-from toolrank_engines.sqlite.lexical import indexed_fields
 from toolrank_engines.sqlite.matrix import MatrixWriter, copy_rows, open_matrix
 from toolrank_engines.sqlite.tables import Index, advance
+from toolrank_engines.sqlite.words import field_lengths, indexed_fields
 from toolrank_engines.text import rerank_text
 
 _SMALL = 1024
 """A matrix with fewer rows is not worth a compaction."""
 _INSERT_DOC = """
-INSERT INTO docs_# (row, id, source, hash, slot, category, tool_key, effect, deprecated, tenant, public)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO docs_#
+  (row, id, source, hash, slot, category, tool_key, effect, deprecated, tenant, public, lengths)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 
@@ -35,6 +36,8 @@ class SqliteWriter:
         self._folder = folder
         self._longest = index.longest
         self._changed = False
+        self.replaced: list[str] = []
+        """Matrix files that a compaction replaced: to be removed after the commit."""
         (last,) = self._sql("SELECT coalesce(max(row), 0) FROM docs_#").fetchone()
         self._next_row = int(last) + 1
         self._matrix = MatrixWriter(folder / index.matrix, index.slots, index.schema.dimensions)
@@ -102,14 +105,15 @@ class SqliteWriter:
         self._changed = True
 
     def _insert(self, row: int, slot: int, d: ApiDocument) -> None:
-        flags = d.effect.value, d.deprecated, d.tenant, not d.allowed
+        fields = indexed_fields(d)
+        flags = d.effect.value, d.deprecated, d.tenant, not d.allowed, field_lengths(fields)
         self._sql(_INSERT_DOC, row, d.id, d.source, d.content_hash, slot, d.category, d.tool_key, *flags)
         body = row, d.tool, d.api, rerank_text(d), encode_document(d)
         self._sql("INSERT INTO bodies_# VALUES (?, ?, ?, ?, ?)", *body)
         for principal in set(d.allowed):
             self._sql("INSERT INTO principals_# VALUES (?, ?)", principal, row)
         words = "INSERT INTO words_# (rowid, api, tool, category, description, parameters, examples) "
-        self._sql(words + "VALUES (?, ?, ?, ?, ?, ?, ?)", row, *indexed_fields(d))
+        self._sql(words + "VALUES (?, ?, ?, ?, ?, ?, ?)", row, *fields)
 
     def _remove(self, document_id: str) -> int | None:
         """Removes a document and returns its row number, None where there was none."""
@@ -141,6 +145,7 @@ class SqliteWriter:
         self._connection.executemany(statement, ((new, row) for new, (_, row) in enumerate(living)))
         self._matrix.close()
         self._matrix = target
+        self.replaced.append(old_file.name)
         return name
 
     def _sql(self, statement: str, *values: object) -> sqlite3.Cursor:
