@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 
 from toolrank_engines.document import ApiDocument, validate_document
 from toolrank_engines.errors import InvalidDocument
-from toolrank_ingest.json_files import UNREADABLE, Entry, reason, unusable_text
+from toolrank_ingest.errors import SourceError
+from toolrank_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason, unusable_text
 from toolrank_ingest.source import MAX_EXCERPT, DeadLetter
 
 Converted = ApiDocument | DeadLetter
@@ -24,6 +26,31 @@ def documents(
     """Converts entries one by one; what fails becomes a dead letter with the entry's position."""
     for entry in entries:
         yield convert_entry(source, entry, convert)
+
+
+def of_each_file(source: str, path: Path, read: Callable[[Path], Iterator[Converted]]) -> Iterator[Converted]:
+    """What a reader of one file yields for a file, or for every JSON file below a folder, by path.
+
+    A file of a folder that cannot be read costs only itself: it becomes a dead letter.
+
+    Raises:
+        SourceError: the only file cannot be read, or the folder holds none.
+    """
+    if not path.is_dir():
+        yield from read(path)
+        return
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in JSON_SUFFIXES)
+    if not files:
+        raise SourceError(str(path), "the folder holds no JSON file")
+    for file in files:
+        yield from _tolerating(source, file, read)
+
+
+def _tolerating(source: str, file: Path, read: Callable[[Path], Iterator[Converted]]) -> Iterator[Converted]:
+    try:
+        yield from read(file)
+    except SourceError as error:
+        yield DeadLetter(source, str(file), error.what)
 
 
 def convert_entry(source: str, entry: Entry, convert: Callable[[Entry], ApiDocument]) -> Converted:

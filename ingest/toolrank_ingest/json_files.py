@@ -16,8 +16,10 @@ MAX_FILE_BYTES = 1024 * 1024 * 1024
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Four times what a document may encode to, room for escapes: a longer line cannot become a document."""
 
+LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
+JSON_SUFFIXES = LINES_SUFFIXES | {".json"}
+
 _BOM = b"\xef\xbb\xbf"
-_LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
 _SURROGATE = re.compile(
     rb"(?<!\\)((?:\\\\)*)"  # an even number of backslashes: what follows is an escape, not text
     rb"(?:(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
@@ -105,20 +107,16 @@ def records(path: Path) -> Iterator[Entry]:
         return
     data = read_file(path)
     if data.lstrip()[:1] == b"[":
-        yield from members(data, str(path), "")
+        for index, value in enumerate(parse(data, str(path), list[msgspec.Raw])):
+            yield Entry(pointer(str(path), index), bytes(value))
     else:
         yield Entry(str(path), bytes(parse(data, str(path), msgspec.Raw)))
 
 
-def members(data: bytes, where: str, pointer: str) -> Iterator[Entry]:
-    """The members of a JSON array that stands at a JSON pointer of a file.
-
-    Raises:
-        SourceError: not a JSON array.
-    """
-    values = parse(data, where, list[msgspec.Raw])
-    for index, value in enumerate(values):
-        yield Entry(f"{where}#{pointer}/{index}", bytes(value))
+def pointer(position: str, *parts: str | int) -> str:
+    """The position of a value inside the value at `position`: a file name and a JSON pointer (RFC 6901)."""
+    escaped = [str(part).replace("~", "~0").replace("/", "~1") for part in parts]
+    return "/".join((position if "#" in position else f"{position}#", *escaped))
 
 
 def is_json_lines(path: Path) -> bool:
@@ -127,7 +125,7 @@ def is_json_lines(path: Path) -> bool:
     Raises:
         SourceError: the file cannot be read.
     """
-    if path.suffix.lower() in _LINES_SUFFIXES:
+    if path.suffix.lower() in LINES_SUFFIXES:
         return True
     try:
         with path.open("rb") as file:

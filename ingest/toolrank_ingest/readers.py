@@ -37,11 +37,67 @@ def _open_toolbench(target: Target) -> Source:
     return ToolBenchSource(target.path, target.name)
 
 
+def _open_mcp(target: Target) -> Source:
+    from toolrank_ingest.sources.mcp_dump import McpDumpSource
+
+    return McpDumpSource(target.path, target.name)
+
+
+def _open_functions(target: Target) -> Source:
+    from toolrank_ingest.sources.function_schemas import FunctionSchemasSource
+
+    return FunctionSchemasSource(target.path, target.name)
+
+
+def _open_beir(target: Target) -> Source:
+    from toolrank_ingest.sources.beir import BeirSource
+
+    return BeirSource(target.path, target.name)
+
+
+def _open_documents(target: Target) -> Source:
+    from toolrank_ingest.sources.documents_jsonl import DocumentsSource
+
+    return DocumentsSource(target.path, target.name)
+
+
+def _is_documents(sample: Sample) -> bool:
+    return sample.has("id", "source", "category", "tool", "api")
+
+
 def _is_toolbench(sample: Sample) -> bool:
     return sample.has("tool_name", "api_name") or sample.has("api_list")
 
 
+def _is_beir(sample: Sample) -> bool:
+    return sample.has("_id", "text")
+
+
+def _is_mcp(sample: Sample) -> bool:
+    listing = sample.inner("result") or sample
+    return (
+        listing.has("inputSchema")
+        or isinstance(listing.record.get("tools"), dict)
+        or "inputSchema" in listing.member("tools")
+    )
+
+
+def _is_functions(sample: Sample) -> bool:
+    first = sample.member("tools") or sample.member("functions") or sample.record
+    return (
+        "input_schema" in first
+        or "functionDeclarations" in first
+        or "function_declarations" in first
+        or first.get("type") in {"function", "namespace"}
+        or {"name", "parameters"} <= first.keys()
+    )
+
+
 READERS: dict[str, Reader] = {
+    "documents": Reader("documents:FILE", _open_documents, _is_documents),
     "toolbench": Reader("toolbench:FILE", _open_toolbench, _is_toolbench),
+    "beir": Reader("beir:DIR", _open_beir, _is_beir),
+    "mcp": Reader("mcp:URL, mcp:stdio:COMMAND … or mcp:FILE", _open_mcp, _is_mcp),
+    "functions": Reader("functions:FILE", _open_functions, _is_functions),
 }
 """Kind → reader. A bare path is given to the first reader that recognises it."""

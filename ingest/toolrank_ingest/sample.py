@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from toolrank_ingest.errors import SourceError
-from toolrank_ingest.json_files import UNREADABLE, os_reason, records
+from toolrank_ingest.json_files import JSON_SUFFIXES, UNREADABLE, os_reason, records
 
-_READABLE = frozenset({".json", ".jsonl", ".ndjson", ".yaml", ".yml"})
+_READABLE = JSON_SUFFIXES | {".yaml", ".yml"}
 _HEAD_CHARACTERS = 64 * 1024
 
 
@@ -26,6 +26,11 @@ class Sample(NamedTuple):
     def has(self, *keys: str) -> bool:
         """Whether the first record has all these keys."""
         return all(key in self.record for key in keys)
+
+    def inner(self, key: str) -> Sample | None:
+        """The sample of the object under a key, None where there is none."""
+        value = self.record.get(key)
+        return self._replace(record=value) if isinstance(value, dict) else None
 
     def member(self, key: str) -> dict[str, Any]:
         """First member of the list under a key of the first record, empty where that is not an object."""

@@ -14,10 +14,8 @@ import msgspec
 
 from toolrank_engines.document import ApiDocument, Parameter, document_id
 from toolrank_ingest.effects import effect_of_method
-from toolrank_ingest.entries import Converted, as_text, convert_entry, dead_letter
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.json_files import UNREADABLE, Entry, reason, records
-from toolrank_ingest.source import DeadLetter
+from toolrank_ingest.entries import Converted, as_text, convert_entry, dead_letter, of_each_file
+from toolrank_ingest.json_files import UNREADABLE, Entry, pointer, reason, records
 
 _MAX_RETURNS = 2_000
 
@@ -79,24 +77,7 @@ class ToolBenchSource:
         Raises:
             SourceError: nothing there, not readable, or not JSON.
         """
-        if self.path.is_dir():
-            yield from self._read_folder()
-        else:
-            yield from self._read_file(self.path)
-
-    def _read_folder(self) -> Iterator[Converted]:
-        files = sorted(self.path.rglob("*.json"))
-        if not files:
-            raise SourceError(str(self.path), "holds no JSON file")
-        for file in files:
-            yield from self._read_member(file)
-
-    def _read_member(self, file: Path) -> Iterator[Converted]:
-        """One file of many: what makes it unreadable costs only this file."""
-        try:
-            yield from self._read_file(file)
-        except SourceError as error:
-            yield DeadLetter(self.name, str(file), error.what)
+        yield from of_each_file(self.name, self.path, self._read_file)
 
     def _read_file(self, file: Path) -> Iterator[Converted]:
         for record in records(file):
@@ -113,7 +94,7 @@ class ToolBenchSource:
             return
         tool.category_name = tool.category_name or folder
         for index, raw in enumerate(tool.api_list):
-            entry = Entry(_pointer(record.position, index), bytes(raw))
+            entry = Entry(pointer(record.position, "api_list", index), bytes(raw))
             yield convert_entry(self.name, entry, partial(self._listed, tool=tool))
 
     def _endpoint(self, entry: Entry) -> ApiDocument:
@@ -154,7 +135,3 @@ def _parameters(endpoint: _Endpoint) -> tuple[Parameter, ...]:
         for required, group in ((True, endpoint.required_parameters), (False, endpoint.optional_parameters))
         for p in group or ()
     )
-
-
-def _pointer(position: str, index: int) -> str:
-    return f"{position}{'' if '#' in position else '#'}/api_list/{index}"
