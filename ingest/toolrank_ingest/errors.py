@@ -29,6 +29,18 @@ class SourceBusy(IngestError):
     """Another process is syncing the same source into the same catalog."""
 
 
+class CatalogChanged(IngestError):
+    """Another process moved the catalog to another model during this sync, of which nothing was written."""
+
+
+class InvalidEmbedding(IngestError):
+    """An embedder returned something else than finite unit vectors of its own dimensions."""
+
+
+class LocalWriteFailed(IngestError):
+    """A file that a sync needs beside the catalog cannot be written: most often, the disk is full."""
+
+
 class MissingExtra(IngestError):
     """An optional dependency is not installed; the message holds the install line."""
 

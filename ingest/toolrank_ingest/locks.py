@@ -1,0 +1,76 @@
+"""Who may work on a catalog at the same time. The operating system releases a lock when its process dies.
+
+One sync of a source at a time; and one at a time in the short part where any sync writes, or moves the
+catalog to another model. Locks hold between the processes of one machine and user: beyond them the engine's
+own transactions keep the catalog whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from platformdirs import user_state_path
+
+from toolrank_ingest.errors import LocalWriteFailed, SourceBusy
+from toolrank_ingest.progress import Progress
+
+_PATIENCE = 1.0
+"""Seconds of waiting after which a person is told."""
+
+
+@contextmanager
+def source_lock(folder: Path | None, catalog: str, source: str, wait: float) -> Iterator[None]:
+    """The right to sync `source` into `catalog` (its URL).
+
+    Raises:
+        SourceBusy: somebody else has had it for `wait` seconds.
+    """
+    lock = _lock(folder, "source", catalog, source)
+    try:
+        _acquire(lock, wait)
+    except Timeout:
+        raise SourceBusy(
+            f"{source}: another process is syncing it into {catalog}; wait for it to end"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def catalog_lock(folder: Path | None, catalog: str, progress: Progress) -> Iterator[None]:
+    """The right to write to `catalog`. Waits for as long as it takes, and says so."""
+    lock = _lock(folder, "catalog", catalog)
+    try:
+        _acquire(lock, _PATIENCE)
+    except Timeout:
+        progress.note(f"waiting for another process that is writing to {catalog}")
+        _acquire(lock, -1)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _acquire(lock: FileLock, seconds: float) -> None:
+    try:
+        lock.acquire(timeout=seconds)
+    except Timeout:
+        raise
+    except OSError as error:
+        raise LocalWriteFailed(f"lock file {lock.lock_file}: {error.strerror or error}") from error
+
+
+def _lock(folder: Path | None, *parts: str) -> FileLock:
+    folder = folder or user_state_path("toolrank") / "locks"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LocalWriteFailed(f"folder of locks {folder}: {error.strerror or error}") from error
+    name = hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
+    return FileLock(folder / f"{name}.lock", thread_local=False)

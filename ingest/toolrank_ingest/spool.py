@@ -1,0 +1,160 @@
+"""Where a sync keeps what it knows of every document, so that its memory does not grow with the catalog.
+
+A private temporary SQLite database: on disk, seen by nobody else, gone with the process however that ends.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toolrank_engines.contract import IndexedDocument, Vector
+from toolrank_engines.document import ApiDocument, decode_document, encode_document
+from toolrank_ingest.errors import LocalWriteFailed
+
+_LAYOUT = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+PRAGMA cache_size = -16384;
+CREATE TABLE documents (
+    place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, hash TEXT, seen INTEGER NOT NULL DEFAULT 0, body BLOB
+);
+CREATE TABLE vectors (place INTEGER PRIMARY KEY, vector BLOB NOT NULL);
+BEGIN;
+"""
+# `hash` is what the index holds, NULL for a document it does not hold; `body` is set where it is to be kept.
+# One transaction that never ends: nobody else reads this, and it saves a flush after every statement.
+
+
+class _Disk:
+    """Names the cause of what fails inside, which is almost always the disk."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.OperationalError):
+            raise LocalWriteFailed(
+                f"temporary file of the sync: {error}; nothing was written to the catalog; free some space, "
+                "or name a folder on a larger disk in SQLITE_TMPDIR"
+            ) from error
+
+
+_DISK = _Disk()
+
+
+class Entry(NamedTuple):
+    """Whether an id was seen in this run already, and the content hash that the index holds, if any."""
+
+    seen: bool
+    held: str | None
+
+
+_UNKNOWN = Entry(seen=False, held=None)
+
+
+class Spool:
+    """Documents of an index compared with those that should be in it.
+
+    Every method raises `LocalWriteFailed` when the disk is full. Leaving the context frees the space.
+    """
+
+    def __init__(self) -> None:
+        with _DISK:
+            self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+            self._database.executescript(_LAYOUT)
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        with suppress(sqlite3.Error):
+            self._database.close()
+
+    def hold(self, hashes: Iterable[tuple[str, str]]) -> int:
+        """Notes what the index holds, pairs (id, content hash), and says how many there are."""
+        with _DISK:
+            self._database.executemany("INSERT INTO documents (id, hash) VALUES (?, ?)", hashes)
+            (count,) = self._database.execute("SELECT count(*) FROM documents WHERE hash NOT NULL").fetchone()
+        return int(count)
+
+    def find(self, document_id: str) -> Entry:
+        """What is known of this id."""
+        with _DISK:
+            row = self._database.execute(
+                "SELECT seen, hash FROM documents WHERE id = ?", (document_id,)
+            ).fetchone()
+        return _UNKNOWN if row is None else Entry(bool(row[0]), row[1])
+
+    def confirm(self, document_id: str, content_hash: str) -> bool:
+        """Whether the index holds this content under this id, not seen so far; it stays as it is then."""
+        with _DISK:
+            found = self._database.execute(
+                "UPDATE documents SET seen = 1 WHERE id = ? AND hash = ? AND seen = 0",
+                (document_id, content_hash),
+            )
+        return found.rowcount == 1
+
+    def keep(self, document_id: str) -> None:
+        """The held document of this id stays as it is; an id that is not held is ignored."""
+        with _DISK:
+            self._database.execute("UPDATE documents SET seen = 1 WHERE id = ?", (document_id,))
+
+    def write(self, document: ApiDocument) -> None:
+        """The document is new or changed, and must be written."""
+        with _DISK:
+            self._database.execute(
+                "INSERT INTO documents (id, seen, body) VALUES (?, 1, ?) "
+                "ON CONFLICT (id) DO UPDATE SET seen = 1, body = excluded.body",
+                (document.id, encode_document(document)),
+            )
+
+    def count_gone(self) -> int:
+        """How many documents the index holds that this run has not seen."""
+        with _DISK:
+            (count,) = self._database.execute("SELECT count(*) FROM documents WHERE seen = 0").fetchone()
+        return int(count)
+
+    def gone(self) -> Iterator[str]:
+        """Ids that the index holds and this run has not seen, in order."""
+        with _DISK:
+            for (document_id,) in self._database.execute(
+                "SELECT id FROM documents WHERE seen = 0 ORDER BY id"
+            ):
+                yield document_id
+
+    def pending(self, size: int) -> Iterator[list[tuple[int, ApiDocument]]]:
+        """Documents to be written, in batches, each with its place; the same order every time."""
+        for rows in self._batches("SELECT place, body FROM documents WHERE body IS NOT NULL", size):
+            yield [(place, decode_document(body)) for place, body in rows]
+
+    def attach(self, places: Sequence[int], vectors: Sequence[Vector]) -> None:
+        """Stores the vectors of the documents at these places."""
+        blobs = [vector.astype("<f4").tobytes() for vector in vectors]
+        with _DISK:
+            self._database.executemany("INSERT INTO vectors VALUES (?, ?)", zip(places, blobs, strict=True))
+
+    def embedded(self, size: int) -> Iterator[list[IndexedDocument]]:
+        """Documents to be written with the vectors attached to them, in batches."""
+        query = "SELECT place, body, vector FROM vectors JOIN documents USING (place) WHERE true"
+        for rows in self._batches(query, size):
+            yield [
+                IndexedDocument(decode_document(body), np.frombuffer(vector, "<f4"))
+                for _, body, vector in rows
+            ]
+
+    def _batches(self, query: str, size: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Rows of a query by place: a statement for each batch, so that the caller may write in between."""
+        statement = f"{query} AND place > ? ORDER BY place LIMIT ?"
+        last = 0
+        while True:
+            with _DISK:
+                rows = self._database.execute(statement, (last, size)).fetchall()
+            if not rows:
+                return
+            yield rows
+            last = rows[-1][0]

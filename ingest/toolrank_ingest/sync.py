@@ -1,0 +1,190 @@
+"""Brings what an engine holds of a source to what the source says now, and touches nothing else.
+
+read → embed → write. Reading, comparing and embedding change nothing in the catalog; everything is written
+in one session at the end. A sync that is interrupted or killed leaves the catalog as it was before or as it
+should be, and the next one finds in the embedding cache what this one had embedded.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from toolrank_engines.contract import Engine, IndexSchema
+from toolrank_ingest.dead_letters import DeadLetterFile
+from toolrank_ingest.embedder import Embedder, schema_of
+from toolrank_ingest.embedding_cache import EmbeddingCache
+from toolrank_ingest.errors import CatalogChanged
+from toolrank_ingest.locks import catalog_lock, source_lock
+from toolrank_ingest.plan import Plan, Planner, refuse_shrink
+from toolrank_ingest.progress import NullProgress, Progress, Recorder
+from toolrank_ingest.reading import read_source
+from toolrank_ingest.rebuild import rebuild
+from toolrank_ingest.source import Source
+from toolrank_ingest.spool import Spool
+from toolrank_ingest.vectors import BATCH, DocumentVectors
+
+
+class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a sync is to be done."""
+
+    allow_shrink: bool = False
+    """Delete even if more than half of what the source held is gone."""
+    dead_letters: Path | None = None
+    """File for what was left out, replaced by every run; None keeps only the number."""
+    locks: Path | None = None
+    """Folder of the lock files, the same for all who sync the catalog; None: in the user's state folder."""
+    wait: float = 0.0
+    """Seconds to wait for another sync of the same source."""
+    source_timeout: float | None = 300.0
+    """Seconds that the source may take to yield its next item; None waits for ever."""
+
+
+class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sync did. Numbers are documents unless they say otherwise."""
+
+    source: str
+    index: str
+    added: int
+    changed: int
+    unchanged: int
+    deleted: int
+    dead_letters: int
+    embedded: int
+    """Texts that went through the model, for this source and for a rebuild."""
+    from_cache: int
+    rebuilt: int
+    """Documents of all sources that were moved to another model or template."""
+    seconds: dict[str, float]
+    """By phase (read, embed, rebuild, write; those that took place), and in total."""
+    notes: tuple[str, ...] = ()
+    """What a person should know."""
+
+
+def sync(
+    source: Source,
+    engine: Engine,
+    embedder: Embedder,
+    cache: EmbeddingCache | None = None,
+    options: SyncOptions = SyncOptions(),  # noqa: B008 - frozen
+    progress: Progress | None = None,
+) -> SyncReport:
+    """Adds, replaces and deletes documents of one source until the engine holds what the source yields.
+
+    Where the live index was built with another model or text template, all sources are moved to the new one.
+
+    Raises:
+        SourceError: the source could not be read to its end. Like the following, nothing was changed.
+        SuspiciousShrink: more than half of the source's documents are gone.
+        SourceBusy: another process is syncing this source.
+        InvalidEmbedding: the embedder returned something else than unit vectors.
+        LocalWriteFailed: no room for temporary files, locks or dead letters.
+        CatalogChanged: another process moved the catalog to another model meanwhile.
+        EngineError: the engine failed; its session was rolled back.
+    """
+    with (
+        source_lock(options.locks, engine.url, source.name, options.wait),
+        DeadLetterFile(options.dead_letters) as letters,
+        Spool() as spool,
+    ):
+        vectors = DocumentVectors(embedder, cache)
+        recorder = Recorder(progress or NullProgress())
+        return _Sync(source, engine, schema_of(embedder), vectors, spool, options, recorder).run(
+            letters, cache
+        )
+
+
+@dataclass
+class _Sync:
+    """One run of `sync`, inside its lock."""
+
+    source: Source
+    engine: Engine
+    schema: IndexSchema
+    vectors: DocumentVectors
+    spool: Spool
+    options: SyncOptions
+    progress: Recorder
+    before: IndexSchema | None = None
+    """Schema of the live index when the run began."""
+
+    def run(self, letters: DeadLetterFile, cache: EmbeddingCache | None) -> SyncReport:
+        started = time.monotonic()
+        plan = self._plan(letters)
+        if not self.options.allow_shrink:
+            refuse_shrink(plan, self.source.name)
+        self._embed(plan)
+        index, rebuilt = self._write(plan)
+        if cache and cache.note:
+            self.progress.note(cache.note)
+        return SyncReport(
+            source=self.source.name,
+            index=index,
+            added=plan.added,
+            changed=plan.changed,
+            unchanged=plan.unchanged,
+            deleted=plan.gone,
+            dead_letters=letters.count,
+            embedded=self.vectors.embedded,
+            from_cache=self.vectors.from_cache,
+            rebuilt=rebuilt,
+            seconds={**self.progress.seconds, "total": time.monotonic() - started},
+            notes=tuple(self.progress.notes),
+        )
+
+    def _plan(self, letters: DeadLetterFile) -> Plan:
+        planner = Planner(self.source.name, self.spool, letters)
+        with self._alone():
+            live = self.engine.live()
+            if live is not None:
+                self.before = live[1]
+                planner.hold(self.engine.hashes(live[0], self.source.name))
+        with self.progress.phase("read", None) as advance:
+            planner.read(read_source(self.source, self.options.source_timeout), advance)
+        return planner.plan
+
+    def _embed(self, plan: Plan) -> None:
+        with self.progress.phase("embed", plan.written) as advance:
+            for batch in self.spool.pending(BATCH):
+                places, documents = zip(*batch, strict=True)
+                self.spool.attach(places, self.vectors.of(documents))
+                advance(len(batch))
+
+    def _write(self, plan: Plan) -> tuple[str, int]:
+        """Name of the index, and how many documents were rebuilt for it."""
+        with self._alone():
+            rebuilt = self._move_catalog()
+            index = self.engine.ensure(self.schema)
+            if not plan.is_empty:
+                self._apply(index, plan)
+        return index, rebuilt
+
+    def _move_catalog(self) -> int:
+        """Rebuilds a catalog of another schema, unless somebody else has just chosen that one."""
+        live = self.engine.live()
+        if live is None or live[1] == self.schema:
+            return 0
+        if live[1] != self.before:
+            raise CatalogChanged(
+                f"{self.engine.url} was moved to {live[1].model} by another process during this sync; "
+                f"nothing was written. Agree on one model, then sync again"
+            )
+        return rebuild(self.engine, self.schema, self.vectors, self.progress)
+
+    def _apply(self, index: str, plan: Plan) -> None:
+        with (
+            self.progress.phase("write", plan.written + plan.gone) as advance,
+            self.engine.writing(index) as writer,
+        ):
+            for batch in self.spool.embedded(BATCH):
+                writer.write(batch)
+                advance(len(batch))
+            writer.delete(self.spool.gone())
+            advance(plan.gone)
+
+    def _alone(self) -> AbstractContextManager[None]:
+        return catalog_lock(self.options.locks, self.engine.url, self.progress)
