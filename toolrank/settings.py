@@ -1,4 +1,4 @@
-"""Everything an operator can set, as one object: arguments beat environment variables, which beat defaults."""
+"""Everything an operator can set, as one object: arguments beat environment variables beat defaults."""
 
 from __future__ import annotations
 
@@ -19,14 +19,20 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TOOLRANK_", frozen=True, extra="forbid")
 
-    catalog: str = Field(f"sqlite:{_HOME / 'catalog.db'}", description="URL of the catalog.")
-    profile: str = Field(DEFAULT_PROFILE, description="Profile of a search: a name or a .toml file.")
-    encoder: str = Field("minilm-l6", description="Encoder: a shipped name or a folder.")
-    cross_encoder: str = Field("reranker-l6", description="Cross-encoder: a shipped name or a folder.")
-    query_kind: str = Field("query-kind", description="Single/multi classifier: a shipped name or a folder.")
-    provider: Literal["cpu", "cuda", "tensorrt"] = Field("cpu", description="Where the models run.")
-    threads: int = Field(0, ge=0, le=1024, description="Threads of a model; 0 takes the cores it may use.")
+    catalog: str = Field(default=f"sqlite:{_HOME / 'catalog.db'}", description="URL of the catalog.")
+    profile: str = Field(default=DEFAULT_PROFILE, description="Profile of a search: a name or a .toml file.")
+    encoder: str = Field(default="minilm-l6", description="Encoder: a shipped name or a folder.")
+    cross_encoder: str = Field(
+        default="reranker-l6", description="Cross-encoder: a name or a folder."
+    )
+    query_kind: str = Field(
+        default="query-kind", description="Single/multi classifier: a name or a folder."
+    )
+    provider: Literal["cpu", "cuda", "tensorrt"] = Field(default="cpu", description="Where the models run.")
+    threads: int = Field(
+        default=0, ge=0, le=1024, description="Threads of a model; 0: all it may use."
+    )
     embedding_cache: Path = Field(
-        Path(platformdirs.user_cache_dir("toolrank")) / "embeddings.db",
+        default=Path(platformdirs.user_cache_dir("toolrank")) / "embeddings.db",
         description="File that remembers embeddings between syncs.",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 
 import msgspec
 
@@ -27,31 +27,35 @@ class Dataset(msgspec.Struct, frozen=True):
     source: Source
     queries: tuple[JudgedQuery, ...]
 
-    @property
-    def subsets(self) -> list[str]:
-        """Names of the subsets in the order of their first query."""
-        return list(dict.fromkeys(query.subset for query in self.queries))
-
 
 def check_dataset(dataset: Dataset) -> Dataset:
     """Returns the dataset unchanged when every judgement can be met.
 
     Raises:
-        InvalidDataset: no queries, a repeated query id, a query without relevant APIs, or with unknown ones.
+        InvalidDataset: as `check_queries`.
     """
-    if not dataset.queries:
-        raise InvalidDataset(f"dataset {dataset.name!r} has no queries")
     known = {item.id for item in dataset.source.read() if isinstance(item, ApiDocument)}
-    seen: set[str] = set()
-    for query in dataset.queries:
-        _check_query(dataset.name, query, known)
-        if query.id in seen:
-            raise InvalidDataset(f"dataset {dataset.name!r}: query id {query.id!r} occurs twice")
-        seen.add(query.id)
+    check_queries(dataset.name, dataset.queries, known)
     return dataset
 
 
-def _check_query(name: str, query: JudgedQuery, known: set[str]) -> None:
+def check_queries(name: str, queries: Sequence[JudgedQuery], known: Set[str]) -> None:
+    """Refuses requests that cannot be judged over a catalog with these ids.
+
+    Raises:
+        InvalidDataset: no queries, a repeated query id, a query without relevant APIs, or with unknown ones.
+    """
+    if not queries:
+        raise InvalidDataset(f"dataset {name!r} has no queries")
+    seen: set[str] = set()
+    for query in queries:
+        _check_query(name, query, known)
+        if query.id in seen:
+            raise InvalidDataset(f"dataset {name!r}: query id {query.id!r} occurs twice")
+        seen.add(query.id)
+
+
+def _check_query(name: str, query: JudgedQuery, known: Set[str]) -> None:
     if not query.text.strip():
         raise InvalidDataset(f"dataset {name!r}: query {query.id!r} is empty")
     if not query.relevant:
@@ -59,7 +63,8 @@ def _check_query(name: str, query: JudgedQuery, known: set[str]) -> None:
     unknown = sorted(query.relevant - known)
     if unknown:
         raise InvalidDataset(
-            f"dataset {name!r}: query {query.id!r} names {len(unknown)} APIs that the catalog lacks, e.g. {unknown[0]!r}"
+            f"dataset {name!r}: query {query.id!r} names {len(unknown)} APIs that the catalog lacks,"
+            f" e.g. {unknown[0]!r}"
         )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from toolrank_evaluation.dataset import Dataset, JudgedQuery
+from toolrank_evaluation.dataset import JudgedQuery
 from toolrank_evaluation.metrics import CUTOFFS, Figures, mean, score_rankings
 
 Ranker = Callable[[str, int], Sequence[str]]
@@ -45,7 +46,8 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def evaluate(
-    dataset: Dataset,
+    name: str,
+    queries: Sequence[JudgedQuery],
     rankers: Mapping[str, Ranker],
     *,
     cutoffs: Sequence[int] = CUTOFFS,
@@ -54,35 +56,31 @@ def evaluate(
     """Figures of every ranker on every subset, and their mean over subsets where there are several.
 
     Args:
-        dataset: judged requests; its documents must already be in the catalog that the rankers search.
+        name: of the dataset, for the report.
+        queries: judged requests; their APIs must be in the catalog that the rankers search.
         rankers: profile name → ranker. All profiles answer one request before the next is asked, so that
             whatever the profiles share (query vector, cross-encoder scores) is computed once.
         cutoffs: the values of k; the largest is the depth asked of a ranker.
         advance: called with the number of requests done since the last call.
     """
     rankings: dict[str, dict[str, Sequence[str]]] = {profile: {} for profile in rankers}
-    for query in dataset.queries:
+    for query in queries:
         for profile, ranker in rankers.items():
             rankings[profile][query.id] = ranker(query.text, max(cutoffs))
         advance(1)
     rows = [
         row
         for profile, answers in rankings.items()
-        for row in _rows(profile, dataset, score_rankings(dataset.queries, answers, cutoffs))
+        for row in _rows(profile, queries, score_rankings(queries, answers, cutoffs))
     ]
-    return Report(dataset=dataset.name, queries=len(dataset.queries), rows=tuple(rows))
+    return Report(dataset=name, queries=len(queries), rows=tuple(rows))
 
 
-def _rows(profile: str, dataset: Dataset, figures: Mapping[str, Figures]) -> list[Row]:
-    rows = [_row(subset, profile, _of_subset(dataset, subset), figures) for subset in dataset.subsets]
+def _rows(profile: str, queries: Sequence[JudgedQuery], figures: Mapping[str, Figures]) -> list[Row]:
+    subsets: defaultdict[str, list[Figures]] = defaultdict(list)
+    for query in queries:
+        subsets[query.subset].append(figures[query.id])
+    rows = [Row(subset, profile, len(found), mean(found)) for subset, found in subsets.items()]
     if len(rows) > 1:
-        rows.append(Row(MEAN, profile, len(dataset.queries), mean([row.figures for row in rows])))
+        rows.append(Row(MEAN, profile, len(queries), mean([row.figures for row in rows])))
     return rows
-
-
-def _row(subset: str, profile: str, queries: Sequence[JudgedQuery], figures: Mapping[str, Figures]) -> Row:
-    return Row(subset, profile, len(queries), mean([figures[query.id] for query in queries]))
-
-
-def _of_subset(dataset: Dataset, subset: str) -> list[JudgedQuery]:
-    return [query for query in dataset.queries if query.subset == subset]

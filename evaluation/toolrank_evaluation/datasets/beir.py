@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from toolrank_engines.document import ApiDocument
+from toolrank_engines.document import document_id
 from toolrank_evaluation.dataset import Dataset, JudgedQuery
 from toolrank_evaluation.errors import InvalidDataset
 from toolrank_evaluation.json_lines import read_json_lines
@@ -25,10 +24,10 @@ def beir(folder: Path, name: str | None = None, split: str = "test") -> Dataset:
     """The judged requests of one split over the whole corpus.
 
     Raises:
-        InvalidDataset: a file is missing or broken, or a judgement names an unknown document.
+        InvalidDataset: a file is missing or broken.
     """
     source = BeirSource(folder, name or folder.name)
-    judgements = _judgements(folder / "qrels" / f"{split}.tsv", source.corpus_ids())
+    judgements = _judgements(folder / "qrels" / f"{split}.tsv", source.name)
     queries = tuple(
         JudgedQuery(query.id, query.text, judgements[query.id])
         for query in read_json_lines(folder / "queries.jsonl", _Query)
@@ -37,15 +36,15 @@ def beir(folder: Path, name: str | None = None, split: str = "test") -> Dataset:
     return Dataset(source.name, source, queries)
 
 
-def _judgements(path: Path, ids: Mapping[str, str]) -> dict[str, frozenset[str]]:
+def _judgements(path: Path, source: str) -> dict[str, frozenset[str]]:
     relevant: defaultdict[str, set[str]] = defaultdict(set)
     try:
         with path.open(encoding="utf-8", newline="") as lines:
             for row in csv.DictReader(lines, delimiter="\t"):
                 if float(row["score"]) > 0:
-                    relevant[row["query-id"]].add(ids[row["corpus-id"]])
+                    relevant[row["query-id"]].add(document_id(source, row["corpus-id"]))
     except OSError as error:
         raise InvalidDataset(f"{path}: cannot be read: {error.strerror}") from error
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidDataset(f"{path}: not a judgement file or an unknown document: {error!r}") from error
+        raise InvalidDataset(f"{path}: not a judgement file: {error!r}") from error
     return {query: frozenset(documents) for query, documents in relevant.items()}

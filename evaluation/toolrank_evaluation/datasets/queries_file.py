@@ -1,4 +1,4 @@
-"""Your own requests: JSON lines of `{"query": …, "relevant": [ids], "id": …, "subset": …}` over your catalog."""
+"""Your own requests over your catalog: lines of `{"query": …, "relevant": [ids], "id": …, "subset": …}`."""
 
 from __future__ import annotations
 

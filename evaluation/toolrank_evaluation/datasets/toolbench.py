@@ -1,4 +1,4 @@
-"""ToolBench: RapidAPI endpoints, and test requests whose relevant endpoints are (category, tool, api) triples."""
+"""ToolBench: RapidAPI endpoints, and test requests whose answers are (category, tool, api) triples."""
 
 from __future__ import annotations
 

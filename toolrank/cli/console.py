@@ -1,0 +1,51 @@
+"""What goes to the terminal: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import msgspec
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+
+OUT = Console(highlight=False)
+ERR = Console(stderr=True, highlight=False)
+
+
+def print_json(value: object) -> None:
+    """One JSON document on standard output, on one line."""
+    typer.echo(msgspec.json.encode(value, enc_hook=_encode).decode())
+
+
+def print_table(table: Table) -> None:
+    """A table, in colour on a terminal, plain when piped."""
+    # A pipe has no width: the default of 80 columns would cut cells that a script wants whole.
+    console = OUT if OUT.is_terminal else Console(highlight=False, width=200)
+    console.print(table)
+
+
+def complain(error: BaseException) -> None:
+    """One line about a failure: what, where, cure."""
+    ERR.print(f"[bold red]error:[/] {_escaped(_message(error))}", soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """Something a person should know, on standard error."""
+    ERR.print(f"[yellow]note:[/] {_escaped(text)}", soft_wrap=True)
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, ValidationError):
+        problems = "; ".join(f"TOOLRANK_{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors())
+        return f"invalid settings: {problems}"
+    return str(error)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+def _encode(value: object) -> object:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return str(value)

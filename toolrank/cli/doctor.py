@@ -1,0 +1,91 @@
+"""`toolrank doctor`: what is set, from where, and whether it works."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.util import find_spec
+
+import msgspec
+import typer
+from rich.table import Table
+
+from toolrank.catalog import Catalog
+from toolrank.cli.console import print_json, print_table
+from toolrank.cli.options import CatalogOption, JsonOption
+from toolrank.errors import KNOWN, ExitCode
+from toolrank.model_set import ModelSet
+from toolrank.settings import Settings
+
+_EXTRAS = {
+    "cpu or gpu": "onnxruntime",
+    "aws": "botocore",
+    "mcp": "mcp",
+    "eval": "ir_measures",
+    "train": "torch",
+}
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One line of the report. `ok` is None for something that is only told."""
+
+    topic: str
+    name: str
+    value: str
+    ok: bool | None = None
+
+
+def doctor(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
+    """Reports settings with their origin, installed extras, models and the catalog."""
+    settings = Settings()
+    findings = [*_versions(), *_settings(settings), *_models(settings), *_catalog(catalog, settings)]
+    if as_json:
+        print_json(findings)
+    else:
+        table = Table("", "", "value", "")
+        for finding in findings:
+            table.add_row(finding.topic, finding.name, finding.value, _mark(finding.ok))
+        print_table(table)
+    if any(finding.ok is False for finding in findings):
+        raise typer.Exit(ExitCode.UNAVAILABLE)
+
+
+def _mark(ok: bool | None) -> str:
+    return {True: "[green]ok", False: "[red]broken", None: ""}[ok]
+
+
+def _versions() -> Iterator[Finding]:
+    yield Finding("version", "toolrank", version("toolrank"))
+    yield Finding("version", "python", sys.version.split()[0])
+    for extra, module in _EXTRAS.items():
+        yield Finding("extra", extra, "installed" if find_spec(module) else "absent")
+
+
+def _settings(settings: Settings) -> Iterator[Finding]:
+    for name, value in settings.model_dump(mode="json").items():
+        variable = f"TOOLRANK_{name.upper()}"
+        origin = "" if variable in os.environ else " (default)"
+        yield Finding("setting", variable, f"{value}{origin}")
+
+
+def _models(settings: Settings) -> Iterator[Finding]:
+    for role, identity in ModelSet(settings).identities().items():
+        yield Finding("model", role, identity, not identity.startswith("unavailable"))
+
+
+def _catalog(url: str | None, settings: Settings) -> Iterator[Finding]:
+    try:
+        with Catalog.open(url, settings=settings) as opened:
+            stats = opened.stats()
+    except KNOWN as error:
+        yield Finding("catalog", url or settings.catalog, str(error), ok=False)
+        return
+    if stats is None:
+        yield Finding("catalog", url or settings.catalog, "empty: take something in with `toolrank ingest`")
+        return
+    size = f"{stats.documents:,} documents, {stats.bytes / 1e6:.1f} MB, {stats.schema.model}"
+    yield Finding("catalog", url or settings.catalog, size, ok=True)
+    for source, count in stats.by_source.items():
+        yield Finding("source", source, f"{count:,} documents")

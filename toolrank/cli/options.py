@@ -1,0 +1,20 @@
+"""Options that several commands share, spelled once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+CatalogOption = Annotated[
+    str | None,
+    typer.Option("--catalog", "-c", help="URL of the catalog: sqlite:PATH. Default: TOOLRANK_CATALOG."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+ProfileOption = Annotated[
+    str | None,
+    typer.Option("--profile", "-p", help="A shipped profile or a .toml file. Default: TOOLRANK_PROFILE."),
+]
+TenantOption = Annotated[str, typer.Option("--tenant", help="Tenant of the documents, or of who asks.")]
+DataOption = Annotated[Path, typer.Option("--data", help="Folder that holds the datasets' folders.")]

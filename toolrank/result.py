@@ -1,0 +1,48 @@
+"""The answer to a request: the tools found, and how sure, how complete and how degraded the answer is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from toolrank_engines.document import ApiDocument
+from toolrank_ingest.definitions import render_definitions
+from toolrank_rescorers.state import Degradation, QueryKindEstimate, StageTrace
+
+DefinitionFormat = Literal["openai", "anthropic", "mcp"]
+
+
+class SearchHit(msgspec.Struct, frozen=True):
+    """One API of the answer."""
+
+    rank: int
+    """From 1."""
+    score: float
+    """Of the last scoring stage: comparable within one answer only."""
+    probability: float | None
+    """Calibrated probability that the API serves the request; None where no cross-encoder scored it."""
+    reasons: tuple[str, ...]
+    """`stage: what it saw`, in the order of the stages."""
+    document: ApiDocument
+
+
+class SearchResult(msgspec.Struct, frozen=True):
+    """The best APIs for a request, in order."""
+
+    profile: str
+    hits: tuple[SearchHit, ...]
+    query_kind: QueryKindEstimate | None
+    abstained: bool
+    """Nothing in the catalog is likely to do the job; the hits are the nearest there is."""
+    abstained_because: str
+    degraded: tuple[Degradation, ...]
+    """What could not be done, and why; empty for a full answer."""
+    timings: Mapping[str, float]
+    """Milliseconds by step."""
+    trace: tuple[StageTrace, ...] = ()
+
+    def definitions(self, format: DefinitionFormat) -> list[dict[str, Any]]:  # noqa: A002
+        """The hits as tool definitions to hand to a language model: those of an abstained answer too."""
+        return render_definitions([hit.document for hit in self.hits], format)
