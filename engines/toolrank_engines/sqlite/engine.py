@@ -134,7 +134,7 @@ class SqliteEngine:
                 writer = SqliteWriter(connection, chosen, self._folder)
             try:
                 yield writer
-                writer.finish(self._settings.compact_above)
+                writer.finish(self._settings)
             finally:
                 writer.close()
         for name in writer.replaced:

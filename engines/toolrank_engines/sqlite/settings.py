@@ -28,3 +28,5 @@ class SqliteSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long a writer waits for another one before `EngineUnavailable`."""
     compact_above: float = 0.3
     """A write session rewrites the matrix when more than this fraction of its rows is dead."""
+    compact_from: int = 1024
+    """A matrix with fewer rows is not worth rewriting."""

@@ -14,12 +14,11 @@ from toolrank_engines.document import ApiDocument, encode_document, validate_doc
 from toolrank_engines.sqlite.connections import translated
 from toolrank_engines.sqlite.dense import checked
 from toolrank_engines.sqlite.matrix import MatrixWriter, copy_rows, open_matrix
+from toolrank_engines.sqlite.settings import SqliteSettings
 from toolrank_engines.sqlite.tables import Index, advance
 from toolrank_engines.sqlite.words import field_lengths, indexed_fields
 from toolrank_engines.text import rerank_text
 
-_SMALL = 1024
-"""A matrix with fewer rows is not worth a compaction."""
 _INSERT_DOC = """
 INSERT INTO docs_#
   (row, id, source, hash, slot, category, tool_key, effect, deprecated, tenant, public, lengths)
@@ -67,14 +66,15 @@ class SqliteWriter:
             for document_id in ids:
                 self._remove(document_id)
 
-    def finish(self, compact_above: float) -> None:
+    def finish(self, settings: SqliteSettings) -> None:
         """Makes the vectors durable and records them, before the caller commits."""
         if not self._changed:
             return
         with translated(self._folder):
             (kept,) = self._sql("SELECT count(*) FROM docs_#").fetchone()
             name = self._index.matrix
-            if self._matrix.slots > _SMALL and kept < (1 - compact_above) * self._matrix.slots:
+            slots = self._matrix.slots
+            if slots >= settings.compact_from and kept < (1 - settings.compact_above) * slots:
                 name = self._compact()
             self._matrix.sync()
             self._connection.execute(

@@ -1,0 +1,123 @@
+"""Files that are no catalog, damaged ones, and those of another version."""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+from contextlib import closing
+
+import pytest
+from catalogs import SCHEMA, fill, item, unit
+
+from toolrank_engines.contract import SearchRequest
+from toolrank_engines.errors import CorruptStore, EngineUnavailable, NewerFormat, UnknownIndex
+from toolrank_engines.sqlite import SqliteEngine
+
+
+def test_nothing_is_created_before_the_first_index(tmp_path):
+    with closing(SqliteEngine(tmp_path / "tools.db")) as engine:
+        assert engine.search(SearchRequest("weather", None, 5)) == []
+        with pytest.raises(EngineUnavailable, match="ensure"), engine.writing("apis"):
+            pass
+        with pytest.raises(UnknownIndex):
+            list(engine.hashes("apis"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_file_is_a_new_catalog(tmp_path):
+    path = tmp_path / "tools.db"
+    path.touch()
+    with closing(SqliteEngine(path)) as engine:
+        assert engine.live() is None
+        fill(engine, [item()])
+        assert engine.stats().documents == 1
+
+
+def test_a_catalog_is_found_again_after_closing(tmp_path):
+    for _ in range(2):
+        with closing(SqliteEngine(tmp_path / "tools.db")) as engine:
+            fill(engine, [item(description="weather")])
+    with closing(SqliteEngine(tmp_path / "tools.db")) as engine:
+        assert len(engine.search(SearchRequest("weather", unit(1), 5))) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database, but long enough to be read as one" * 100, b"\0" * 5000]
+)
+def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path, content):
+    path = tmp_path / "tools.db"
+    path.write_bytes(content)
+    with pytest.raises(CorruptStore, match=r"tools\.db"):
+        SqliteEngine(path)
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "tools.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    with pytest.raises(CorruptStore, match="not a toolrank catalog"):
+        SqliteEngine(path)
+
+
+def test_a_damaged_catalog_is_named_with_the_cure(tmp_path):
+    path = tmp_path / "tools.db"
+    with closing(SqliteEngine(path)) as engine:
+        fill(engine, [item(f"s/t/{n}", description="weather " * 50) for n in range(200)])
+    with closing(sqlite3.connect(path)) as connection:  # moves all into the main file
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\xa5" * (len(data) - 4096)
+    path.write_bytes(data)
+    with pytest.raises(CorruptStore, match="ingest again"):
+        SqliteEngine(path)
+
+
+def test_a_catalog_of_a_later_version_asks_for_an_upgrade(tmp_path):
+    path = tmp_path / "tools.db"
+    with closing(SqliteEngine(path)) as engine:
+        engine.ensure(SCHEMA)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(NewerFormat, match=r"99.*upgrade"):
+        SqliteEngine(path)
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path):
+    engine = SqliteEngine(tmp_path / "nowhere" / "tools.db")
+    with closing(engine), pytest.raises(EngineUnavailable, match=r"nowhere.*folder"):
+        engine.ensure(SCHEMA)
+
+
+def test_a_folder_is_no_catalog(tmp_path):
+    with pytest.raises(EngineUnavailable):
+        SqliteEngine(tmp_path)
+
+
+def test_a_closed_engine_says_so(tmp_path):
+    engine = SqliteEngine(tmp_path / "tools.db")
+    fill(engine, [item()])
+    engine.close()
+    engine.close()
+    with pytest.raises(EngineUnavailable, match="closed"):
+        engine.stats()
+
+
+def test_an_unfinished_stream_gives_its_connection_back(tmp_path):
+    with closing(SqliteEngine(tmp_path / "tools.db")) as engine:
+        index = fill(engine, [item("s/t/a"), item("s/t/b")])
+        for _ in range(40):
+            next(engine.hashes(index))
+            next(engine.documents(index))
+        gc.collect()
+        fill(engine, [item("s/t/c")])
+        assert engine.stats().documents == 3
+
+
+def test_the_errors_of_a_callers_own_database_pass_through_a_session(tmp_path):
+    with closing(SqliteEngine(tmp_path / "tools.db")) as engine:
+        index = engine.ensure(SCHEMA)
+        with pytest.raises(sqlite3.OperationalError, match="mine"), engine.writing(index):
+            raise sqlite3.OperationalError("mine")
+        with pytest.raises(FileNotFoundError), engine.writing(index):
+            raise FileNotFoundError
