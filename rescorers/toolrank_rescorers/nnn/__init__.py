@@ -1,0 +1,23 @@
+"""Non-negative elastic net (NNN) decoding: the set of documents that together reconstruct the query.
+
+`problem` states it, `certificate` says what proves an answer, and each solver has a file: `active_set`
+(exact) and `fista` (the paper's, for comparison). See docs/nnn.md.
+"""
+
+from toolrank_rescorers.nnn.active_set import solve_active_set
+from toolrank_rescorers.nnn.certificate import Certificate
+from toolrank_rescorers.nnn.corpus import Corpus
+from toolrank_rescorers.nnn.errors import InvalidProblem
+from toolrank_rescorers.nnn.fista import solve_fista
+from toolrank_rescorers.nnn.problem import Problem, Solution, ranking
+
+__all__ = [
+    "Certificate",
+    "Corpus",
+    "InvalidProblem",
+    "Problem",
+    "Solution",
+    "ranking",
+    "solve_active_set",
+    "solve_fista",
+]

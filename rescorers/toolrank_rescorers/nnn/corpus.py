@@ -1,0 +1,113 @@
+"""The document vectors, prepared once and decoded against many times."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank_rescorers.nnn.errors import InvalidProblem
+
+Rows = NDArray[np.intp]
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+
+_UNIT_ROUNDOFF = 2.0**-24
+"""Of float32, in which the corpus is scanned."""
+_SKETCH_SAMPLE = 20_000
+
+
+class Corpus:
+    """Document vectors (n, d) as float32, with what the solvers derive from them.
+
+    Unit rows are the usual case, not a requirement: any finite rows define a problem, and a zero row is never
+    chosen at a non-negative penalty. Bounds use the true norms. Other float types are cast to float32.
+
+    Args:
+        documents: Rows of shape (n, d), n ≥ 1, d ≥ 1; float16, float32 or float64.
+
+    Raises:
+        InvalidProblem: not a real matrix, empty, or with a value that is not finite in float32.
+    """
+
+    def __init__(self, documents: NDArray[np.floating]) -> None:
+        self.documents = _finite_matrix(documents)
+        self.sketch: Sketch | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number n of documents."""
+        return len(self.documents)
+
+    @property
+    def dimensions(self) -> int:
+        """Length d of every vector."""
+        return int(self.documents.shape[1])
+
+    @cached_property
+    def largest_norm(self) -> float:
+        """Largest ‖d_i‖, rounded up by what float32 may have lost."""
+        squares = np.einsum("ij,ij->i", self.documents, self.documents)
+        return float(np.sqrt(squares.max())) * (1.0 + self.dimensions * _UNIT_ROUNDOFF)
+
+    @cached_property
+    def lipschitz(self) -> float:
+        """λ_max(D Dᵀ), the curvature of the reconstruction term."""
+        wide = self.rows < self.dimensions
+        documents = self.documents.astype(np.float64)
+        gram = documents @ documents.T if wide else documents.T @ documents
+        return float(np.linalg.eigvalsh(gram)[-1])
+
+    def scan(self, vector: Float64) -> Float32:
+        """D v for every row (n,), in float32: one dense scan, what dense retrieval costs."""
+        return self.documents @ vector.astype(np.float32)
+
+    def scan_error(self, vector: Float64) -> float:
+        """Upper bound of what `scan` is off by in any row, whatever order the sum is taken in."""
+        length = float(np.sqrt(vector @ vector))
+        return (self.dimensions + 4) * _UNIT_ROUNDOFF * self.largest_norm * length
+
+    def exact_rows(self, rows: Rows) -> Float64:
+        """The named rows (m, d) in float64."""
+        return self.documents[rows].astype(np.float64)
+
+    def with_sketch(self, dimensions: int = 64) -> Corpus:
+        """Adds the projection on the leading principal directions: a cheap first guess of what matters.
+
+        It proposes working sets only; no certificate rests on it. Costs n · `dimensions` float32 of memory.
+        """
+        if dimensions < self.dimensions:
+            self.sketch = Sketch(self.documents, dimensions)
+        return self
+
+
+class Sketch:
+    """Rows projected on the leading eigenvectors of DᵀD (uncentred principal components)."""
+
+    def __init__(self, documents: Float32, dimensions: int) -> None:
+        step = -(-documents.shape[0] // _SKETCH_SAMPLE)
+        sample = documents[::step].astype(np.float64)
+        vectors = np.linalg.eigh(sample.T @ sample)[1]
+        self._basis = np.ascontiguousarray(vectors[:, : -dimensions - 1 : -1].T, dtype=np.float32)
+        self._head = np.ascontiguousarray(documents @ self._basis.T)
+
+    def scan(self, vector: Float64) -> Float32:
+        """Approximates D v (n,) at dimensions / d of the price."""
+        return self._head @ (self._basis @ vector.astype(np.float32))
+
+
+def _finite_matrix(documents: NDArray[np.floating]) -> Float32:
+    matrix = np.asarray(documents)
+    if matrix.ndim != 2 or not matrix.size:
+        raise InvalidProblem("documents", f"expected a non-empty matrix (n, d), got shape {matrix.shape}")
+    if matrix.dtype.kind != "f":
+        raise InvalidProblem("documents", f"expected real floating-point vectors, got {matrix.dtype}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = np.ascontiguousarray(matrix, dtype=np.float32)
+        flat = matrix.ravel()
+        # One BLAS pass: the sum of squares is finite only if every value is.
+        energy = float(flat @ flat)
+    if not np.isfinite(energy):
+        raise InvalidProblem("documents", "NaN, infinite, or too large for float32")
+    return matrix
