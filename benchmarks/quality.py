@@ -1,0 +1,41 @@
+"""Every shipped profile on ToolBench dev (per subset) and ToolLens test: recall, NDCG and completeness at 5.
+
+`--limit N` takes N requests of each dataset, `--profile NAME` (repeatable) only these profiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from toolrank.cli.evaluate import print_report
+from toolrank.cli.progress import progress
+from toolrank.evaluating import evaluate_dataset
+from toolrank_rescorers.profiles import shipped_profiles
+
+METRICS = ["recall@5", "ndcg@5", "comp@5"]
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def main() -> None:
+    """Prints one table a dataset and, last, one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--dataset", action="append")
+    parser.add_argument("--profile", action="append")
+    parser.add_argument("--limit", type=int)
+    arguments = parser.parse_args()
+    figures: dict[str, float] = {}
+    for name in arguments.dataset or ["toolbench", "toollens"]:
+        profiles = arguments.profile or list(shipped_profiles())
+        report = evaluate_dataset(name, arguments.data, profiles, arguments.limit, progress())
+        print_report(report, METRICS)
+        for row in report.rows:
+            for metric in METRICS:
+                figures[f"{name}.{row.subset}.{row.profile}.{metric}"] = round(row.figures[metric], 4)
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()
