@@ -98,9 +98,11 @@ class Connections:
         connection.close()
 
     def _open(self, write: bool) -> sqlite3.Connection:
-        mode = "rwc" if write else "ro"
+        mode = "mode=rwc" if write else "mode=ro"
+        if not write and self._is_frozen():
+            mode += "&immutable=1"
         connection = sqlite3.connect(
-            f"{self._path.absolute().as_uri()}?mode={mode}",
+            f"{self._path.absolute().as_uri()}?{mode}",
             uri=True,
             timeout=self._busy_seconds,
             isolation_level=None,
@@ -117,6 +119,16 @@ class Connections:
             connection.close()
             raise
         return connection
+
+    def _is_frozen(self) -> bool:
+        """Whether the catalog lies in a folder this process cannot write to, as in a container image.
+
+        Readers of a database with a log (WAL) must be able to create shared memory beside it. Where they
+        cannot, and there is no log of somebody who writes, the file is taken as one that does not change.
+        """
+        effective = os.access in os.supports_effective_ids
+        writable = os.access(self._path.absolute().parent, os.W_OK, effective_ids=effective)
+        return not writable and not self._path.with_name(self._path.name + "-wal").exists()
 
 
 @contextmanager
@@ -137,6 +149,8 @@ def _cure(message: str) -> str:
         return "another process is writing to the catalog: wait for it to end"
     if "readonly" in message:
         return "the file or its folder is read-only"
+    if "no such module" in message:
+        return "the SQLite of this Python lacks FTS5: install a Python whose SQLite has it"
     if "unable to open" in message:
         return "does its folder exist, and may this user write to it?"
     return "check the disk and the file's permissions"

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import sqlite3
+import tempfile
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from catalogs import SCHEMA, fill, item, unit
@@ -121,3 +125,42 @@ def test_the_errors_of_a_callers_own_database_pass_through_a_session(tmp_path):
             raise sqlite3.OperationalError("mine")
         with pytest.raises(FileNotFoundError), engine.writing(index):
             raise FileNotFoundError
+
+
+@pytest.fixture
+def frozen() -> Iterator[Path]:
+    """A catalog of one document in a folder that the process cannot write to."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "tools.db"
+        with closing(SqliteEngine(path)) as engine:
+            fill(engine, [item(description="weather")])
+        for leftover in folder.glob("tools.db-*"):
+            leftover.unlink()
+        path.chmod(0o444)
+        folder.chmod(0o555)
+        superuser = os.geteuid() == 0
+        if superuser:
+            os.seteuid(65534)
+        try:
+            yield path
+        finally:
+            if superuser:
+                os.seteuid(0)
+            folder.chmod(0o755)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of folders are those of POSIX here")
+def test_a_catalog_in_a_read_only_folder_is_searched(frozen):
+    with closing(SqliteEngine(frozen)) as engine:
+        assert len(engine.search(SearchRequest("weather", unit(1), 5))) == 1
+        assert engine.stats().documents == 1
+    assert {file.name for file in frozen.parent.iterdir()} == {"tools.db", "tools.db.vectors"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of folders are those of POSIX here")
+def test_a_read_only_catalog_cannot_be_written(frozen):
+    with closing(SqliteEngine(frozen)) as engine:
+        index = engine.ensure(SCHEMA)
+        with pytest.raises(EngineUnavailable, match="read-only"), engine.writing(index):
+            pass

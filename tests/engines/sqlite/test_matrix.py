@@ -56,9 +56,17 @@ def test_a_compacted_matrix_is_written_and_compacted_again(engine, tmp_path):
 
 def test_a_session_that_fails_after_writing_leaves_rows_the_next_one_overwrites(engine, tmp_path):
     index = fill(engine, [item("s/t/a", unit(1))])
-    with pytest.raises(InvalidVector), engine.writing(index) as writer:
-        writer.write([item("s/t/b", unit(0, 1)), item("s/t/c", unit(0, 0, 1))])
-        writer.write([item("s/t/bad", unit(1) * np.nan)])
+    rows = [item("s/t/b", unit(0, 1)), item("s/t/c", unit(0, 0, 1))]
+    with engine.writing(index) as writer, pytest.raises(InvalidVector):
+        writer.write([*rows, item("s/t/bad", unit(1) * np.nan)])
+
+    def fail_after(batch):
+        with engine.writing(index) as writer:
+            writer.write(batch)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail_after(rows)
     fill(engine, [item("s/t/d", unit(0, 0, 0, 1))])
     assert files(tmp_path) == {"1-1.f32": 2 * ROW}
     assert ids(engine.neighbours(unit(0, 0, 0, 1), 1, Filter())) == ["s/t/d"]
