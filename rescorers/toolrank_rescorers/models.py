@@ -12,6 +12,17 @@ from numpy.typing import NDArray
 from toolrank_rescorers.scoring import ScoreCache
 
 
+class ScorerManifest(Protocol):
+    """What a cross-encoder knows of itself."""
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Probabilities tuned for this model: `concentrate`, `abstain`."""
+
+    def is_seen(self, tool_key: str) -> bool:
+        """Whether this model was trained on requests for this tool."""
+
+
 class Scorer(Protocol):
     """A cross-encoder: how well does a text answer a query?"""
 
@@ -20,17 +31,14 @@ class Scorer(Protocol):
         """Name and digest: equal identities give equal scores."""
 
     @property
-    def thresholds(self) -> Mapping[str, float]:
-        """Thresholds tuned for this model's calibrated probabilities, e.g. `concentrate`, `abstain`."""
+    def manifest(self) -> ScorerManifest:
+        """Its thresholds, and what it has seen."""
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Logits (n,), one a text; higher is better."""
 
-    def probability(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Calibrated probabilities (n,) in [0, 1], monotone in the logits."""
-
-    def is_seen(self, tool_key: str) -> bool:
-        """Whether this model was trained on requests for this tool."""
 
 
 class QueryKind(Protocol):
@@ -50,3 +58,9 @@ class Models(msgspec.Struct, frozen=True, eq=False):
     scorer: Scorer | None = None
     query_kind: QueryKind | None = None
     cache: ScoreCache | None = None
+
+    def threshold(self, name: str, setting: float | None, fallback: float) -> float:
+        """The profile's setting, else what the cross-encoder's manifest says, else the fallback."""
+        if setting is not None:
+            return setting
+        return fallback if self.scorer is None else self.scorer.manifest.thresholds.get(name, fallback)

@@ -29,7 +29,7 @@ def rescore(request: RescoreRequest, profile: Profile, models: Models) -> Rescor
 
 
 def _run(stage: Stage, state: State, models: Models) -> State:
-    closed = stage.closed(state)
+    closed = stage.gate(state) or stage.closed(state)
     if closed:
         return _recorded(stage, state, 0.0, skipped=closed)
     started = time.perf_counter()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolrank_engines.contract import Candidate, Vector
+from toolrank_rescorers.errors import StageUnavailable
 
 Matrix = NDArray[np.float64]
 
@@ -147,6 +148,10 @@ class State(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         """The state with one more thing that could not be done."""
         return msgspec.structs.replace(self, degraded=(*self.degraded, Degradation(stage, reason)))
 
+    def lacking_vectors(self, stage: str, count: int) -> State:
+        """The state, degraded if `count` candidates have no usable vector."""
+        return self.degrading(stage, f"{count} candidates without a usable vector") if count else self
+
     @property
     def scored(self) -> tuple[Ranked, ...]:
         """Those the cross-encoder has scored, in order."""
@@ -167,6 +172,18 @@ def head_and_tail(state: State, size: int | None = None) -> tuple[tuple[Ranked, 
         kept = {item.id for item in wanted}
     head = tuple(item for item in state.ranked if item.id in kept)
     return head, tuple(item for item in state.ranked if item.id not in kept)
+
+
+def direction_of(state: State) -> Matrix:
+    """Unit query vector (d,).
+
+    Raises:
+        StageUnavailable: the request has none.
+    """
+    if state.vector is None:
+        raise StageUnavailable("the request has no usable query vector")
+    direction: Matrix = state.vector / np.linalg.norm(state.vector)
+    return direction
 
 
 def by_score(items: Iterable[Ranked], score: Callable[[Ranked], float]) -> list[Ranked]:

@@ -42,6 +42,7 @@ class TableScorer:
     """A cross-encoder that looks its logits up by text; the calibration is the logistic function."""
 
     identity = "table@1"
+    manifest: TableScorer  # it is its own manifest
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class TableScorer:
         seen: Sequence[str] = (),
         thresholds: Mapping[str, float] | None = None,
     ) -> None:
+        self.manifest = self
         self.logits = logits
         self.seen = {f"/{tool}" for tool in seen}
         self.thresholds = thresholds or {}

@@ -13,6 +13,8 @@ Requirement = Literal["lexical", "dense", "vector", "scorer", "query_kind"]
 """What a stage asks of a request and its caller, so that only what is used has to be computed or loaded."""
 
 Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Window = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+"""Length of a list that a rule compares pair by pair."""
 Weight = Annotated[float, msgspec.Meta(ge=0.0, le=1e6)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 
@@ -55,6 +57,10 @@ class Stage(
 
     def closed(self, state: State) -> str:
         """Why the stage does not run on this state; empty when it does."""
+        return "" if state.ranked else "there are no candidates"
+
+    def gate(self, state: State) -> str:
+        """Why the stage is not meant for this kind of query; empty when it is."""
         if self.when == "always":
             return ""
         if state.kind is None:

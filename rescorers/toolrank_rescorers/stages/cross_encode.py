@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from toolrank_rescorers.errors import StageUnavailable
@@ -31,8 +32,6 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
         if models.scorer is None:
             raise StageUnavailable("no cross-encoder is loaded")
         chosen = self._chosen(state)
-        if not chosen:
-            return state.saying("nothing to score")
         logits, probabilities, known = _scores(models, models.scorer, state.query, chosen)
         scored = {
             item.id: replace(item, score=logit, logit=logit, probability=probability)
@@ -57,6 +56,6 @@ def _scores(models: Models, scorer: Scorer, query: str, chosen: list[Ranked]) ->
     """Logits, calibrated probabilities and the number of cache hits."""
     try:
         logits, known = score_pairs(scorer, models.cache, query, [item.candidate.text for item in chosen])
-        return logits, checked(scorer.probability(logits), len(chosen)), known
+        return logits, checked(scorer.probability(logits.astype(np.float32)), len(chosen)), known
     except Exception as error:
         raise StageUnavailable.failed("the cross-encoder", error) from error

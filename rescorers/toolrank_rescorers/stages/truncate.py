@@ -33,4 +33,4 @@ class Truncate(Stage, frozen=True, tag="truncate"):
     def _limit(self, item: Ranked, models: Models) -> int:
         if models.scorer is None or item.first_rank <= min(self.seen, self.unseen):
             return self.seen
-        return self.seen if models.scorer.is_seen(item.tool) else self.unseen
+        return self.seen if models.scorer.manifest.is_seen(item.tool) else self.unseen

@@ -46,8 +46,8 @@ def test_needs_a_classifier_and_a_query_vector(bench):
 )
 def test_a_stage_can_be_gated_by_the_kind_and_the_confidence_in_it(bench, probability, stage, reason):
     state = bench.apply(bench.state([], vector=QUERY), Classify(), kind=bench.kind(probability))
-    assert stage.closed(state) == reason
+    assert stage.gate(state) == reason
 
 
 def test_a_gated_stage_stays_closed_while_the_kind_is_unknown(bench):
-    assert "unknown" in Blend(when="single").closed(bench.state([]))
+    assert "unknown" in Blend(when="single").gate(bench.state([]))

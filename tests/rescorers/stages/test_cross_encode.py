@@ -47,9 +47,3 @@ def test_scores_that_are_not_finite_are_refused(bench, bad):
 def test_a_model_that_raises_is_named_with_its_error(bench):
     with pytest.raises(StageUnavailable, match="cross-encoder failed: KeyError"):
         bench.apply(bench.fused(["t/a"]), CrossEncode(), scorer=bench.scorer({}))
-
-
-def test_an_empty_list_asks_no_model(bench):
-    scorer = bench.scorer({})
-    assert bench.apply(bench.fused([]), CrossEncode(), scorer=scorer).ranked == ()
-    assert scorer.asked == []

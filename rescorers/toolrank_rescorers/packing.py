@@ -1,0 +1,49 @@
+"""Fitting definitions into the context window of a language model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from math import ceil
+
+import msgspec
+
+from toolrank_rescorers.state import DefinitionSizes
+
+VOCABULARY_VARIABLE = "TIKTOKEN_CACHE_DIR"
+"""tiktoken would download its vocabulary unless this names the folder that holds it."""
+
+
+class TokenCounter(msgspec.Struct, frozen=True):
+    """A way to count tokens, and its name."""
+
+    name: str
+    count: Callable[[str], int]
+
+    def measure(self, definitions: Mapping[str, str]) -> DefinitionSizes:
+        """Tokens of every definition."""
+        return DefinitionSizes(self.name, {key: self.count(text) for key, text in definitions.items()})
+
+
+def token_counter(encoding: str = "o200k_base") -> TokenCounter:
+    """Tiktoken where it is installed and its vocabulary is at hand, otherwise characters ÷ 4, rounded up."""
+    if find_spec("tiktoken") is None or not os.environ.get(VOCABULARY_VARIABLE):
+        return TokenCounter("length ÷ 4", lambda text: ceil(len(text) / 4))
+    encoder = import_module("tiktoken").get_encoding(encoding)
+    return TokenCounter(f"tiktoken {encoding}", lambda text: len(encoder.encode_ordinary(text)))
+
+
+def first_fit(ids: Iterable[str], sizes: Mapping[str, int], budget: int) -> list[str]:
+    """Ids whose definitions fit into `budget` tokens together, taken in order; what does not fit is skipped.
+
+    An id of unknown size is left out: it could break the budget.
+    """
+    kept = []
+    for candidate_id in ids:
+        size = sizes.get(candidate_id)
+        if size is not None and size <= budget:
+            kept.append(candidate_id)
+            budget -= size
+    return kept
