@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,14 +21,16 @@ _MAX_TEXT = 2_000
 class DeadLetterFile:
     """Collects the dead letters of one run, and replaces the file of the run before when it ends.
 
-    Lines go to `NAME.partial` at once, so that any number of them needs no memory; a run that is killed
-    leaves the file of the run before. A run without dead letters leaves an empty file. Without a path only
-    `count` is kept.
+    Lines go to a partial file beside it at once, so that any number of them needs no memory; a run that is
+    killed leaves the file of the run before. A run without dead letters leaves an empty file. Without a path
+    only `count` is kept. `run` names a kind of run of which there is one at a time: others that write to the
+    same path at the same time have partial files of their own, and the last to end is read.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, run: str = "") -> None:
         self.count = 0
         self._path = path
+        self._run = hashlib.blake2b(run.encode(), digest_size=6).hexdigest()
         self._partial: IO[bytes] | None = None
 
     def __enter__(self) -> DeadLetterFile:
@@ -39,7 +42,7 @@ class DeadLetterFile:
         if self._path is not None:
             with _named(self._path):
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._partial = _partial_of(self._path).open("wb")
+                self._partial = self._partial_path(self._path).open("wb")
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -47,7 +50,7 @@ class DeadLetterFile:
         if self._path is not None and self._partial is not None:
             with _named(self._path):
                 self._partial.close()
-                _partial_of(self._path).replace(self._path)
+                self._partial_path(self._path).replace(self._path)
 
     def add(self, letter: DeadLetter) -> None:
         """Writes one letter; overlong texts are cut, lone surrogates escaped."""
@@ -55,6 +58,9 @@ class DeadLetterFile:
         if self._path is not None and self._partial is not None:
             with _named(self._path):
                 self._partial.write(msgspec.json.encode(_presentable(letter)) + b"\n")
+
+    def _partial_path(self, path: Path) -> Path:
+        return path.with_name(f"{path.name}.{self._run}.partial")
 
 
 def read_dead_letters(path: Path) -> Iterator[DeadLetter]:
@@ -67,17 +73,14 @@ def read_dead_letters(path: Path) -> Iterator[DeadLetter]:
 
 def invalid_letter(source: str, number: int, document: ApiDocument, error: InvalidDocument) -> DeadLetter:
     """The letter for a document that no engine can hold: the `number`-th that the source yielded."""
-    return DeadLetter(source, f"document {number}: {document.id}", error.reason, document.description)
+    excerpt = str(document.description)  # of whatever type it is, which can be the reason
+    return DeadLetter(source, f"document {number}: {document.id}", error.reason, excerpt)
 
 
 def duplicate_letter(source: str, number: int, document: ApiDocument) -> DeadLetter:
     """The letter for a document whose id another one of the same run has already."""
     reason = "duplicate id: the first document of this id was kept"
     return DeadLetter(source, f"document {number}: {document.id}", reason, document.description)
-
-
-def _partial_of(path: Path) -> Path:
-    return path.with_name(path.name + ".partial")
 
 
 @contextmanager

@@ -63,10 +63,15 @@ class Meter:
             count = f"{self.done:,} of {self.total:,} ({100 * self.done // self.total} %)"
         else:
             count = f"{self.done:,}"
-        parts = [f"{self.name}: {count}", f"{self.rate:,.0f}/s"]
+        parts = [f"{self.name}: {count}", pace(self.rate)]
         if self.eta is not None:
             parts.append(f"{duration(self.eta)} left")
         return ", ".join(parts)
+
+
+def pace(rate: float) -> str:
+    """`0.3/s`, `1,200/s`."""
+    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
 
 
 def duration(seconds: float) -> str:
@@ -118,7 +123,7 @@ class LineProgress:
                 self._print(meter.line())
 
         yield advance
-        self._print(f"{name}: {meter.done:,} in {duration(meter.elapsed)}, {meter.rate:,.0f}/s")
+        self._print(f"{name}: {meter.done:,} in {duration(meter.elapsed)}, {pace(meter.rate)}")
 
     def note(self, text: str) -> None:
         """Prints the text on a line of its own."""

@@ -88,7 +88,7 @@ def sync(
     """
     with (
         source_lock(options.locks, engine.url, source.name, options.wait),
-        DeadLetterFile(options.dead_letters) as letters,
+        DeadLetterFile(options.dead_letters, f"{engine.url} {source.name}") as letters,
         Spool() as spool,
     ):
         vectors = DocumentVectors(embedder, cache)
