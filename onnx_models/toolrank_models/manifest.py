@@ -43,7 +43,7 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     command: str
 
 
-class Manifest(msgspec.Struct, frozen=True, dict=True, omit_defaults=True):
+class Manifest(msgspec.Struct, frozen=True, dict=True):
     """The manifest of one model folder.
 
     `files` maps a file name to its SHA-256. `seen` holds `hash_tool` of every tool trained on.

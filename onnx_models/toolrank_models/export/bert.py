@@ -31,7 +31,7 @@ class Bert(NamedTuple):
         return self.tensors[f"{name}.weight"], self.tensors[f"{name}.bias"]
 
 
-def bert_of_module(module: Any) -> Bert:  # noqa: ANN401  (torch has no part in our types)
+def bert_weights(module: Any) -> Bert:  # noqa: ANN401  (torch has no part in our types)
     """Weights of a transformers BERT module, with or without a head.
 
     Raises:

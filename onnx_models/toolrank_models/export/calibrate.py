@@ -9,7 +9,6 @@ the quantised product against the exact one on real texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,13 +47,13 @@ def _best(x: Array, weight: Array, rng: np.random.Generator) -> InputScale:
 
 def _candidates(x: Array, weight: Array) -> Iterator[InputScale]:
     largest, columns = np.abs(x).max(axis=0), np.abs(weight).max(axis=1)
-    for alpha, tail in product(_ALPHAS, _TAILS):
+    for alpha in _ALPHAS:
         smooth = None if alpha is None else _smoothing(largest, columns, alpha)
         scaled = x if smooth is None else x / smooth
-        low, high = np.quantile(scaled[:, :], [tail, 1 - tail]) if tail else (scaled.min(), scaled.max())
-        low, high = min(0.0, float(low)), max(0.0, float(high))
-        step = max((high - low) / 255, 1e-12)
-        yield InputScale(step, round(-low / step), smooth)
+        ends = np.quantile(scaled, [*_TAILS, *(1 - tail for tail in _TAILS)]).reshape(2, -1)
+        for low, high in zip(np.minimum(ends[0], 0), np.maximum(ends[1], 0), strict=True):
+            step = max(float(high - low) / 255, 1e-12)
+            yield InputScale(step, round(-float(low) / step), smooth)
 
 
 def _smoothing(largest: Array, columns: Array, alpha: float) -> Array:

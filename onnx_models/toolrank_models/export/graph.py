@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 MICROSOFT = "com.microsoft"
+Shape = tuple[str | int, ...]
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _OPSET = 17
 _IR_VERSION = 9
@@ -36,12 +37,12 @@ class Graph:
         self._nodes.append(helper.make_node(operator, inputs, [output], output, domain=domain, **attributes))
         return output
 
-    def model(self, outputs: Sequence[str]) -> bytes:
-        """The serialised model; the inputs are `INPUTS`, int64 (batch, tokens)."""
+    def model(self, outputs: Sequence[tuple[str, Shape]]) -> bytes:
+        """The serialised model; the inputs are `INPUTS`, int64 (batch, tokens), the outputs float32."""
         inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in INPUTS
         ]
-        results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+        results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs]
         graph = helper.make_graph(self._nodes, "bert", inputs, results, list(self._constants.values()))
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(MICROSOFT, 1)]
         model = helper.make_model(

@@ -11,18 +11,18 @@ import numpy as np
 from onnx import TensorProto
 
 from toolrank_models.export.bert import Bert
-from toolrank_models.export.graph import Graph
+from toolrank_models.export.graph import Graph, Shape
 
 
-def mean_pooled(graph: Graph, hidden: str) -> str:
+def mean_pooled(graph: Graph, bert: Bert, hidden: str) -> tuple[str, Shape]:
     """Mean of the tokens scaled to length 1, float32 (batch, hidden). The divisor cancels in the scaling."""
     axis = graph.constant("one", np.ones(1, np.int64))
     weights = graph.add("Unsqueeze", [graph.add("Cast", ["attention_mask"], to=TensorProto.FLOAT), axis])
     total = graph.add("Squeeze", [graph.add("MatMul", [weights, hidden]), axis])
-    return graph.add("LpNormalization", [total], axis=-1, p=2)
+    return graph.add("LpNormalization", [total], axis=-1, p=2), ("batch", bert.hidden)
 
 
-def classifier_logit(graph: Graph, bert: Bert, hidden: str) -> str:
+def classifier_logit(graph: Graph, bert: Bert, hidden: str) -> tuple[str, Shape]:
     """Logit of the dense-tanh pooler and the classifier on the first token, float32 (batch,)."""
     zero, one, two = (graph.constant(f"int.{i}", np.full(1, i, np.int64)) for i in range(3))
     tokens = graph.add("Slice", [hidden, zero, two, one])
@@ -32,4 +32,4 @@ def classifier_logit(graph: Graph, bert: Bert, hidden: str) -> str:
     weighted = graph.add("Mul", [pooled, graph.constant("classifier.weight", weight[:, 0])])
     logits = graph.add("ReduceSum", [weighted, two], keepdims=0)
     first = graph.add("Gather", [logits, graph.constant("int.first", np.int64(0))], axis=1)
-    return graph.add("Add", [first, graph.constant("classifier.bias", bias[:1])])
+    return graph.add("Add", [first, graph.constant("classifier.bias", bias[:1])]), ("batch",)

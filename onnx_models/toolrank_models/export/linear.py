@@ -84,7 +84,9 @@ def _stored(graph: Graph, name: str, weight: Array) -> str:
 
 def _quantised(graph: Graph, x: str, site: str, scale: InputScale) -> str:
     if scale.smooth is not None:
-        x = graph.add("Mul", [x, graph.constant(f"{site}.smooth", (1 / scale.smooth).astype(np.float32))])
-    step = graph.constant(f"{site}.scale", np.float32(scale.scale))
-    zero = graph.constant(f"{site}.zero", np.uint8(scale.zero))
+        x = graph.add(
+            "Mul", [x, graph.constant(f"{site}.input.smooth", (1 / scale.smooth).astype(np.float32))]
+        )
+    step = graph.constant(f"{site}.input.scale", np.float32(scale.scale))
+    zero = graph.constant(f"{site}.input.zero", np.uint8(scale.zero))
     return graph.add("DequantizeLinear", [graph.add("QuantizeLinear", [x, step, zero]), step, zero])

@@ -25,7 +25,7 @@ def read_encoder(folder: Path) -> Original:
     """The encoder of a transformers or sentence-transformers folder."""
     from transformers import AutoModel
 
-    module = AutoModel.from_pretrained(folder, add_pooling_layer=False).float().eval()
+    module = AutoModel.from_pretrained(folder).float().eval()
     return Original(module, (folder / "tokenizer.json").read_bytes())
 
 

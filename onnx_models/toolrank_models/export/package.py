@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from toolrank_models.batching import pad
 from toolrank_models.card import card
-from toolrank_models.export.bert import Bert, bert_of_module
+from toolrank_models.export.bert import Bert, bert_weights
 from toolrank_models.export.calibrate import choose_scales
-from toolrank_models.export.graph import Graph
+from toolrank_models.export.graph import Graph, Shape
 from toolrank_models.export.heads import classifier_logit, mean_pooled
 from toolrank_models.export.linear import Float, InputScale, Linear, StaticInt8, WeightInt8
 from toolrank_models.export.original import Original, original_embeddings, original_logits
@@ -26,7 +26,7 @@ from toolrank_models.tokens import TokenIds, pair, single
 
 Array = NDArray[np.float32]
 Tokens = tuple[NDArray[np.int64], NDArray[np.int64]]
-Head = Callable[[Graph, Bert, str], str]
+Head = Callable[[Graph, Bert, str], tuple[str, Shape]]
 _MAX_BYTES = 25 * 1024 * 1024
 
 
@@ -42,12 +42,11 @@ def export_encoder(
         calibration: real texts, a few hundred, from which `static_int8` finds its scales.
         reference: texts whose vectors by the original are stored beside the model.
     """
-    manifest = msgspec.structs.replace(
-        manifest, kind="encoder", dimensions=original.module.config.hidden_size
-    )
+    dimensions = original.module.config.hidden_size
+    manifest = msgspec.structs.replace(manifest, kind="encoder", dimensions=dimensions)
     ids = TokenIds(original.tokenizer, capacity=0)
     samples = [single(ids, text, manifest.max_tokens) for text in calibration]
-    model = _model(original, lambda graph, _, hidden: mean_pooled(graph, hidden), manifest, samples)
+    model = _model(original, mean_pooled, manifest, samples)
     vectors = original_embeddings(original, reference, manifest.max_tokens)
     stored = EncoderReference(tuple(reference), pack(vectors))
     return _write(out, manifest, original, model, msgspec.json.encode(stored))
@@ -79,7 +78,7 @@ def export_cross_encoder(
 
 
 def _model(original: Original, head: Head, manifest: Manifest, samples: Sequence[Tokens]) -> bytes:
-    bert = bert_of_module(original.module)
+    bert = bert_weights(original.module)
     if manifest.storage == "static_int8":
         return _build(bert, head, StaticInt8(_scales(bert, head, samples)), int8_words=True)[0]
     if manifest.storage == "weight_int8":
@@ -93,9 +92,11 @@ def _build(
     """The serialised graph; with `inner` it also puts out the inputs of all dense layers."""
     graph = Graph()
     transformer = Transformer(graph, bert, linear, int8_words)
-    output = head(graph, bert, transformer.hidden_states())
-    inputs = [site.value for site in transformer.sites.values()] if inner else []
-    return graph.model([output, *inputs]), transformer
+    output, shape = head(graph, bert, transformer.hidden_states())
+    outputs: list[tuple[str, Shape]] = [(output, shape)]
+    if inner:
+        outputs += [(site.value, ("batch", "tokens", "channels")) for site in transformer.sites.values()]
+    return graph.model(outputs), transformer
 
 
 def _scales(bert: Bert, head: Head, samples: Sequence[Tokens]) -> Mapping[str, InputScale]:
