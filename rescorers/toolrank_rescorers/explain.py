@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from toolrank_rescorers.request import Hit, Rescored
 from toolrank_rescorers.state import StageTrace
 
 
@@ -30,47 +29,40 @@ class HitExplanation(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Notes on the request as a whole, and the way of each hit."""
+    """A line on each stage, and the way of each hit."""
 
-    notes: tuple[str, ...]
+    stages: tuple[str, ...]
     hits: tuple[HitExplanation, ...]
 
     def text(self) -> str:
         """Plain text for a terminal."""
-        lines = [*self.notes]
+        lines = list(self.stages)
         for hit in self.hits:
             lines += ["", f"{hit.rank}. {hit.id}", *(f"   {_step_line(step)}" for step in hit.steps)]
         return "\n".join(lines) + "\n"
 
 
-def explain(answer: Rescored) -> Explanation:
-    """Reads the trace of an answer."""
-    ranks = [{key: rank for rank, key in enumerate(entry.order, start=1)} for entry in answer.trace]
-    hits = tuple(
-        HitExplanation(hit.id, hit.rank, tuple(_steps(answer, ranks, hit))) for hit in answer.results
-    )
-    return Explanation(tuple(_notes(answer)), hits)
+def explain(trace: Sequence[StageTrace], ids: Sequence[str]) -> Explanation:
+    """Reads the trace of an answer, for the hits of these ids in their order.
+
+    Raises:
+        KeyError: an id that the last stage did not let through.
+    """
+    ranks = [{key: rank for rank, key in enumerate(entry.order, start=1)} for entry in trace]
+    hits = [
+        HitExplanation(key, rank, tuple(_steps(trace, ranks, key))) for rank, key in enumerate(ids, start=1)
+    ]
+    return Explanation(tuple(_stage_line(entry) for entry in trace), tuple(hits))
 
 
-def _steps(answer: Rescored, ranks: list[dict[str, int]], hit: Hit) -> Iterator[Step]:
+def _steps(trace: Sequence[StageTrace], ranks: Sequence[Mapping[str, int]], key: str) -> Iterator[Step]:
     before: int | None = None
-    for entry, rank_of in zip(answer.trace, ranks, strict=True):
-        rank = rank_of[hit.id]
-        reason = entry.reasons.get(hit.id, "")
+    for entry, rank_of in zip(trace, ranks, strict=True):
+        rank = rank_of[key]
+        reason = entry.reasons.get(key, "")
         if not entry.skipped and (reason or rank != before):
             yield Step(entry.stage, rank, entry.scores[rank - 1], before, reason)
         before = rank
-
-
-def _notes(answer: Rescored) -> Iterator[str]:
-    for entry in answer.trace:
-        yield _stage_line(entry)
-    if answer.rounds:
-        yield f"fetched what was needed {answer.rounds} times"
-    if answer.abstained:
-        yield f"abstained: {answer.abstained_because}"
-    for item in answer.degraded:
-        yield f"degraded: {item.stage}: {item.reason}"
 
 
 def _stage_line(entry: StageTrace) -> str:

@@ -28,7 +28,7 @@ class Abstain(Stage, frozen=True, tag="abstain"):
     def apply(self, state: State, models: Models) -> State:
         """The same list, and whether it can be trusted."""
         if not state.ranked:
-            return state.saying("abstained", abstained="no candidate was found")
+            return state.saying("abstained: no candidate was found", abstained="no candidate was found")
         if not state.scored:
             raise StageUnavailable("there are no calibrated scores")
         threshold = models.threshold("abstain", self.threshold, FALLBACK)
@@ -36,4 +36,4 @@ class Abstain(Stage, frozen=True, tag="abstain"):
         if best >= threshold:
             return state.saying(f"best probability {best:.2f}, threshold {threshold:.2f}")
         why = f"the best probability {best:.2f} is below {threshold:.2f}"
-        return state.saying("abstained", abstained=why)
+        return state.saying(f"abstained: {why}", abstained=why)
