@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple, TypeVar
 import msgspec
 
 from toolrank_ingest.errors import SourceError
+from toolrank_ingest.json_pointer import pointer
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 """A single JSON document is held in memory as a whole; one above this size is refused."""
@@ -108,15 +109,14 @@ def records(path: Path) -> Iterator[Entry]:
     data = read_file(path)
     if data.lstrip()[:1] == b"[":
         for index, value in enumerate(parse(data, str(path), list[msgspec.Raw])):
-            yield Entry(pointer(str(path), index), bytes(value))
+            yield Entry(within(str(path), index), bytes(value))
     else:
         yield Entry(str(path), bytes(parse(data, str(path), msgspec.Raw)))
 
 
-def pointer(position: str, *parts: str | int) -> str:
-    """The position of a value inside the value at `position`: a file name and a JSON pointer (RFC 6901)."""
-    escaped = [str(part).replace("~", "~0").replace("/", "~1") for part in parts]
-    return "/".join((position if "#" in position else f"{position}#", *escaped))
+def within(position: str, *parts: str | int) -> str:
+    """The position of a value inside the value at `position`: a file name, `#` and a JSON pointer."""
+    return f"{position}{'' if '#' in position else '#'}{pointer(*(str(part) for part in parts))}"
 
 
 def is_json_lines(path: Path) -> bool:

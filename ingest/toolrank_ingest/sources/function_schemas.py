@@ -11,7 +11,7 @@ import msgspec
 
 from toolrank_engines.document import ApiDocument, document_id
 from toolrank_ingest.entries import BadEntry, Converted, as_text, convert_entry, dead_letter, of_each_file
-from toolrank_ingest.json_files import UNREADABLE, Entry, pointer, reason, records
+from toolrank_ingest.json_files import UNREADABLE, Entry, reason, records, within
 from toolrank_ingest.json_schema import parameters
 
 _MAX_NESTING = 4
@@ -93,7 +93,7 @@ class FunctionSchemasSource:
             return
         key, members = found
         for index, raw in enumerate(members):
-            member = Entry(pointer(entry.position, key, index), bytes(raw))
+            member = Entry(within(entry.position, key, index), bytes(raw))
             yield from self._read(member, group.name or namespace, depth - 1)
 
     def _document(self, entry: Entry, namespace: str) -> ApiDocument:

@@ -10,7 +10,7 @@ import msgspec
 
 from toolrank_ingest.entries import Converted, convert_entry, dead_letter, of_each_file
 from toolrank_ingest.errors import SourceError
-from toolrank_ingest.json_files import UNREADABLE, Entry, pointer, reason, records
+from toolrank_ingest.json_files import UNREADABLE, Entry, reason, records, within
 from toolrank_ingest.sources.mcp_tools import McpServer, tool_document
 
 Reading = Generator[Converted, None, str]
@@ -72,10 +72,10 @@ class McpDumpSource:
     def _dispatch(self, record: Entry, found: _Record) -> Reading:
         server = McpServer(self.name, self.name)
         if bytes(found.result):
-            answer = Entry(pointer(record.position, "result"), bytes(found.result))
+            answer = Entry(within(record.position, "result"), bytes(found.result))
             return (yield from self._listing(answer, server))
         if bytes(found.tools).startswith(b"{"):
-            servers = Entry(pointer(record.position, "tools"), bytes(found.tools))
+            servers = Entry(within(record.position, "tools"), bytes(found.tools))
             return (yield from self._registered(servers, found))
         if bytes(found.tools):
             return (yield from self._listing(record, server))
@@ -92,13 +92,13 @@ class McpDumpSource:
         for key, raw in listings.items():
             tool = found.name if found.name and len(listings) == 1 else key
             server = McpServer(self.name, tool, found.category or "")
-            cursor = yield from self._listing(Entry(pointer(servers.position, key), bytes(raw)), server)
+            cursor = yield from self._listing(Entry(within(servers.position, key), bytes(raw)), server)
         return cursor
 
     def _listing(self, listing: Entry, server: McpServer) -> Reading:
         page = msgspec.json.decode(listing.raw, type=_Listing)
         server = msgspec.structs.replace(server, version=page.version or "")
         for index, raw in enumerate(page.tools):
-            entry = Entry(pointer(listing.position, "tools", index), bytes(raw))
+            entry = Entry(within(listing.position, "tools", index), bytes(raw))
             yield convert_entry(self.name, entry, partial(tool_document, server=server))
         return page.next_cursor or ""

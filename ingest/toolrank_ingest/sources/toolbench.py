@@ -15,7 +15,7 @@ import msgspec
 from toolrank_engines.document import ApiDocument, Parameter, document_id
 from toolrank_ingest.effects import effect_of_method
 from toolrank_ingest.entries import Converted, as_text, convert_entry, dead_letter, of_each_file
-from toolrank_ingest.json_files import UNREADABLE, Entry, pointer, reason, records
+from toolrank_ingest.json_files import UNREADABLE, Entry, reason, records, within
 
 _MAX_RETURNS = 2_000
 
@@ -94,7 +94,7 @@ class ToolBenchSource:
             return
         tool.category_name = tool.category_name or folder
         for index, raw in enumerate(tool.api_list):
-            entry = Entry(pointer(record.position, "api_list", index), bytes(raw))
+            entry = Entry(within(record.position, "api_list", index), bytes(raw))
             yield convert_entry(self.name, entry, partial(self._listed, tool=tool))
 
     def _endpoint(self, entry: Entry) -> ApiDocument:
