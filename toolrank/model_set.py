@@ -103,7 +103,8 @@ class ModelSet:
         return {role: _identity(model) for role, model in roles.items()}
 
     def _encode_query(self, request: str) -> Vector:
-        return self.encoder.encode([request])[0]
+        vector: Vector = self.encoder.encode([request])[0]
+        return vector
 
 
 def _or_degraded(role: str, model: Once[Model], missing: list[Degradation]) -> Model | None:

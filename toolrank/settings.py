@@ -22,16 +22,10 @@ class Settings(BaseSettings):
     catalog: str = Field(default=f"sqlite:{_HOME / 'catalog.db'}", description="URL of the catalog.")
     profile: str = Field(default=DEFAULT_PROFILE, description="Profile of a search: a name or a .toml file.")
     encoder: str = Field(default="minilm-l6", description="Encoder: a shipped name or a folder.")
-    cross_encoder: str = Field(
-        default="reranker-l6", description="Cross-encoder: a name or a folder."
-    )
-    query_kind: str = Field(
-        default="query-kind", description="Single/multi classifier: a name or a folder."
-    )
+    cross_encoder: str = Field(default="reranker-l6", description="Cross-encoder: a name or a folder.")
+    query_kind: str = Field(default="query-kind", description="Single/multi classifier: a name or a folder.")
     provider: Literal["cpu", "cuda", "tensorrt"] = Field(default="cpu", description="Where the models run.")
-    threads: int = Field(
-        default=0, ge=0, le=1024, description="Threads of a model; 0: all it may use."
-    )
+    threads: int = Field(default=0, ge=0, le=1024, description="Threads of a model; 0: all it may use.")
     embedding_cache: Path = Field(
         default=Path(platformdirs.user_cache_dir("toolrank")) / "embeddings.db",
         description="File that remembers embeddings between syncs.",

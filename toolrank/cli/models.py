@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +12,7 @@ from toolrank.cli.console import OUT, print_json, print_table
 from toolrank.cli.options import JsonOption
 from toolrank.errors import ExitCode
 from toolrank_models.locate import find_model, list_models
-from toolrank_models.verify import VerificationReport, verify
+from toolrank_models.verify import Verification, verify
 
 app = typer.Typer(help="Lists, verifies and describes the models.", no_args_is_help=True)
 
@@ -43,8 +42,8 @@ def verify_command(
     """Replays each model's reference scores, and checks its files and that batches change nothing."""
     folders = [find_model(name) for name in names] if names else [folder for folder, _ in list_models()]
     reports = [verify(folder) for folder in folders]
-    print_json(reports) if as_json else _print(folders, reports)
-    if not all(report.ok for report in reports):
+    print_json(reports) if as_json else _print(reports)
+    if not all(report.sound for report in reports):
         raise typer.Exit(ExitCode.UNAVAILABLE)
 
 
@@ -58,9 +57,10 @@ def card(name: NameArgument) -> None:
         typer.echo(text)
 
 
-def _print(folders: list[Path], reports: list[VerificationReport]) -> None:
-    table = Table("model", "check", "result", "detail")
-    for folder, report in zip(folders, reports, strict=True):
-        for check in report.checks:
-            table.add_row(folder.name, check.name, "[green]ok" if check.ok else "[red]FAILED", check.detail)
+def _print(reports: list[Verification]) -> None:
+    table = Table("model", "result", "agreement with the original", "faults")
+    for report in reports:
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in report.figures.items())
+        result = "[green]sound" if report.sound else "[red]FAILED"
+        table.add_row(report.identity, result, figures, "; ".join(report.faults))
     print_table(table)
