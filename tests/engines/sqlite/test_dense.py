@@ -50,6 +50,18 @@ def test_equal_rows_score_equally_wherever_they_lie():
     assert len(set(scores.tolist())) == 1
 
 
+def test_rows_closer_than_float32_can_tell_are_ordered_exactly():
+    rng = np.random.default_rng(2)
+    row = unit_rows(rng, 1, 384)[0]
+    matrix = np.nextafter(row, rng.choice([-1, 1], (3_000, 384)).astype(np.float32))
+    query = unit_rows(rng, 1, 384)[0]
+    exact = (
+        matrix.astype(np.longdouble) @ query.astype(np.longdouble) / np.linalg.norm(query.astype(np.float64))
+    )
+    chosen, _ = nearest(matrix, np.arange(3_000), query, 10, longest=1.001)
+    np.testing.assert_array_equal(chosen, np.argsort(-exact, kind="stable")[:10])
+
+
 @pytest.mark.parametrize("length", [0.0, 1e-30, 1e30])
 def test_a_query_of_any_length_gives_the_same_order(length):
     matrix = unit_rows(np.random.default_rng(1), 50, 8)

@@ -13,6 +13,7 @@ from contract_suite import generation, ids, mixture
 from toolrank_engines.contract import Filter, SearchRequest
 from toolrank_engines.errors import CorruptStore, InvalidVector
 from toolrank_engines.sqlite import SqliteEngine, SqliteSettings
+from toolrank_engines.sqlite.view import View
 
 EAGER = SqliteSettings(compact_above=0.3, compact_from=10)
 ROW = DIMENSIONS * 4
@@ -94,3 +95,36 @@ def test_a_lost_or_cut_file_of_vectors_is_named_with_the_cure(engine, tmp_path):
     file.unlink()
     with pytest.raises(CorruptStore, match=r"tools\.db\.vectors.*ingest again"):
         engine.search(SearchRequest("", unit(1), 1))
+
+
+def test_a_reader_whose_file_was_just_replaced_takes_a_newer_state(engine, tmp_path, monkeypatch):
+    """The compaction falls exactly between the reader's snapshot and its look at the vectors."""
+    fill(engine, generation(1))
+    remaining = [2, 3]
+
+    class LateView(View):
+        def __init__(self, *state):
+            if remaining:
+                fill(engine, generation(remaining.pop(0)))
+            super().__init__(*state)
+
+    monkeypatch.setattr("toolrank_engines.sqlite.engine.View", LateView)
+    with closing(SqliteEngine(tmp_path / "tools.db", EAGER)) as reader:
+        assert mixture(reader) == ""
+        assert reader.fetch(["s/t/00"], Filter())[0].api == "g3"
+
+
+def test_a_batch_that_fails_half_way_is_undone_in_a_session_that_goes_on(engine, monkeypatch):
+    def fail_on_second(document):
+        if document.id == "s/t/2":
+            raise MemoryError
+        return ""
+
+    index = fill(engine, [item("s/t/1", description="old")])
+    with engine.writing(index) as writer:
+        with monkeypatch.context() as patch, pytest.raises(MemoryError):
+            patch.setattr("toolrank_engines.sqlite.writer.rerank_text", fail_on_second)
+            writer.write([item("s/t/1", description="new"), item("s/t/2")])
+        writer.write([item("s/t/3")])
+    assert [each.document.id for each in engine.documents(index)] == ["s/t/1", "s/t/3"]
+    assert engine.fetch(["s/t/1"], Filter())[0].description == "old"
