@@ -369,7 +369,7 @@ class EngineContract:
         fill(engine, [item(description="the weather"), item("s/t/b", unit(0, 1), description="other")])
         begun = time.monotonic()
         found = words_of(engine, query)
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 5, "milliseconds where the machine is idle"
         assert found in ([], ["s/t/a"])
         if query.index("weather") < 100:
             assert found == ["s/t/a"]

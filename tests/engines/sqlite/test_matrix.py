@@ -122,8 +122,8 @@ def test_a_batch_that_fails_half_way_is_undone_in_a_session_that_goes_on(engine,
 
     index = fill(engine, [item("s/t/1", description="old")])
     with engine.writing(index) as writer:
-        with monkeypatch.context() as patch, pytest.raises(MemoryError):
-            patch.setattr("toolrank_engines.sqlite.writer.rerank_text", fail_on_second)
+        monkeypatch.setattr("toolrank_engines.sqlite.writer.rerank_text", fail_on_second)
+        with pytest.raises(MemoryError):
             writer.write([item("s/t/1", description="new"), item("s/t/2")])
         writer.write([item("s/t/3")])
     assert [each.document.id for each in engine.documents(index)] == ["s/t/1", "s/t/3"]
