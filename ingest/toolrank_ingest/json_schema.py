@@ -3,105 +3,104 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-from urllib.parse import unquote
 
 from toolrank_engines.document import Parameter
+from toolrank_ingest.json_reference import References, unresolved
+from toolrank_ingest.json_values import JsonObject, as_list, as_object, as_string
+from toolrank_ingest.prose import MAX_PARAMETER_DESCRIPTION, clip
 
 _MAX_PARAMETERS = 10_000
-_MAX_DEPTH = 16
-"""Nested `$ref` and `allOf` are followed this deep; a loop ends here."""
+_MAX_ALTERNATIVES = 8
 _COMBINATORS = ("allOf", "anyOf", "oneOf")
 
 
-def parameters(schema: object) -> tuple[Parameter, ...]:
+def parameters(schema: object, references: References | None = None) -> tuple[Parameter, ...]:
     """Top-level properties of an object schema, those of its `allOf`, `anyOf` and `oneOf` members included.
 
-    The first of two properties of one name is kept. At most 10,000 come out: the full schema is in the
-    definition. Only `allOf` members make a property required, as the others are alternatives.
+    The first of two properties of one name is kept, and none that only the server sets (`readOnly`). Only
+    `allOf` members make a property required, as the others are alternatives. At most 10,000 come out: the
+    full schema is in the definition.
+
+    Args:
+        schema: the schema; anything that is not an object has no parameters.
+        references: resolves `$ref`s; by default those within `schema`.
     """
-    found: dict[str, Parameter] = {}
-    for part, binding in _object_schemas(schema, schema, True, _MAX_DEPTH):
-        required = part.get("required")
-        names = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
-        properties = part.get("properties")
-        for name, value in properties.items() if isinstance(properties, dict) else ():
+    references = references or References(schema)
+    found: dict[str, JsonObject] = {}
+    required: set[str] = set()
+    for part, binding in _object_schemas(schema, references):
+        if binding:
+            required.update(name for name in as_list(part.get("required")) if isinstance(name, str))
+        for name, value in as_object(part.get("properties")).items():
             if len(found) < _MAX_PARAMETERS and name not in found:
-                found[name] = _parameter(name, value, schema, binding and name in names)
-    return tuple(found.values())
+                found[name] = as_object(value)
+    return tuple(
+        parameter(name, value, name in required, references)
+        for name, value in found.items()
+        if value.get("readOnly") is not True
+    )
 
 
-def type_name(schema: object) -> str:
+def parameter(name: str, schema: JsonObject, required: bool, references: References) -> Parameter:
+    """One input with the type and description that its schema gives."""
+    target = references.resolve(schema)
+    description = as_string(schema.get("description")) or as_string(target.get("description"))
+    if not description and unresolved(target):
+        description = f"unresolved reference {unresolved(target)}"
+    text = clip(description, MAX_PARAMETER_DESCRIPTION)
+    return Parameter(name, type_name(target, references), required, text)
+
+
+def property_names(schema: object, references: References) -> tuple[str, ...]:
+    """Names of the top-level properties of an object, or of the objects that an array holds."""
+    target = references.resolve(as_object(schema))
+    items = target.get("items")
+    parts = _object_schemas(items if isinstance(items, dict) else target, references)
+    return tuple(dict.fromkeys(name for part, _ in parts for name in as_object(part.get("properties"))))
+
+
+def type_name(schema: JsonObject, references: References) -> str:
     """The type as a short text: `string`, `string|null`, `array of integer`, `enum`; empty where unknown."""
-    if not isinstance(schema, dict):
-        return ""
     declared = schema.get("type")
     if isinstance(declared, list):
-        return "|".join(str(item).lower() for item in declared[:8])
+        return "|".join(str(item).lower() for item in declared[:_MAX_ALTERNATIVES])
     if isinstance(declared, str):
-        items = type_name(schema.get("items")) if declared.lower() == "array" else ""
+        items = _member_type(schema.get("items"), references) if declared.lower() == "array" else ""
         return f"array of {items}" if items else declared.lower()
-    return _undeclared_type(schema)
+    return _undeclared_type(schema, references)
 
 
-def _undeclared_type(schema: dict[str, Any]) -> str:
-    for key in ("anyOf", "oneOf"):
-        if isinstance(members := schema.get(key), list):
-            names = dict.fromkeys(_plain_type(member) for member in members[:8])
-            return "|".join(name for name in names if name)
+def _undeclared_type(schema: JsonObject, references: References) -> str:
+    for key in _COMBINATORS:
+        members = as_list(schema.get(key))[:_MAX_ALTERNATIVES]
+        names = dict.fromkeys(_member_type(member, references) for member in members)
+        if joined := "|".join(name for name in names if name):
+            return joined
     if isinstance(schema.get("properties"), dict):
         return "object"
     return "enum" if "enum" in schema or "const" in schema else ""
 
 
-def _plain_type(schema: object) -> str:
-    declared = schema.get("type") if isinstance(schema, dict) else None
-    return declared.lower() if isinstance(declared, str) else ""
+def _member_type(member: object, references: References) -> str:
+    """Type of an array's item or of an alternative, without looking into it any further."""
+    target = references.resolve(as_object(member))
+    declared = target.get("type")
+    if isinstance(declared, str):
+        return declared.lower()
+    return "object" if isinstance(target.get("properties"), dict) else ""
 
 
-def _parameter(name: str, value: object, root: object, required: bool) -> Parameter:
-    schema = value if isinstance(value, dict) else {}
-    target = resolve(schema, root)
-    description = schema.get("description") or target.get("description")
-    return Parameter(
-        name=name,
-        type=type_name(target),
-        required=required,
-        description=description if isinstance(description, str) else "",
-    )
-
-
-def _object_schemas(
-    schema: object, root: object, binding: bool, depth: int
-) -> Iterator[tuple[dict[str, Any], bool]]:
-    """A schema and its combined members, each with whether its `required` binds."""
-    if not isinstance(schema, dict) or depth == 0:
-        return
-    target = resolve(schema, root)
-    yield target, binding
-    for key in _COMBINATORS:
-        members = target.get(key)
-        for member in members[:100] if isinstance(members, list) else ():
-            yield from _object_schemas(member, root, binding and key == "allOf", depth // 2)
-
-
-def resolve(schema: dict[str, Any], root: object) -> dict[str, Any]:
-    """The schema that local `$ref`s lead to; a reference that leads nowhere or in a circle stays."""
-    for _ in range(_MAX_DEPTH):
-        reference = schema.get("$ref")
-        if not isinstance(reference, str) or not reference.startswith("#"):
-            return schema
-        target = _lookup(root, reference)
-        if not isinstance(target, dict):
-            return schema
-        schema = target
-    return schema
-
-
-def _lookup(root: object, reference: str) -> object:
-    """Value at a JSON pointer in URI fragment form (RFC 6901 §6)."""
-    value = root
-    for part in unquote(reference[1:]).split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+def _object_schemas(schema: object, references: References) -> Iterator[tuple[JsonObject, bool]]:
+    """A schema and its combined members, each once and with whether its `required` binds."""
+    pending = [(schema, True)]
+    seen: set[int] = set()
+    while pending:
+        value, binding = pending.pop()
+        target = references.resolve(as_object(value))
+        if not target or id(target) in seen:
+            continue
+        seen.add(id(target))
+        yield target, binding
+        for key in reversed(_COMBINATORS):
+            members = reversed(as_list(target.get(key)))
+            pending += [(member, binding and key == "allOf") for member in members]
