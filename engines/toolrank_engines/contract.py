@@ -112,10 +112,11 @@ class Writer(Protocol):
     """Collects changes of one session. Order does not matter across different ids."""
 
     def write(self, batch: Sequence[IndexedDocument]) -> None:
-        """Adds documents, replacing those of the same id.
+        """Adds documents, replacing those of the same id; the last of equal ids in a batch counts.
 
         Raises:
             InvalidVector: wrong length or not finite; nothing of the batch is kept.
+            InvalidDocument: refused by `validate_document`; nothing of the batch is kept.
         """
 
     def delete(self, ids: Iterable[str]) -> None:
@@ -137,7 +138,11 @@ class Engine(Protocol):
         """
 
     def swap(self, index: str) -> None:
-        """Makes `index` the live one and drops the one before. Searches see either, never a mixture."""
+        """Makes `index` the live one and drops all others. Searches see either, never a mixture.
+
+        Raises:
+            UnknownIndex: there is no index of this name; so do `writing`, `hashes` and `documents`.
+        """
 
     def writing(self, index: str) -> AbstractContextManager[Writer]:
         """A session: its changes become visible together at the end, or not at all on an exception.

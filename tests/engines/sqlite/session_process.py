@@ -11,8 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from asking import generation
 from catalogs import SCHEMA
-from contract_suite import generation
 
 from toolrank_engines.sqlite import SqliteEngine, SqliteSettings
 

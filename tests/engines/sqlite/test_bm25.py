@@ -6,8 +6,8 @@ import math
 from contextlib import closing
 
 import pytest
+from asking import ids, places, property_test
 from catalogs import WORDS, fill, filters, is_visible, item, items, vectors
-from contract_suite import ids, places, property_test
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asking import generation, ids, mixture
 from catalogs import DIMENSIONS, OTHER_SCHEMA, fill, item, unit
-from contract_suite import generation, ids, mixture
 
 from toolrank_engines.contract import Filter, SearchRequest
 from toolrank_engines.errors import CorruptStore, InvalidVector

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asking import generation, mixture
 from catalogs import SCHEMA, fill, item
-from contract_suite import generation, mixture
 
 from toolrank_engines.contract import Filter
 from toolrank_engines.errors import EngineUnavailable
