@@ -11,14 +11,14 @@ from toolrank_ingest.progress import Progress
 from toolrank_ingest.spool import Spool
 from toolrank_ingest.vectors import DocumentVectors
 
-SESSION = 1024
-"""Documents written in one session: what a killed rebuild embeds again at most, where there is no cache."""
 
-
-def rebuild(engine: Engine, schema: IndexSchema, vectors: DocumentVectors, progress: Progress) -> int:
+def rebuild(
+    engine: Engine, schema: IndexSchema, vectors: DocumentVectors, batch_size: int, progress: Progress
+) -> int:
     """Rebuilds every document of every source for `schema`, and returns how many had to be written.
 
-    Nobody else may write to the catalog meanwhile. The engine must have a live index.
+    Nobody else may write to the catalog meanwhile. The engine must have a live index. Each batch is a session
+    of its own: what a killed rebuild embeds again at most, where there is no cache.
     """
     live = engine.live()
     assert live is not None, "there is nothing to rebuild before the first sync"
@@ -26,7 +26,7 @@ def rebuild(engine: Engine, schema: IndexSchema, vectors: DocumentVectors, progr
     with Spool() as spool:
         written = _compare(engine, old, new, spool)
         with progress.phase("rebuild", written) as advance:
-            for batch in spool.pending(SESSION):
+            for batch in spool.pending(batch_size):
                 documents = [document for _, document in batch]
                 pairs = zip(documents, vectors.of(documents), strict=True)
                 with engine.writing(new) as writer:

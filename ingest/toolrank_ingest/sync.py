@@ -11,6 +11,7 @@ import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -26,7 +27,7 @@ from toolrank_ingest.reading import read_source
 from toolrank_ingest.rebuild import rebuild
 from toolrank_ingest.source import Source
 from toolrank_ingest.spool import Spool
-from toolrank_ingest.vectors import BATCH, DocumentVectors
+from toolrank_ingest.vectors import DocumentVectors
 
 
 class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +43,8 @@ class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds to wait for another sync of the same source."""
     source_timeout: float | None = 300.0
     """Seconds that the source may take to yield its next item; None waits for ever."""
+    batch: Annotated[int, msgspec.Meta(ge=1)] = 256
+    """Documents embedded between two writes to the cache: what a killed sync loses at most."""
 
 
 class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +152,7 @@ class _Sync:
 
     def _embed(self, plan: Plan) -> None:
         with self.progress.phase("embed", plan.written) as advance:
-            for batch in self.spool.pending(BATCH):
+            for batch in self.spool.pending(self.options.batch):
                 places, documents = zip(*batch, strict=True)
                 self.spool.attach(places, self.vectors.of(documents))
                 advance(len(batch))
@@ -173,14 +176,14 @@ class _Sync:
                 f"{self.engine.url} was moved to {live[1].model} by another process during this sync; "
                 f"nothing was written. Agree on one model, then sync again"
             )
-        return rebuild(self.engine, self.schema, self.vectors, self.progress)
+        return rebuild(self.engine, self.schema, self.vectors, self.options.batch, self.progress)
 
     def _apply(self, index: str, plan: Plan) -> None:
         with (
             self.progress.phase("write", plan.written + plan.gone) as advance,
             self.engine.writing(index) as writer,
         ):
-            for batch in self.spool.embedded(BATCH):
+            for batch in self.spool.embedded(self.options.batch):
                 writer.write(batch)
                 advance(len(batch))
             writer.delete(self.spool.gone())

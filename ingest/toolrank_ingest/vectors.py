@@ -10,9 +10,6 @@ from toolrank_engines.text import TEMPLATE_VERSION, retrieval_text
 from toolrank_ingest.embedder import Embedder, encode_checked
 from toolrank_ingest.embedding_cache import EmbeddingCache, cache_key
 
-BATCH = 256
-"""Documents embedded between two writes to the cache: what a killed sync loses at most."""
-
 
 class DocumentVectors:
     """Computes vectors and counts: `embedded` texts that went through the model, documents `from_cache`."""

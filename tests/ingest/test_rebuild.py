@@ -8,7 +8,7 @@ from shops import HashEmbedder, Shop, api
 
 from toolrank_engines.contract import SearchRequest
 from toolrank_engines.text import retrieval_text
-from toolrank_ingest import rebuild, vectors
+from toolrank_ingest import vectors
 from toolrank_ingest.errors import SourceError, SuspiciousShrink
 
 PETS = [api(f"api{number}", f"does {number}") for number in range(10)]
@@ -63,10 +63,7 @@ def test_a_new_text_template_rebuilds_as_well(stocked: Shop, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("cached", [False, True])
-def test_a_rebuild_that_was_stopped_goes_on_where_it_was(
-    stocked: Shop, cached: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rebuild, "SESSION", 4)
+def test_a_rebuild_that_was_stopped_goes_on_where_it_was(stocked: Shop, cached: bool) -> None:
     if not cached:
         stocked.cache = None
 
@@ -77,7 +74,7 @@ def test_a_rebuild_that_was_stopped_goes_on_where_it_was(
             return super().encode(texts)
 
     with pytest.raises(KeyboardInterrupt):
-        stocked.sync(*PETS, embedder=Tiring("other@1"))
+        stocked.sync(*PETS, embedder=Tiring("other@1"), batch=4)
     assert stocked.schema().model == "hash@1"
 
     report = stocked.sync(*PETS, embedder=HashEmbedder("other@1"))
@@ -86,15 +83,12 @@ def test_a_rebuild_that_was_stopped_goes_on_where_it_was(
     assert len(stocked.state()) == 11
 
 
-def test_what_happened_between_two_halves_of_a_rebuild_is_not_lost(
-    stocked: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rebuild, "SESSION", 4)
+def test_what_happened_between_two_halves_of_a_rebuild_is_not_lost(stocked: Shop) -> None:
     other = HashEmbedder("other@1")
     tired = HashEmbedder("other@1")
     tired.encode = lambda texts: other.encode(texts) if len(other.texts) < 8 else 1 / 0  # type: ignore[assignment]
     with pytest.raises(ZeroDivisionError):
-        stocked.sync(*PETS, embedder=tired)
+        stocked.sync(*PETS, embedder=tired, batch=4)
 
     stocked.sync(*PETS[2:], api("api5", "changed"), api("new"), allow_shrink=True)
     changed = [*PETS[2:5], api("api5", "changed"), *PETS[6:], api("new")]
