@@ -16,6 +16,9 @@ from toolrank_engines.sqlite.words import prepare
 _IDLE = 16
 """Idle connections kept open; more readers at once are served, their connections are closed afterwards."""
 
+_LOG_BYTES = 64 * 1024 * 1024
+"""What the log keeps of its size after a large session."""
+
 
 class Connections:
     """Opens, checks and lends connections. Safe to use from several threads and after a fork."""
@@ -24,6 +27,8 @@ class Connections:
         self._path = path
         self._busy_seconds = busy_seconds
         self._idle: list[sqlite3.Connection] = []
+        self._inherited: list[sqlite3.Connection] = []
+        """Those of the parent after a fork: neither to be used nor, by losing the last reference, closed."""
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._closed = False
@@ -81,7 +86,8 @@ class Connections:
         with self._lock:
             if self._closed:
                 raise EngineUnavailable(f"{self._path}: the engine is closed")
-            if self._process != os.getpid():  # SQLite connections must not cross a fork
+            if self._process != os.getpid():
+                self._inherited += self._idle
                 self._process, self._idle = os.getpid(), []
             if self._idle:
                 return self._idle.pop()
@@ -113,6 +119,7 @@ class Connections:
                 connection.execute("PRAGMA journal_mode = WAL")
                 # A compaction removes the old matrix after its commit: that commit must survive a power cut.
                 connection.execute("PRAGMA synchronous = FULL")
+                connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
             else:
                 prepare(connection)
         except BaseException:

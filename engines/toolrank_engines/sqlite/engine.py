@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -212,9 +212,7 @@ class SqliteEngine:
                 return None
             statement = index.sql("SELECT source, count(*) FROM docs_# GROUP BY source ORDER BY source")
             by_source = dict(connection.execute(statement).fetchall())
-        files = [*self._path.parent.glob(f"{self._path.name}*"), *self._folder.glob("*.f32")]
-        size = sum(file.stat().st_size for file in files if file.is_file())
-        return IndexStats(index.name, index.schema, sum(by_source.values()), by_source, size)
+        return IndexStats(index.name, index.schema, sum(by_source.values()), by_source, self._bytes())
 
     def close(self) -> None:
         """Releases files and connections."""
@@ -240,6 +238,14 @@ class SqliteEngine:
                 yield connection, opened
                 return
         raise CorruptStore(f"{self._folder}: the vectors of this catalog are missing; ingest again")
+
+    def _bytes(self) -> int:
+        size = 0
+        log = self._path.with_name(self._path.name + "-wal")
+        for file in (self._path, log, *self._folder.glob("*.f32")):
+            with suppress(FileNotFoundError):  # a session may just have ended
+                size += file.stat().st_size
+        return size
 
     def _view(self, connection: sqlite3.Connection | None) -> View | None:
         index = tables.live_index(connection) if connection else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -89,6 +90,28 @@ def test_kill_9_leaves_the_state_before_or_after_the_session(tmp_path):
         fill(engine, generation(first))
         assert mixture(engine) == ""
         assert len(list((tmp_path / "tools.db.vectors").iterdir())) == 1, "leftovers of killed sessions"
+
+
+FORKING = """
+import os, sys
+from pathlib import Path
+from toolrank_engines.sqlite import SqliteEngine
+engine = SqliteEngine(Path(sys.argv[1]))
+child = os.fork()
+if child == 0:
+    os._exit(engine.stats().documents)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == engine.stats().documents == 20, status
+engine.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_an_engine_opened_before_a_fork_works_on_both_sides(tmp_path):
+    path = tmp_path / "tools.db"
+    with closing(SqliteEngine(path)) as engine:
+        fill(engine, generation(1))
+    subprocess.run([sys.executable, "-c", FORKING, str(path)], check=True)
 
 
 def test_a_second_writer_waits_and_gives_up_with_the_cure(tmp_path):
