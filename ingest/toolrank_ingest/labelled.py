@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from toolrank_engines.document import ApiDocument, validate_document
 from toolrank_engines.errors import InvalidDocument
 from toolrank_ingest.source import DeadLetter, Source
+from toolrank_ingest.watching import watch_source
 
 
 class Labels(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,7 +27,7 @@ class LabelledSource:
     def __init__(self, source: Source, labels: Labels) -> None:
         self.source = source
         self.name = source.name
-        self._labels = msgspec.structs.asdict(labels)
+        self._labels = labels
 
     def read(self) -> Iterator[ApiDocument | DeadLetter]:
         """What the source yields, labelled.
@@ -33,9 +35,17 @@ class LabelledSource:
         Raises:
             SourceError: the source as a whole cannot be read.
         """
-        changes = {field: value for field, value in self._labels.items() if value}
+        changes = {field: value for field, value in msgspec.structs.asdict(self._labels).items() if value}
         for item in self.source.read():
             yield item if isinstance(item, DeadLetter) else self._labelled(item, changes)
+
+    def watch(self, on_change: Callable[[Source], None], stop: threading.Event | None = None) -> None:
+        """Passes on what a live source reports, labelled.
+
+        Raises:
+            SourceError: the source announces no changes, or fails.
+        """
+        watch_source(self.source, lambda snapshot: on_change(LabelledSource(snapshot, self._labels)), stop)
 
     def _labelled(self, document: ApiDocument, changes: dict[str, object]) -> ApiDocument | DeadLetter:
         try:

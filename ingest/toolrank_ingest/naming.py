@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path, PurePath
-from urllib.parse import urlsplit
+
+from toolrank_ingest.sample import user_path
+from toolrank_ingest.urls import is_url, split_url
 
 _GENERIC_STEMS = frozenset(
     {"api", "apis", "api-docs", "corpus", "documents", "functions", "index", "openapi", "schema", "servers"}
@@ -20,20 +23,22 @@ def default_name(kind: str, target: str) -> str:
     """Name of a source: the host of a URL, the program of a command, the file or folder of a path.
 
     Never the whole target, which may hold a password or a token.
+
+    Raises:
+        UnknownSource: a URL without a host.
     """
-    if not target:
+    if not target or kind == "botocore":  # whichever services are chosen, they are the one source
         return kind
-    if target.startswith(("http://", "https://")):
+    if is_url(target):
         return _name_of_url(target)
     if target.startswith("stdio:"):
         return _name_of_command(target.removeprefix("stdio:")) or kind
-    return _name_of_path(Path(target).expanduser()) or kind
+    return _name_of_path(user_path(target)) or kind
 
 
 def _name_of_url(url: str) -> str:
-    parts = urlsplit(url)
-    host = parts.hostname or "localhost"
-    place = host if parts.port is None else f"{host}:{parts.port}"
+    parts = split_url(url)
+    place = f"{parts.hostname}" if parts.port is None else f"{parts.hostname}:{parts.port}"
     path = parts.path.strip("/").removesuffix("mcp").strip("/")
     return f"{place}/{path}" if path else place
 
@@ -47,5 +52,5 @@ def _name_of_command(command: str) -> str:
 
 
 def _name_of_path(path: Path) -> str:
-    resolved = path.resolve()
-    return resolved.parent.name if resolved.stem.lower() in _GENERIC_STEMS else resolved.stem
+    place = Path(os.path.normpath(path.absolute()))
+    return place.parent.name if place.stem.lower() in _GENERIC_STEMS else place.stem

@@ -1,15 +1,18 @@
-"""From what a person writes to a source: `toolbench:apis.jsonl`, `botocore:s3,ec2`, or just a path."""
+"""From what a person writes to a source: `toolbench:apis.jsonl`, `botocore:s3,ec2`, or just a path or URL."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from toolrank_ingest.errors import SourceError, UnknownSource
 from toolrank_ingest.labelled import LabelledSource, Labels
 from toolrank_ingest.naming import default_name
 from toolrank_ingest.readers import READERS, Target
-from toolrank_ingest.sample import look_at
+from toolrank_ingest.remote_file import RemoteFileSource
+from toolrank_ingest.sample import READABLE_SUFFIXES, look_at, user_path
 from toolrank_ingest.source import Source
+from toolrank_ingest.sources.mcp_endpoint import LiveSettings
+from toolrank_ingest.urls import is_url, split_url
 
 
 def open_source(
@@ -19,33 +22,50 @@ def open_source(
     category: str | None = None,
     tenant: str | None = None,
     allowed: tuple[str, ...] = (),
+    live: LiveSettings | None = None,
 ) -> Source:
-    """Opens the source that a specification names; nothing is read before `read` is called.
+    """Opens the source that a specification names; of a bare path, the beginning is looked at.
 
     Args:
-        spec: `KIND:TARGET`, or a path or URL whose kind is found out by looking at it.
+        spec: `KIND:TARGET`, or a path or URL whose kind is found out: a URL of a JSON or YAML file by its
+            content once it is fetched, any other URL is a live MCP server.
         name: owner of the documents and first part of their ids; by default taken from the target.
         category: category of every document, instead of what the source says.
         tenant: tenant of every document.
         allowed: principals who may see the documents; empty means everybody.
+        live: limits, headers and environment for what is reached over a network or started.
 
     Raises:
         UnknownSource: no reader understands the specification; the message names what was tried.
-        SourceError: the path does not exist or cannot be read.
         MissingExtra: the kind needs a package that is not installed.
     """
-    kind, target = _kind_and_target(spec)
-    source = READERS[kind].open(Target(target, name or default_name(kind, target)))
+    if not spec or "\0" in spec:
+        raise UnknownSource("source", "the specification is empty or contains a NUL character", _known())
+    source = _open(spec, name, live or LiveSettings())
     labels = Labels(category or "", tenant or "", allowed)
     return source if labels == Labels() else LabelledSource(source, labels)
 
 
+def _open(spec: str, name: str | None, live: LiveSettings) -> Source:
+    kind, text = _kind_and_target(spec)
+    name = name or default_name(kind, text)
+    if is_url(text) and kind != "mcp":
+        return RemoteFileSource(text, name, lambda file: _open_file(file, kind, name, live), live)
+    return READERS[kind].open(Target(text, name, live))
+
+
+def _open_file(file: Path, kind: str, name: str, live: LiveSettings) -> Source:
+    return READERS[kind or detect_kind(str(file))].open(Target(str(file), name, live))
+
+
 def _kind_and_target(spec: str) -> tuple[str, str]:
-    kind, colon, target = spec.partition(":")
-    if colon and kind in READERS:
+    """Kind, empty for a file that has to be fetched first, and target."""
+    kind, _, target = spec.partition(":")
+    if kind in READERS:
         return kind, target
-    if spec in READERS:
-        return spec, ""
+    if is_url(spec):
+        suffix = PurePosixPath(split_url(spec).path).suffix.lower()
+        return ("" if suffix in READABLE_SUFFIXES else "mcp"), spec
     return detect_kind(spec), spec
 
 
@@ -55,9 +75,8 @@ def detect_kind(spec: str) -> str:
     Raises:
         UnknownSource: no reader recognises it.
     """
-    path = Path(spec).expanduser()
     try:
-        sample = look_at(path)
+        sample = look_at(user_path(spec))
     except SourceError as error:
         raise UnknownSource(spec, f"names no known kind, and as a path {error.what}", _known()) from error
     for kind, reader in READERS.items():

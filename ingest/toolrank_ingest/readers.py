@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from toolrank_ingest.sample import Sample
+from toolrank_ingest.errors import UnknownSource
+from toolrank_ingest.sample import Sample, user_path
 from toolrank_ingest.source import Source
+from toolrank_ingest.sources.mcp_endpoint import LiveSettings
+from toolrank_ingest.urls import is_url
+
+_OPENAPI_YAML = re.compile(r"^[\"']?(?:openapi|swagger)[\"']?[ \t]*:", re.MULTILINE)
 
 
 class Target(NamedTuple):
-    """What follows the kind in a specification, and the name that the source shall carry."""
+    """What follows the kind in a specification, the name that the source shall carry, and limits."""
 
     text: str
     name: str
+    live: LiveSettings = LiveSettings()
 
     @property
     def path(self) -> Path:
-        """The text as a path, `~` expanded."""
-        return Path(self.text).expanduser()
+        """The text as a path, `~` expanded.
+
+        Raises:
+            UnknownSource: there is no text.
+        """
+        if not self.text:
+            raise UnknownSource("source", "no file or folder follows the kind", "write KIND:PATH")
+        return user_path(self.text)
 
 
 class Reader(NamedTuple):
@@ -28,7 +41,27 @@ class Reader(NamedTuple):
     form: str
     """How a specification of this kind is written, for messages: `toolbench:FILE`."""
     open: Callable[[Target], Source]
-    recognises: Callable[[Sample], bool]
+    recognises: Callable[[Sample], bool] = lambda _: False
+    """Whether a file or folder looks like this kind."""
+
+
+def _open_openapi(target: Target) -> Source:
+    from toolrank_ingest.sources.openapi import OpenApiSource
+
+    return OpenApiSource(target.path, target.name)
+
+
+def _open_google(target: Target) -> Source:
+    from toolrank_ingest.sources.google_discovery import GoogleDiscoverySource
+
+    return GoogleDiscoverySource(target.path if target.text else None, target.name)
+
+
+def _open_botocore(target: Target) -> Source:
+    from toolrank_ingest.sources.botocore_models import BotocoreSource
+
+    services = [service.strip() for service in target.text.split(",") if service.strip()]
+    return BotocoreSource(services or None, target.name)
 
 
 def _open_toolbench(target: Target) -> Source:
@@ -39,7 +72,10 @@ def _open_toolbench(target: Target) -> Source:
 
 def _open_mcp(target: Target) -> Source:
     from toolrank_ingest.sources.mcp_dump import McpDumpSource
+    from toolrank_ingest.sources.mcp_live import McpLiveSource
 
+    if is_url(target.text) or target.text.startswith("stdio:"):
+        return McpLiveSource(target.text, target.name, target.live)
     return McpDumpSource(target.path, target.name)
 
 
@@ -59,6 +95,14 @@ def _open_documents(target: Target) -> Source:
     from toolrank_ingest.sources.documents_jsonl import DocumentsSource
 
     return DocumentsSource(target.path, target.name)
+
+
+def _is_openapi(sample: Sample) -> bool:
+    return sample.has("openapi") or sample.has("swagger") or _OPENAPI_YAML.search(sample.head) is not None
+
+
+def _is_google(sample: Sample) -> bool:
+    return str(sample.record.get("kind", "")).startswith("discovery#")
 
 
 def _is_documents(sample: Sample) -> bool:
@@ -94,6 +138,9 @@ def _is_functions(sample: Sample) -> bool:
 
 
 READERS: dict[str, Reader] = {
+    "openapi": Reader("openapi:FILE", _open_openapi, _is_openapi),
+    "google": Reader("google:DIR", _open_google, _is_google),
+    "botocore": Reader("botocore:s3,ec2", _open_botocore),
     "documents": Reader("documents:FILE", _open_documents, _is_documents),
     "toolbench": Reader("toolbench:FILE", _open_toolbench, _is_toolbench),
     "beir": Reader("beir:DIR", _open_beir, _is_beir),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,8 +11,10 @@ import msgspec
 from toolrank_ingest.errors import SourceError
 from toolrank_ingest.json_files import JSON_SUFFIXES, UNREADABLE, os_reason, records
 
-_READABLE = JSON_SUFFIXES | {".yaml", ".yml"}
-_HEAD_CHARACTERS = 64 * 1024
+READABLE_SUFFIXES = JSON_SUFFIXES | {".yaml", ".yml"}
+_HEAD_BYTES = 64 * 1024
+_MAX_FOLDERS = 1_000
+"""So many are looked through for a readable file: somebody may have written `/`."""
 
 
 class Sample(NamedTuple):
@@ -39,23 +42,38 @@ class Sample(NamedTuple):
         return first if isinstance(first, dict) else {}
 
 
+def user_path(text: str) -> Path:
+    """The text as a path, with `~` expanded where that means a user."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
 def look_at(path: Path) -> Sample:
-    """Reads the beginning of a file, or of the first readable file of a folder (by path).
+    """Reads the beginning of a file, or of the first readable file of a folder.
 
     Raises:
         SourceError: nothing there, or not readable.
     """
-    file = path
-    if path.is_dir():
-        file = min((f for f in path.rglob("*") if f.suffix.lower() in _READABLE), default=path)
-        if file == path:
-            raise SourceError(str(path), "the folder holds no JSON or YAML file")
     try:
+        file = _first_file(path) if path.is_dir() else path
         with file.open("rb") as stream:
-            head = stream.read(_HEAD_CHARACTERS).decode("utf-8", "replace")
+            head = stream.read(_HEAD_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError) as error:
         raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
     return Sample(path, _first_record(file), head)
+
+
+def _first_file(folder: Path) -> Path:
+    """The first readable file: those of a folder before those below it, each by name."""
+    for seen, (place, folders, files) in enumerate(os.walk(folder)):
+        folders.sort()
+        if first := min((f for f in files if Path(f).suffix.lower() in READABLE_SUFFIXES), default=""):
+            return Path(place, first)
+        if seen >= _MAX_FOLDERS:
+            break
+    raise SourceError(str(folder), "holds no JSON or YAML file")
 
 
 def _first_record(file: Path) -> dict[str, Any]:

@@ -1,0 +1,131 @@
+"""An MCP server for tests, run as `python mcp_server.py TRANSPORT BEHAVIOUR [PORT]`.
+
+Written with the SDK; only `legacy` speaks the handshake-era protocol by hand, as servers in the field do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+
+PAGE = 2
+NAMES = ["read_note", "write_note", "remove_note", "search", "share"]
+HINTS = {
+    "read_note": types.ToolAnnotations(read_only_hint=True),
+    "write_note": types.ToolAnnotations(read_only_hint=False, destructive_hint=False),
+    "remove_note": types.ToolAnnotations(destructive_hint=True),
+}
+SCHEMA = {
+    "type": "object",
+    "properties": {"title": {"type": "string", "description": "of the note"}, "deep": {"type": "boolean"}},
+    "required": ["title"],
+    "x-vendor": {"z": 1, "a": 2},
+}
+
+
+def tool(name: str) -> types.Tool:
+    return types.Tool(
+        name=name, description=f"Does {name}.", input_schema=SCHEMA, annotations=HINTS.get(name)
+    )
+
+
+class Notes:
+    """Answers `tools/list` page by page, or as badly as `behaviour` says."""
+
+    def __init__(self, behaviour: str) -> None:
+        self.behaviour = behaviour
+        self.names = list(NAMES)
+        self.bus = InMemorySubscriptionBus()
+
+    async def list_tools(
+        self, ctx: Any, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        start = int(params.cursor) if params and params.cursor else 0
+        if start > 0:
+            await self.misbehave()
+        end = start + PAGE
+        cursor = str(end) if end < len(self.names) else None
+        if self.behaviour == "loop":
+            cursor = "2"
+        if self.behaviour == "endless":
+            cursor = str(start + 1)
+        if self.behaviour == "changing" and cursor is None and len(self.names) == len(NAMES):
+            asyncio.get_running_loop().call_later(0.2, lambda: asyncio.ensure_future(self.change()))
+        return types.ListToolsResult(tools=[tool(name) for name in self.names[start:end]], next_cursor=cursor)
+
+    async def misbehave(self) -> None:
+        if self.behaviour == "dying":
+            print("out of memory, says the server", file=sys.stderr, flush=True)
+            os._exit(3)
+        if self.behaviour == "hanging":
+            await anyio.sleep_forever()
+
+    async def change(self) -> None:
+        self.names.append("brand_new")
+        await self.bus.publish(ToolsListChanged())
+
+    def server(self) -> Server[Any]:
+        listen = {} if self.behaviour == "silent" else {"on_subscriptions_listen": ListenHandler(self.bus)}
+        return Server("notes", version="1.2", on_list_tools=self.list_tools, **listen)
+
+
+async def serve_stdio(server: Server[Any]) -> None:
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def serve_http(server: Server[Any], port: int) -> None:
+    import uvicorn
+
+    uvicorn.run(server.streamable_http_app(), host="127.0.0.1", port=port, log_level="error")
+
+
+def serve_legacy(behaviour: str) -> None:
+    """A handshake-era server: initialize, tools/list, and one change after the first listing."""
+    names = ["old_tool"]
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" not in message:
+            continue
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
+        if message["method"] == "initialize":
+            capabilities = {"tools": {"listChanged": behaviour == "changing"}}
+            info = {"name": "old", "version": "0"}
+            version = message["params"]["protocolVersion"]
+            answer["result"] = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
+        elif message["method"] == "tools/list" and behaviour == "malformed":
+            answer["result"] = {"tools": [{"title": "no name"}]}
+        elif message["method"] == "tools/list":
+            answer["result"] = {
+                "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+            }
+        else:
+            answer["error"] = {"code": -32601, "message": "Method not found"}
+        print(json.dumps(answer), flush=True)
+        if message["method"] == "tools/list" and behaviour == "changing" and len(names) == 1:
+            names.append("new_tool")
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}), flush=True)
+
+
+def main(transport: str, behaviour: str, port: str = "0") -> None:
+    if behaviour == "mute":
+        sys.stdin.read()
+    elif transport == "legacy":
+        serve_legacy(behaviour)
+    elif transport == "http":
+        serve_http(Notes(behaviour).server(), int(port))
+    else:
+        anyio.run(serve_stdio, Notes(behaviour).server())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,229 @@
+"""Live MCP servers: real processes, over stdio and over streamable HTTP on the loopback interface."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from toolrank_engines.document import ApiDocument, Effect, Parameter
+from toolrank_ingest.errors import SourceError, UnknownSource
+from toolrank_ingest.source import Source
+
+pytest.importorskip("mcp", reason="pip install 'toolrank[mcp]'")
+
+from toolrank_ingest.sources.mcp_endpoint import LiveSettings
+from toolrank_ingest.sources.mcp_live import McpLiveSource
+
+SERVER = Path(__file__).with_name("mcp_server.py")
+TOOLS = ["read_note", "write_note", "remove_note", "search", "share"]
+QUICK = LiveSettings(request_seconds=10, total_seconds=30)
+
+
+def stdio(
+    behaviour: str = "fine", *, transport: str = "stdio", settings: LiveSettings = QUICK
+) -> McpLiveSource:
+    command = shlex.join([sys.executable, str(SERVER), transport, behaviour])
+    return McpLiveSource(f"stdio:{command}", "notes", settings)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def serving(behaviour: str) -> Iterator[str]:
+    """A server process on a free port, as a URL."""
+    port = _free_port()
+    with subprocess.Popen([sys.executable, str(SERVER), "http", behaviour, str(port)]) as process:
+        try:
+            _wait_for(port)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.kill()
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(300):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.1)
+    raise TimeoutError(port)
+
+
+@pytest.fixture(params=["stdio", "http"])
+def fine(request: pytest.FixtureRequest) -> Iterator[McpLiveSource]:
+    if request.param == "stdio":
+        yield stdio()
+        return
+    with serving("fine") as url:
+        yield McpLiveSource(url, "notes", QUICK)
+
+
+def names(source: Source) -> list[str]:
+    return [item.api for item in source.read() if isinstance(item, ApiDocument)]
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+def test_every_page_is_read_over_both_transports(fine: McpLiveSource) -> None:
+    items = list(fine.read())
+    assert [getattr(item, "api", item) for item in items] == TOOLS
+    read_note = items[0]
+    assert isinstance(read_note, ApiDocument)
+    assert (read_note.id, read_note.tool, read_note.version) == ("notes/notes/read_note", "notes", "1.2")
+    assert read_note.parameters == (
+        Parameter("title", "string", required=True, description="of the note"),
+        Parameter("deep", "boolean"),
+    )
+
+
+def test_hints_become_effects_and_the_definition_keeps_every_field() -> None:
+    by_name = {item.api: item for item in stdio().read() if isinstance(item, ApiDocument)}
+    effects = [by_name[name].effect for name in TOOLS]
+    assert effects == [Effect.READ, Effect.WRITE, Effect.DESTRUCTIVE, Effect.UNKNOWN, Effect.UNKNOWN]
+    definition = json.loads(by_name["read_note"].definition)
+    assert definition["inputSchema"]["x-vendor"] == {"z": 1, "a": 2}
+    assert list(definition["inputSchema"]["x-vendor"]) == ["z", "a"]
+
+
+def test_a_server_that_dies_half_way_yields_nothing_but_the_error() -> None:
+    items: list[object] = []
+    with pytest.raises(SourceError, match="out of memory, says the server"):
+        items.extend(stdio("dying").read())
+    assert items == []
+
+
+def test_a_server_that_dies_half_way_over_http_yields_an_error() -> None:
+    with serving("dying") as url, pytest.raises(SourceError):
+        list(McpLiveSource(url, "notes", QUICK).read())
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "settings", "reason"),
+    [
+        ("hanging", LiveSettings(request_seconds=1), "timed out"),
+        ("hanging", LiveSettings(total_seconds=2), "within 2 s"),
+        ("mute", LiveSettings(total_seconds=2), "within 2 s"),
+        ("loop", QUICK, "same cursor again"),
+        ("endless", LiveSettings(max_pages=5), "more than 5 pages"),
+        ("fine", LiveSettings(max_tools=3), "more than 3 tools"),
+    ],
+)
+def test_a_server_beyond_a_limit_stops_the_source(
+    behaviour: str, settings: LiveSettings, reason: str
+) -> None:
+    before = children()
+    with pytest.raises(SourceError, match=reason):
+        list(stdio(behaviour, settings=settings).read())
+    assert children() == before, "the started server is gone"
+
+
+def test_a_hanging_server_over_http_stops_the_source() -> None:
+    settings = LiveSettings(request_seconds=1, total_seconds=20)
+    with serving("hanging") as url, pytest.raises(SourceError, match=r"timed out|no answer"):
+        list(McpLiveSource(url, "notes", settings).read())
+
+
+def test_an_answer_that_is_no_listing_stops_the_source() -> None:
+    with pytest.raises(SourceError, match=r"tools\.0\.\w+: Field required") as caught:
+        list(stdio("malformed", transport="legacy").read())
+    assert "\n" not in str(caught.value)
+
+
+def test_a_handshake_era_server_is_read_too() -> None:
+    assert names(stdio(transport="legacy")) == ["old_tool"]
+
+
+def test_a_server_that_is_not_there_stops_the_source_and_no_secret_is_told() -> None:
+    url = f"http://user:secret@127.0.0.1:{_free_port()}/mcp?key=secret"
+    for target, where in ((url, r"127\.0\.0\.1"), ("stdio:no-such-program --key secret", "no-such-program")):
+        with pytest.raises(SourceError, match=where) as caught:
+            list(McpLiveSource(target).read())
+        assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("target", ["", "stdio:", "stdio:'open", "ftp://host/x", "http://[", "http://"])
+def test_a_target_that_is_neither_url_nor_command_is_refused(target: str) -> None:
+    with pytest.raises(UnknownSource):
+        McpLiveSource(target)
+
+
+@pytest.mark.parametrize("transport", ["stdio", "legacy"])
+def test_a_watch_reports_the_tools_at_once_and_after_every_change(transport: str) -> None:
+    seen: list[list[str]] = []
+    stop = threading.Event()
+
+    def on_change(snapshot: Source) -> None:
+        assert snapshot.name == "notes"
+        seen.append(names(snapshot))
+        if len(seen) == 2:
+            stop.set()
+
+    stdio("changing", transport=transport).watch(on_change, stop)
+    first, second = seen
+    assert set(second) > set(first)
+
+
+def test_a_watch_over_http_hears_of_changes() -> None:
+    seen: list[list[str]] = []
+    stop = threading.Event()
+
+    def on_change(snapshot: Source) -> None:
+        seen.append(names(snapshot))
+        if "brand_new" in seen[-1]:
+            stop.set()
+
+    with serving("changing") as url:
+        McpLiveSource(url, "notes", QUICK).watch(on_change, stop)
+    assert seen[0] == TOOLS
+    assert seen[-1] == [*TOOLS, "brand_new"]
+
+
+@pytest.mark.parametrize(("behaviour", "transport"), [("silent", "stdio"), ("fine", "legacy")])
+def test_a_server_that_announces_nothing_cannot_be_watched(behaviour: str, transport: str) -> None:
+    with pytest.raises(SourceError, match="does not announce changes"):
+        stdio(behaviour, transport=transport).watch(lambda _: None)
+
+
+def test_what_the_callback_raises_passes_through_and_ends_the_watch() -> None:
+    def broken(_: Source) -> None:
+        raise ZeroDivisionError
+
+    before = children()
+    with pytest.raises(ZeroDivisionError):
+        stdio().watch(broken)
+    assert children() == before
+
+
+def test_a_server_that_dies_while_watched_ends_the_watch_with_an_error() -> None:
+    def kill(_: Source) -> None:
+        for pid in children() - before:
+            psutil.Process(pid).kill()
+
+    before = children()
+    with pytest.raises(SourceError):
+        stdio("changing").watch(kill, threading.Event())
+
+
+def test_reading_works_inside_a_running_event_loop() -> None:
+    import anyio
+
+    async def main() -> list[str]:
+        return names(stdio())
+
+    assert anyio.run(main) == TOOLS

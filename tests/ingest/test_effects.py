@@ -1,0 +1,41 @@
+"""What calling an API does to the world."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolrank_engines.document import Effect
+from toolrank_ingest.effects import effect_of_hints, effect_of_method
+
+
+@pytest.mark.parametrize(
+    ("method", "effect"),
+    [
+        ("GET", "read"),
+        ("head", "read"),
+        (" post ", "write"),
+        ("PATCH", "write"),
+        ("DELETE", "destructive"),
+        ("PURGE", "unknown"),
+        ("", "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_effect_of_an_http_method(method: str | None, effect: str) -> None:
+    assert effect_of_method(method) == Effect(effect)
+
+
+@pytest.mark.parametrize(
+    ("read_only", "destructive", "effect"),
+    [
+        (True, None, "read"),
+        (True, True, "read"),
+        (False, None, "destructive"),
+        (False, False, "write"),
+        (None, False, "write"),
+        (None, True, "destructive"),
+        (None, None, "unknown"),
+    ],
+)
+def test_effect_of_mcp_hints(read_only: bool | None, destructive: bool | None, effect: str) -> None:
+    assert effect_of_hints(read_only, destructive) == Effect(effect)

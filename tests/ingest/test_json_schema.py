@@ -1,0 +1,118 @@
+"""The inputs that a JSON Schema describes, and the references within it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from toolrank_engines.document import Parameter
+from toolrank_ingest.json_reference import References, unresolved
+from toolrank_ingest.json_schema import parameters, property_names, type_name
+from toolrank_ingest.prose import MAX_PARAMETER_DESCRIPTION
+
+
+def test_the_properties_of_an_object_are_its_parameters() -> None:
+    schema = {
+        "type": "object",
+        "required": ["q"],
+        "properties": {"q": {"type": "string", "description": "What."}, "n": {"type": ["integer", "null"]}},
+    }
+    assert parameters(schema) == (
+        Parameter("q", "string", required=True, description="What."),
+        Parameter("n", "integer|null"),
+    )
+
+
+def test_required_counts_over_all_members_of_all_of_but_not_for_alternatives() -> None:
+    schema = {
+        "allOf": [{"properties": {"a": {}, "b": {}}}, {"required": ["a"]}],
+        "oneOf": [{"properties": {"c": {}}, "required": ["c", "b"]}, {"properties": {"d": {}}}],
+    }
+    assert [(p.name, p.required) for p in parameters(schema)] == [
+        ("a", True),
+        ("b", False),
+        ("c", False),
+        ("d", False),
+    ]
+
+
+def test_what_only_the_server_sets_is_no_input_but_comes_out() -> None:
+    schema = {"properties": {"id": {"readOnly": True}, "text": {}}}
+    assert [p.name for p in parameters(schema)] == ["text"]
+    assert property_names(schema, References(schema)) == ("id", "text")
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [
+        ({"type": "STRING"}, "string"),
+        ({"type": "array", "items": {"type": "integer"}}, "array of integer"),
+        ({"type": "array", "items": {"$ref": "#/pet"}}, "array of object"),
+        ({"anyOf": [{"type": "string"}, {"$ref": "#/pet"}, {"type": "string"}]}, "string|object"),
+        ({"allOf": [{"$ref": "#/pet"}, {"description": "no type"}]}, "object"),
+        ({"enum": [1, 2]}, "enum"),
+        ({}, ""),
+        ({"type": 7}, ""),
+    ],
+)
+def test_the_type_is_told_in_a_few_words(schema: dict[str, Any], name: str) -> None:
+    assert type_name(schema, References({"pet": {"properties": {"name": {}}}})) == name
+
+
+def test_a_reference_is_followed_and_the_nearer_description_wins() -> None:
+    schema = {
+        "properties": {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/x", "description": "near"}},
+        "$defs": {"x": {"$ref": "#/$defs/a~1%62"}, "a/b": {"type": "string", "description": "far"}},
+    }
+    assert parameters(schema) == (
+        Parameter("a", "string", description="far"),
+        Parameter("b", "string", description="near"),
+    )
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "https://example.com/x.json",
+        "other.yaml#/x",
+        "#/nowhere",
+        "#/a/0/b",
+        "#name",
+        "#/loop",
+        "http://[",
+        "#/text/x",
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_noted_and_never_fetched(reference: str) -> None:
+    root = {"a": 1, "text": "abc", "loop": {"$ref": "#/loop"}, "properties": {"p": {"$ref": reference}}}
+    (found,) = parameters(root)
+    assert found.description == f"unresolved reference {'#/loop' if reference == '#/loop' else reference}"
+    assert unresolved(References(root).resolve({"$ref": reference}))
+
+
+def test_a_property_may_be_called_ref() -> None:
+    assert [p.name for p in parameters({"properties": {"$ref": {"type": "string"}}})] == ["$ref"]
+
+
+def test_schemas_that_contain_themselves_many_times_over_take_no_time() -> None:
+    levels = {
+        f"s{n}": {"allOf": [{"$ref": f"#/s{n + 1}"}] * 100, "anyOf": [{"$ref": "#/s0"}]} for n in range(50)
+    }
+    root: dict[str, Any] = {**levels, "s50": {"properties": {"end": {}}}, "$ref": "#/s0"}
+    began = time.perf_counter()
+    assert [p.name for p in parameters(root)] == ["end"]
+    assert time.perf_counter() - began < 5
+
+
+def test_ten_thousand_parameters_come_out_and_long_descriptions_are_cut() -> None:
+    many = {f"p{n}": {"description": "x" * 1_000} for n in range(12_000)}
+    found = parameters({"properties": many})
+    assert len(found) == 10_000
+    assert {len(p.description) for p in found} == {MAX_PARAMETER_DESCRIPTION}
+
+
+@pytest.mark.parametrize("schema", [None, [], "text", {"properties": []}, {"allOf": 7, "required": "q"}])
+def test_what_is_no_schema_has_no_parameters(schema: object) -> None:
+    assert parameters(schema) == ()

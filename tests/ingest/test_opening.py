@@ -1,0 +1,151 @@
+"""From what a person writes to a source."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolrank_engines.document import ApiDocument
+from toolrank_ingest.errors import IngestError, UnknownSource
+from toolrank_ingest.labelled import LabelledSource
+from toolrank_ingest.opening import detect_kind, open_source
+from toolrank_ingest.readers import READERS
+
+SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
+TOOL = {"name": "find", "inputSchema": SCHEMA}
+SHAPES = {
+    "openapi": [{"openapi": "3.1.0", "info": {}, "paths": {}}, {"swagger": "2.0", "paths": {}}],
+    "google": [{"kind": "discovery#restDescription", "name": "gmail"}],
+    "toolbench": [
+        {"category_name": "c", "tool_name": "t", "api_name": "a"},
+        [{"tool_name": "t", "api_name": "a"}],
+        {"tool_name": "t", "api_list": []},
+    ],
+    "mcp": [
+        {"tools": [TOOL]},
+        {"jsonrpc": "2.0", "id": 1, "result": {"tools": [TOOL]}},
+        [TOOL],
+        [{"name": "s", "category": "c", "tools": {"s": {"tools": [TOOL]}}}],
+    ],
+    "functions": [
+        [{"type": "function", "function": {"name": "f"}}],
+        {"tools": [{"type": "function", "name": "f", "parameters": SCHEMA}]},
+        [{"name": "f", "input_schema": SCHEMA}],
+        {"tools": [{"functionDeclarations": [{"name": "f"}]}]},
+        {"function_declarations": [{"name": "f"}]},
+        [{"name": "f", "parameters": SCHEMA}],
+        [{"type": "namespace", "name": "crm", "tools": []}],
+    ],
+    "beir": [{"_id": "1", "title": "", "text": "t"}],
+    "documents": [{"id": "s/t/a", "source": "s", "category": "", "tool": "t", "api": "a"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"), [(kind, content) for kind, contents in SHAPES.items() for content in contents]
+)
+def test_the_kind_of_a_file_shows_in_its_content(tmp_path: Path, kind: str, content: object) -> None:
+    path = tmp_path / "input.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert detect_kind(str(path)) == kind
+    path.rename(tmp_path / "input.txt")
+    assert detect_kind(str(tmp_path / "input.txt")) == kind, "whatever it is called"
+
+
+@pytest.mark.parametrize("text", ["openapi: 3.0.3\npaths: {}\n", "# a comment\n\"swagger\" : '2.0'\n"])
+def test_a_specification_in_yaml_is_recognised(tmp_path: Path, text: str) -> None:
+    (tmp_path / "api.yaml").write_text(text, encoding="utf-8")
+    assert detect_kind(str(tmp_path / "api.yaml")) == "openapi"
+
+
+def test_a_folder_is_what_its_first_file_is(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("# nothing", encoding="utf-8")
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "1", "text": "t"}\n', encoding="utf-8")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "q"}\n', encoding="utf-8")
+    source = open_source(str(tmp_path))
+    assert (detect_kind(str(tmp_path)), source.name) == ("beir", tmp_path.name)
+    assert len(list(source.read())) == 1
+
+
+def test_every_kind_but_botocore_is_recognised_by_content() -> None:
+    assert SHAPES.keys() == READERS.keys() - {"botocore"}
+
+
+def test_a_kind_can_be_said(tmp_path: Path) -> None:
+    path = tmp_path / "calls.json"
+    path.write_text(json.dumps([{"name": "f"}]), encoding="utf-8")
+    with pytest.raises(UnknownSource):
+        detect_kind(str(path))
+    (document,) = open_source(f"functions:{path}").read()
+    assert isinstance(document, ApiDocument)
+    assert document.id == "calls/calls/f"
+
+
+@pytest.mark.parametrize("spec", ["nope:x", "no/such.json", "", "x" * 5000, "~no-such-user/x", "a\0b"])
+def test_what_no_reader_understands_is_refused(spec: str) -> None:
+    with pytest.raises(UnknownSource):
+        open_source(spec)
+
+
+def test_the_refusal_names_what_was_tried_and_the_known_kinds(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"hello": 1}', encoding="utf-8")
+    with pytest.raises(UnknownSource) as caught:
+        open_source(str(tmp_path / "x.json"))
+    assert "looks like none of openapi" in str(caught.value)
+    for reader in READERS.values():
+        assert reader.form in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", READERS.keys() - {"botocore", "google"})
+def test_a_kind_without_a_target_is_refused(kind: str) -> None:
+    with pytest.raises(UnknownSource):
+        open_source(f"{kind}:")
+
+
+def test_labels_are_put_on_every_document(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps({"tools": [TOOL]}), encoding="utf-8")
+    source = open_source(str(path), name="n", category="Office", tenant="acme", allowed=("alice", "staff"))
+    (document,) = source.read()
+    assert isinstance(source, LabelledSource)
+    assert isinstance(document, ApiDocument)
+    assert (document.id, document.category, document.tenant) == ("n/n/find", "Office", "acme")
+    assert document.allowed == ("alice", "staff")
+
+
+@pytest.mark.needs("botocore")
+def test_botocore_services_can_be_chosen() -> None:
+    source = open_source("botocore: sqs, sts")
+    tools = {item.id.split("/")[1] for item in source.read() if isinstance(item, ApiDocument)}
+    assert (source.name, tools) == ("botocore", {"sqs", "sts"})
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "count"),
+    [
+        ("toolbench/apis.jsonl", "toolbench", 4331),
+        ("livemcp/servers.json", "mcp", 527),
+        ("toollens", "beir", 464),
+    ],
+)
+def test_real_catalogs_are_recognised_and_named(shared_data: Path, spec: str, kind: str, count: int) -> None:
+    path = str(shared_data / spec)
+    source = open_source(path)
+    assert detect_kind(path) == kind
+    assert source.name == spec.partition("/")[0]
+    assert sum(isinstance(item, ApiDocument) for item in source.read()) == count
+
+
+SAID = st.tuples(st.sampled_from(sorted(READERS)), st.text(max_size=9)).map(":".join)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=30) | SAID)
+def test_any_specification_opens_or_is_refused(spec: str) -> None:
+    with contextlib.suppress(IngestError):
+        assert open_source(spec).name

@@ -1,0 +1,99 @@
+"""A file on a real web server as a source."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import pytest
+
+from toolrank_engines.document import ApiDocument
+from toolrank_ingest.errors import SourceError, UnknownSource
+from toolrank_ingest.opening import open_source
+from toolrank_ingest.source import DeadLetter
+from toolrank_ingest.sources.mcp_endpoint import LiveSettings
+
+TOOLS = [{"name": "find", "inputSchema": {"type": "object"}}, {"name": 3, "inputSchema": {}}]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    seen: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        self.seen.append(self.headers.get("Authorization"))
+        if self.path == "/moved.json":
+            self.send_response(302)
+            self.send_header("Location", "/tools.json")
+            self.end_headers()
+            return
+        self.send_response(404 if self.path.startswith("/gone.json") else 200)
+        self.end_headers()
+        if self.path == "/drip.json":
+            self.drip()
+        else:
+            self.wfile.write(json.dumps({"tools": TOOLS}).encode())
+
+    def drip(self) -> None:
+        for _ in range(100):
+            self.wfile.write(b" ")
+            time.sleep(0.1)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
+        server.block_on_close = False
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_the_kind_is_found_out_from_the_content(server: str) -> None:
+    document, letter = open_source(f"{server}/tools.json", name="remote").read()
+    assert isinstance(document, ApiDocument)
+    assert document.id == "remote/remote/find"
+    assert isinstance(letter, DeadLetter)
+    assert letter.position == f"{server}/tools.json#/tools/1"
+
+
+def test_a_said_kind_needs_no_suffix(server: str) -> None:
+    with pytest.raises(SourceError, match=f"^{server}/list: .*"):
+        list(open_source(f"toolbench:{server}/list", name="n", live=LiveSettings(total_seconds=0)).read())
+    assert len(list(open_source(f"functions:{server}/list", name="n").read())) == 2
+
+
+def test_headers_are_sent_but_not_to_where_a_redirect_leads(server: str) -> None:
+    _Handler.seen.clear()
+    settings = LiveSettings(headers={"Authorization": "Bearer secret"})
+    assert list(open_source(f"{server}/moved.json", live=settings).read())
+    assert _Handler.seen == ["Bearer secret", None]
+
+
+def test_a_missing_file_stops_the_source(server: str) -> None:
+    with pytest.raises(SourceError, match="cannot be fetched"):
+        list(open_source(f"{server}/gone.json?key=secret").read())
+
+
+def test_a_server_that_drips_is_given_up(server: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(SourceError, match="not fetched in time"):
+        list(open_source(f"{server}/drip.json", live=LiveSettings(total_seconds=0.5)).read())
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "url", ["https://", "https://[", "http://host:port/x.json", "http://u:secret@h:x/a.json"]
+)
+def test_a_url_without_a_host_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(UnknownSource) as caught:
+        open_source(url)
+    assert "secret" not in str(caught.value)
