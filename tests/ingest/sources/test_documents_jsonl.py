@@ -1,0 +1,72 @@
+"""Our own documents, out and in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolrank_engines.document import ApiDocument, Effect, Parameter, document_id
+from toolrank_engines.errors import InvalidDocument
+from toolrank_ingest.source import DeadLetter
+from toolrank_ingest.sources.documents_jsonl import DocumentsSource, export_documents
+
+DOCUMENT = ApiDocument(
+    id=document_id("old/name", "t", "a"),
+    source="old/name",
+    category="c",
+    tool="t",
+    api="a",
+    parameters=(Parameter("p", required=True),),
+    effect=Effect.WRITE,
+    allowed=("alice",),
+    definition='{"x":  1}',
+)
+
+
+def test_what_was_exported_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    assert export_documents([DOCUMENT, DOCUMENT], path) == 2
+    assert list(DocumentsSource(path, "old/name").read()) == [DOCUMENT, DOCUMENT]
+
+
+@given(st.builds(ApiDocument, *[st.text('aä/%\n"\\', min_size=1)] * 5, definition=st.text()))
+def test_any_document_comes_back(tmp_path_factory: pytest.TempPathFactory, document: ApiDocument) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.jsonl"
+    export_documents([document], path)
+    (back,) = DocumentsSource(path, document.source).read()
+    assert back == document or isinstance(back, DeadLetter)
+
+
+def test_an_import_under_another_name_does_not_take_the_original_away(tmp_path: Path) -> None:
+    export_documents([DOCUMENT], tmp_path / "out.jsonl")
+    (document,) = DocumentsSource(tmp_path / "out.jsonl", "copy").read()
+    assert isinstance(document, ApiDocument)
+    assert (document.id, document.source) == ("copy/t/a", "copy")
+
+
+def test_a_line_that_is_no_document_is_a_dead_letter(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(b'{"id": "x"}\r\n{"id"\n')
+    first, second = DocumentsSource(path).read()
+    assert isinstance(first, DeadLetter)
+    assert isinstance(second, DeadLetter)
+    assert (first.position, second.position) == (f"{path}:1", f"{path}:2")
+    assert "source" in first.reason
+
+
+def test_an_export_that_fails_leaves_the_file_before(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text("before", encoding="utf-8")
+
+    def failing() -> Iterator[ApiDocument]:
+        yield DOCUMENT
+        yield ApiDocument(id="x", source="s", category="", tool="t", api="\ud800")
+
+    with pytest.raises(InvalidDocument):
+        export_documents(failing(), path)
+    assert path.read_text(encoding="utf-8") == "before"
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,54 @@
+"""What the operator says about the documents of a source."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from toolrank_engines.document import ApiDocument
+from toolrank_ingest.errors import SourceError
+from toolrank_ingest.labelled import LabelledSource, Labels
+from toolrank_ingest.source import DeadLetter, Source
+
+DOCUMENT = ApiDocument(id="s/t/a", source="s", category="own", tool="t", api="a", allowed=("bob",))
+LETTER = DeadLetter("s", "f:1", "broken")
+
+
+class Fixed:
+    name = "s"
+
+    def read(self) -> Iterator[ApiDocument | DeadLetter]:
+        yield DOCUMENT
+        yield LETTER
+
+
+class Live(Fixed):
+    def watch(self, on_change: Callable[[Source], None], stop: threading.Event | None = None) -> None:
+        on_change(Fixed())
+
+
+def test_only_what_is_given_is_replaced() -> None:
+    document, letter = LabelledSource(Fixed(), Labels(tenant="acme")).read()
+    assert isinstance(document, ApiDocument)
+    assert (document.tenant, document.category, document.allowed) == ("acme", "own", ("bob",))
+    assert letter == LETTER
+
+
+def test_a_label_that_no_engine_can_hold_makes_dead_letters() -> None:
+    items = list(LabelledSource(Fixed(), Labels(category="a\0b")).read())
+    assert [type(item) for item in items] == [DeadLetter, DeadLetter]
+
+
+def test_what_a_watch_reports_is_labelled_too() -> None:
+    seen: list[Source] = []
+    LabelledSource(Live(), Labels(allowed=("alice",))).watch(seen.append)
+    document = next(iter(seen[0].read()))
+    assert isinstance(document, ApiDocument)
+    assert document.allowed == ("alice",)
+
+
+def test_a_source_that_announces_nothing_cannot_be_watched() -> None:
+    with pytest.raises(SourceError, match="announces no changes"):
+        LabelledSource(Fixed(), Labels(tenant="acme")).watch(lambda _: None)
