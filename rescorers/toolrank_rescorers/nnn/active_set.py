@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolrank_rescorers.nnn.audit import Audit, conclude
+from toolrank_rescorers.nnn.audit import Audit, Suspects, conclude
 from toolrank_rescorers.nnn.corpus import Rows
 from toolrank_rescorers.nnn.problem import Problem, Solution
 from toolrank_rescorers.nnn.working_set import WorkingSet
 
-_FIRST_ROWS = 128
-_MORE_ROWS = 64
+_FIRST_ROWS = 64
+_MORE_ROWS = 32
 _INNER_SHARE = 1e-4
 """The working set is solved this much tighter than what the corpus is held to: it costs no further scan."""
 
@@ -54,12 +54,14 @@ def solve_active_set(
     rounds = 0
     while True:
         rounds += working.minimise(_INNER_SHARE * tolerance, max_rounds - rounds)
-        violators = _violators(problem, audit, working, tolerance)
+        residual = working.residual()
+        suspects = audit.suspects(residual, working.holds)
+        violators = _worst(problem, suspects, tolerance)
         if not len(violators) or rounds >= max_rounds:
             break
         working.extend(violators)
         rounds += 1
-    return conclude(problem, working.support, working.coefficients, audit, tolerance=tolerance, rounds=rounds)
+    return conclude(problem, working.evidence(residual, suspects), tolerance=tolerance, rounds=rounds)
 
 
 def _first_rows(problem: Problem, audit: Audit, warm_start: Solution | None) -> Rows:
@@ -71,9 +73,10 @@ def _first_rows(problem: Problem, audit: Audit, warm_start: Solution | None) -> 
     return first if warm_start is None else np.union1d(first, warm_start.support)
 
 
-def _violators(problem: Problem, audit: Audit, working: WorkingSet, tolerance: float) -> Rows:
-    suspects = audit.suspects(working.residual())
+def _worst(problem: Problem, suspects: Suspects, tolerance: float) -> Rows:
+    """The rows that violate most, worst first."""
     excess = suspects.correlations - problem.penalties(suspects.rows)
-    above = (excess > tolerance) & ~np.isin(suspects.rows, working.rows)
-    rows, excess = suspects.rows[above], excess[above]
-    return rows[np.argsort(-excess, kind="stable")[:_MORE_ROWS]]
+    violators = np.flatnonzero(excess > tolerance)
+    if len(violators) > _MORE_ROWS:
+        violators = violators[np.argsort(-excess[violators], kind="stable")[:_MORE_ROWS]]
+    return suspects.rows[violators]

@@ -12,9 +12,11 @@ bound and the scans allow for the rounding of float32.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolrank_rescorers.nnn.certificate import Certificate, duality_gap, violation
 from toolrank_rescorers.nnn.corpus import Float32, Float64, Rows
@@ -22,11 +24,13 @@ from toolrank_rescorers.nnn.problem import Problem, Solution
 
 _WORTH_GATHERING = 0.3
 """Reading scattered rows costs up to three times as much a row as a scan does."""
+_WORTH_BOUNDING = 1024
+"""A corpus smaller than this is scanned in the time that computing a bound takes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Suspects:
-    """Rows that may violate at a residual, with float64 correlations; every other row is proved not to."""
+    """Unknown rows that may violate at a residual, with float64 correlations; no other one can."""
 
     rows: Rows
     correlations: Float64
@@ -47,8 +51,8 @@ class Audit:
         self._scanned = (vector, correlations)
         return correlations
 
-    def suspects(self, residual: Float64) -> Suspects:
-        """Every row with d_iᵀr > l1_i, and perhaps some just below."""
+    def suspects(self, residual: Float64, known: NDArray[np.bool_]) -> Suspects:
+        """Every row with d_iᵀr > l1_i, and perhaps some just below, but for the known ones (a mask, (n,))."""
         rows = self._not_excluded(residual)
         if rows is None:
             correlations = self.scan(residual)
@@ -56,15 +60,15 @@ class Audit:
             checked = len(correlations)
         else:
             checked = len(rows)
+        rows = rows[~known[rows]]
         return Suspects(rows, self._problem.corpus.exact_rows(rows) @ residual, checked)
 
     def _not_excluded(self, residual: Float64) -> Rows | None:
         """Rows that the bound leaves open; None where a scan is cheaper."""
-        if self._scanned is None:
+        if self._scanned is None or self._problem.corpus.rows < _WORTH_BOUNDING:
             return None
         vector, correlations = self._scanned
-        thresholds = excluded_below(self._problem, vector, residual)
-        left_open = correlations > thresholds
+        left_open = correlations > excluded_below(self._problem, vector, residual)
         if np.count_nonzero(left_open) > _WORTH_GATHERING * len(correlations):
             return None
         return np.flatnonzero(left_open)
@@ -77,67 +81,72 @@ def excluded_below(problem: Problem, vector: Float64, residual: Float64) -> floa
     """
     length, size = _norm(vector), _norm(residual)
     largest = problem.corpus.largest_norm
-    if length == 0.0:
-        return -np.inf
-    if size * largest == 0.0:
-        return _scalar_or_rows(np.where(np.asarray(problem.l1) >= 0, np.inf, -np.inf))
+    if length == 0.0 or size * largest == 0.0:
+        return np.where(np.asarray(problem.l1) >= size * largest, np.inf, -np.inf)
     along = float(residual @ vector) / length
     cosine, sine = along / size, _norm(residual - (along / length) * vector) / size
-    level = np.asarray(problem.l1) / (largest * size)
-    lowest = cosine * level - sine * np.sqrt(np.maximum(0.0, 1.0 - np.square(level)))
-    bound = length * largest * lowest - problem.corpus.scan_error(vector)
-    return _scalar_or_rows(np.where(level >= 1.0, np.inf, np.where(level <= -cosine, -np.inf, bound)))
+    if isinstance(problem.l1, float):
+        scale, level = length * largest, problem.l1 / (largest * size)
+        if level >= 1.0:
+            return math.inf
+        if level <= -cosine:
+            return -math.inf
+        return scale * (cosine * level - sine * math.sqrt(1.0 - level * level)) - problem.corpus.scan_error(
+            vector
+        )
+    levels = problem.l1 / (largest * size)
+    lowest = cosine * levels - sine * np.sqrt(np.maximum(0.0, 1.0 - np.square(levels)))
+    bounds = length * largest * lowest - problem.corpus.scan_error(vector)
+    return np.where(levels >= 1.0, np.inf, np.where(levels <= -cosine, -np.inf, bounds))
 
 
-def conclude(
-    problem: Problem, rows: Rows, coefficients: Float64, audit: Audit, *, tolerance: float, rounds: int
-) -> Solution:
-    """Puts a sparse z (positive `coefficients` of distinct `rows`) in canonical order and certifies it."""
-    residual = problem.query - coefficients @ problem.corpus.exact_rows(rows)
-    suspects = audit.suspects(residual)
-    if problem.l2 == 0.0:
-        rows = _lowest_twins(problem, rows, suspects.rows)
-    support, places = np.unique(rows, return_inverse=True)
-    weights_of_support: Float64 = np.bincount(places, coefficients, len(support)).astype(np.float64)
-    union = np.union1d(support, suspects.rows)
-    weights = np.zeros(len(union))
-    weights[np.searchsorted(union, support)] = weights_of_support
-    correlations = problem.corpus.exact_rows(union) @ residual
-    checked = max(suspects.checked, len(union))
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A sparse z, and the correlations of every row that counts: its support, and all that may violate."""
+
+    rows: Rows
+    """Distinct rows (m,), in any order."""
+    weights: Float64
+    """z of these rows, ≥ 0; it is 0 everywhere else."""
+    correlations: Float64
+    """d_iᵀr of these rows, float64."""
+    residual: Float64
+    """q − Dᵀz (d,)."""
+    checked: int
+    """Rows whose correlation with this residual was computed."""
+
+
+def conclude(problem: Problem, evidence: Evidence, *, tolerance: float, rounds: int) -> Solution:
+    """Puts a sparse z in canonical order and certifies it over the whole corpus."""
+    rows, weights, residual = evidence.rows, evidence.weights, evidence.residual
     certificate = Certificate(
-        violation=violation(correlations - problem.penalties(union), weights, problem.l2),
-        gap=duality_gap(problem, union, weights, residual, correlations),
+        violation=violation(evidence.correlations - problem.penalties(rows), weights, problem.l2),
+        gap=duality_gap(problem, rows, weights, residual, evidence.correlations),
         tolerance=tolerance,
         rows=problem.corpus.rows,
-        checked_rows=checked,
-        excluded_rows=problem.corpus.rows - checked,
+        checked_rows=evidence.checked,
+        excluded_rows=problem.corpus.rows - evidence.checked,
         rounds=rounds,
     )
-    return Solution(support, weights_of_support, residual, certificate)
+    chosen = np.flatnonzero(weights)
+    support = rows[chosen] if problem.l2 > 0.0 else _lowest_twins(problem, rows, chosen)
+    order = np.argsort(support)
+    return Solution(support[order], weights[chosen[order]], residual, certificate)
 
 
-def _lowest_twins(problem: Problem, chosen: Rows, suspects: Rows) -> Rows:
-    """Replaces each chosen row by the first identical one of equal penalty.
+def _lowest_twins(problem: Problem, rows: Rows, chosen: Rows) -> Rows:
+    """The first row identical to each chosen one (places in `rows`), among those of equal penalty.
 
-    At l2 = 0 such rows sit exactly at their penalty, so all of them are among the suspects.
+    At l2 = 0 such rows sit exactly at their penalty, so all of them are in evidence.
     """
-    pool = np.union1d(chosen, suspects)
-    vectors = problem.corpus.documents[pool] + np.float32(0.0)  # −0 and +0 are the same number
-    keys = [
-        (vector.tobytes(), penalty)
-        for vector, penalty in zip(vectors, problem.penalties(pool).tolist(), strict=True)
-    ]
+    vectors = problem.corpus.documents[rows] + np.float32(0.0)  # −0 and +0 are the same number
+    penalties = problem.penalties(rows).tolist()
+    keys = [(vector.tobytes(), penalty) for vector, penalty in zip(vectors, penalties, strict=True)]
     first: dict[tuple[bytes, float], int] = {}
-    for row, key in zip(pool.tolist(), keys, strict=True):
-        first.setdefault(key, row)
-    places = np.searchsorted(pool, chosen).tolist()
-    return np.array([first[keys[place]] for place in places], dtype=np.intp)
-
-
-def _scalar_or_rows(bound: Float64) -> float | Float64:
-    """A plain number keeps comparisons with a float32 scan in float32."""
-    return bound if bound.ndim else float(bound)
+    for row, key in zip(rows.tolist(), keys, strict=True):
+        first[key] = min(row, first.get(key, row))
+    return np.array([first[keys[place]] for place in chosen.tolist()], dtype=np.intp)
 
 
 def _norm(vector: Float64) -> float:
-    return float(np.sqrt(vector @ vector))
+    return math.sqrt(vector @ vector)

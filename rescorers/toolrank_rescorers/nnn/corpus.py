@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +16,7 @@ Float64 = NDArray[np.float64]
 
 _UNIT_ROUNDOFF = 2.0**-24
 """Of float32, in which the corpus is scanned."""
+_SMALL = 1024
 _SKETCH_SAMPLE = 20_000
 
 
@@ -32,7 +34,7 @@ class Corpus:
     """
 
     def __init__(self, documents: NDArray[np.floating]) -> None:
-        self.documents = _finite_matrix(documents)
+        self.documents, self._energy = _finite_matrix(documents)
         self.sketch: Sketch | None = None
 
     @property
@@ -47,9 +49,12 @@ class Corpus:
 
     @cached_property
     def largest_norm(self) -> float:
-        """Largest ‖d_i‖, rounded up by what float32 may have lost."""
-        squares = np.einsum("ij,ij->i", self.documents, self.documents)
-        return float(np.sqrt(squares.max())) * (1.0 + self.dimensions * _UNIT_ROUNDOFF)
+        """An upper bound of max ‖d_i‖; of a small corpus the Frobenius norm, which is there already."""
+        if self.rows < _SMALL:
+            squares = self._energy
+        else:
+            squares = float(np.einsum("ij,ij->i", self.documents, self.documents).max())
+        return math.sqrt(squares) * (1.0 + 1e-6)
 
     @cached_property
     def lipschitz(self) -> float:
@@ -65,7 +70,7 @@ class Corpus:
 
     def scan_error(self, vector: Float64) -> float:
         """Upper bound of what `scan` is off by in any row, whatever order the sum is taken in."""
-        length = float(np.sqrt(vector @ vector))
+        length = math.sqrt(vector @ vector)
         return (self.dimensions + 4) * _UNIT_ROUNDOFF * self.largest_norm * length
 
     def exact_rows(self, rows: Rows) -> Float64:
@@ -97,7 +102,7 @@ class Sketch:
         return self._head @ (self._basis @ vector.astype(np.float32))
 
 
-def _finite_matrix(documents: NDArray[np.floating]) -> Float32:
+def _finite_matrix(documents: NDArray[np.floating]) -> tuple[Float32, float]:
     matrix = np.asarray(documents)
     if matrix.ndim != 2 or not matrix.size:
         raise InvalidProblem("documents", f"expected a non-empty matrix (n, d), got shape {matrix.shape}")
@@ -105,9 +110,9 @@ def _finite_matrix(documents: NDArray[np.floating]) -> Float32:
         raise InvalidProblem("documents", f"expected real floating-point vectors, got {matrix.dtype}")
     with np.errstate(over="ignore", invalid="ignore"):
         matrix = np.ascontiguousarray(matrix, dtype=np.float32)
-        flat = matrix.ravel()
-        # One BLAS pass: the sum of squares is finite only if every value is.
-        energy = float(flat @ flat)
-    if not np.isfinite(energy):
+    flat = matrix.ravel()
+    # One BLAS pass: the sum of squares is finite only if every value is.
+    energy = float(np.dot(flat, flat))
+    if not math.isfinite(energy):
         raise InvalidProblem("documents", "NaN, infinite, or too large for float32")
-    return matrix
+    return matrix, energy

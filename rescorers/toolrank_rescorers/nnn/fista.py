@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolrank_rescorers.nnn.audit import Audit, conclude
+from toolrank_rescorers.nnn.audit import Audit, Evidence, conclude
 from toolrank_rescorers.nnn.corpus import Float32, Float64
 from toolrank_rescorers.nnn.problem import Problem, Solution
 
@@ -45,8 +45,21 @@ def solve_fista(
         z, momentum, done = following, later, done + 1
         if fixed_steps is None and done % _CHECK_EVERY == 0 and _largest_violation(problem, z) <= tolerance:
             break
+    return conclude(problem, _evidence(problem, z), tolerance=tolerance, rounds=done)
+
+
+def _evidence(problem: Problem, z: Float64) -> Evidence:
     support = np.flatnonzero(z)
-    return conclude(problem, support, z[support], Audit(problem), tolerance=tolerance, rounds=done)
+    vectors = problem.corpus.exact_rows(support)
+    residual = problem.query - z[support] @ vectors
+    suspects = Audit(problem).suspects(residual, z > 0)
+    return Evidence(
+        rows=np.append(support, suspects.rows),
+        weights=np.append(z[support], np.zeros(len(suspects.rows))),
+        correlations=np.append(vectors @ residual, suspects.correlations),
+        residual=residual,
+        checked=suspects.checked,
+    )
 
 
 def _excess(problem: Problem, z: Float64) -> Float64:

@@ -33,7 +33,16 @@ def test_every_violator_is_a_suspect(oracle: Any, seed: int, closeness: float) -
     residual = query + closeness * np.random.default_rng(seed).standard_normal(len(query))
     audit.scan(query)
     violators = np.flatnonzero(documents.astype(float) @ residual > l1)
-    assert set(violators.tolist()) <= set(audit.suspects(residual).rows.tolist())
+    assert set(violators.tolist()) <= set(
+        audit.suspects(residual, np.zeros(len(documents), bool)).rows.tolist()
+    )
+
+
+def test_known_rows_are_no_suspects() -> None:
+    audit = Audit(Problem(np.eye(3, dtype=np.float32), np.ones(3), 0.1, 0.0))
+    found = audit.suspects(np.ones(3), np.array([False, True, False]))
+    assert found.rows.tolist() == [0, 2]
+    assert found.checked == 3
 
 
 def test_one_scan_certifies_a_sparse_answer(unit_rows: Callable[..., Any]) -> None:

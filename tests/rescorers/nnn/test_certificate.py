@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolrank_rescorers.nnn import Problem, solve_active_set
-from toolrank_rescorers.nnn.audit import Audit, conclude
+from toolrank_rescorers.nnn.audit import Evidence, conclude
 from toolrank_rescorers.nnn.certificate import violation
 
 
@@ -22,8 +22,10 @@ def test_the_gap_is_an_upper_bound_of_suboptimality(oracle: Any, seed: int, size
     best = solve_active_set(problem)
     rng = np.random.default_rng(seed)
     z = np.maximum(0, oracle.dense(best, len(instance[0])) + size * rng.standard_normal(len(instance[0])))
-    support = np.flatnonzero(z)
-    certificate = conclude(problem, support, z[support], Audit(problem), tolerance=1e-6, rounds=0).certificate
+    rows = instance[0].astype(float)
+    residual = instance[1] - rows.T @ z
+    evidence = Evidence(np.arange(len(z)), z, rows @ residual, residual, len(z))
+    certificate = conclude(problem, evidence, tolerance=1e-6, rounds=0).certificate
     above = oracle.objective(instance, z) - oracle.objective(instance, oracle.dense(best, len(z)))
     assert above <= certificate.gap + 1e-9
     assert certificate.violation == pytest.approx(oracle.largest_violation(instance, z), rel=1e-6, abs=1e-9)
