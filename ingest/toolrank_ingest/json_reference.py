@@ -41,7 +41,8 @@ class References:
 
     @cached_property
     def _registry(self) -> Registry[Any]:
-        return Registry().with_resource("", Resource.opaque(self._root))
+        registry: Registry[Any] = Registry().with_resource("", Resource.opaque(self._root))
+        return registry
 
     def target(self, reference: str) -> JsonObject | None:
         """The object that a reference leads to, or None: one step of `resolve`."""

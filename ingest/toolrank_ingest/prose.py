@@ -14,7 +14,7 @@ _BLOCK = re.compile(
     r"</?(?:p|br|div|li|[uod]l|d[dt]|h[1-6]|t[rdh]|table|pre|note|important|section|blockquote)\b[^<>]*>",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(r"<!--(?:[^-]|-(?!->))*-->")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _MARKUP_PER_TEXT = 4
 """An HTML text is cut to this many times the wanted length before its markup is removed."""

@@ -19,7 +19,8 @@ from toolrank_ingest.errors import SourceError
 MAX_DEPTH = 256
 """Deeper nesting is refused."""
 
-_MERGE = "<<"
+_MERGE = object()
+"""Stands for the key `<<` where it has no quotes."""
 _CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -65,7 +66,7 @@ class _Open:
     def __init__(self, values: list[Any] | dict[str, Any], anchor: str | None) -> None:
         self.values = values
         self.anchor = anchor
-        self.key: str | None = None
+        self.key: object = None
         self.merged: list[Any] = []
         self.size = 2
 
@@ -74,13 +75,13 @@ class _Open:
         if isinstance(self.values, list):
             self.values.append(value)
         elif self.key is None:
-            if not isinstance(value, str):
+            if value is not _MERGE and not isinstance(value, str):
                 raise _Refused("a key that is not text")
             self.key = value
-        elif self.key == _MERGE:
+        elif self.key is _MERGE:
             self.merged += value if isinstance(value, list) else [value]
             self.key = None
-        else:
+        elif isinstance(self.key, str):
             self.values[self.key] = value
             self.key = None
 
@@ -114,7 +115,7 @@ class _Builder:
         """Takes the next event."""
         if isinstance(event, events.ScalarEvent):
             as_key = bool(self._open) and self._open[-1].awaits_key
-            value = event.value if as_key else _scalar(event)
+            value = _key(event) if as_key else _scalar(event)
             self._finished(value, len(event.value) + 2, event.anchor)
         elif isinstance(event, events.CollectionStartEvent):
             self._start({} if isinstance(event, events.MappingStartEvent) else [], event.anchor)
@@ -151,6 +152,10 @@ class _Builder:
         if anchor is None or anchor not in self._anchors:
             raise _Refused(f"the alias *{anchor} stands before or within its anchor")
         return self._anchors[anchor]
+
+
+def _key(event: events.ScalarEvent) -> object:
+    return _MERGE if event.value == "<<" and event.implicit[0] else event.value
 
 
 def _scalar(event: events.ScalarEvent) -> object:
