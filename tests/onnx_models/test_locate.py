@@ -1,0 +1,62 @@
+"""Models are found by path, in a further folder, and among the shipped ones, in this order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from toolrank_models.errors import UnknownModel
+from toolrank_models.locate import VARIABLE, find_model, list_models
+from toolrank_models.manifest import Manifest, write_manifest
+
+
+def model(place: Path, name: str) -> Path:
+    folder = place / name
+    folder.mkdir(parents=True)
+    write_manifest(folder, Manifest(name, "encoder", "1", "none", "MIT"))
+    return folder
+
+
+def test_a_path_is_taken_as_it_is(tmp_path: Path):
+    assert find_model(model(tmp_path, "mine")) == tmp_path / "mine"
+
+
+def test_a_further_folder_comes_before_the_shipped_models(tmp_path: Path):
+    assert find_model(model(tmp_path, "minilm-l6").name, tmp_path) == tmp_path / "minilm-l6"
+
+
+def test_the_variable_names_a_further_folder_and_the_argument_is_preferred(tmp_path: Path, monkeypatch):
+    model(tmp_path / "one", "mine")
+    model(tmp_path / "two", "mine")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "one"))
+    assert find_model("mine") == tmp_path / "one" / "mine"
+    assert find_model("mine", tmp_path / "two") == tmp_path / "two" / "mine"
+
+
+def test_an_unknown_model_is_answered_with_the_known_ones(tmp_path: Path):
+    model(tmp_path, "mine")
+    with pytest.raises(UnknownModel, match="known are.*mine"):
+        find_model("yours", tmp_path)
+
+
+def test_a_name_never_leads_out_of_the_folders(tmp_path: Path):
+    model(tmp_path, "outside")
+    (tmp_path / "models").mkdir()
+    with pytest.raises(UnknownModel):
+        find_model("../outside", tmp_path / "models")
+
+
+def test_models_are_listed_by_name_and_once(tmp_path: Path):
+    model(tmp_path, "minilm-l6")
+    model(tmp_path, "a-model")
+    names = [folder.name for folder, _ in list_models(tmp_path)]
+    assert names == sorted(set(names))
+    assert {"a-model", "minilm-l6"} <= set(names)
+
+
+@pytest.mark.needs("weights")
+def test_the_shipped_encoder_is_listed_with_its_origin():
+    manifest = {folder.name: manifest for folder, manifest in list_models()}["minilm-l6"]
+    assert manifest.licence == "Apache-2.0"
+    assert manifest.storage == "static_int8"

@@ -1,0 +1,73 @@
+"""A model runs on the device that was asked for, or not at all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from toolrank_models.errors import ProviderRefused, RuntimeClash
+from toolrank_models.runtime import load_encoder
+from toolrank_models.session import require_one_runtime, require_provider
+from toolrank_models.settings import RuntimeSettings
+
+CPU = ["CPUExecutionProvider"]
+
+
+def test_a_granted_provider_is_accepted():
+    require_provider("cpu", CPU)
+    require_provider("cuda", ["CUDAExecutionProvider", *CPU])
+    require_provider("tensorrt", ["TensorrtExecutionProvider", "CUDAExecutionProvider", *CPU])
+
+
+@pytest.mark.parametrize("asked", ["cuda", "tensorrt"])
+def test_a_silent_fall_back_to_the_processor_is_refused(asked):
+    with pytest.raises(ProviderRefused, match="toolrank\\[gpu\\]"):
+        require_provider(asked, CPU)
+
+
+def test_tensorrt_is_not_satisfied_by_cuda():
+    with pytest.raises(ProviderRefused):
+        require_provider("tensorrt", ["CUDAExecutionProvider", *CPU])
+
+
+def test_both_runtime_packages_together_are_refused():
+    require_one_runtime(["onnxruntime"])
+    require_one_runtime(["onnxruntime-gpu", "numpy"])
+    with pytest.raises(RuntimeClash, match="uninstall both"):
+        require_one_runtime(["onnxruntime", "onnxruntime-gpu"])
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_a_gpu_that_is_not_there_is_an_error_and_not_a_slow_answer():
+    import onnxruntime
+
+    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(ProviderRefused):
+        load_encoder(settings=RuntimeSettings(provider="cuda"))
+
+
+BLOCKED = """
+import sys
+sys.modules["onnxruntime"] = None
+from toolrank_models.errors import MissingRuntime
+from toolrank_models.runtime import load_encoder
+try:
+    load_encoder()
+except MissingRuntime as error:
+    print(error)
+"""
+
+
+@pytest.mark.needs("weights")
+def test_a_missing_runtime_is_answered_with_the_install_line():
+    done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "onnxruntime is not installed: pip install 'toolrank[cpu]'"
+
+
+def test_loading_the_runtime_modules_needs_neither_torch_nor_onnx():
+    script = "import sys, toolrank_models.verify; print({'torch', 'onnx', 'onnxruntime'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,101 @@
+"""Token ids are bounded, cached, and those of the tokenizer itself."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from toolrank_models.locate import find_model
+from toolrank_models.tokens import TokenIds, pair, single
+
+pytestmark = pytest.mark.needs("weights")
+
+
+@pytest.fixture(scope="module")
+def content() -> bytes:
+    return (find_model("minilm-l6") / "tokenizer.json").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def tokens(content: bytes) -> TokenIds:
+    return TokenIds(content, capacity=10_000)
+
+
+@given(text=st.text(max_size=200))
+def test_ids_are_those_of_the_tokenizer(tokens, reference, text: str):
+    found = tokens.of(text, 512)
+    assert found.tolist() == reference.encode(text, add_special_tokens=False).ids[:512]
+
+
+@pytest.fixture(scope="module")
+def reference(content: bytes) -> Tokenizer:
+    tokenizer = Tokenizer.from_buffer(content)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def test_a_sequence_is_what_the_tokenizer_itself_makes_of_a_text_and_of_a_pair(tokens, reference):
+    ids, types = single(tokens, "list all users", 64)
+    assert ids.tolist() == reference.encode("list all users").ids
+    assert not types.any()
+    ids, types = pair(tokens, "find a user", "getUser: returns one", 64)
+    expected = reference.encode("find a user", "getUser: returns one")
+    assert (ids.tolist(), types.tolist()) == (expected.ids, expected.type_ids)
+
+
+@given(query=st.text(max_size=400), text=st.text(max_size=400), limit=st.integers(8, 64))
+def test_a_pair_never_exceeds_its_limit_and_leaves_the_text_at_least_half(tokens, query, text, limit):
+    ids, types = pair(tokens, query, text, limit)
+    assert len(ids) == len(types) <= limit
+    wanted = len(tokens.of(text, limit))
+    assert types.sum() - 1 >= min(wanted, (limit - 3) // 2)
+
+
+def test_a_lone_surrogate_is_read_as_the_replacement_character(tokens):
+    assert (
+        tokens.of("weather \ud83d in Rome", 32).tolist() == tokens.of("weather \ufffd in Rome", 32).tolist()
+    )
+
+
+def test_two_surrogates_that_make_a_character_are_that_character(tokens):
+    assert tokens.of("\ud83d\ude00", 32).tolist() == tokens.of("\U0001f600", 32).tolist()
+
+
+def test_the_rest_of_an_enormous_text_costs_nothing(tokens):
+    text = "retrieve the weather " * 5_000_000  # 105 MB
+    start = time.perf_counter()
+    assert len(tokens.of(text, 256)) == 256
+    assert time.perf_counter() - start < 2
+
+
+def test_the_cache_answers_the_same_as_before_and_forgets_the_oldest_first(content):
+    tokens = TokenIds(content, capacity=12)
+    first = tokens.of("one two three", 8)
+    assert tokens.of("one two three", 8) is first
+    tokens.of("four five six", 8)
+    assert tokens.of("one two three", 8) is first
+    tokens.of("seven eight nine", 8)
+    tokens.of("ten eleven twelve", 8)
+    again = tokens.of("one two three", 8)
+    assert again is not first
+    assert np.array_equal(again, first)
+
+
+def test_a_cached_answer_cannot_be_changed_by_its_reader(tokens):
+    with pytest.raises(ValueError, match="read-only"):
+        tokens.of("immutable", 8)[0] = 1
+
+
+def test_the_same_text_with_another_limit_is_another_entry(tokens):
+    assert len(tokens.of("a b c d", 2)) == 2
+    assert len(tokens.of("a b c d", 4)) == 4
+
+
+def test_a_cache_without_room_still_answers(content):
+    assert len(TokenIds(content, capacity=0).of("a b c", 8)) == 3
