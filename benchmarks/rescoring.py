@@ -8,6 +8,7 @@ against theirs. The ratio that counts is that of static int8, as models are ship
 encoder's weights with a seeded random head), `--data FOLDER`, `--repeats N`.
 """
 
+# ruff: noqa: ERA001
 # needs: train
 from __future__ import annotations
 

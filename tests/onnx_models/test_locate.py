@@ -36,7 +36,7 @@ def test_the_variable_names_a_further_folder_and_the_argument_is_preferred(tmp_p
 
 def test_an_unknown_model_is_answered_with_the_known_ones(tmp_path: Path):
     model(tmp_path, "mine")
-    with pytest.raises(UnknownModel, match="known are.*mine"):
+    with pytest.raises(UnknownModel, match=r"known are.*mine"):
         find_model("yours", tmp_path)
 
 

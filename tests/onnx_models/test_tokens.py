@@ -58,9 +58,8 @@ def test_a_pair_never_exceeds_its_limit_and_leaves_the_text_at_least_half(tokens
 
 
 def test_a_lone_surrogate_is_read_as_the_replacement_character(tokens):
-    assert (
-        tokens.of("weather \ud83d in Rome", 32).tolist() == tokens.of("weather \ufffd in Rome", 32).tolist()
-    )
+    broken, clean = (tokens.of(f"weather {character} in Rome", 32) for character in "\ud83d\ufffd")
+    assert broken.tolist() == clean.tolist()
 
 
 def test_two_surrogates_that_make_a_character_are_that_character(tokens):
@@ -75,16 +74,15 @@ def test_the_rest_of_an_enormous_text_costs_nothing(tokens):
 
 
 def test_the_cache_answers_the_same_as_before_and_forgets_the_oldest_first(content):
-    tokens = TokenIds(content, capacity=12)
-    first = tokens.of("one two three", 8)
-    assert tokens.of("one two three", 8) is first
-    tokens.of("four five six", 8)
-    assert tokens.of("one two three", 8) is first
+    tokens = TokenIds(content, capacity=12)  # three texts of three tokens each
+    kept, forgotten = tokens.of("one two three", 8), tokens.of("four five six", 8)
     tokens.of("seven eight nine", 8)
+    assert tokens.of("one two three", 8) is kept  # and from now on the most recent
     tokens.of("ten eleven twelve", 8)
-    again = tokens.of("one two three", 8)
-    assert again is not first
-    assert np.array_equal(again, first)
+    assert tokens.of("one two three", 8) is kept
+    again = tokens.of("four five six", 8)
+    assert again is not forgotten
+    assert np.array_equal(again, forgotten)
 
 
 def test_a_cached_answer_cannot_be_changed_by_its_reader(tokens):
