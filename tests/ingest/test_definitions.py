@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -199,6 +199,7 @@ def test_an_overlong_description_is_cut_where_openai_would_refuse_the_request() 
     assert len(render(found, "anthropic")["description"]) == 5000
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.builds(Parameter, st.text(max_size=70), st.text(max_size=9), st.booleans(), st.text(max_size=9)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolrank_engines.document import ApiDocument, document_id
@@ -51,6 +51,7 @@ def test_colliding_digests_are_lengthened(monkeypatch: pytest.MonkeyPatch) -> No
     assert all(VALID.fullmatch(name) for name in names)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=70), st.text(max_size=70)), unique=True, max_size=20))
 def test_names_are_valid_unique_and_lead_back(pairs: list[tuple[str, str]]) -> None:
     documents = [document(tool, api) for tool, api in pairs]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolrank_ingest import json_files
@@ -80,6 +80,7 @@ def test_a_lone_surrogate_costs_only_its_entry() -> None:
     assert bytes(good) == b'"\\\\ud800"'
 
 
+@settings(deadline=None)
 @given(st.text())
 @example("\\u0000")
 @example("\\\0")
@@ -91,6 +92,7 @@ def test_a_nul_is_found_where_there_is_one(text: str) -> None:
     assert bool(unusable_text(raw)) == ("\0" in text)
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec=None) | st.sampled_from("\\ud8\ud800\udc00"), max_size=12))
 def test_any_text_with_surrogates_can_be_parsed(text: str) -> None:
     value = parse(json.dumps([text, "good"]).encode(), "here", list[str])

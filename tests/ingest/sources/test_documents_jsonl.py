@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolrank_engines.document import ApiDocument, Effect, Parameter, document_id
@@ -33,6 +33,7 @@ def test_what_was_exported_comes_back(tmp_path: Path) -> None:
     assert list(DocumentsSource(path, "old/name").read()) == [DOCUMENT, DOCUMENT]
 
 
+@settings(deadline=None)
 @given(st.builds(ApiDocument, *[st.text('aä/%\n"\\', min_size=1)] * 5, definition=st.text()))
 def test_any_document_comes_back(tmp_path_factory: pytest.TempPathFactory, document: ApiDocument) -> None:
     path = tmp_path_factory.getbasetemp() / "any.jsonl"

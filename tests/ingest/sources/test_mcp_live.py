@@ -19,11 +19,10 @@ import pytest
 from toolrank_engines.document import ApiDocument, Effect, Parameter
 from toolrank_ingest.errors import SourceError, UnknownSource
 from toolrank_ingest.source import Source
-
-pytest.importorskip("mcp", reason="pip install 'toolrank[mcp]'")
-
 from toolrank_ingest.sources.mcp_endpoint import LiveSettings
 from toolrank_ingest.sources.mcp_live import McpLiveSource
+
+pytestmark = pytest.mark.needs("mcp")
 
 SERVER = Path(__file__).with_name("mcp_server.py")
 TOOLS = ["read_note", "write_note", "remove_note", "search", "share"]
