@@ -73,10 +73,10 @@ class _SpecificationReader:
         self._names: set[str] = set()
 
     def read(self) -> Iterator[Converted]:
-        paths = self._specification.tree.get("paths") or {}
-        if not isinstance(paths, dict):
+        paths = self._specification.tree.get("paths")
+        if paths is not None and not isinstance(paths, dict):
             raise SourceError(self._specification.where, "is not OpenAPI: its paths must be an object")
-        for path, item in paths.items():
+        for path, item in as_object(paths).items():
             if not path.startswith("x-"):
                 yield from self._read_path(path, item)
 
@@ -133,11 +133,12 @@ class _SpecificationReader:
 
     def _unique_name(self, operation_id: str, call: str) -> str:
         """The operationId; the call where it has none, both where another operation has the same."""
-        for name in (operation_id or call, f"{operation_id} ({call})"):
+        first = operation_id or call
+        for name in (first, f"{first} ({call})"):
             if name not in self._names:
                 self._names.add(name)
                 return name
-        raise BadEntry(f"another operation is called {operation_id or call!r} as well")
+        raise BadEntry(f"another operation is called {first!r} as well")
 
 
 def _tool_name(info: JsonObject, file: FoundFile, taken: set[str]) -> str:
