@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from toolrank_engines.document import ApiDocument
-from toolrank_ingest.definitions import render_definitions
+from toolrank_ingest.definitions import DefinitionFormat, render_definitions
+from toolrank_ingest.function_names import documents_by_name
 from toolrank_rescorers.state import Degradation, QueryKindEstimate, StageTrace
-
-DefinitionFormat = Literal["openai", "anthropic", "mcp"]
 
 
 class SearchHit(msgspec.Struct, frozen=True):
@@ -45,4 +44,16 @@ class SearchResult(msgspec.Struct, frozen=True):
 
     def definitions(self, format: DefinitionFormat) -> list[dict[str, Any]]:  # noqa: A002
         """The hits as tool definitions to hand to a language model: those of an abstained answer too."""
-        return render_definitions([hit.document for hit in self.hits], format)
+        return render_definitions(self._documents, format)
+
+    def called(self, name: str) -> ApiDocument:
+        """The API that a model means when it calls a function of `definitions` by its name.
+
+        Raises:
+            KeyError: none of the hits has that name.
+        """
+        return documents_by_name(self._documents)[name]
+
+    @property
+    def _documents(self) -> list[ApiDocument]:
+        return [hit.document for hit in self.hits]

@@ -11,10 +11,11 @@ from rich.table import Table
 from toolrank.catalog import Catalog
 from toolrank.cli.console import OUT, note, print_json, print_table
 from toolrank.cli.options import CatalogOption, JsonOption, ProfileOption, TenantOption
-from toolrank.result import DefinitionFormat, SearchResult
+from toolrank.result import SearchResult
 from toolrank_engines.contract import Filter
 from toolrank_engines.document import Effect
 from toolrank_engines.text import plain
+from toolrank_ingest.definitions import DefinitionFormat
 
 RequestArgument = Annotated[
     str, typer.Argument(help="What somebody wants done; - reads it from standard input.", metavar="REQUEST")

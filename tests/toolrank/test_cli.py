@@ -1,0 +1,102 @@
+"""The commands, as a person or a script runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolrank.catalog import Catalog
+from toolrank.errors import ExitCode
+from toolrank.settings import Settings
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime")
+
+
+def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """A real process: entry point, exit code and streams as a shell sees them."""
+    command = [sys.executable, "-W", "error", "-c", "from toolrank.cli import main; main()", *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_ingest_search_and_doctor_as_tables(settings: Settings, functions_file: Path) -> None:
+    taken = run("ingest", f"functions:{functions_file}")
+    assert taken.returncode == ExitCode.OK, taken.stderr
+    assert "8" in taken.stdout
+    asked = run("search", "will it rain in Paris", "-k", "2")
+    assert asked.returncode == ExitCode.OK, asked.stderr
+    assert "get_weather" in asked.stdout
+    assert "\x1b" not in asked.stdout, "no colour in a pipe"
+    health = run("doctor")
+    assert health.returncode == ExitCode.OK, health.stdout
+    assert "8 documents" in health.stdout
+
+
+def test_json_is_one_document_on_standard_output(catalog: Catalog) -> None:
+    asked = run("search", "-", "--json", stdin="convert euros to yen")
+    assert json.loads(asked.stdout)["hits"][0]["document"]["api"] == "convert_currency"
+    assert [row["value"] for row in json.loads(run("doctor", "--json").stdout) if row["topic"] == "source"]
+    assert {model["manifest"]["name"] for model in json.loads(run("models", "list", "--json").stdout)}
+
+
+def test_definitions_are_printed_for_a_model(catalog: Catalog) -> None:
+    asked = run("search", "email Bob", "-k", "1", "--definitions", "anthropic")
+    assert "send_email" in json.loads(asked.stdout)[0]["name"]
+
+
+def test_explain_tells_what_each_stage_did(catalog: Catalog) -> None:
+    told = run("search", "email Bob", "-k", "1", "--explain").stdout
+    assert "fuse:" in told
+    assert "cross_encode:" in told
+
+
+def test_dead_letters_have_an_exit_code_of_their_own(settings: Settings, tmp_path: Path) -> None:
+    broken = tmp_path / "functions.jsonl"
+    broken.write_text('{"name": "good", "description": "fine", "parameters": {}}\n{"name": \n')
+    letters = tmp_path / "letters.jsonl"
+    taken = run("ingest", f"functions:{broken}", "--dead-letters", str(letters), "--json")
+    assert taken.returncode == ExitCode.DEAD_LETTERS, taken.stderr
+    assert json.loads(taken.stdout)[0]["dead_letters"] == 1
+    assert "functions.jsonl:2" in letters.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["search", "x", "-c", "mongodb:x"], ExitCode.INPUT, "sqlite:PATH"),
+        (["search", "x"], ExitCode.INPUT, "toolrank ingest"),
+        (["search", "x", "-p", "nonsense"], ExitCode.INPUT, "hybrid"),
+        (["ingest", "no/such/file.json"], ExitCode.INPUT, "no/such/file.json"),
+        (["eval", "toolbench", "--data", "nowhere"], ExitCode.INPUT, "--data"),
+        (["models", "verify", "nothing"], ExitCode.UNAVAILABLE, "nothing"),
+        (["search"], ExitCode.USAGE, "REQUEST"),
+        (["eval"], ExitCode.USAGE, "--queries"),
+    ],
+)
+def test_failures_say_what_and_where_and_the_cure(
+    settings: Settings, arguments: list[str], code: ExitCode, words: str
+) -> None:
+    failed = run(*arguments)
+    assert failed.returncode == code, failed.stderr
+    assert words in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_an_invalid_setting_names_its_variable(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLRANK_THREADS", "many")
+    failed = run("doctor")
+    assert failed.returncode == ExitCode.USAGE
+    assert "TOOLRANK_THREADS" in failed.stderr
+
+
+def test_own_queries_are_evaluated_over_the_own_catalog(catalog: Catalog, tmp_path: Path) -> None:
+    weather = next(
+        id_ for id_, _ in catalog.engine.hashes(catalog.stats().index) if id_.endswith("get_weather")
+    )
+    queries = tmp_path / "q.jsonl"
+    queries.write_text(json.dumps({"query": "rain tomorrow?", "relevant": [weather]}) + "\n")
+    report = json.loads(run("eval", "--queries", str(queries), "-p", "dense", "--json").stdout)
+    assert report["rows"][0]["figures"]["recall@5"] == 1.0
