@@ -1,8 +1,8 @@
 """Time and memory of a sync of all operations of AWS services: first, again unchanged, and at three sizes.
 
-Each sync runs in a process of its own, so that its peak memory is its own: a quarter and a half of the services
-and all of them, EC2 among them every time, since the largest model has to be parsed as a whole. `peak_mb` holds
-the three peaks. Shipped encoder, fresh catalog and cache.
+Each sync runs in a process of its own, so that its peak memory is its own: a quarter and a half of the
+services and all of them, EC2 among them every time, since the largest model has to be parsed as a whole.
+`peak_mb` holds the three peaks. Shipped encoder, fresh catalog and cache.
 
 `--services N` takes only so many services, spread evenly over the alphabet.
 """
