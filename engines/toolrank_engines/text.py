@@ -15,6 +15,7 @@ TEMPLATE_VERSION = 1
 _MAX_PARAMETERS = 24
 """Parameters beyond these add noise, not meaning; operations with 10,000 of them exist."""
 _MAX_DESCRIPTION = 1_500
+_MAX_RETRIEVED = 400
 _MAX_LEXICAL = 20_000
 
 _WORD_BOUNDARY = re.compile(
@@ -38,13 +39,14 @@ def plain(prose: str, limit: int = _MAX_DESCRIPTION) -> str:
 
 
 def retrieval_text(document: ApiDocument) -> str:
-    """What the encoder sees of a document."""
+    """What the encoder sees of a document: what the API does first, its place in the hierarchy last.
+
+    Short on purpose: parameter names and long prose pull the vectors of one tool's APIs together.
+    """
     return _join(
-        f"{plain(document.category, 80)}. {plain(document.tool, 120)}.",
-        f"{split_identifier(document.api)[:200]}.",
-        plain(document.description),
+        f"{split_identifier(document.api)[:200]}: {plain(document.description, _MAX_RETRIEVED)}",
         _examples(document),
-        _parameter_names(document),
+        ", ".join(place for place in (plain(document.tool, 120), plain(document.category, 80)) if place),
     )
 
 

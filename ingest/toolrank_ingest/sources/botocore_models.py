@@ -28,6 +28,8 @@ CATEGORY = "AWS"
 MAX_MODEL_BYTES = 256 * 1024 * 1024
 """An unpacked service model above this size is refused; the largest real one has 10 MB."""
 
+_NOTICES = re.compile(r"(?:\s*<(note|important)>.*?</\1>)+", re.DOTALL)
+"""Notices before the description proper."""
 _MODEL = "service-2"
 _SUFFIXES = (".json", ".json.gz")
 _VERB = re.compile(
@@ -196,7 +198,11 @@ def _tool_name(service: str, metadata: _Metadata) -> str:
 
 
 def _description(operation: _Operation) -> str:
-    text = html_text(operation.documentation)
+    # A notice such as "not supported for directory buckets" stands before hundreds of descriptions: the
+    # first words are what people read and models weigh, so they belong to what the operation does.
+    notices = _NOTICES.match(operation.documentation)
+    begin = notices.end() if notices else 0
+    text = html_text(f"{operation.documentation[begin:]} {operation.documentation[:begin]}")
     message = operation.deprecated_message if operation.deprecated else ""
     return f"{text} Deprecated: {message}" if message else text
 

@@ -98,6 +98,14 @@ def test_an_operation_becomes_a_document(models: Path) -> None:
     )
 
 
+def test_a_notice_before_the_description_moves_behind_it(models: Path) -> None:
+    documentation = (
+        "<note><p>Not on Mondays.</p></note> <important>Gloves!</important><p>Feeds an animal.</p>"
+    )
+    document = read_one(models, with_operation(documentation=documentation))
+    assert document.description == "Feeds an animal. Not on Mondays. Gloves!"
+
+
 def test_the_definition_is_the_operation_as_it_stands_in_the_model(models: Path) -> None:
     document = read_one(models, MODEL)
     text = (models / "zoo" / "2020-01-01" / "service-2.json").read_text(encoding="utf-8")

@@ -1,0 +1,69 @@
+"""Texts of a document: deterministic, bounded, identifiers split."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolrank_engines.document import ApiDocument, Parameter
+from toolrank_engines.text import lexical_fields, plain, rerank_text, retrieval_text, split_identifier
+
+DOCUMENT = ApiDocument(
+    id="s/weather/get",
+    source="s",
+    category="Weather",
+    tool="OpenWeather",
+    api="getForecastByCity_v2",
+    description="<p>Returns the <b>forecast</b>\n of a [city](https://example.org).</p>",
+    parameters=(Parameter("cityName", description="Name of the city"),),
+    examples=("Will it rain?",),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("getUserByID", "get User By ID"),
+        ("HTTPServer", "HTTP Server"),
+        ("list_all-items", "list all items"),
+        ("/v1/users/{userId}", "v1 users user Id"),
+        ("", ""),
+        ("天气", "天气"),
+    ],
+)
+def test_identifiers_are_split_into_words(name: str, words: str) -> None:
+    assert split_identifier(name) == words
+
+
+def test_markup_and_link_targets_are_no_prose() -> None:
+    assert plain(DOCUMENT.description) == "Returns the forecast of a city ."
+
+
+def test_the_encoder_reads_what_the_api_does_first_and_its_place_last() -> None:
+    assert retrieval_text(DOCUMENT) == (
+        "get Forecast By City v2: Returns the forecast of a city . Will it rain? OpenWeather, Weather"
+    )
+
+
+def test_the_cross_encoder_reads_tool_api_description_and_parameters() -> None:
+    assert rerank_text(DOCUMENT) == (
+        "OpenWeather: get Forecast By City v2. Returns the forecast of a city ."
+        " Parameters: city Name. (Weather)"
+    )
+
+
+def test_the_lexical_index_keeps_identifiers_whole_as_well() -> None:
+    fields = lexical_fields(DOCUMENT)
+    assert fields["api"] == "getForecastByCity_v2 get Forecast By City v2"
+    assert "cityName city Name" in fields["parameters"]
+    assert fields["examples"] == "Will it rain?"
+
+
+@given(st.text(max_size=200), st.text(max_size=400), st.integers(0, 40))
+@settings(max_examples=50, deadline=None)
+def test_any_document_has_bounded_texts(name: str, prose: str, repeated: int) -> None:
+    document = ApiDocument("i", "s", name, name, name, prose * repeated, (Parameter(name),) * 50)
+    assert len(retrieval_text(document)) < 1_000
+    assert len(rerank_text(document)) < 4_000
+    assert rerank_text(document) == rerank_text(document)
