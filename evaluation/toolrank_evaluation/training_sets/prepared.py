@@ -1,0 +1,121 @@
+"""One split of a catalog in the form the sampler draws from: texts by number, neighbours, siblings."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank_engines.text import rerank_text, retrieval_text
+from toolrank_evaluation.training_sets.neighbours import Encode, fused_neighbours
+from toolrank_evaluation.training_sets.records import LabelledCatalog
+
+NEIGHBOURS = 40
+_SAME = 0.6
+_LITTLE_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "for",
+        "by",
+        "to",
+        "in",
+        "on",
+        "with",
+        "and",
+        "or",
+        "from",
+        "all",
+        "given",
+        "specific",
+        "specified",
+        "its",
+        "this",
+    ]
+)
+
+
+class PreparedCatalog:
+    """A catalog's documents as numbers 0 … n − 1, with everything that negatives are drawn from.
+
+    Args:
+        catalog: one split, see `split.take_split`.
+        neighbours: int32 (requests, k), what a first stage proposes for each request.
+    """
+
+    def __init__(self, catalog: LabelledCatalog, neighbours: NDArray[np.int32]) -> None:
+        self.catalog = catalog
+        self.neighbours = neighbours
+        self.documents = list(catalog.documents.values())
+        self.texts = [rerank_text(document) for document in self.documents]
+        number = {document.id: i for i, document in enumerate(self.documents)}
+        self.relevant = [tuple(number[i] for i in r.relevant) for r in catalog.requests]
+        self.offered = [tuple(number[i] for i in r.offered) for r in catalog.requests]
+        self.titles = [title_words(catalog.titles[document.id]) for document in self.documents]
+        self.of_tool: dict[str, list[int]] = defaultdict(list)
+        self.of_category: dict[str, list[int]] = defaultdict(list)
+        for i, document in enumerate(self.documents):
+            self.of_tool[document.tool_key].append(i)
+            self.of_category[document.category].append(i)
+        self.asks_of_tool: dict[str, list[int]] = defaultdict(list)
+        self.asks_of_category: dict[str, list[int]] = defaultdict(list)
+        self._index_requests()
+
+    def _index_requests(self) -> None:
+        groups: dict[str, list[int]] = defaultdict(list)
+        for i, relevant in enumerate(self.relevant):
+            document = self.documents[relevant[0]]
+            groups[self.catalog.groups[document.id]].append(i)
+            self.asks_of_tool[document.tool_key].append(i)
+            self.asks_of_category[document.category].append(i)
+        self.groups = list(groups.values())
+        self.group_weights = list(itertools.accumulate(math.sqrt(len(group)) for group in self.groups))
+        """Square root: large providers count more than small ones, but do not drown them."""
+
+    def means_the_same(self, first: int, second: int) -> bool:
+        """Whether two documents answer the same request, judged by the words of their titles."""
+        a, b = self.titles[first], self.titles[second]
+        return len(a & b) >= _SAME * len(a | b)
+
+
+def title_words(title: str) -> frozenset[str]:
+    """Content words without plural s: {"get", "user"} for "Gets all users"."""
+    words = re.findall(r"[a-z0-9]+", title.lower())
+    return frozenset(w[:-1] if w.endswith("s") and len(w) > 3 else w for w in words if w not in _LITTLE_WORDS)
+
+
+def prepare(catalog: LabelledCatalog, encode: Encode, cache: Path | None = None) -> PreparedCatalog:
+    """Finds the neighbours of every request, or reads them from `cache` when nothing they depend on changed.
+
+    Args:
+        catalog: one split.
+        encode: unit vectors of texts, float32 (n, d).
+        cache: folder for the neighbours of this catalog.
+    """
+    requests = [request.text for request in catalog.requests]
+    texts = [retrieval_text(document) for document in catalog.documents.values()]
+    kept = cache / f"{catalog.name}-{_digest(requests, texts)}.npy" if cache else None
+    if kept and kept.is_file():
+        return PreparedCatalog(catalog, np.load(kept))
+    neighbours = fused_neighbours(requests, texts, encode, NEIGHBOURS)
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        beside = kept.with_suffix(".part.npy")
+        np.save(beside, neighbours)
+        beside.replace(kept)
+    return PreparedCatalog(catalog, neighbours)
+
+
+def _digest(requests: list[str], texts: list[str]) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for text in (*requests, "\0", *texts):
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()

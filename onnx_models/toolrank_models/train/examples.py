@@ -1,0 +1,32 @@
+"""What recipes learn from: requests with texts of which some are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+
+class RankingList(msgspec.Struct, frozen=True):
+    """One request, the texts it is compared with, and which of them answer it (possibly none)."""
+
+    query: str
+    texts: tuple[str, ...]
+    relevant: tuple[bool, ...]
+    source: str = ""
+
+    @property
+    def answerable(self) -> bool:
+        """Whether any text is right."""
+        return any(self.relevant)
+
+
+class ListSource(Protocol):
+    """Training lists as a pure function of the step, so that a resumed run sees what it would have seen."""
+
+    def batch(self, step: int, size: int) -> list[RankingList]:
+        """The `size` lists of one step: equal for equal arguments, on any machine."""
+
+    def validation(self) -> Sequence[RankingList]:
+        """Lists of held-out groups, candidates as a first stage would bring them."""

@@ -1,0 +1,180 @@
+"""The training loop: steps, checkpoints, validation, progress. A killed run goes on where it was."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from toolrank_models.train.checkpoint import load_state, save_state
+from toolrank_models.train.cross_encoder import TrainableCrossEncoder
+from toolrank_models.train.errors import BrokenCheckpoint, DivergedTraining, EmptyTrainingSet
+from toolrank_models.train.examples import ListSource, RankingList
+from toolrank_models.train.losses import list_loss
+from toolrank_models.train.ranking_metrics import ranking_figures
+from toolrank_models.train.recipe import RerankerRecipe
+
+Report = Callable[[str], None]
+
+
+class Milestone(msgspec.Struct, frozen=True):
+    """One point of the learning curve. `loss` is the mean since the point before."""
+
+    step: int
+    loss: float
+    ndcg5: float
+    recall5: float
+    complete5: float
+    seconds: float
+
+
+class RerankerRun:
+    """A run in a folder: `state.pt` to go on from, `best.pt` with the weights that validated best.
+
+    Args:
+        recipe: settings; a folder belongs to one seed and shape, only `steps` and intervals may change.
+        encoder: the model in its initial state.
+        source: training and validation lists.
+        folder: where the states live.
+        report: called with a line of progress.
+    """
+
+    def __init__(
+        self,
+        recipe: RerankerRecipe,
+        encoder: TrainableCrossEncoder,
+        source: ListSource,
+        folder: Path,
+        report: Report,
+    ) -> None:
+        self.recipe, self.encoder, self.source, self.folder, self.report = (
+            recipe,
+            encoder,
+            source,
+            folder,
+            report,
+        )
+        self.step = 0
+        self.curve: list[Milestone] = []
+        self.losses: list[float] = []
+        groups = _groups(encoder.model, recipe.weight_decay)
+        self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
+        self.validation = list(source.validation())
+        if not any(item.answerable for item in self.validation):
+            raise EmptyTrainingSet("validation lists with a right answer")
+
+    def run(self) -> list[Milestone]:
+        """Trains to the last step and returns the learning curve.
+
+        Raises:
+            DivergedTraining: the loss is not finite; the last checkpoint is kept.
+            BrokenCheckpoint, CheckpointNotWritten: the folder cannot be read or written.
+        """
+        torch.set_num_threads(self.recipe.threads)
+        self._resume()
+        begun, first = time.monotonic(), self.step
+        while self.step < self.recipe.steps:
+            self.losses.append(self._train_step())
+            self.step += 1
+            self._progress(begun, first)
+            if self.step % self.recipe.validate_every == 0 or self.step == self.recipe.steps:
+                self._validate(time.monotonic() - begun)
+            if self.step % self.recipe.checkpoint_every == 0 or self.step == self.recipe.steps:
+                self._save()
+        return self.curve
+
+    def load_best(self) -> int:
+        """Puts the weights that validated best into the encoder and returns their step.
+
+        Raises:
+            BrokenCheckpoint: the run has not been validated yet.
+        """
+        best = load_state(self.folder / "best.pt")
+        if best is None:
+            raise BrokenCheckpoint(self.folder / "best.pt", "is not there yet")
+        self.encoder.model.load_state_dict(best["model"])
+        return int(best["step"])
+
+    def _train_step(self) -> float:
+        self.encoder.model.train()
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.recipe.rate(self.step)
+        loss = self._loss(self.source.batch(self.step, self.recipe.lists_per_step))
+        if not torch.isfinite(loss):
+            raise DivergedTraining(self.step, self._state_path)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.encoder.model.parameters(), self.recipe.clip_norm)
+        self.optimizer.step()
+        return float(loss.detach())
+
+    def _loss(self, lists: Sequence[RankingList]) -> torch.Tensor:
+        logits = self.encoder.logits([(item.query, text) for item in lists for text in item.texts])
+        parts = torch.split(logits, [len(item.texts) for item in lists])
+        losses = [
+            list_loss(part, torch.tensor(item.relevant), self.recipe.bce_weight)
+            for part, item in zip(parts, lists, strict=True)
+        ]
+        return torch.stack(losses).mean()
+
+    def _validate(self, seconds: float) -> None:
+        figures = ranking_figures(self.validation, self.encoder.score_lists(self.validation))
+        loss = sum(self.losses) / len(self.losses)
+        self.losses = []
+        best = max((point.ndcg5 for point in self.curve), default=-1.0)
+        point = Milestone(self.step, loss, figures.ndcg, figures.recall, figures.complete, seconds)
+        self.curve.append(point)
+        self.report(f"step {self.step}: loss {loss:.3f}, validation NDCG@5 {figures.ndcg:.4f}")
+        if figures.ndcg > best:
+            save_state(self.folder / "best.pt", {"step": self.step, "model": self.encoder.model.state_dict()})
+
+    def _progress(self, begun: float, first: int) -> None:
+        if self.step % 20 == 0:
+            rate = (time.monotonic() - begun) / (self.step - first)
+            recent = sum(self.losses[-20:]) / len(self.losses[-20:])
+            left = rate * (self.recipe.steps - self.step) / 60
+            self.report(
+                f"{self.step}/{self.recipe.steps} loss {recent:.3f} {rate:.2f} s/step, {left:.0f} min left"
+            )
+
+    @property
+    def _state_path(self) -> Path:
+        return self.folder / "state.pt"
+
+    def _save(self) -> None:
+        state: dict[str, Any] = {
+            "name": self.recipe.name,
+            "seed": self.recipe.seed,
+            "step": self.step,
+            "model": self.encoder.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "curve": [msgspec.to_builtins(point) for point in self.curve],
+            "losses": self.losses,
+        }
+        save_state(self._state_path, state)
+
+    def _resume(self) -> None:
+        state = load_state(self._state_path)
+        if state is None:
+            return
+        if (state.get("name"), state.get("seed")) != (self.recipe.name, self.recipe.seed):
+            raise BrokenCheckpoint(self._state_path, "belongs to another recipe or seed")
+        try:
+            self.encoder.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise BrokenCheckpoint(self._state_path, f"does not fit this model ({error})") from error
+        self.step, self.losses = state["step"], list(state["losses"])
+        self.curve = [msgspec.convert(point, Milestone) for point in state["curve"]]
+        self.report(f"going on from step {self.step}")
+
+
+def _groups(model: torch.nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    """Weight decay for matrices only, as is customary: biases and norms are left alone."""
+    decayed = [p for p in model.parameters() if p.requires_grad and p.ndim > 1]
+    others = [p for p in model.parameters() if p.requires_grad and p.ndim <= 1]
+    return [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]

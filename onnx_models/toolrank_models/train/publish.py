@@ -1,0 +1,103 @@
+"""From the best weights of a run to a model folder: exported, calibrated, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank_models.card import card
+from toolrank_models.export import export_cross_encoder
+from toolrank_models.export.original import Original
+from toolrank_models.manifest import CARD, Figure, Manifest, Storage, write_manifest
+from toolrank_models.runtime import load_cross_encoder
+from toolrank_models.settings import RuntimeSettings
+from toolrank_models.train.calibrate import Calibration, calibrate
+from toolrank_models.train.cross_encoder import TrainableCrossEncoder
+from toolrank_models.train.examples import RankingList
+from toolrank_models.train.ranking_metrics import RankingFigures, ranking_figures
+
+Scores = NDArray[np.float32]
+MOST_LOST = 0.003
+"""NDCG@5 that static int8 may cost on the validation split before the weights alone are quantised."""
+_CALIBRATION, _REFERENCE = 256, 48
+
+
+class Publication(msgspec.Struct, frozen=True):
+    """What was measured on the way: the trained model, each exported form, and the calibration."""
+
+    manifest: Manifest
+    first_stage: RankingFigures
+    trained: RankingFigures
+    exported: dict[str, RankingFigures]
+    calibration: Calibration
+
+
+def publish_reranker(
+    encoder: TrainableCrossEncoder,
+    manifest: Manifest,
+    lists: Sequence[RankingList],
+    pairs: Sequence[tuple[str, str]],
+    out: Path,
+    measured: tuple[str, str],
+) -> Publication:
+    """Exports as static int8, or with int8 weights where that costs too much, and writes manifest and card.
+
+    Args:
+        encoder: with the weights to publish.
+        manifest: everything but files, storage, temperature, thresholds and figures.
+        lists: the validation split.
+        pairs: real (request, text) pairs of the training split: most for int8 scales, the last ones as
+            reference.
+        out: the model folder.
+        measured: date and command, for the card.
+    """
+    tokenizer = encoder.tokenizer.to_str().encode()
+    original = Original(encoder.model.float().eval(), tokenizer)
+    trained = ranking_figures(lists, encoder.score_lists(lists))
+    exported: dict[str, RankingFigures] = {}
+    forms: tuple[Storage, ...] = ("static_int8", "weight_int8")
+    for form in forms:
+        stored = msgspec.structs.replace(manifest, storage=form)
+        reference = pairs[_CALIBRATION : _CALIBRATION + _REFERENCE]
+        manifest = export_cross_encoder(original, out, stored, pairs[:_CALIBRATION], reference)
+        scores = _runtime_scores(out, lists)
+        exported[form] = ranking_figures(lists, scores)
+        if exported[form].ndcg >= trained.ndcg - MOST_LOST:
+            break
+    calibration = calibrate(lists, scores)
+    manifest = _finished(manifest, exported[form], calibration, measured)
+    write_manifest(out, manifest)
+    (out / CARD).write_text(card(manifest), encoding="utf-8")
+    first_stage = ranking_figures(lists, [-np.arange(len(item.texts), dtype=np.float32) for item in lists])
+    return Publication(manifest, first_stage, trained, exported, calibration)
+
+
+def _runtime_scores(folder: Path, lists: Sequence[RankingList]) -> list[Scores]:
+    runtime = load_cross_encoder(folder, RuntimeSettings(spinning=False))
+    return [runtime.score(item.query, item.texts) for item in lists]
+
+
+def _finished(
+    manifest: Manifest, figures: RankingFigures, calibration: Calibration, measured: tuple[str, str]
+) -> Manifest:
+    date, command = measured
+    values = {
+        "NDCG@5": figures.ndcg,
+        "Recall@5": figures.recall,
+        "Comp@5": figures.complete,
+        "abstention precision": calibration.abstain_precision,
+        "abstention recall": calibration.abstain_recall,
+    }
+    return msgspec.structs.replace(
+        manifest,
+        temperature=calibration.temperature,
+        thresholds={"abstain": calibration.abstain, "concentrate": calibration.concentrate},
+        figures=tuple(
+            Figure("held-out providers", name, round(value, 4), date, command)
+            for name, value in values.items()
+        ),
+    )

@@ -1,0 +1,85 @@
+"""The settings of a run, read from a TOML file; unknown keys are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from toolrank_models.train.errors import InvalidRecipe
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+
+
+class RerankerRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of a cross-encoder run.
+
+    The learning rate warms up, stays, and falls linearly to zero over the last `decay_steps`: a run can be
+    made longer by raising `steps`, and goes on from any checkpoint of the flat part.
+    """
+
+    name: str
+    steps: Positive
+    seed: int = 0
+    lists_per_step: Positive = 8
+    list_size: Positive = 8
+    max_tokens: Annotated[int, msgspec.Meta(ge=16, le=512)] = 160
+    learning_rate: Annotated[float, msgspec.Meta(gt=0.0)] = 5e-5
+    warmup_steps: Positive = 60
+    decay_steps: Positive = 400
+    weight_decay: Share = 0.01
+    clip_norm: Annotated[float, msgspec.Meta(gt=0.0)] = 1.0
+    bce_weight: Annotated[float, msgspec.Meta(ge=0.0)] = 0.2
+    checkpoint_every: Positive = 100
+    validate_every: Positive = 400
+    chunk_pairs: Positive = 16
+    """Pairs run together, sorted by length: less padding."""
+    threads: Positive = 2
+    half: bool = False
+    """Matrix products in bfloat16: faster where the processor has units for it (AMX, AVX512-BF16)."""
+
+    def rate(self, step: int) -> float:
+        """Learning rate of a step (from 0)."""
+        up = (step + 1) / self.warmup_steps
+        down = (self.steps - step) / self.decay_steps
+        return self.learning_rate * min(1.0, up, down)
+
+
+class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of a query-kind head."""
+
+    name: str
+    encoder: str
+    """Name of the encoder whose vectors the head reads."""
+    seed: int = 0
+    joined: Positive = 24_000
+    """Synthetic requests to learn from."""
+    most_written: Positive = 6_000
+    """At most this many written requests of each source and kind."""
+    written_weight: Share = 0.5
+    """Weight of a written request beside a synthetic one."""
+    hidden: Positive = 128
+    dropout: Share = 0.2
+    epochs: Positive = 40
+    batch: Positive = 256
+    learning_rate: Annotated[float, msgspec.Meta(gt=0.0)] = 1e-3
+    weight_decay: Share = 0.02
+
+
+Recipe = TypeVar("Recipe", RerankerRecipe, QueryKindRecipe)
+
+
+def read_recipe(path: Path, kind: type[Recipe]) -> Recipe:
+    """The recipe in a TOML file.
+
+    Raises:
+        InvalidRecipe: not there, not TOML, an unknown key, or a value out of range.
+    """
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise InvalidRecipe(path, f"cannot be read ({error.strerror})") from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise InvalidRecipe(path, f"not a recipe: {error}") from error

@@ -1,0 +1,42 @@
+"""The record of a run: settings, learning curve, figures, machine."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolrank_models.train.loop import Milestone
+from toolrank_models.train.publish import Publication
+from toolrank_models.train.recipe import RerankerRecipe
+
+
+def write_report(
+    path: Path,
+    recipe: RerankerRecipe,
+    curve: Sequence[Milestone],
+    best_step: int,
+    published: Publication,
+    mixture: dict[str, Any],
+) -> None:
+    """Writes indented JSON; the list of seen tools stays in the manifest."""
+    record = {
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "recipe": recipe,
+        "mixture": mixture,
+        "curve": list(curve),
+        "best_step": best_step,
+        "model": published.manifest.identity,
+        "first_stage": published.first_stage,
+        "trained_float32": published.trained,
+        "exported": published.exported,
+        "calibration": published.calibration,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from toolrank_evaluation.training_sets.prepared import prepare, title_words
+from toolrank_evaluation.training_sets.reranker_lists import (
+    ListSampler,
+    Mixture,
+    draw_ask,
+    draw_list,
+    draw_negatives,
+    validation_lists,
+)
+from toolrank_evaluation.training_sets.split import take_split
+
+pytest.importorskip("sklearn")
+MIXTURE = Mixture({"openapi": 1.0})
+
+
+@pytest.fixture
+def prepared(catalog, encode):
+    return prepare(take_split(catalog, "train", 0.3), encode)
+
+
+def sampler(prepared, seed=1):
+    return ListSampler({"openapi": prepared}, [], MIXTURE, seed, list_size=6)
+
+
+def test_a_step_draws_the_same_lists_whenever_it_is_asked(prepared):
+    first = sampler(prepared)
+    drawn = [first.batch(step, 4) for step in range(5)]
+    assert sampler(prepared).batch(3, 4) == drawn[3]
+    assert drawn[0] != drawn[1]
+    assert sampler(prepared, seed=2).batch(3, 4) != drawn[3]
+
+
+def test_labels_mark_the_texts_that_answer(prepared):
+    rng = random.Random(0)
+    for _ in range(200):
+        ask = draw_ask(prepared, MIXTURE, rng)
+        negatives = draw_negatives(prepared, ask, 5, rng)
+        assert not set(ask.relevant) & set(negatives)
+        assert len(set(negatives)) == len(negatives)
+
+
+def test_lists_have_distinct_texts_and_some_have_no_answer(prepared):
+    lists = [item for step in range(60) for item in sampler(prepared).batch(step, 4)]
+    assert all(len(set(item.texts)) == len(item.texts) == len(item.relevant) <= 6 for item in lists)
+    unanswerable = sum(not item.answerable for item in lists) / len(lists)
+    assert 0.04 < unanswerable < 0.18
+    assert {sum(item.relevant) for item in lists} == {0, 1, 2, 3}
+
+
+def test_a_document_that_says_the_same_is_no_negative_unless_the_tool_is_named(prepared):
+    rng = random.Random(0)
+    for _ in range(200):
+        ask = draw_ask(prepared, MIXTURE, rng)
+        for negative in draw_negatives(prepared, ask, 5, rng):
+            same = [r for r in ask.relevant if prepared.means_the_same(r, negative)]
+            assert not same or ask.tool_named
+
+
+def test_validation_lists_hold_nothing_of_the_training_split(catalog, encode):
+    train = prepare(take_split(catalog, "train", 0.4), encode)
+    held_out = prepare(take_split(catalog, "validation", 0.4), encode)
+    everything = range(len(held_out.documents))
+    lists = validation_lists(held_out, MIXTURE, 30, lambda asks: [everything] * len(asks), seed=1)
+    trained = {text for step in range(50) for item in sampler(train).batch(step, 4) for text in item.texts}
+    assert not trained & {text for item in lists for text in item.texts}
+    assert all(item.answerable for item in lists)
+
+
+def test_neighbours_are_found_once(catalog, encode, tmp_path):
+    split = take_split(catalog, "train", 0.3)
+    first = prepare(split, encode, tmp_path)
+    again = prepare(split, None, tmp_path)
+    assert (first.neighbours == again.neighbours).all()
+
+
+def test_a_list_is_never_larger_than_the_catalog(catalog, encode):
+    ids = [i for i in catalog.documents if i.startswith("0/")]
+    tiny = msgspec.structs.replace(
+        catalog,
+        documents={i: catalog.documents[i] for i in ids},
+        requests=tuple(r for r in catalog.requests if r.relevant[0] in ids),
+    )
+    item = draw_list(prepare(tiny, encode), MIXTURE, 8, random.Random(1))
+    assert len(item.texts) <= 4
+
+
+def test_titles_are_compared_by_content_words():
+    assert title_words("Gets all of the Users") == {"get", "user"}

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from toolrank_models.train.losses import list_loss, listwise_loss, pointwise_loss  # noqa: E402
+
+
+def test_one_right_text_among_equals_costs_the_logarithm_of_their_number():
+    relevant = torch.tensor([True, False, False, False])
+    assert float(listwise_loss(torch.zeros(4), relevant)) == pytest.approx(math.log(4))
+
+
+def test_several_right_texts_cost_least_when_they_share_the_weight():
+    relevant = torch.tensor([True, True, False])
+    even = listwise_loss(torch.tensor([5.0, 5.0, -5.0]), relevant)
+    uneven = listwise_loss(torch.tensor([9.0, 1.0, -5.0]), relevant)
+    assert float(even) == pytest.approx(math.log(2), abs=1e-3)
+    assert even < uneven
+
+
+def test_a_list_without_an_answer_pulls_every_score_down():
+    scores = torch.zeros(3, requires_grad=True)
+    loss = list_loss(scores, torch.tensor([False, False, False]), 0.2)
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert (scores.grad > 0).all()
+
+
+def test_both_losses_are_added_with_their_weight():
+    scores, relevant = torch.tensor([1.0, -1.0]), torch.tensor([True, False])
+    expected = listwise_loss(scores, relevant) + 0.2 * pointwise_loss(scores, relevant)
+    assert torch.equal(list_loss(scores, relevant, 0.2), expected)
