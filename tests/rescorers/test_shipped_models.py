@@ -1,0 +1,70 @@
+"""The default profile with the models that are shipped, over a handful of real descriptions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from toolrank_engines.contract import Candidate, Place
+from toolrank_engines.document import ApiDocument
+from toolrank_engines.text import rerank_text, retrieval_text
+from toolrank_rescorers.models import Models
+from toolrank_rescorers.pipeline import rescore
+from toolrank_rescorers.profiles import load_profile
+from toolrank_rescorers.request import RescoreRequest
+from toolrank_rescorers.scoring import ScoreCache
+
+pytestmark = [pytest.mark.needs("weights", "onnxruntime")]
+
+QUERY = "What will the weather be like in Lisbon tomorrow?"
+APIS = {
+    ("weather", "forecast"): "Weather forecast of a city for the coming days.",
+    ("weather", "history"): "Weather of the past in a city.",
+    ("maps", "route"): "Directions between two places.",
+    ("bank", "transfer"): "Transfers money between two accounts.",
+    ("music", "play"): "Plays a song.",
+    ("mail", "send"): "Sends an e-mail.",
+}
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    from toolrank_models.errors import UnknownModel
+    from toolrank_models.runtime import load_cross_encoder, load_encoder, load_query_kind
+
+    try:
+        return load_encoder(), Models(load_cross_encoder(), load_query_kind(), ScoreCache())
+    except UnknownModel as absent:
+        pytest.skip(str(absent))
+
+
+@pytest.fixture(scope="module")
+def asked(shipped) -> RescoreRequest:
+    encoder, _ = shipped
+    documents = [
+        ApiDocument(f"t/{tool}/{api}", "t", "", tool, api, said) for (tool, api), said in APIS.items()
+    ]
+    vectors = encoder.encode([QUERY, *map(retrieval_text, documents)])
+    order = np.argsort(-(vectors[1:] @ vectors[0])).tolist()
+    candidates = [
+        Candidate(d.id, "", d.tool, d.api, rerank_text(d), v, dense=Place(order.index(i) + 1, 0.0))
+        for i, (d, v) in enumerate(zip(documents, vectors[1:], strict=True))
+    ]
+    return RescoreRequest(QUERY, candidates, vectors[0])
+
+
+def test_every_stage_of_the_default_profile_runs(shipped, asked):
+    answer = rescore(asked, load_profile("toolrank"), shipped[1])
+    assert answer.degraded == ()
+    assert answer.query_kind is not None
+    assert len(answer.results) == len(APIS)
+    assert answer.results[0].id == "t/weather/forecast"
+    certificate = next(entry.details for entry in answer.trace if entry.stage == "decode")
+    assert certificate["violation"] <= 1e-6
+
+
+def test_an_answer_from_the_cache_is_the_same(shipped, asked):
+    profile = load_profile("toolrank")
+    first, second = (rescore(asked, profile, shipped[1]) for _ in range(2))
+    assert first.results == second.results
+    assert "6 of them from the cache" in next(e.note for e in second.trace if e.stage == "cross_encode")
