@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolrank_rescorers.packing import VOCABULARY_VARIABLE, first_fit, token_counter
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=3), st.integers(0, 50)), st.integers(0, 200))
 def test_the_budget_holds_and_whatever_is_left_out_would_break_it(sizes, budget):
     kept = first_fit(sizes, sizes, budget)

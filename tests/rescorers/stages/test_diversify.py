@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolrank_rescorers.stages import CrossEncode, Diversify
@@ -65,6 +65,7 @@ def graphs(draw):
     return size, draw(st.lists(st.tuples(vertex, vertex), max_size=12))
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_components_equal_merging_of_sets(graph):
     size, edges = graph

@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolrank_rescorers.models import Models
@@ -76,6 +76,7 @@ def test_every_stage_is_tested_here():
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=repr)
+@settings(deadline=None)
 @given(entries=lists())
 def test_a_stage_returns_its_input_in_another_order_or_less_of_it(stage, entries, request_of, models):
     before = Profile("p", (Fuse(), CrossEncode(candidates=6), Blend()))
@@ -89,6 +90,7 @@ def test_a_stage_returns_its_input_in_another_order_or_less_of_it(stage, entries
 
 
 @pytest.mark.parametrize("profile", shipped_profiles())
+@settings(deadline=None)
 @given(entries=lists(), seed=st.randoms(use_true_random=False))
 def test_the_order_of_the_candidates_does_not_matter_once_they_have_places(
     profile, entries, seed, request_of, models
@@ -102,6 +104,7 @@ def test_the_order_of_the_candidates_does_not_matter_once_they_have_places(
 
 
 @pytest.mark.parametrize("profile", shipped_profiles())
+@settings(deadline=None)
 @given(entries=lists())
 def test_no_list_breaks_a_profile_and_scores_are_finite(profile, entries, request_of, models):
     for given_models in (models, Models()):

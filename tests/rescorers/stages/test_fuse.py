@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from math import isclose
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolrank_rescorers.stages import Fuse
@@ -61,6 +61,7 @@ def test_fetched_candidates_come_last_and_share_the_rank_after_the_last(bench):
     assert [(item.id, item.first_rank) for item in fused.ranked] == [("t/a", 1), ("t/m", 2), ("t/z", 2)]
 
 
+@settings(deadline=None)
 @given(placed, weights, weights, st.sampled_from([0.0, 1.0, 60.0]))
 def test_equals_a_brute_force_sum(bench, places, lexical, dense, k):
     candidates = [bench.candidate(f"t/{i:02}", lexical=x, dense=y) for i, (x, y) in enumerate(places)]
