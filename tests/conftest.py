@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+WEIGHTS = ROOT / "onnx_models" / "weights"
+MODELS = ("minilm-l6", "reranker-l6", "query-kind")
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
 
@@ -21,15 +22,15 @@ def _has_module(*names: str) -> Callable[[], bool]:
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "data": (SHARED_DATA.is_dir, "the research data folder ../shared/data is absent"),
     "weights": (
-        lambda: any((ROOT / "onnx_models" / "weights").glob("*/manifest.json")),
-        "no model is shipped in onnx_models/weights",
+        lambda: all((WEIGHTS / name / "manifest.json").is_file() for name in MODELS),
+        f"the models {', '.join(MODELS)} are not all in onnx_models/weights",
     ),
     "onnxruntime": (_has_module("onnxruntime"), "pip install 'toolrank[cpu]'"),
     "botocore": (_has_module("botocore"), "pip install 'toolrank[aws]'"),
     "mcp": (_has_module("mcp"), "pip install 'toolrank[mcp]'"),
     "eval": (_has_module("ir_measures"), "pip install 'toolrank[eval]'"),
     "torch": (_has_module("torch"), "pip install 'toolrank[train]'"),
-    "npm": (lambda: shutil.which("npm") is not None, "npm is not on the PATH: apt-get install npm"),
+    "google": (_has_module("googleapiclient"), "pip install google-api-python-client"),
 }
 """What a test can need: how to find out, and what to say where it is absent."""
 

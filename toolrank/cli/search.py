@@ -16,6 +16,7 @@ from toolrank_engines.contract import Filter
 from toolrank_engines.document import Effect
 from toolrank_engines.text import plain
 from toolrank_ingest.definitions import DefinitionFormat
+from toolrank_rescorers.explain import explain as explain_trace
 
 RequestArgument = Annotated[
     str, typer.Argument(help="What somebody wants done; - reads it from standard input.", metavar="REQUEST")
@@ -97,12 +98,6 @@ def _table(result: SearchResult) -> Table:
 
 
 def _print_reasons(result: SearchResult) -> None:
-    for hit in result.hits:
-        OUT.print(f"[bold]{hit.rank}. {hit.document.tool} / {hit.document.api}[/]")
-        for reason in hit.reasons:
-            OUT.print(f"   {reason}", markup=False, soft_wrap=True)
-    if result.query_kind is not None:
-        OUT.print(
-            f"request: {result.query_kind.kind}-tool, P(multi) = {result.query_kind.probability_multi:.2f}"
-        )
+    told = explain_trace(result.trace, [hit.document.id for hit in result.hits])
+    OUT.print(told.text(), markup=False, soft_wrap=True)
     OUT.print("time: " + ", ".join(f"{step} {spent:.1f} ms" for step, spent in result.timings.items()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -151,9 +150,7 @@ def test_resources_nested_too_deeply_are_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    importlib.util.find_spec("googleapiclient") is None, reason="pip install google-api-python-client"
-)
+@pytest.mark.needs("google")
 def test_every_installed_document_is_read() -> None:
     found = read(installed_documents())
     letters = [item for item in found if isinstance(item, DeadLetter)]
