@@ -4,7 +4,7 @@ A real catalog (operations of AWS services, shipped encoder) holds an older stat
 changes and deletes, beside a second source that must stay as it is. Half of the kills fall uniformly into the
 whole duration, half into a random one of its sections, so that the short ones are hit as well. After each
 kill the catalog must be as before the sync or as after it; after one more run, equal to the undisturbed one
-in every id, hash, vector and the schema. The same again for syncs that also move the catalog to another model.
+in every id, hash, vector and the schema. The same again for syncs that also change the model of the catalog.
 
 `--runs N` kills of a sync, `--rebuild-runs N` of one that changes the model, `--seed N`.
 """

@@ -96,9 +96,8 @@ def sync(
     ):
         vectors = DocumentVectors(embedder, cache)
         recorder = Recorder(progress or NullProgress())
-        return _Sync(source, engine, schema_of(embedder), vectors, spool, options, recorder).run(
-            letters, cache
-        )
+        run = _Sync(source, engine, schema_of(embedder), vectors, spool, options, recorder)
+        return run.run(letters, cache)
 
 
 @dataclass
@@ -120,7 +119,8 @@ class _Sync:
         plan = self._plan(letters)
         if not self.options.allow_shrink:
             refuse_shrink(plan, self.source.name)
-        self._embed(plan)
+        if plan.written:
+            self._embed(plan)
         index, rebuilt = self._write(plan)
         if cache and cache.note:
             self.progress.note(cache.note)

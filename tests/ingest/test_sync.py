@@ -62,7 +62,7 @@ def test_a_second_sync_of_the_same_embeds_and_writes_nothing(shop: Shop) -> None
 
     assert numbers(report) == {"unchanged": 20}
     assert shop.embedder.texts == []
-    assert set(report.seconds) == {"read", "embed", "total"}
+    assert set(report.seconds) == {"read", "total"}
 
 
 def test_only_what_changed_is_embedded_and_only_what_is_gone_is_deleted(shop: Shop) -> None:
@@ -216,7 +216,7 @@ contents = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["", "x", 
 steps = st.lists(st.tuples(st.sampled_from(["pets", "zoo"]), contents, st.booleans()), max_size=6)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_after_any_history_the_catalog_holds_what_each_source_said_last(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, dict[str, str], bool]]
@@ -246,7 +246,7 @@ class Numbered:
 
     def read(self) -> Iterator[ApiDocument]:
         for number in range(self.count):
-            yield api(f"api{number}", "x" * 1000)
+            yield api(f"api{number}", definition="x" * 10_000)
 
 
 def peak_of_sync(folder: Path, count: int) -> int:
@@ -254,7 +254,7 @@ def peak_of_sync(folder: Path, count: int) -> int:
     shop = Shop(folder)
     shop.embedder.forgets = True
     tracemalloc.start()
-    sync(Numbered(count), shop.engine, shop.embedder, shop.cache, SyncOptions(locks=folder))
+    sync(Numbered(count), shop.engine, shop.embedder, shop.cache, SyncOptions(locks=folder, batch=16))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     shop.close()
@@ -263,7 +263,7 @@ def peak_of_sync(folder: Path, count: int) -> int:
 
 def test_memory_does_not_grow_with_the_catalog(tmp_path: Path) -> None:
     peak_of_sync(tmp_path / "warm", 10)  # what is imported and compiled on first use is counted out
-    small = peak_of_sync(tmp_path / "small", 1_000)
-    large = peak_of_sync(tmp_path / "large", 4_000)
+    small = peak_of_sync(tmp_path / "small", 200)
+    large = peak_of_sync(tmp_path / "large", 600)
 
-    assert large - small < 1_000_000  # the texts of the 3,000 more alone have 3 MB
+    assert large - small < 500_000  # the definitions of the 400 more alone have 4 MB

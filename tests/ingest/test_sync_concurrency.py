@@ -7,9 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from shops import HashEmbedder, Shop, api
+from shops import HashEmbedder, Listed, Shop, api
 
+from toolrank_engines.sqlite import SqliteEngine
 from toolrank_ingest.errors import CatalogChanged, SourceBusy
+from toolrank_ingest.sync import SyncOptions, sync
 
 
 def barrier(parties: int) -> Any:
@@ -44,6 +46,22 @@ def test_the_same_source_is_refused_at_once_while_it_is_synced(shop: Shop) -> No
     shop.sync(api("feed", "first"), second)
 
     assert shop.state()["pets/shop/feed"][0] == api("feed", "first").content_hash
+
+
+def test_also_where_the_catalog_goes_by_another_name(shop: Shop) -> None:
+    (shop.folder / "link.db").symlink_to(shop.folder / "catalog.db")
+    shop.sync(api("feed", "first"))
+    other = SqliteEngine(shop.folder / "link.db")
+
+    def second() -> None:
+        with pytest.raises(SourceBusy):
+            sync(Listed("pets", []), other, shop.embedder, None, SyncOptions(locks=shop.folder / "locks"))
+
+    assert shop.sync(api("feed", "first"), second).unchanged == 1
+    live = other.live()
+    assert live is not None
+    assert [item.document.id for item in other.documents(live[0])] == ["pets/shop/feed"]
+    other.close()
 
 
 def test_or_waits_for_the_other_to_end(shop: Shop) -> None:

@@ -70,6 +70,7 @@ class SqliteEngine:
             NewerFormat: it was written by a later version.
             EngineUnavailable: it cannot be opened.
         """
+        path = path.resolve()  # one catalog, one URL, one folder of vectors: by whatever name it is opened
         self.url = f"sqlite:{path}"
         self._path = path
         self._folder = path.with_name(path.name + ".vectors")
