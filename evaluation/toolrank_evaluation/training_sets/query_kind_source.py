@@ -24,12 +24,10 @@ LICENCES = {
     "metatool": metatool.LICENCE,
     "taskbench": taskbench.LICENCE,
 }
-VALIDATION_SHARE = 0.15
-"""The validation split is this large beside the training split."""
 
 
 def kind_vectors(data: Path, recipe: QueryKindRecipe, holdout: float, encode: Encode) -> KindSplits:
-    """Both splits as vectors. Synthetic requests weigh 1, written ones less, see the recipe.
+    """Both splits as vectors. Synthetic requests weigh 1, written ones what the recipe says.
 
     Args:
         data: folder with one folder per data set.
@@ -46,8 +44,8 @@ def kind_vectors(data: Path, recipe: QueryKindRecipe, holdout: float, encode: En
         "validation",
         holdout,
         recipe.seed,
-        round(VALIDATION_SHARE * recipe.joined),
-        round(VALIDATION_SHARE * recipe.most_written),
+        recipe.validation_joined,
+        recipe.validation_written,
     )
     counts = Counter(example.source for example in train)
     return KindSplits(

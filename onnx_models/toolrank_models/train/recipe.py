@@ -54,15 +54,17 @@ class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     encoder: str
     """Name of the encoder whose vectors the head reads."""
     seed: int = 0
-    joined: Positive = 24_000
+    joined: Positive = 6_000
     """Synthetic requests to learn from."""
-    most_written: Positive = 6_000
+    most_written: Positive = 1_500
     """At most this many written requests of each source and kind."""
-    written_weight: Share = 0.5
+    validation_joined: Positive = 800
+    validation_written: Positive = 300
+    written_weight: Share = 1.0
     """Weight of a written request beside a synthetic one."""
     hidden: Positive = 128
     dropout: Share = 0.2
-    epochs: Positive = 40
+    epochs: Positive = 80
     batch: Positive = 256
     learning_rate: Annotated[float, msgspec.Meta(gt=0.0)] = 1e-3
     weight_decay: Share = 0.02
