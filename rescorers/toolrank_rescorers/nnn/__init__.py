@@ -1,7 +1,7 @@
 """Non-negative elastic net (NNN) decoding: the set of documents that together reconstruct the query.
 
 `problem` states it, `certificate` says what proves an answer, and each solver has a file: `active_set`
-(exact) and `fista` (the paper's, for comparison). See docs/nnn.md.
+(exact), `path` (exact, for all penalties at once) and `fista` (the paper's, for comparison). See docs/nnn.md.
 """
 
 from toolrank_rescorers.nnn.active_set import solve_active_set
@@ -9,15 +9,19 @@ from toolrank_rescorers.nnn.certificate import Certificate
 from toolrank_rescorers.nnn.corpus import Corpus
 from toolrank_rescorers.nnn.errors import InvalidProblem
 from toolrank_rescorers.nnn.fista import solve_fista
+from toolrank_rescorers.nnn.path import Breakpoint, Path, solve_path
 from toolrank_rescorers.nnn.problem import Problem, Solution, ranking
 
 __all__ = [
+    "Breakpoint",
     "Certificate",
     "Corpus",
     "InvalidProblem",
+    "Path",
     "Problem",
     "Solution",
     "ranking",
     "solve_active_set",
     "solve_fista",
+    "solve_path",
 ]

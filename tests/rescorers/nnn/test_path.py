@@ -1,0 +1,99 @@
+"""The path agrees with the exact solver at every penalty, and proves each of its breakpoints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolrank_rescorers.nnn import Path, Problem, solve_active_set, solve_path
+
+SWEEP = int(os.environ.get("TOOLRANK_NNN_PATHS", "300"))
+"""Paths of the sweep; the figure quoted in docs/nnn.md is for 10000."""
+
+
+@pytest.fixture
+def path(small_problem: Problem) -> Path:
+    return solve_path(Problem(small_problem.corpus, small_problem.query, 0.02, 0.05))
+
+
+def assert_agrees(instance: Any, share: float, message: object = "") -> None:
+    documents, query, l1, l2 = instance
+    path = solve_path(Problem(documents, query, l1, l2))
+    assert path.exact, message
+    shift = share * path.breakpoints[0].shift
+    rows, coefficients = path.at(shift)
+    exact = solve_active_set(Problem(documents, query, l1 + shift, l2))
+    # The reconstruction is unique, the weights are not at l2 = 0.
+    residual = query - coefficients @ documents[rows].astype(float)
+    np.testing.assert_allclose(residual, exact.residual, atol=2e-6, err_msg=str(message))
+
+
+@pytest.mark.slow
+def test_random_penalties_on_the_paths_of_the_sweep(oracle: Any) -> None:
+    rng = np.random.default_rng(0)
+    for seed in range(SWEEP):
+        assert_agrees(oracle.adversarial(seed), rng.uniform(), f"seed {seed}")
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**63), share=st.floats(0, 1))
+def test_seeds_that_hypothesis_thinks_of(oracle: Any, seed: int, share: float) -> None:
+    assert_agrees(oracle.adversarial(seed), share)
+
+
+def test_it_starts_where_the_first_row_joins_and_ends_at_the_problem(path: Path) -> None:
+    problem = path.problem
+    correlations = problem.corpus.documents.astype(float) @ problem.query
+    first = path.breakpoints[0]
+    assert first.shift == pytest.approx(correlations.max() - problem.l1)
+    assert len(first.solution.support) == 0
+    assert path.order_of_joining()[0] == correlations.argmax()
+    assert path.breakpoints[-1].shift == 0.0
+    exact = solve_active_set(problem)
+    np.testing.assert_array_equal(path.breakpoints[-1].solution.support, exact.support)
+    np.testing.assert_allclose(path.breakpoints[-1].solution.coefficients, exact.coefficients, atol=1e-9)
+
+
+def test_each_breakpoint_is_an_event_with_a_certificate(path: Path) -> None:
+    sizes = [len(point.solution.support) for point in path.breakpoints]
+    shifts = [point.shift for point in path.breakpoints]
+    assert shifts == sorted(shifts, reverse=True)
+    assert sizes[-1] == sum(point.joins for point in path.breakpoints) - sum(
+        point.row >= 0 and not point.joins for point in path.breakpoints
+    )
+    assert all(point.solution.certificate.exact for point in path.breakpoints)
+    assert path.exact
+
+
+def test_above_the_path_nothing_is_chosen_and_below_it_the_last(path: Path) -> None:
+    assert len(path.at(path.breakpoints[0].shift + 0.1)[0]) == 0
+    np.testing.assert_array_equal(path.at(0.0)[0], path.breakpoints[-1].solution.support)
+
+
+def test_a_largest_support_ends_the_path_early(path: Path) -> None:
+    short = solve_path(path.problem, max_support=3)
+    assert len(short.order_of_joining()) == 3
+    assert short.breakpoints[-1].shift > 0
+    np.testing.assert_array_equal(short.order_of_joining(), path.order_of_joining()[:3])
+
+
+def test_a_query_that_nothing_explains_has_a_path_of_one_point() -> None:
+    path = solve_path(Problem(np.eye(2, dtype=np.float32), np.array([-1.0, -1.0]), 0.1, 0.0))
+    assert [point.shift for point in path.breakpoints] == [0.0]
+    assert path.exact
+    assert len(path.order_of_joining()) == 0
+
+
+def test_rows_beyond_the_first_working_set_are_found(unit_rows: Callable[..., Any]) -> None:
+    rows = unit_rows(3_000, 32)
+    query = rows[:6].sum(0).astype(float)
+    path = solve_path(Problem(rows, query, 0.05, 0.1))
+    assert path.exact
+    exact = solve_active_set(Problem(rows, query, 0.05, 0.1))
+    np.testing.assert_array_equal(path.at(0.0)[0], exact.support)
