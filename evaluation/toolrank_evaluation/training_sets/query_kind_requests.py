@@ -69,8 +69,12 @@ class ClauseBook:
         return [request.text for request in rng.sample(pool, min(asks, len(pool)))], key
 
     def of_several_tools(self, asks: int, same_category: bool, rng: random.Random) -> tuple[list[str], str]:
-        """One clause of each of `asks` tools, and the key of the first."""
-        keys = rng.sample(rng.choice(self.categories) if same_category else self.tools, asks)
+        """One clause of each of `asks` tools, and the key of the first.
+
+        Tools of one category where a category has three; otherwise any.
+        """
+        shelf = rng.choice(self.categories) if same_category and self.categories else self.tools
+        keys = rng.sample(shelf, asks)
         return [rng.choice(self.by_tool[key]).text for key in keys], keys[0]
 
 

@@ -13,7 +13,7 @@ from toolrank_models.train.errors import EmptyTrainingSet
 from toolrank_models.train.examples import RankingList
 
 Scores = NDArray[np.float32]
-_TEMPERATURES = np.geomspace(0.1, 10.0, 200)
+_TEMPERATURES: Scores = np.geomspace(0.1, 10.0, 200).astype(np.float32)
 
 
 class Calibration(msgspec.Struct, frozen=True):
@@ -52,9 +52,9 @@ def calibrate(lists: Sequence[RankingList], scores: Sequence[Scores], kept: floa
     logits = np.concatenate(list(scores))
     if relevant.all() or not relevant.any():
         raise EmptyTrainingSet("validation lists with right and wrong texts")
-    losses = [_log_loss(logits / t, relevant) for t in _TEMPERATURES]
+    losses = [_log_loss(np.asarray(logits / t, np.float32), relevant) for t in _TEMPERATURES]
     temperature = float(_TEMPERATURES[int(np.argmin(losses))])
-    concentrate, f1 = _best_f1(sigmoid(logits / temperature), relevant)
+    concentrate, f1 = _best_f1(sigmoid(np.asarray(logits / temperature, np.float32)), relevant)
     with_answer, without = _best_probabilities(lists, scores, temperature)
     abstain = float(np.quantile(with_answer, 1 - kept))
     stopped, missed = int((without < abstain).sum()), int((with_answer < abstain).sum())
