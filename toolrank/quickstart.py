@@ -29,7 +29,7 @@ SERVICES = (
 """A dozen well-known AWS services."""
 REQUESTS = (
     ("one tool", "make a copy of a file in a bucket under another name"),
-    ("several tools", "translate the new text into French, store it in a table and notify the subscribers"),
+    ("several tools", "translate a document and send the result as a message to a queue"),
     ("nothing here can do it", "book a table for two at an Italian restaurant tonight"),
 )
 
@@ -51,7 +51,7 @@ def run(place: Path, settings: Settings) -> None:
         report = catalog.ingest(f"botocore:{','.join(SERVICES)}", progress=progress())
         OUT.print(f"{report.added:,} APIs in {report.seconds['total']:.0f} s\n")
         for kind, request in REQUESTS:
-            OUT.print(f"[bold cyan]{request}[/] [dim]({kind})[/]")
+            OUT.print(f"[bold cyan]{request}[/] [dim]({kind})[/]", soft_wrap=True)
             print_hits(catalog.search(request))
             OUT.print()
 

@@ -59,6 +59,10 @@ def test_every_stage_of_the_default_profile_runs(shipped, asked):
     assert answer.query_kind is not None
     assert len(answer.results) == len(APIS)
     assert answer.results[0].id == "t/weather/forecast"
+
+
+def test_decoding_shows_its_certificate(shipped, asked):
+    answer = rescore(asked, load_profile("nnn"), shipped[1])
     certificate = next(entry.details for entry in answer.trace if entry.stage == "decode")
     assert certificate["violation"] <= 1e-6
 

@@ -16,7 +16,11 @@ from toolrank_engines.contract import Filter
 from toolrank_engines.document import Effect
 from toolrank_engines.text import plain
 from toolrank_ingest.definitions import DefinitionFormat
+from toolrank_ingest.prose import clip
 from toolrank_rescorers.explain import explain as explain_trace
+
+_SUMMARY = 56
+"""Characters of a description in the table: with the other columns it fits a wide terminal."""
 
 RequestArgument = Annotated[
     str, typer.Argument(help="What somebody wants done; - reads it from standard input.", metavar="REQUEST")
@@ -79,7 +83,8 @@ def _print(result: SearchResult, format: DefinitionFormat | None, explain: bool,
 def print_hits(result: SearchResult, *, explain: bool = False) -> None:
     """The hits as a table that a person understands, with what has to be said about them."""
     if result.abstained:
-        OUT.print(f"[yellow]Nothing here is likely to do that[/] ({result.abstained_because}). The nearest:")
+        because = f"({result.abstained_because}). The nearest:"
+        OUT.print(f"[yellow]Nothing here is likely to do that[/] {because}", soft_wrap=True)
     print_table(_table(result))
     if explain:
         _print_reasons(result)
@@ -92,7 +97,7 @@ def _table(result: SearchResult) -> Table:
     for hit in result.hits:
         name = hit.document.api + (" (deprecated)" if hit.document.deprecated else "")
         sure = "" if hit.probability is None else f"{hit.probability:.0%}"
-        summary = plain(hit.document.description, 300).partition(". ")[0][:100]
+        summary = clip(plain(hit.document.description, 300).partition(". ")[0], _SUMMARY)
         table.add_row(str(hit.rank), hit.document.tool, name, summary, hit.document.effect.value, sure)
     return table
 
