@@ -179,9 +179,9 @@ def experiment(base: Path, model: str, embedder: Embedder, runs: int, seed: int)
     disturber = Disturber(model, sections, seed)
     hit: Counter[str] = Counter()
     whole = equal = 0
-    while (killed := hit.total() - hit[END]) < runs:
+    while hit.total() - hit[END] < runs:
         folder = shutil.copytree(base, base.with_name(f"run-{model}"))
-        section = disturber.disturb(folder, whole=killed % 2 == 0)
+        section = disturber.disturb(folder, whole=hit.total() % 2 == 0)
         hit[section] += 1
         if section != END:
             whole += is_whole(state_of(folder), before, after)
