@@ -53,15 +53,16 @@ class Audit:
 
     def suspects(self, residual: Float64, known: NDArray[np.bool_]) -> Suspects:
         """Every row with d_iᵀr > l1_i, and perhaps some just below, but for the known ones (a mask, (n,))."""
+        corpus, l1 = self._problem.corpus, self._problem.l1
         rows = self._not_excluded(residual)
         if rows is None:
-            correlations = self.scan(residual)
-            rows = np.flatnonzero(correlations > self._problem.l1 - self._problem.corpus.scan_error(residual))
-            checked = len(correlations)
+            rows, correlations = np.arange(corpus.rows), self.scan(residual)
         else:
-            checked = len(rows)
-        rows = rows[~known[rows]]
-        return Suspects(rows, self._problem.corpus.exact_rows(rows) @ residual, checked)
+            correlations = corpus.scan(residual, rows)
+        penalties = l1[rows] if isinstance(l1, np.ndarray) else l1
+        near = rows[correlations > penalties - corpus.scan_error(residual)]
+        near = near[~known[near]]
+        return Suspects(near, corpus.exact_rows(near) @ residual, len(rows))
 
     def _not_excluded(self, residual: Float64) -> Rows | None:
         """Rows that the bound leaves open; None where a scan is cheaper."""

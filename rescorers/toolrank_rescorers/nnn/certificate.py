@@ -27,6 +27,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+_VANISHING = 1e-12
+"""Scaling by a penalty below this would overflow, and prove nothing."""
+
 if TYPE_CHECKING:
     from toolrank_rescorers.nnn.corpus import Float64, Rows
     from toolrank_rescorers.nnn.problem import Problem
@@ -80,7 +83,7 @@ def duality_gap(
     bounds = [np.inf]
     if problem.l2 > 0:
         bounds.append(_fenchel_gap(correlations - penalties, coefficients, problem.l2))
-    if problem.lowest_penalty > 0:
+    if problem.lowest_penalty > _VANISHING:
         bounds.append(_scaled_gap(penalties, coefficients, residual, correlations, problem.l2))
     return max(0.0, min(bounds))
 

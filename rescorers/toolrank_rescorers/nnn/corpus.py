@@ -64,9 +64,10 @@ class Corpus:
         gram = documents @ documents.T if wide else documents.T @ documents
         return float(np.linalg.eigvalsh(gram)[-1])
 
-    def scan(self, vector: Float64) -> Float32:
-        """D v for every row (n,), in float32: one dense scan, what dense retrieval costs."""
-        return self.documents @ vector.astype(np.float32)
+    def scan(self, vector: Float64, rows: Rows | None = None) -> Float32:
+        """D v for every row (n,), or the named ones, in float32: all are what dense retrieval costs."""
+        documents = self.documents if rows is None else self.documents[rows]
+        return documents @ vector.astype(np.float32)
 
     def scan_error(self, vector: Float64) -> float:
         """Upper bound of what `scan` is off by in any row, whatever order the sum is taken in."""
