@@ -88,8 +88,8 @@ def exported(weights: Path, out: Path, data: Path, storage: Storage) -> CrossEnc
     from toolrank_models.export.samples import sample_pairs
 
     manifest = Manifest("bench", "cross_encoder", "0", "", "", storage=storage, max_tokens=MAX_TOKENS)
-    pairs = sample_pairs(data, 140)
-    export_cross_encoder(read_cross_encoder(weights), out, manifest, pairs[:128], pairs[128:])
+    pairs = sample_pairs(data, 72)
+    export_cross_encoder(read_cross_encoder(weights), out, manifest, pairs[:64], pairs[64:])
     return load_cross_encoder(out, RuntimeSettings(threads=THREADS, cached_tokens=0))
 
 
@@ -108,16 +108,16 @@ def theirs(weights: Path) -> Callable[[Sequence[str]], Scores]:
 
 
 def tool_texts(catalog: Path, tokenizer: bytes) -> tuple[list[str], float]:
-    """50 texts whose pairs average 110 ± 2 tokens, the first such draw, and that average."""
+    """50 texts, and the average tokens of their pairs: drawn from the longest that together average 110."""
     documents = open_source(f"toolbench:{catalog}", name="toolbench").read()
     texts = [rerank_text(item) for item in documents if isinstance(item, ApiDocument)]
     ids = TokenIds(tokenizer, capacity=0)
     lengths = np.array([len(pair(ids, QUERY, text, MAX_TOKENS)[0]) for text in texts])
-    rng = np.random.default_rng(0)
-    while True:
-        rows = rng.choice(len(texts), PAIRS, replace=False)
-        if abs(lengths[rows].mean() - AVERAGE) <= 2:
-            return [texts[row] for row in rows], float(lengths[rows].mean())
+    longest = np.argsort(-lengths, kind="stable")
+    averages = lengths[longest].cumsum() / np.arange(1, len(lengths) + 1)
+    pool = longest[: int((averages >= AVERAGE).sum())]
+    rows = np.random.default_rng(0).choice(pool, PAIRS, replace=False)
+    return [texts[row] for row in rows], float(lengths[rows].mean())
 
 
 def compare(

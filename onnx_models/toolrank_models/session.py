@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from toolrank_models.errors import MissingRuntime, NotFinite, ProviderRefused, RuntimeClash
 from toolrank_models.manifest import Storage
+from toolrank_models.processor import saturates
 from toolrank_models.settings import Provider, RuntimeSettings
 from toolrank_models.threads import available_cpus
 
@@ -111,8 +112,8 @@ def _options(runtime: Any, storage: Storage, settings: RuntimeSettings) -> Any: 
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", str(int(settings.spinning)))
-    # CPUs without VNNI would saturate 16-bit sums of u8 × s8 products: take the exact kernel there.
-    options.add_session_config_entry("session.x64quantprecision", "1")
+    if saturates():
+        options.add_session_config_entry("session.x64quantprecision", "1")
     if storage == "weight_int8" or settings.provider != "cpu":
         # Weights are unpacked once, at load, instead of in every run.
         options.add_session_config_entry("session.disable_quant_qdq", "1")

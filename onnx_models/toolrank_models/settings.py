@@ -28,7 +28,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     provider: Provider = "cpu"
     threads: int = 0
     token_budget: int = 0
-    spinning: bool = True
+    spinning: bool = False
     cached_tokens: int = 4_000_000
 
     @property
