@@ -49,8 +49,8 @@ def test_definitions_are_printed_for_a_model(catalog: Catalog) -> None:
 
 def test_explain_tells_what_each_stage_did(catalog: Catalog) -> None:
     told = run("search", "email Bob", "-k", "1", "--explain").stdout
-    assert "fuse:" in told
-    assert "cross_encode:" in told
+    assert "fuse " in told
+    assert "cross_encode " in told
 
 
 def test_dead_letters_have_an_exit_code_of_their_own(settings: Settings, tmp_path: Path) -> None:
