@@ -108,7 +108,7 @@ def theirs(weights: Path) -> Callable[[Sequence[str]], Scores]:
 
 
 def tool_texts(catalog: Path, tokenizer: bytes) -> tuple[list[str], float]:
-    """50 texts, and the average tokens of their pairs: drawn from the longest that together average 110."""
+    """50 texts spread evenly over the longest that together average 110, and their pairs' average tokens."""
     documents = open_source(f"toolbench:{catalog}", name="toolbench").read()
     texts = [rerank_text(item) for item in documents if isinstance(item, ApiDocument)]
     ids = TokenIds(tokenizer, capacity=0)
@@ -116,7 +116,7 @@ def tool_texts(catalog: Path, tokenizer: bytes) -> tuple[list[str], float]:
     longest = np.argsort(-lengths, kind="stable")
     averages = lengths[longest].cumsum() / np.arange(1, len(lengths) + 1)
     pool = longest[: int((averages >= AVERAGE).sum())]
-    rows = np.random.default_rng(0).choice(pool, PAIRS, replace=False)
+    rows = pool[np.linspace(0, len(pool) - 1, PAIRS).astype(int)]
     return [texts[row] for row in rows], float(lengths[rows].mean())
 
 

@@ -31,7 +31,7 @@ class CrossEncoder:
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Logits of the pairs (query, text), float32 (n,).
 
-        A query may fill half of `manifest.max_tokens`; the text gets what the query leaves and is cut there.
+        A pair of more than `manifest.max_tokens` is cut, the longer of both first.
         """
         rows = [pair(self._tokens, query, text, self.manifest.max_tokens) for text in texts]
         scores = np.empty(len(rows), np.float32)

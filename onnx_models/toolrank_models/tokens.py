@@ -75,12 +75,21 @@ def single(tokens: TokenIds, text: str, max_tokens: int) -> tuple[Ids, Ids]:
 def pair(tokens: TokenIds, query: str, text: str, max_tokens: int) -> tuple[Ids, Ids]:
     """`[CLS] query [SEP] text [SEP]` and its token types, at most `max_tokens` long; both int64 (n,).
 
-    A query may fill half of the room; the text gets what the query leaves and is cut there.
+    Where both together are too long the longer one is cut, to half of the room at most: neither an enormous
+    query nor an enormous text can crowd out the other.
     """
     room = max_tokens - 3
-    first = tokens.of(query, room // 2)
-    second = tokens.of(text, room)[: room - len(first)]
+    first, second = tokens.of(query, room), tokens.of(text, room)
+    kept = _kept(len(first), len(second), room)
+    first, second = first[:kept], second[: room - kept]
     ids = np.concatenate(([tokens.start], first, [tokens.separator], second, [tokens.separator]))
     types = np.zeros_like(ids)
     types[len(first) + 2 :] = 1
     return ids, types
+
+
+def _kept(first: int, second: int, room: int) -> int:
+    """How many of `first` tokens stay beside `second` ones, as `longest_first` of tokenizers has it."""
+    if first <= second:
+        return min(first, max(room - second, room // 2))
+    return max(room - second, room - room // 2)

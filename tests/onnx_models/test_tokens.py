@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
@@ -40,6 +40,13 @@ def reference(content: bytes) -> Tokenizer:
     return tokenizer
 
 
+@pytest.fixture(scope="module")
+def cutting(content: bytes) -> Tokenizer:
+    tokenizer = Tokenizer.from_buffer(content)
+    tokenizer.no_padding()
+    return tokenizer
+
+
 def test_a_sequence_is_what_the_tokenizer_itself_makes_of_a_text_and_of_a_pair(tokens, reference):
     ids, types = single(tokens, "list all users", 64)
     assert ids.tolist() == reference.encode("list all users").ids
@@ -49,12 +56,26 @@ def test_a_sequence_is_what_the_tokenizer_itself_makes_of_a_text_and_of_a_pair(t
     assert (ids.tolist(), types.tolist()) == (expected.ids, expected.type_ids)
 
 
+WORDS = st.integers(0, 60).map(lambda count: " ".join(["tool"] * count))
+
+
+@given(query=WORDS, text=WORDS, limit=st.integers(5, 64))
+def test_a_pair_is_cut_as_the_tokenizer_itself_would_cut_it(tokens, cutting, query, text, limit):
+    # Where each side alone is too long we do not count on, and the odd token goes to the text.
+    assume(limit % 2 or min(len(query.split()), len(text.split())) < limit - 3)
+    cutting.enable_truncation(limit, strategy="longest_first")
+    ids, types = pair(tokens, query, text, limit)
+    expected = cutting.encode(query, text)
+    assert (ids.tolist(), types.tolist()) == (expected.ids, expected.type_ids)
+
+
 @given(query=st.text(max_size=400), text=st.text(max_size=400), limit=st.integers(8, 64))
-def test_a_pair_never_exceeds_its_limit_and_leaves_the_text_at_least_half(tokens, query, text, limit):
+def test_a_pair_never_exceeds_its_limit_and_neither_side_crowds_out_the_other(tokens, query, text, limit):
     ids, types = pair(tokens, query, text, limit)
     assert len(ids) == len(types) <= limit
-    wanted = len(tokens.of(text, limit))
-    assert types.sum() - 1 >= min(wanted, (limit - 3) // 2)
+    half = (limit - 3) // 2
+    assert types.sum() - 1 >= min(len(tokens.of(text, limit)), half)
+    assert (types == 0).sum() - 2 >= min(len(tokens.of(query, limit)), half)
 
 
 def test_a_lone_surrogate_is_read_as_the_replacement_character(tokens):
