@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
-from toolrank_engines.document import ApiDocument, decode_document, encode_document, validate_document
+from toolrank_engines.document import ApiDocument, decode_document, encode_document, valid_content_hash
 from toolrank_engines.errors import InvalidDocument
 from toolrank_ingest.dead_letters import DeadLetterFile, duplicate_letter, invalid_letter
 from toolrank_ingest.errors import SuspiciousShrink
@@ -16,6 +17,9 @@ from toolrank_ingest.progress import Advance
 from toolrank_ingest.reading import Item
 from toolrank_ingest.source import DeadLetter
 from toolrank_ingest.spool import Spool
+
+_TOGETHER = 64
+"""Documents compared with the index at once: each question to the spool costs a change of threads."""
 
 
 @dataclass
@@ -41,6 +45,14 @@ class Plan:
         return self.written == 0 and self.gone == 0
 
 
+class _Waiting(NamedTuple):
+    """A document whose comparison with the index is still to come."""
+
+    number: int
+    document: ApiDocument
+    content_hash: str
+
+
 class Planner:
     """Fills a spool and counts.
 
@@ -52,6 +64,7 @@ class Planner:
         self._source = source
         self._spool = spool
         self._letters = letters
+        self._waiting: list[_Waiting] = []
 
     def hold(self, hashes: Iterable[tuple[str, str]]) -> None:
         """First: what the index holds of the source, pairs (id, content hash)."""
@@ -63,41 +76,58 @@ class Planner:
             if isinstance(item, DeadLetter):
                 self._letters.add(item)
             else:
-                self._place(number, item)
+                self._take(number, item)
             advance(1)
+        self._place_waiting()
         self.plan.gone = self._spool.count_gone()
 
-    def _place(self, number: int, document: ApiDocument) -> None:
+    def _take(self, number: int, document: ApiDocument) -> None:
         try:
-            if self._spool.confirm(document.id, _checked(document).content_hash):
+            self._waiting.append(_Waiting(number, document, _checked_hash(document)))
+        except InvalidDocument as error:
+            self._place_waiting()  # in order: of two documents with one id the first counts
+            self._refuse(number, document, error)
+        if len(self._waiting) >= _TOGETHER:
+            self._place_waiting()
+
+    def _place_waiting(self) -> None:
+        unchanged = self._spool.confirm([(item.document.id, item.content_hash) for item in self._waiting])
+        for item, same in zip(self._waiting, unchanged, strict=True):
+            if same:
                 self.plan.unchanged += 1
             else:
-                self._place_other(number, _readable(document))
-        except InvalidDocument as error:
-            self._letters.add(invalid_letter(self._source, number, document, error))
-            with suppress(UnicodeEncodeError):  # an id without a UTF-8 form is not held
-                self._spool.keep(document.id)
+                self._place_other(item.number, item.document)
+        self._waiting.clear()
 
     def _place_other(self, number: int, document: ApiDocument) -> None:
         known = self._spool.find(document.id)
         if known.seen:
             self._letters.add(duplicate_letter(self._source, number, document))
             return
-        self._spool.write(document)
+        try:
+            self._spool.write(_readable(document))
+        except InvalidDocument as error:
+            self._refuse(number, document, error)
+            return
         if known.held is None:
             self.plan.added += 1
         else:
             self.plan.changed += 1
 
+    def _refuse(self, number: int, document: ApiDocument, error: InvalidDocument) -> None:
+        self._letters.add(invalid_letter(self._source, number, document, error))
+        with suppress(UnicodeEncodeError):  # an id without a UTF-8 form is not held
+            self._spool.keep(document.id)
 
-def _checked(document: ApiDocument) -> ApiDocument:
-    """The document, if an engine can hold it.
+
+def _checked_hash(document: ApiDocument) -> str:
+    """Content hash of a document that an engine can hold.
 
     Raises:
         InvalidDocument: it cannot.
     """
     try:
-        return validate_document(document)
+        return valid_content_hash(document)
     except (AttributeError, TypeError) as error:
         raise InvalidDocument(str(document.id), f"a field has the wrong type: {error}") from error
 

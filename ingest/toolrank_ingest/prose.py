@@ -25,7 +25,8 @@ def html_text(markup: str, limit: int | None = None) -> str:
     if limit is not None:
         markup = markup[: _MARKUP_PER_TEXT * limit]
     if "<" in markup:
-        markup = _TAG.sub("", _BLOCK.sub(" ", _COMMENT.sub(" ", markup)))
+        uncommented = _COMMENT.sub(" ", markup) if "<!--" in markup else markup
+        markup = _TAG.sub("", _BLOCK.sub(" ", uncommented))
     if "&" in markup:
         markup = html.unescape(markup)
     return clip(" ".join(markup.split()), limit)

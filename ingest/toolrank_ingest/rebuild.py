@@ -44,7 +44,8 @@ def _compare(engine: Engine, old: str, new: str, spool: Spool) -> int:
     written = 0
     spool.hold(engine.hashes(new))
     for stored in engine.documents(old):
-        if not spool.confirm(stored.document.id, stored.document.content_hash):
+        (unchanged,) = spool.confirm([(stored.document.id, stored.document.content_hash)])
+        if not unchanged:
             spool.write(stored.document)
             written += 1
     return written

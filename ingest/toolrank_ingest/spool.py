@@ -90,14 +90,25 @@ class Spool:
             ).fetchone()
         return _UNKNOWN if row is None else Entry(bool(row[0]), row[1])
 
-    def confirm(self, document_id: str, content_hash: str) -> bool:
-        """Whether the index holds this content under this id, not seen so far; it stays as it is then."""
+    def confirm(self, contents: Sequence[tuple[str, str]]) -> list[bool]:
+        """Of each pair (id, content hash): whether the index holds exactly that, and it was not seen so far.
+
+        What is confirmed stays as it is in the index. Of several pairs with one id only the first can be.
+        """
+        first = dict(reversed(contents))
+        marks = ",".join("?" * len(first))
         with _DISK:
-            found = self._database.execute(
-                "UPDATE documents SET seen = 1 WHERE id = ? AND hash = ? AND seen = 0",
-                (document_id, content_hash),
+            held = self._database.execute(
+                f"SELECT id, hash FROM documents WHERE seen = 0 AND id IN ({marks})",  # noqa: S608 - marks only
+                tuple(first),
             )
-        return found.rowcount == 1
+            same = {document_id for document_id, content in held if content == first[document_id]}
+            self._database.executemany("UPDATE documents SET seen = 1 WHERE id = ?", ((i,) for i in same))
+        confirmed = []
+        for document_id, _ in contents:
+            confirmed.append(document_id in same)
+            same.discard(document_id)
+        return confirmed
 
     def keep(self, document_id: str) -> None:
         """The held document of this id stays as it is; an id that is not held is ignored."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Iterator
 from typing import Generic, NamedTuple, TypeVar
@@ -13,8 +12,6 @@ T = TypeVar("T")
 
 _AHEAD = 64
 """Items read ahead, which bounds the memory they take."""
-_LOOK_UP = 0.2
-"""Seconds between two looks at whether anybody still wants the next item."""
 
 
 class _End(NamedTuple):
@@ -22,14 +19,33 @@ class _End(NamedTuple):
 
 
 class _Reader(Generic[T]):
-    """Puts the items of an iterator into a box until they end or nobody wants them any more."""
+    """Collects the items of an iterator until they end or nobody wants them any more.
+
+    They are handed over together, as many as there are: a queue would make the two threads take turns over
+    every single item, which costs more than many an item takes to read.
+    """
 
     def __init__(self, items: Iterator[T]) -> None:
-        self.box: queue.Queue[T | _End] = queue.Queue(maxsize=_AHEAD)
-        self.unwanted = threading.Event()
         self._items = items
+        self._read: list[T | _End] = []
+        self._changed = threading.Condition()
+        self._unwanted = False
         # A daemon: a source that hangs for good must not keep the process from ending.
         threading.Thread(target=self._run, name="toolrank-source", daemon=True).start()
+
+    def take(self, seconds: float) -> list[T | _End]:
+        """What was read since the last call, empty when that is nothing for so long."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._read, seconds)
+            taken, self._read = self._read, []
+            self._changed.notify()
+        return taken
+
+    def stop(self) -> None:
+        """Nothing more is wanted."""
+        with self._changed:
+            self._unwanted = True
+            self._changed.notify()
 
     def _run(self) -> None:
         try:
@@ -42,13 +58,11 @@ class _Reader(Generic[T]):
         self._offer(end)
 
     def _offer(self, item: T | _End) -> bool:
-        while not self.unwanted.is_set():
-            try:
-                self.box.put(item, timeout=_LOOK_UP)
-            except queue.Full:
-                continue
-            return True
-        return False
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._read) < _AHEAD or self._unwanted)
+            self._read.append(item)
+            self._changed.notify()
+            return not self._unwanted
 
 
 def impatient(items: Iterator[T], seconds: float, where: str) -> Iterator[T]:
@@ -60,16 +74,16 @@ def impatient(items: Iterator[T], seconds: float, where: str) -> Iterator[T]:
     reader = _Reader(items)
     try:
         while True:
-            try:
-                item = reader.box.get(timeout=seconds)
-            except queue.Empty:
+            taken = reader.take(seconds)
+            if not taken:
                 cure = "nothing was changed; is it reachable? otherwise allow it more time"
-                raise SourceError(where, f"yielded nothing for {seconds:g} s", cure) from None
-            if not isinstance(item, _End):
-                yield item
-            elif item.error is not None:
-                raise item.error
-            else:
-                return
+                raise SourceError(where, f"yielded nothing for {seconds:g} s", cure)
+            for item in taken:
+                if not isinstance(item, _End):
+                    yield item
+                elif item.error is not None:
+                    raise item.error
+                else:
+                    return
     finally:
-        reader.unwanted.set()
+        reader.stop()
