@@ -20,6 +20,8 @@ class LiveSettings(msgspec.Struct, frozen=True):
     """For one answer; the first one of a started server includes its start."""
     total_seconds: float = 300.0
     """For connecting and listing every page."""
+    heartbeat_seconds: float = 15.0
+    """How long a watched server that speaks an older protocol may be silent before it is pinged."""
     max_tools: int = 20_000
     max_pages: int = 1_000
     headers: dict[str, str] = msgspec.field(default_factory=dict)

@@ -22,7 +22,6 @@ from toolrank_ingest.errors import SourceError
 from toolrank_ingest.sources.mcp_endpoint import Endpoint, Listing, LiveSettings
 
 _MAX_EVENT_BYTES = 16 * 1024 * 1024
-_HEARTBEAT_SECONDS = 15.0
 
 
 class _Page(BaseModel):
@@ -157,10 +156,19 @@ async def _follow_notifications(
         raise _announces_nothing()
     report(await list_tools(client, settings))
     while True:
-        if await changes.wait(_HEARTBEAT_SECONDS):
+        if await changes.wait(settings.heartbeat_seconds):
             report(await list_tools(client, settings))
         else:
-            await client.session.send_ping()
+            await _heartbeat(client)
+
+
+async def _heartbeat(client: Client) -> None:
+    """Any answer shows that the server lives, a refusal of the ping too: not every server knows it."""
+    try:
+        await client.session.send_ping()
+    except MCPError as error:
+        if error.code != mcp_types.METHOD_NOT_FOUND:
+            raise
 
 
 async def _follow_subscription(
