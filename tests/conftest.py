@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "nodes"))
+
+from jdk import INSTALL, has_jdk_and_maven
+from node_fixtures import elasticsearch_url, opensearch_url
+
+__all__ = ["elasticsearch_url", "opensearch_url"]
 
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "onnx_models" / "weights"
@@ -30,6 +38,15 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "mcp": (_has_module("mcp"), "pip install 'toolrank[mcp]'"),
     "eval": (_has_module("ir_measures"), "pip install 'toolrank[eval]'"),
     "torch": (_has_module("torch"), "pip install 'toolrank[train]'"),
+    "jdk": (has_jdk_and_maven, INSTALL),
+    "opensearch": (
+        lambda: has_jdk_and_maven() and _has_module("opensearchpy")(),
+        f"{INSTALL}; pip install 'toolrank[opensearch]'",
+    ),
+    "elasticsearch": (
+        lambda: has_jdk_and_maven() and _has_module("elasticsearch")(),
+        f"{INSTALL}; pip install 'toolrank[elasticsearch]'",
+    ),
     "google": (_has_module("googleapiclient"), "pip install google-api-python-client"),
 }
 """What a test can need: how to find out, and what to say where it is absent."""

@@ -1,0 +1,42 @@
+"""One node of each search engine for the whole test session, started when the first test asks for it.
+
+TOOLRANK_OPENSEARCH_URL and TOOLRANK_ELASTICSEARCH_URL name nodes that run already: that saves the start while
+developing. OSNODE_PLUGINS names plugin zips to install into the OpenSearch node.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from elasticsearch_node import elasticsearch_node
+from node_process import Node
+from opensearch_node import opensearch_node
+
+
+@pytest.fixture(scope="session")
+def opensearch_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of an OpenSearch node with k-NN; tests that use it are marked `needs("opensearch")`."""
+    folder = tmp_path_factory.mktemp("opensearch")
+    yield from _running("TOOLRANK_OPENSEARCH_URL", opensearch_node, folder)
+
+
+@pytest.fixture(scope="session")
+def elasticsearch_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of an Elasticsearch node; tests that use it are marked `needs("elasticsearch")`."""
+    folder = tmp_path_factory.mktemp("elasticsearch")
+    yield from _running("TOOLRANK_ELASTICSEARCH_URL", elasticsearch_node, folder)
+
+
+def _running(variable: str, make: Callable[[Path], Node], folder: Path) -> Iterator[str]:
+    given = os.environ.get(variable)
+    if given:
+        yield given.rstrip("/")
+        return
+    node = make(folder)
+    try:
+        yield node.start().url
+    finally:
+        node.stop()

@@ -1,0 +1,129 @@
+"""A real OpenSearch node with k-NN (engine `lucene`) and the Java agent, from Maven Central artifacts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from distribution import assembled
+from jdk import INSTALL, find_jdk
+from maven import fetch
+from node_process import Node, as_nobody, free_port
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+HERE = Path(__file__).parent
+RECIPE = HERE / "opensearch"
+_POLICY = """grant {
+  permission java.net.SocketPermission "*", "accept,connect,resolve";
+  permission java.io.FilePermission "/proc/sys/net/core/somaxconn", "read";
+};
+"""
+
+
+def opensearch_node(
+    folder: Path,
+    plugins: Sequence[Path] = (),
+    port: int | None = None,
+    heap: str = "512m",
+    settings: Sequence[str] = (),
+) -> Node:
+    """A node that is ready to be started.
+
+    Args:
+        folder: for its home, configuration, data and log; data that is there already is kept.
+        plugins: zips to install, besides those that OSNODE_PLUGINS names (separated by spaces).
+        port: of HTTP; by default a free one.
+        heap: as `-Xmx` takes it.
+        settings: `key=value` of the node.
+    """
+    java = find_jdk()
+    if java is None:
+        raise RuntimeError(INSTALL)
+    folder = folder.resolve()
+    named = [Path(name) for name in os.environ.get("OSNODE_PLUGINS", "").split()]
+    home = _home(folder, distribution(), [*plugins, *named])
+    port = port or free_port()
+    _configure(folder, port)
+    (agent,) = (home / "agent").glob("opensearch-agent-[0-9]*.jar")
+    command = [
+        *as_nobody(), str(java / "bin" / "java"), f"@{RECIPE / 'jvm.options'}", f"-Xms{heap}", f"-Xmx{heap}",
+        f"-Djava.io.tmpdir={folder / 'tmp'}", f"-javaagent:{agent}",
+        f"-Dopensearch.path.home={home}", f"-Dopensearch.path.conf={folder / 'config'}",
+        "-cp", f"{home}/lib/*", "org.opensearch.bootstrap.OpenSearch", *(f"-E{each}" for each in settings),
+    ]  # fmt: skip
+    return Node(command, folder, port)
+
+
+def distribution() -> Path:
+    """The folder that holds `lib`, `modules`, `plugins` and `agent`, fetched if it is not in the cache."""
+    return assembled("opensearch", [RECIPE / "artifacts.toml", Path(__file__), HERE / "maven.py"], _assemble)
+
+
+def _assemble(into: Path) -> None:
+    recipe = tomllib.loads((RECIPE / "artifacts.toml").read_text("utf-8"))
+    copied = {f"modules/{name}": module["artifacts"] for name, module in recipe["modules"].items()}
+    unpacked = {f"plugins/{name}": coordinate for name, coordinate in recipe["plugins"].items()}
+    fetch(into, recipe["lib"], {"agent": recipe["agent"], **copied}, unpacked)
+    for name, module in recipe["modules"].items():
+        _describe(into / "modules" / name, module, recipe)
+    (into / "bin").mkdir()  # the server asks for it
+
+
+def _describe(folder: Path, module: dict[str, Any], recipe: dict[str, Any]) -> None:
+    lines = {
+        "name": folder.name,
+        "description": folder.name,
+        "version": recipe["version"],
+        "opensearch.version": recipe["version"],
+        "java.version": recipe["java"],
+        "classname": module["classname"],
+    }
+    text = "".join(f"{key}={value}\n" for key, value in lines.items())
+    (folder / "plugin-descriptor.properties").write_text(text, "utf-8")
+    if module.get("connects"):
+        (folder / "plugin-security.policy").write_text(_POLICY, "utf-8")
+
+
+def _home(folder: Path, source: Path, plugins: Sequence[Path]) -> Path:
+    """A home of its own: plugins differ from node to node. Files are linked, not copied, where that works."""
+    home = folder / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    try:
+        shutil.copytree(source, home, copy_function=os.link)
+    except (OSError, shutil.Error):
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.copytree(source, home)
+    for plugin in plugins:
+        with zipfile.ZipFile(plugin) as archive:
+            archive.extractall(home / "plugins" / plugin.stem)
+    return home
+
+
+def _configure(folder: Path, port: int) -> None:
+    for name in ("config", "data", "logs", "tmp"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    shutil.copy(HERE / "log4j2.properties", folder / "config")
+    settings = {
+        "cluster.name": f"test-{port}",
+        "node.name": f"test-{port}",
+        "path.data": folder / "data",
+        "path.logs": folder / "logs",
+        "network.host": "127.0.0.1",
+        "http.port": port,
+        "transport.port": "0",
+        "discovery.type": "single-node",
+        "cluster.max_shards_per_node": 5_000,
+        # a full disk on a test machine must not block the indices
+        "cluster.routing.allocation.disk.threshold_enabled": "false",
+    }
+    text = "".join(f"{key}: {value}\n" for key, value in settings.items())
+    (folder / "config" / "opensearch.yml").write_text(text, "utf-8")
