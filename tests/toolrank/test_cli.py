@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +17,15 @@ from toolrank.settings import Settings
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 
+COMMAND = [sys.executable, "-W", "error", "-c", "from toolrank.cli import main; main()"]
+MCP_SERVER = Path(__file__).parents[1] / "ingest" / "sources" / "mcp_server.py"
+
 
 def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """A real process: entry point, exit code and streams as a shell sees them."""
-    command = [sys.executable, "-W", "error", "-c", "from toolrank.cli import main; main()", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [*COMMAND, *arguments], input=stdin, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def test_ingest_search_and_doctor_as_tables(settings: Settings, functions_file: Path) -> None:
@@ -73,6 +79,10 @@ def test_dead_letters_have_an_exit_code_of_their_own(settings: Settings, tmp_pat
         (["eval", "toolbench", "--data", "nowhere"], ExitCode.INPUT, "--data"),
         (["models", "verify", "nothing"], ExitCode.UNAVAILABLE, "nothing"),
         (["search"], ExitCode.USAGE, "REQUEST"),
+        (["ingest", "functions:a/x.json", "functions:b/x.json"], ExitCode.USAGE, "--name"),
+        (["ingest", "x.json", "y.json", "--watch"], ExitCode.USAGE, "one source"),
+        (["ingest", "mcp:http://host/mcp", "--header", "Authorization"], ExitCode.USAGE, "NAME=VARIABLE"),
+        (["ingest", "mcp:http://host/mcp", "--env", "NOT_SET"], ExitCode.USAGE, "NOT_SET"),
         (["eval"], ExitCode.USAGE, "--queries"),
     ],
 )
@@ -100,3 +110,21 @@ def test_own_queries_are_evaluated_over_the_own_catalog(catalog: Catalog, tmp_pa
     queries.write_text(json.dumps({"query": "rain tomorrow?", "relevant": [weather]}) + "\n")
     report = json.loads(run("eval", "--queries", str(queries), "-p", "dense", "--json").stdout)
     assert report["rows"][0]["figures"]["recall@5"] == 1.0
+
+
+@pytest.mark.needs("mcp")
+def test_a_watched_server_is_synced_at_every_change_until_the_user_ends_it(settings: Settings) -> None:
+    spec = "mcp:stdio:" + shlex.join([sys.executable, str(MCP_SERVER), "stdio", "changing"])
+    command = [*COMMAND, "ingest", spec, "--name", "notes", "--watch", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        added = 0
+        for line in watching.stdout:
+            added += json.loads(line)["added"]
+            if added == 6:
+                watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) == ExitCode.OK
+    with Catalog.open(settings=settings) as opened:
+        stats = opened.stats()
+    assert stats is not None
+    assert stats.documents == 6

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +17,10 @@ from toolrank.cli.options import CatalogOption, JsonOption, TenantOption
 from toolrank.cli.progress import progress
 from toolrank.errors import ExitCode
 from toolrank_ingest.opening import open_source
+from toolrank_ingest.source import Source
+from toolrank_ingest.sources.mcp_endpoint import LiveSettings
 from toolrank_ingest.sync import SyncOptions, SyncReport
+from toolrank_ingest.watching import watch_source
 
 SourcesArgument = Annotated[
     list[str],
@@ -41,30 +47,101 @@ def ingest(
     dead_letters: Annotated[
         Path | None, typer.Option("--dead-letters", help="Write entries that were left out to this file.")
     ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--header",
+            help="NAME=VARIABLE: an HTTP header with the value of an environment variable, which no list of "
+            "processes shows. Repeatable.",
+        ),
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", help="Environment variable that a started MCP server gets too. Repeatable."),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", min=0.1, help="Seconds that a source may take to yield its next entry."),
+    ] = 300.0,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0.0, help="Seconds to wait for another sync of the same source.")
+    ] = 0.0,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Go on, and sync again whenever a live MCP server announces a change."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Brings the catalog in line with one or more sources.
 
     Only what changed is embedded and written. Entries that cannot be used are left out and counted.
     """
-    for option, given in (("--name", name), ("--dead-letters", dead_letters)):
+    for option, given in (("--name", name), ("--dead-letters", dead_letters), ("--watch", watch or None)):
         if given is not None and len(sources) > 1:
             raise typer.BadParameter("is for one source, several were given", param_hint=option)
-    options = SyncOptions(allow_shrink=allow_shrink, dead_letters=dead_letters)
-    with Catalog.open(catalog) as opened:
-        reports = [
-            opened.ingest(
-                open_source(
-                    spec, name=name, category=category, tenant=tenant or None, allowed=tuple(allow or ())
-                ),
-                options=options,
-                progress=progress(),
-            )
-            for spec in sources
-        ]
+    live = LiveSettings(headers=_headers(header or []), environment=_environment(env or []))
+    opened = [
+        open_source(
+            spec, name=name, category=category, tenant=tenant or None, allowed=tuple(allow or ()), live=live
+        )
+        for spec in sources
+    ]
+    _refuse_namesakes(opened)
+    options = SyncOptions(
+        allow_shrink=allow_shrink, dead_letters=dead_letters, wait=wait, source_timeout=timeout
+    )
+    with Catalog.open(catalog) as target:
+        if watch:
+            _follow(target, opened[0], options, as_json)
+            return
+        reports = [target.ingest(source, options=options, progress=progress()) for source in opened]
     print_json(reports) if as_json else _print(reports)
     if any(report.dead_letters for report in reports):
         raise typer.Exit(ExitCode.DEAD_LETTERS)
+
+
+def _follow(catalog: Catalog, source: Source, options: SyncOptions, as_json: bool) -> None:
+    """A report for every change until the server or the user ends it."""
+
+    def changed(snapshot: Source) -> None:
+        report = catalog.ingest(snapshot, options=options, progress=progress())
+        print_json(report) if as_json else _print([report])
+
+    stop = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    note(f"watching {source.name}: Ctrl-C ends it")
+    try:
+        watch_source(source, changed, stop)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _refuse_namesakes(sources: list[Source]) -> None:
+    names = [source.name for source in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise typer.BadParameter(
+                f"two sources are called {name!r} and would take each other's documents away: "
+                "ingest them one by one, each with its --name"
+            )
+
+
+def _headers(given: list[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    for header, equals, variable in pairs:
+        if not (header and equals and variable):
+            raise typer.BadParameter(f"{header!r} is not NAME=VARIABLE", param_hint="--header")
+    return {header: _variable(variable, "--header") for header, _, variable in pairs}
+
+
+def _environment(variables: list[str]) -> dict[str, str]:
+    return {variable: _variable(variable, "--env") for variable in variables}
+
+
+def _variable(name: str, option: str) -> str:
+    if name not in os.environ:
+        raise typer.BadParameter(f"the environment variable {name!r} is not set", param_hint=option)
+    return os.environ[name]
 
 
 def _print(reports: list[SyncReport]) -> None:
@@ -74,6 +151,3 @@ def _print(reports: list[SyncReport]) -> None:
         cells = [f"{count:,}" for count in (*counts, report.embedded)]
         table.add_row(report.source, *cells, f"{report.seconds['total']:.1f}")
     print_table(table)
-    for report in reports:
-        for text in report.notes:
-            note(text)

@@ -16,8 +16,8 @@ from toolrank_ingest.json_files import Entry, records
 class DocumentsSource:
     """Documents of a file that `export_documents` wrote. All of them come to belong to this source.
 
-    An id that begins with the name of the document's former source begins with this one's afterwards, so that
-    an import beside the original does not take its documents away.
+    Their ids begin with the name of this source instead of the former one, so that an import beside the
+    original does not take its documents away.
     """
 
     def __init__(self, path: Path, name: str = "documents") -> None:
@@ -35,8 +35,7 @@ class DocumentsSource:
     def _document(self, entry: Entry) -> ApiDocument:
         document = decode_document(entry.raw)
         former = f"{escape_part(document.source)}/"
-        rest = document.id.removeprefix(former)
-        moved = document.id if rest == document.id else f"{escape_part(self.name)}/{rest}"
+        moved = f"{escape_part(self.name)}/{document.id.removeprefix(former)}"
         return msgspec.structs.replace(document, id=moved, source=self.name)
 
 

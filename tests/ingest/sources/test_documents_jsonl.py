@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_engines.document import ApiDocument, Effect, Parameter, document_id
+from toolrank_engines.document import ApiDocument, Effect, Parameter, document_id, escape_part
 from toolrank_engines.errors import InvalidDocument
 from toolrank_ingest.source import DeadLetter
 from toolrank_ingest.sources.documents_jsonl import DocumentsSource, export_documents
@@ -39,7 +40,9 @@ def test_any_document_comes_back(tmp_path_factory: pytest.TempPathFactory, docum
     path = tmp_path_factory.getbasetemp() / "any.jsonl"
     export_documents([document], path)
     (back,) = DocumentsSource(path, document.source).read()
-    assert back == document or isinstance(back, DeadLetter)
+    prefix = f"{escape_part(document.source)}/"
+    own = msgspec.structs.replace(document, id=prefix + document.id.removeprefix(prefix))
+    assert back == own or isinstance(back, DeadLetter)
 
 
 def test_an_import_under_another_name_does_not_take_the_original_away(tmp_path: Path) -> None:
