@@ -36,6 +36,10 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "onnxruntime": (_has_module("onnxruntime"), "pip install 'toolrank[cpu]'"),
     "botocore": (_has_module("botocore"), "pip install 'toolrank[aws]'"),
     "mcp": (_has_module("mcp"), "pip install 'toolrank[mcp]'"),
+    "serve": (
+        _has_module("starlette", "uvicorn", "prometheus_client", "httpx2"),
+        "pip install 'toolrank[serve,client]'",
+    ),
     "eval": (_has_module("ir_measures"), "pip install 'toolrank[eval]'"),
     "torch": (_has_module("torch"), "pip install 'toolrank[train]'"),
     "jdk": (has_jdk_and_maven, INSTALL),

@@ -12,6 +12,7 @@ from toolrank_evaluation.errors import MissingExtra as MissingEvaluation
 from toolrank_ingest.errors import IngestError, MissingExtra, SourceBusy, SuspiciousShrink
 from toolrank_models.errors import ModelError
 from toolrank_rescorers.errors import RescorerError
+from toolrank_rescorers.service.errors import InvalidSetting, MissingServe
 
 
 class ToolrankError(Exception):
@@ -48,6 +49,8 @@ _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (SourceBusy, ExitCode.REFUSED),
     (MissingExtra, ExitCode.UNAVAILABLE),
     (MissingEvaluation, ExitCode.UNAVAILABLE),
+    (MissingServe, ExitCode.UNAVAILABLE),
+    (InvalidSetting, ExitCode.USAGE),
     (UnknownEngine, ExitCode.INPUT),
     (EngineUnavailable, ExitCode.UNAVAILABLE),
     (ModelError, ExitCode.UNAVAILABLE),

@@ -1,0 +1,1 @@
+"""Rescoring over HTTP: one stateless process. Nothing here opens a connection of its own."""

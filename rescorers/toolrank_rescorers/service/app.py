@@ -1,0 +1,50 @@
+"""The ASGI application: every endpoint on its path, every failure in the words of its dialect."""
+
+from __future__ import annotations
+
+import anyio
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from toolrank_rescorers.service import health
+from toolrank_rescorers.service.core import Service
+from toolrank_rescorers.service.dialect import Dialect, Endpoint
+from toolrank_rescorers.service.dialects import native
+from toolrank_rescorers.service.errors import MethodNotAllowed, NotFound, ServiceError
+from toolrank_rescorers.service.http import failed, handler, open_ticket
+
+ENDPOINTS: tuple[Endpoint, ...] = (*native.ENDPOINTS, *health.ENDPOINTS)
+
+_SPARE_THREADS = 8
+"""Beyond those of admitted requests: health must be told when everything else is busy."""
+
+
+def application(service: Service) -> Starlette:
+    """The application over a service. Cross-origin requests are not answered: no browser calls this."""
+    threads = anyio.CapacityLimiter(service.settings.max_requests + _SPARE_THREADS)
+    routes = [
+        Route(endpoint.path, handler(service, endpoint, threads), methods=[endpoint.method])
+        for endpoint in ENDPOINTS
+    ]
+    return Starlette(routes=routes, exception_handlers={HTTPException: _outside})
+
+
+async def _outside(request: Request, error: Exception) -> Response:
+    """Unknown paths and methods, which no endpoint saw."""
+    assert isinstance(error, HTTPException)
+    ticket = open_ticket(request, 1.0)
+    return failed(_dialect_at(request.url.path), _reason(request, error), ticket)
+
+
+def _reason(request: Request, error: HTTPException) -> ServiceError:
+    if error.status_code == 405:
+        return MethodNotAllowed((error.headers or {}).get("Allow", "another method"))
+    return NotFound(f"no such path: {request.url.path[:200]}")
+
+
+def _dialect_at(path: str) -> Dialect:
+    found = next((endpoint.dialect for endpoint in ENDPOINTS if endpoint.path == path), None)
+    return found or native.NATIVE

@@ -1,0 +1,42 @@
+"""The service without its HTTP: settings, models, and what is under way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from toolrank_rescorers.profiles import Profile, load_profile, shipped_profiles
+from toolrank_rescorers.service.errors import NotFound
+from toolrank_rescorers.service.gate import Gate
+from toolrank_rescorers.service.keys import KeyRing
+from toolrank_rescorers.service.models import ServiceModels
+from toolrank_rescorers.service.settings import ServiceSettings
+
+
+class Service:
+    """What endpoints share. Safe to use from several threads, but for the gate: that is the event loop's."""
+
+    def __init__(self, settings: ServiceSettings, models: ServiceModels) -> None:
+        self.settings = settings
+        self.models = models
+        self.gate = Gate(settings.max_requests, settings.max_waiting_bytes)
+        self.keys = KeyRing(Path(settings.keys) if settings.keys else None)
+        self.default_profile = load_profile(settings.profile)
+
+    def profile(self, wanted: str | Profile | None) -> Profile:
+        """The profile a request asks for. A file is never read for a request.
+
+        Raises:
+            NotFound: no profile of this name.
+        """
+        if isinstance(wanted, Profile):
+            return wanted
+        if wanted is None or wanted == self.default_profile.name:
+            return self.default_profile
+        if wanted not in shipped_profiles():
+            known = sorted({*shipped_profiles(), self.default_profile.name})
+            raise NotFound(f"no profile {wanted[:100]!r}; known are {', '.join(known)}")
+        return load_profile(wanted)
+
+    def close(self) -> None:
+        """Stops the models' queues."""
+        self.models.close()

@@ -1,0 +1,75 @@
+"""Is the process alive, and does a request have a chance?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from toolrank_rescorers.service.core import Service
+from toolrank_rescorers.service.dialect import Endpoint
+from toolrank_rescorers.service.dialects.native import NATIVE
+from toolrank_rescorers.service.errors import Unready
+from toolrank_rescorers.service.protocol import ModelInfo
+from toolrank_rescorers.service.ticket import Ticket
+
+_QUERY, _TEXT = "what is the weather", "weather: current. The weather of a city."
+
+
+class Alive(msgspec.Struct, frozen=True):
+    """The event loop turns and a thread could be had."""
+
+    status: Literal["alive"] = "alive"
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """Every model has just answered."""
+
+    models: dict[str, ModelInfo]
+    status: Literal["ready"] = "ready"
+
+
+def answer_live(service: Service, call: None, ticket: Ticket) -> Alive:
+    """Always the same: whoever gets it knows that the process serves."""
+    return Alive()
+
+
+def answer_ready(service: Service, call: None, ticket: Ticket) -> Ready:
+    """One forward pass of every model, through the queue that requests take.
+
+    Raises:
+        Unready: draining, overloaded, or a model failed.
+    """
+    if service.gate.draining:
+        raise Unready("this copy is about to stop")
+    try:
+        vector = service.models.query_vector(_QUERY, ticket)
+        logits = service.models.scorer(ticket).score(_QUERY, [_TEXT])
+    except Exception as error:
+        raise Unready(f"a model does not answer: {type(error).__name__}: {error}") from error
+    if not (np.isfinite(vector).all() and np.isfinite(logits).all()):
+        raise Unready("a model answered NaN or infinity")
+    return Ready(service.models.info())
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/health/live",
+        summary="Is the process alive?",
+        dialect=NATIVE,
+        request=None,
+        reply=Alive,
+        answer=answer_live,
+        keyed=False,
+    ),
+    Endpoint(
+        path="/health/ready",
+        summary="Would a request be answered? Runs every model once",
+        dialect=NATIVE,
+        request=None,
+        reply=Ready,
+        answer=answer_ready,
+        keyed=False,
+    ),
+)

@@ -1,0 +1,66 @@
+"""The process: sockets, signals, a graceful end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from toolrank_rescorers.service.app import application
+from toolrank_rescorers.service.core import Service
+
+_MAX_HEADER_BYTES = 32 * 1024
+_KEEP_ALIVE_SECONDS = 75
+"""Longer than the pools of common clients and proxies, so that it is they who close."""
+
+
+class Server(uvicorn.Server):
+    """uvicorn, which tells the service as soon as it should let nobody in any more."""
+
+    def __init__(self, service: Service, started: Callable[[str], None]) -> None:
+        super().__init__(_configuration(service))
+        self._service = service
+        self._tell = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listens, and says where."""
+        await super().startup(sockets)
+        self._tell(self._url())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Lets requests under way end, then stops the queues."""
+        self._service.gate.draining = True
+        await super().shutdown(sockets)
+        self._service.close()
+
+    def _url(self) -> str:
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        scheme = "https" if self._service.settings.tls_certificate else "http"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def serve(service: Service, started: Callable[[str], None]) -> None:
+    """Serves until a signal says stop. `started` is called with the URL once it listens."""
+    Server(service, started).run()
+
+
+def _configuration(service: Service) -> uvicorn.Config:
+    settings = service.settings
+    return uvicorn.Config(
+        application(service),
+        host=settings.host,
+        port=settings.port,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=int(settings.drain_seconds),
+        ssl_certfile=settings.tls_certificate or None,
+        ssl_keyfile=settings.tls_key or None,
+    )

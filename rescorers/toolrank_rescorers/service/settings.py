@@ -1,0 +1,53 @@
+"""Everything an operator can set about the service. Where the values come from is the caller's matter."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from toolrank_models.settings import Provider
+from toolrank_rescorers.profiles import DEFAULT_PROFILE
+
+Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
+
+
+class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Settings of one service process."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on; `0.0.0.0` is every one."""
+    port: Port = 8080
+    """0 takes a free one, and says which."""
+    profile: str = DEFAULT_PROFILE
+    """Of a request that names none."""
+    encoder: str = "minilm-l6"
+    """A model's name or folder."""
+    cross_encoder: str = "reranker-l6"
+    query_kind: str = "query-kind"
+    provider: Provider = "cpu"
+    threads: Annotated[int, msgspec.Meta(ge=0, le=1024)] = 0
+    """Threads of a model; 0 takes the cores that the process may use."""
+    keys: str = ""
+    """File of API keys; empty asks for none."""
+    tls_certificate: str = ""
+    tls_key: str = ""
+    max_body_bytes: Positive = 16 * 2**20
+    """Of one request, decompressed."""
+    max_waiting_bytes: Positive = 128 * 2**20
+    """Of all bodies that are being worked on."""
+    max_requests: Positive = 128
+    """Worked on at the same time; more are told to come back."""
+    max_documents: Positive = 2_000
+    """Of one rerank or embedding request."""
+    body_seconds: Seconds = 10.0
+    """For a body to arrive."""
+    deadline_seconds: Seconds = 30.0
+    """For an answer, where the request asks for no less."""
+    drain_seconds: Seconds = 30.0
+    """For requests under way, once the process was told to stop."""
+    log_level: str = "info"
+    log_queries: bool = False
+    """Whether the log may hold what people ask."""

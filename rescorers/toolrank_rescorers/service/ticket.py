@@ -1,0 +1,58 @@
+"""One request under way: how long somebody waits for it, and whether anybody still does."""
+
+from __future__ import annotations
+
+import time
+
+from toolrank_rescorers.service.errors import Cancelled, DeadlinePassed, ServiceError
+
+
+class Ticket:
+    """Shared between the event loop, the thread that answers and the queue of a model.
+
+    A stage that fails leaves the order as it was; `refusal` remembers failures that must fail the request.
+    """
+
+    def __init__(self, request_id: str, seconds: float, key: str = "") -> None:
+        self.request_id = request_id
+        self.key = key
+        """Name of the API key it came with."""
+        self.started = time.perf_counter()
+        self.deadline = self.started + seconds
+        self.cancelled = False
+        self.refusal: ServiceError | None = None
+        self.waited = 0.0
+        """Seconds spent in queues."""
+
+    def shorten(self, milliseconds: int | None) -> None:
+        """Brings the deadline forward to so much after the start; never puts it off."""
+        if milliseconds is not None:
+            self.deadline = min(self.deadline, self.started + milliseconds / 1e3)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline, negative behind it."""
+        return self.deadline - time.perf_counter()
+
+    @property
+    def spent_ms(self) -> float:
+        """Milliseconds since the start."""
+        return (time.perf_counter() - self.started) * 1e3
+
+    def lapsed(self) -> ServiceError | None:
+        """Why nobody waits for the answer any more, or None."""
+        if self.cancelled:
+            return Cancelled("the caller went away")
+        if self.left <= 0:
+            return DeadlinePassed(f"not done within {(self.deadline - self.started) * 1e3:.0f} ms")
+        return None
+
+    def check(self) -> None:
+        """Goes on only if somebody waits.
+
+        Raises:
+            Cancelled, DeadlinePassed: nobody does.
+        """
+        reason = self.lapsed()
+        if reason is not None:
+            raise reason

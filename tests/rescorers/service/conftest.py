@@ -1,0 +1,69 @@
+"""A service that really runs: its own event loop in a thread, a real socket, the shipped models."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from toolrank_rescorers.service.core import Service
+from toolrank_rescorers.service.models import ServiceModels
+from toolrank_rescorers.service.server import Server
+from toolrank_rescorers.service.settings import ServiceSettings
+
+
+class Running:
+    """Where a running service is, and the service itself."""
+
+    def __init__(self, url: str, service: Service) -> None:
+        self.url = url
+        self.service = service
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def post(self, path: str, body: Any, **options: Any) -> httpx2.Response:
+        given = {"content": body} if isinstance(body, bytes) else {"json": body}
+        return httpx2.post(self.url + path, **given, **{"timeout": 60, **options})
+
+    def get(self, path: str, **options: Any) -> httpx2.Response:
+        return httpx2.get(self.url + path, **{"timeout": 60, **options})
+
+
+@contextmanager
+def running(settings: ServiceSettings) -> Iterator[Running]:
+    service = Service(settings, ServiceModels.load(settings))
+    listening = threading.Event()
+    urls: list[str] = []
+
+    def started(url: str) -> None:
+        urls.append(url)
+        listening.set()
+
+    server = Server(service, started)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    assert listening.wait(60), "the server did not start"
+    try:
+        yield Running(urls[0], service)
+    finally:
+        server.should_exit = True
+        thread.join(60)
+
+
+@pytest.fixture(scope="session")
+def start() -> Any:
+    """Starts a service with settings of a test's own: `with start(keys=...) as service:`."""
+    return lambda **settings: running(ServiceSettings(**{"port": 0, **settings}))
+
+
+@pytest.fixture(scope="session")
+def service(start: Any) -> Iterator[Running]:
+    """A service with default settings, for all tests that do not change it."""
+    with start() as found:
+        yield found

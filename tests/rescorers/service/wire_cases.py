@@ -1,0 +1,155 @@
+"""The cases behind `tests/data/wire/*.json`: what is sent, and how an answer is made comparable."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+
+def vector(*values: float) -> str:
+    return base64.b64encode(np.array(values, "<f4").tobytes()).decode()
+
+
+WEATHER = {
+    "id": "demo/weather/forecast",
+    "tool": "weather",
+    "category": "Weather",
+    "api": "forecast",
+    "text": "weather: forecast. Weather forecast of a city for the coming days. Parameters: city.",
+    "lexical": {"rank": 1, "score": 7.25},
+    "dense": {"rank": 1, "score": 0.61},
+    "effect": "read",
+}
+HISTORY = {
+    "id": "demo/weather/history",
+    "tool": "weather",
+    "category": "Weather",
+    "api": "history",
+    "fields": {
+        "description": "Weather of the past in a city.",
+        "parameters": [{"name": "city", "type": "string", "required": True}, {"name": "date"}],
+    },
+    "lexical": {"rank": 2, "score": 5.5},
+    "effect": "read",
+}
+HOTELS = {
+    "id": "demo/hotels/search",
+    "tool": "hotels",
+    "category": "Travel",
+    "api": "search",
+    "text": "hotels: search. Finds free hotel rooms in a city. Parameters: city, from, to. (Travel)",
+    "dense": {"rank": 2, "score": 0.4},
+    "deprecated": True,
+}
+ALERTS = {
+    "id": "demo/weather/alerts",
+    "tool": "weather",
+    "category": "Weather",
+    "api": "alerts",
+    "text": "weather: alerts. Storm and flood warnings that are in force. (Weather)",
+}
+QUERY = "What will the weather be like in Lisbon tomorrow?"
+CONCENTRATE = {
+    "name": "always-concentrate",
+    "stages": [{"stage": "fuse"}, {"stage": "cross_encode"}, {"stage": "concentrate", "threshold": 0.01}],
+}
+DECODE = {
+    "name": "decode-two",
+    "stages": [{"stage": "fuse"}, {"stage": "decode", "l1": 0.1, "l2": 0.5, "neighbours": 8}],
+}
+
+RESCORE: dict[str, dict[str, Any]] = {
+    "rescore-minimal": {"query": QUERY, "candidates": [{"id": "a", "text": "The weather of a city."}]},
+    "rescore-default": {
+        "protocol": 1,
+        "query": QUERY,
+        "candidates": [HOTELS, WEATHER, HISTORY],
+        "k": 2,
+        "deadline_ms": 20000,
+    },
+    "rescore-unknown-first-stage": {
+        "query": QUERY,
+        "candidates": [
+            {"id": "1", "text": "", "first": {"rank": 1, "score": 3.5}},
+            {"id": "2", "text": "The weather of a city.", "first": {"rank": 2, "score": 3.25}},
+        ],
+        "profile": "rerank",
+    },
+    "rescore-empty": {"query": QUERY, "candidates": []},
+    "rescore-explain": {
+        "query": QUERY,
+        "candidates": [WEATHER, HOTELS],
+        "profile": "rerank",
+        "explain": True,
+    },
+    "rescore-abstained": {"query": "Paint my fence green.", "candidates": [HOTELS, WEATHER]},
+    "rescore-need-tools-1": {"query": QUERY, "candidates": [WEATHER, HOTELS], "profile": CONCENTRATE},
+    "rescore-need-tools-2": {
+        "query": QUERY,
+        "candidates": [WEATHER, HOTELS],
+        "profile": CONCENTRATE,
+        "fetched": [HISTORY, ALERTS],
+        "complete_tools": ["Weather/weather"],
+    },
+    "rescore-need-neighbours-1": {
+        "query": "two things at once",
+        "vector": vector(0.8, 0.6, 0.0, 0.0),
+        "vector_model": "demo@1",
+        "candidates": [
+            {"id": "x", "text": "x", "vector": vector(1, 0, 0, 0), "dense": {"rank": 1, "score": 0.8}},
+            {"id": "z", "text": "z", "vector": vector(0, 0, 1, 0), "dense": {"rank": 2, "score": 0.0}},
+        ],
+        "profile": DECODE,
+    },
+    "rescore-need-neighbours-2": {
+        "query": "two things at once",
+        "vector": vector(0.8, 0.6, 0.0, 0.0),
+        "vector_model": "demo@1",
+        "candidates": [
+            {"id": "x", "text": "x", "vector": vector(1, 0, 0, 0), "dense": {"rank": 1, "score": 0.8}},
+            {"id": "z", "text": "z", "vector": vector(0, 0, 1, 0), "dense": {"rank": 2, "score": 0.0}},
+        ],
+        "fetched": [{"id": "y", "text": "y", "vector": vector(0, 1, 0, 0)}],
+        "profile": DECODE,
+    },
+    "rescore-degraded": {
+        "query": QUERY,
+        "vector_model": "another-model@0123456789ab",
+        "candidates": [WEATHER, HOTELS],
+    },
+    "rescore-pack": {
+        "query": QUERY,
+        "candidates": [WEATHER, HOTELS],
+        "sizes": {"counter": "length ÷ 4", "tokens": {WEATHER["id"]: 60, HOTELS["id"]: 80}},
+        "profile": {"name": "packed", "stages": [{"stage": "fuse"}, {"stage": "pack", "budget": 100}]},
+    },
+    "error-wrong-type": {"query": 1, "candidates": []},
+    "error-unknown-field": {"query": QUERY, "candidates": [], "candidate": []},
+    "error-no-text": {"query": QUERY, "candidates": [{"id": "a"}]},
+    "error-unknown-profile": {"query": QUERY, "candidates": [], "profile": "../secret.toml"},
+    "error-not-finite": {
+        "query": QUERY,
+        "candidates": [{"id": "a", "text": "a", "vector": vector(1.0, float("nan"))}],
+    },
+    "error-vector-lengths": {
+        "query": QUERY,
+        "vector": vector(1, 0),
+        "candidates": [{"id": "a", "text": "a", "vector": vector(1, 0, 0)}],
+    },
+}
+"""Bodies of `POST /v1/rescore`, by the name of their fixture."""
+
+
+def settled(body: Any) -> Any:
+    """A body without what differs between runs: times are 1 ms."""
+    if isinstance(body, dict):
+        return {key: _settled_item(key, value) for key, value in body.items()}
+    return [settled(item) for item in body] if isinstance(body, list) else body
+
+
+def _settled_item(key: str, value: Any) -> Any:
+    if key == "timings":
+        return dict.fromkeys(value, 1.0)
+    return 1.0 if key == "milliseconds" else settled(value)

@@ -1,0 +1,76 @@
+"""`toolrank serve`: the rescorer as a service, and keys for it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from toolrank.cli.console import ERR, note
+from toolrank.serving import read_settings
+from toolrank_rescorers.service.errors import InvalidSetting, MissingServe
+from toolrank_rescorers.service.keys import digest, new_key
+
+
+def serve(
+    host: Annotated[str | None, typer.Option("--host", help="Address. Default: 127.0.0.1.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="0 takes a free one. Default: 8080.")] = None,
+    profile: Annotated[str | None, typer.Option("--profile", help="Of requests that name none.")] = None,
+    keys: Annotated[Path | None, typer.Option("--keys", help="File of API keys (see --new-key).")] = None,
+    tls_certificate: Annotated[Path | None, typer.Option("--tls-certificate", help="PEM file.")] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="PEM file.")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="TOML file of settings. Default: TOOLRANK_SERVE_CONFIG.")
+    ] = None,
+    other: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="NAME=VALUE for any other setting. Repeatable.", metavar="NAME=VALUE"),
+    ] = None,
+    named_key: Annotated[
+        str | None, typer.Option("--new-key", help="Print a fresh API key of this name, and do no more.")
+    ] = None,
+) -> None:
+    """Answers rescoring requests over HTTP, with the shipped models unless told otherwise."""
+    if named_key is not None:
+        _print_key(named_key)
+        return
+    flags: dict[str, Any] = _pairs(other or ())
+    flags |= {"host": host, "port": port, "profile": profile}
+    flags |= {"keys": _text(keys), "tls_certificate": _text(tls_certificate), "tls_key": _text(tls_key)}
+    _run(flags, config)
+
+
+def _run(flags: dict[str, Any], config: Path | None) -> None:
+    settings = read_settings(flags, config).settings
+    if find_spec("uvicorn") is None or find_spec("starlette") is None:
+        raise MissingServe
+    from toolrank_rescorers.service.core import Service
+    from toolrank_rescorers.service.models import ServiceModels
+    from toolrank_rescorers.service.server import serve as run
+
+    service = Service(settings, ServiceModels.load(settings))
+    roles = ", ".join(f"{role} {info.identity}" for role, info in service.models.info().items())
+
+    def started(url: str) -> None:
+        ERR.print(f"toolrank serves {url} on {settings.provider} with {roles}", soft_wrap=True)
+
+    run(service, started)
+
+
+def _print_key(name: str) -> None:
+    key = new_key()
+    note("the key is shown once; put the entry into the file of --keys")
+    typer.echo(f"key: {key}\n\n[[keys]]\nname = {name!r}\nsha256 = '{digest(key)}'")
+
+
+def _pairs(given: list[str] | tuple[()]) -> dict[str, Any]:
+    pairs = [item.partition("=") for item in given]
+    if any(not separator for _, separator, _ in pairs):
+        raise InvalidSetting("--set takes NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
