@@ -47,7 +47,7 @@ NOW = ("iot-data", "sqs", "sts")
 OTHER = ("cur",)
 BATCH = 4
 """Small, so that even this small catalog takes many steps."""
-ONE_THREAD = RuntimeSettings(threads=1, spinning=False)
+ONE_THREAD = RuntimeSettings(threads=1)
 """Two syncs never run at once here, but the machine may be shared."""
 END = "end"
 """What the process prints last: a kill that comes after it does not count."""

@@ -6,15 +6,17 @@ only rows of one bucket share a batch. So every sum over tokens has the same sha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ids = NDArray[np.int64]
+Batch = tuple[int, list[int]]
+"""The padded length of the rows, and their positions."""
 
 
-def batches(lengths: Sequence[int], budget: int, bucket: int) -> Iterator[tuple[int, list[int]]]:
+def batches(lengths: Sequence[int], budget: int, bucket: int) -> Iterator[Batch]:
     """Groups rows by padded length, at most `budget` padded tokens each (but at least one row).
 
     Yields:
@@ -27,6 +29,11 @@ def batches(lengths: Sequence[int], budget: int, bucket: int) -> Iterator[tuple[
         size = max(1, budget // padded)
         for start in range(0, len(rows), size):
             yield padded, rows[start : start + size]
+
+
+def longest_first(parts: Iterable[Batch]) -> list[Batch]:
+    """Batches by padded tokens, descending: side by side, the last ones to run are short."""
+    return sorted(parts, key=lambda batch: -batch[0] * len(batch[1]))
 
 
 def pad(sequences: Sequence[Ids], length: int) -> tuple[Ids, Ids]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_models.batching import batches, pad
+from toolrank_models.batching import Batch, batches, longest_first, pad
 from toolrank_models.manifest import MODEL, TOKENIZER, Manifest, read_file
 from toolrank_models.session import Session
 from toolrank_models.settings import RuntimeSettings
@@ -35,11 +35,16 @@ class CrossEncoder:
         """
         rows = [pair(self._tokens, query, text, self.manifest.max_tokens) for text in texts]
         scores = np.empty(len(rows), np.float32)
-        lengths = [len(ids) for ids, _ in rows]
-        for length, members in batches(lengths, self._settings.batch_tokens, self._settings.bucket):
+
+        def score_batch(batch: Batch) -> None:
+            length, members = batch
             ids, mask = pad([rows[member][0] for member in members], length)
             types, _ = pad([rows[member][1] for member in members], length)
             scores[members] = self._session.run((ids, mask, types)).reshape(-1)
+
+        lengths = [len(ids) for ids, _ in rows]
+        parts = batches(lengths, self._settings.batch_tokens, self._settings.bucket)
+        self._session.workers.map(score_batch, longest_first(parts))
         return scores
 
     def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_models.batching import batches, pad
+from toolrank_models.batching import Batch, batches, longest_first, pad
 from toolrank_models.manifest import MODEL, TOKENIZER, Manifest, read_file
 from toolrank_models.session import Session
 from toolrank_models.settings import RuntimeSettings
@@ -33,8 +33,13 @@ class Encoder:
         """Unit vectors of texts, float32 (n, dimensions). Text beyond `manifest.max_tokens` is not read."""
         rows = [single(self._tokens, text, self.manifest.max_tokens)[0] for text in texts]
         vectors = np.empty((len(rows), self.dimensions), np.float32)
-        lengths = [len(row) for row in rows]
-        for length, members in batches(lengths, self._settings.batch_tokens, self._settings.bucket):
+
+        def encode_batch(batch: Batch) -> None:
+            length, members = batch
             ids, mask = pad([rows[member] for member in members], length)
             vectors[members] = self._session.run((ids, mask, np.zeros_like(ids)))
+
+        lengths = [len(row) for row in rows]
+        parts = batches(lengths, self._settings.batch_tokens, self._settings.bucket)
+        self._session.workers.map(encode_batch, longest_first(parts))
         return vectors

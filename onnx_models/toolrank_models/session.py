@@ -15,6 +15,7 @@ from toolrank_models.manifest import Storage
 from toolrank_models.processor import saturates
 from toolrank_models.settings import Provider, RuntimeSettings
 from toolrank_models.threads import available_cpus
+from toolrank_models.workers import Workers
 
 _PROVIDERS: dict[Provider, tuple[str, ...]] = {
     "cpu": ("CPUExecutionProvider",),
@@ -22,8 +23,9 @@ _PROVIDERS: dict[Provider, tuple[str, ...]] = {
     "tensorrt": ("TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"),
 }
 _PACKAGES = ("onnxruntime", "onnxruntime-gpu")
-_DISABLED = ["SkipLayerNormFusion"]
-"""The fused kernel is scalar code: it costs eight times the addition and the normalisation it replaces."""
+_DISABLED = ["SkipLayerNormFusion", "BiasGeluFusion"]
+"""Their fused kernels cost more than what they replace: the first is scalar code, eight times the addition
+and the normalisation; the second takes twice as long as addition and activation."""
 
 
 class Session:
@@ -40,6 +42,7 @@ class Session:
         )
         require_provider(settings.provider, self._session.get_providers())
         self._inputs = [tensor.name for tensor in self._session.get_inputs()]
+        self.workers = Workers((settings.threads or available_cpus()) if settings.provider == "cpu" else 1)
 
     def run(self, arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
         """Output for token ids, attention mask and token types, each int64 (batch, tokens).
@@ -108,10 +111,9 @@ def _is_installed(package: str) -> bool:
 
 def _options(runtime: Any, storage: Storage, settings: RuntimeSettings) -> Any:  # noqa: ANN401
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = settings.threads or available_cpus()
+    options.intra_op_num_threads = 1  # see `workers`
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    options.add_session_config_entry("session.intra_op.allow_spinning", str(int(settings.spinning)))
     if saturates():
         options.add_session_config_entry("session.x64quantprecision", "1")
     if storage == "weight_int8" or settings.provider != "cpu":

@@ -20,15 +20,13 @@ class RuntimeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings of one session.
 
     `threads` and `token_budget` (padded tokens a batch) choose themselves at 0: the CPUs that this process
-    may use, and 512 on a CPU or 16,384 on a GPU. `spinning` lets idle threads wait actively: fastest on a
-    machine of one's own, wasteful on a shared one. `cached_tokens` bounds the memory of token ids (8 bytes
+    may use, and 512 on a CPU or 16,384 on a GPU. `cached_tokens` bounds the memory of token ids (8 bytes
     each).
     """
 
     provider: Provider = "cpu"
     threads: int = 0
     token_budget: int = 0
-    spinning: bool = False
     cached_tokens: int = 4_000_000
 
     @property

@@ -29,7 +29,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return load_encoder(settings=RuntimeSettings(threads=2, spinning=False))
+    return load_encoder(settings=RuntimeSettings(threads=2))
 
 
 def test_vectors_are_unit_rows_of_the_declared_size(encoder):

@@ -13,9 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 MICROSOFT = "com.microsoft"
 Shape = tuple[str | int, ...]
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-_OPSET = 17
+_OPSET = 20
 _IR_VERSION = 9
-"""Read by every onnxruntime since 1.15."""
+"""Read by every onnxruntime since 1.17."""
 
 
 class Graph:

@@ -75,7 +75,7 @@ class Transformer:
     def _feed_forward(self, x: str, name: str) -> str:
         inner = f"{name}.intermediate.dense"
         bias = self.graph.constant(f"{inner}.bias", self.bert.linear(inner)[1])
-        x = self.graph.add("BiasGelu", [*self._products(x, inner), bias], domain=MICROSOFT)
+        x = self.graph.add("Gelu", [self.graph.add("Add", [*self._products(x, inner), bias])])
         return self._dense(x, f"{name}.output.dense")
 
     def _dense(self, x: str, name: str) -> str:

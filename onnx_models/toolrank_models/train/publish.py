@@ -83,7 +83,7 @@ def publish_reranker(
 
 
 def _runtime_scores(folder: Path, lists: Sequence[RankingList]) -> list[Scores]:
-    runtime = load_cross_encoder(folder, RuntimeSettings(spinning=False))
+    runtime = load_cross_encoder(folder, RuntimeSettings())
     return [runtime.score(item.query, item.texts) for item in lists]
 
 

@@ -17,7 +17,7 @@ from toolrank_models.settings import RuntimeSettings
 
 pytestmark = [pytest.mark.needs("torch", "onnxruntime", "weights"), pytest.mark.filterwarnings("default")]
 
-SETTINGS = RuntimeSettings(threads=1, spinning=False)
+SETTINGS = RuntimeSettings(threads=1)
 TEXTS = [f"text {n}: " + " ".join(f"word{k}" for k in range(n)) for n in range(1, 30)]
 PAIRS = [(f"request {n}", text) for n, text in enumerate(TEXTS)]
 STORAGES = ["fp32", "weight_int8", "static_int8"]
