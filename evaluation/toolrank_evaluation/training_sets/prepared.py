@@ -7,15 +7,18 @@ import itertools
 import math
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from toolrank_engines.document import ApiDocument
 from toolrank_engines.text import rerank_text, retrieval_text
 from toolrank_evaluation.training_sets.neighbours import Encode, fused_neighbours
 from toolrank_evaluation.training_sets.records import LabelledCatalog
 
+TextOf = Callable[[ApiDocument], str]
 NEIGHBOURS = 40
 _SAME = 0.6
 _LITTLE_WORDS = frozenset(
@@ -49,13 +52,16 @@ class PreparedCatalog:
     Args:
         catalog: one split, see `split.take_split`.
         neighbours: int32 (requests, k), what a first stage proposes for each request.
+        text: what a model reads of a document.
     """
 
-    def __init__(self, catalog: LabelledCatalog, neighbours: NDArray[np.int32]) -> None:
+    def __init__(
+        self, catalog: LabelledCatalog, neighbours: NDArray[np.int32], text: TextOf = rerank_text
+    ) -> None:
         self.catalog = catalog
         self.neighbours = neighbours
         self.documents = list(catalog.documents.values())
-        self.texts = [rerank_text(document) for document in self.documents]
+        self.texts = [text(document) for document in self.documents]
         number = {document.id: i for i, document in enumerate(self.documents)}
         self.relevant = [tuple(number[i] for i in r.relevant) for r in catalog.requests]
         self.offered = [tuple(number[i] for i in r.offered) for r in catalog.requests]
@@ -92,26 +98,29 @@ def title_words(title: str) -> frozenset[str]:
     return frozenset(w[:-1] if w.endswith("s") and len(w) > 3 else w for w in words if w not in _LITTLE_WORDS)
 
 
-def prepare(catalog: LabelledCatalog, encode: Encode, cache: Path | None = None) -> PreparedCatalog:
+def prepare(
+    catalog: LabelledCatalog, encode: Encode, cache: Path | None = None, text: TextOf = rerank_text
+) -> PreparedCatalog:
     """Finds the neighbours of every request, or reads them from `cache` when nothing they depend on changed.
 
     Args:
         catalog: one split.
         encode: unit vectors of texts, float32 (n, d).
         cache: folder for the neighbours of this catalog.
+        text: what the model that is trained reads of a document.
     """
     requests = [request.text for request in catalog.requests]
     texts = [retrieval_text(document) for document in catalog.documents.values()]
     kept = cache / f"{catalog.name}-{_digest(requests, texts)}.npy" if cache else None
     if kept and kept.is_file():
-        return PreparedCatalog(catalog, np.load(kept))
+        return PreparedCatalog(catalog, np.load(kept), text)
     neighbours = fused_neighbours(requests, texts, encode, NEIGHBOURS)
     if kept:
         kept.parent.mkdir(parents=True, exist_ok=True)
         beside = kept.with_suffix(".part.npy")
         np.save(beside, neighbours)
         beside.replace(kept)
-    return PreparedCatalog(catalog, neighbours)
+    return PreparedCatalog(catalog, neighbours, text)
 
 
 def _digest(requests: list[str], texts: list[str]) -> str:

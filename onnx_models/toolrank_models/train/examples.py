@@ -30,3 +30,22 @@ class ListSource(Protocol):
 
     def validation(self) -> Sequence[RankingList]:
         """Lists of held-out groups, candidates as a first stage would bring them."""
+
+
+class RetrievalSet(msgspec.Struct, frozen=True):
+    """A held-out catalog: requests, all texts they are searched in, and the numbers of the right ones."""
+
+    name: str
+    queries: tuple[str, ...]
+    texts: tuple[str, ...]
+    relevant: tuple[tuple[int, ...], ...]
+
+
+class EncoderSource(Protocol):
+    """Training lists of retrieval texts, and the catalogs that were held out."""
+
+    def batch(self, step: int, size: int) -> list[RankingList]:
+        """The `size` lists of one step: equal for equal arguments, on any machine."""
+
+    def retrieval(self) -> Sequence[RetrievalSet]:
+        """What an encoder is chosen by."""

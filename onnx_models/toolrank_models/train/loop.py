@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import torch
 
 from toolrank_models.train.checkpoint import load_state, save_state
-from toolrank_models.train.cross_encoder import TrainableCrossEncoder
-from toolrank_models.train.errors import BrokenCheckpoint, DivergedTraining, EmptyTrainingSet
-from toolrank_models.train.examples import ListSource, RankingList
-from toolrank_models.train.losses import list_loss
-from toolrank_models.train.ranking_metrics import ranking_figures
-from toolrank_models.train.recipe import RerankerRecipe
+from toolrank_models.train.errors import BrokenCheckpoint, DivergedTraining
+from toolrank_models.train.ranking_metrics import RankingFigures
+from toolrank_models.train.recipe import RunSettings
 
 Report = Callable[[str], None]
 
@@ -32,40 +29,37 @@ class Milestone(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class RerankerRun:
+class Task(Protocol):
+    """What a run trains: a model, the loss of a step, and how good the model is on what was held out."""
+
+    @property
+    def model(self) -> Any:  # noqa: ANN401
+        """The torch module whose parameters are trained."""
+
+    def loss(self, step: int) -> torch.Tensor:
+        """The loss of one step: equal for equal weights and steps, on any machine."""
+
+    def figures(self) -> RankingFigures:
+        """Figures on the validation split; the weights of the best NDCG are kept."""
+
+
+class TrainingRun:
     """A run in a folder: `state.pt` to go on from, `best.pt` with the weights that validated best.
 
     Args:
         recipe: settings; a folder belongs to one seed and shape, only `steps` and intervals may change.
-        encoder: the model in its initial state.
-        source: training and validation lists.
+        task: the model in its initial state, and what it learns.
         folder: where the states live.
         report: called with a line of progress.
     """
 
-    def __init__(
-        self,
-        recipe: RerankerRecipe,
-        encoder: TrainableCrossEncoder,
-        source: ListSource,
-        folder: Path,
-        report: Report,
-    ) -> None:
-        self.recipe, self.encoder, self.source, self.folder, self.report = (
-            recipe,
-            encoder,
-            source,
-            folder,
-            report,
-        )
+    def __init__(self, recipe: RunSettings, task: Task, folder: Path, report: Report) -> None:
+        self.recipe, self.task, self.folder, self.report = recipe, task, folder, report
         self.step = 0
         self.curve: list[Milestone] = []
         self.losses: list[float] = []
-        groups = _groups(encoder.model, recipe.weight_decay)
+        groups = _groups(task.model, recipe.weight_decay)
         self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
-        self.validation = list(source.validation())
-        if not any(item.answerable for item in self.validation):
-            raise EmptyTrainingSet("validation lists with a right answer")
 
     def run(self) -> list[Milestone]:
         """Trains to the last step and returns the learning curve.
@@ -77,6 +71,8 @@ class RerankerRun:
         torch.set_num_threads(self.recipe.threads)
         self._resume()
         begun, first = time.monotonic(), self.step
+        if self.step == 0 and self.recipe.validate_start:
+            self._validate(0.0)
         while self.step < self.recipe.steps:
             self.losses.append(self._train_step())
             self.step += 1
@@ -88,7 +84,7 @@ class RerankerRun:
         return self.curve
 
     def load_best(self) -> int:
-        """Puts the weights that validated best into the encoder and returns their step.
+        """Puts the weights that validated best into the model and returns their step.
 
         Raises:
             BrokenCheckpoint: the run has not been validated yet.
@@ -96,41 +92,32 @@ class RerankerRun:
         best = load_state(self.folder / "best.pt")
         if best is None:
             raise BrokenCheckpoint(self.folder / "best.pt", "is not there yet")
-        self.encoder.model.load_state_dict(best["model"])
+        self.task.model.load_state_dict(best["model"])
         return int(best["step"])
 
     def _train_step(self) -> float:
-        self.encoder.model.train()
+        self.task.model.train()
         for group in self.optimizer.param_groups:
             group["lr"] = self.recipe.rate(self.step)
-        loss = self._loss(self.source.batch(self.step, self.recipe.lists_per_step))
+        loss = self.task.loss(self.step)
         if not torch.isfinite(loss):
             raise DivergedTraining(self.step, self._state_path)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.encoder.model.parameters(), self.recipe.clip_norm)
+        torch.nn.utils.clip_grad_norm_(self.task.model.parameters(), self.recipe.clip_norm)
         self.optimizer.step()
         return float(loss.detach())
 
-    def _loss(self, lists: Sequence[RankingList]) -> torch.Tensor:
-        logits = self.encoder.logits([(item.query, text) for item in lists for text in item.texts])
-        parts = torch.split(logits, [len(item.texts) for item in lists])
-        losses = [
-            list_loss(part, torch.tensor(item.relevant), self.recipe.bce_weight)
-            for part, item in zip(parts, lists, strict=True)
-        ]
-        return torch.stack(losses).mean()
-
     def _validate(self, seconds: float) -> None:
-        figures = ranking_figures(self.validation, self.encoder.score_lists(self.validation))
-        loss = sum(self.losses) / len(self.losses)
+        figures = self.task.figures()
+        loss = sum(self.losses) / max(1, len(self.losses))
         self.losses = []
         best = max((point.ndcg5 for point in self.curve), default=-1.0)
         point = Milestone(self.step, loss, figures.ndcg, figures.recall, figures.complete, seconds)
         self.curve.append(point)
         self.report(f"step {self.step}: loss {loss:.3f}, validation NDCG@5 {figures.ndcg:.4f}")
         if figures.ndcg > best:
-            save_state(self.folder / "best.pt", {"step": self.step, "model": self.encoder.model.state_dict()})
+            save_state(self.folder / "best.pt", {"step": self.step, "model": self.task.model.state_dict()})
 
     def _progress(self, begun: float, first: int) -> None:
         if self.step % 20 == 0:
@@ -150,7 +137,7 @@ class RerankerRun:
             "name": self.recipe.name,
             "seed": self.recipe.seed,
             "step": self.step,
-            "model": self.encoder.model.state_dict(),
+            "model": self.task.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "curve": [msgspec.to_builtins(point) for point in self.curve],
             "losses": self.losses,
@@ -164,7 +151,7 @@ class RerankerRun:
         if (state.get("name"), state.get("seed")) != (self.recipe.name, self.recipe.seed):
             raise BrokenCheckpoint(self._state_path, "belongs to another recipe or seed")
         try:
-            self.encoder.model.load_state_dict(state["model"])
+            self.task.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
         except (RuntimeError, ValueError, KeyError) as error:
             raise BrokenCheckpoint(self._state_path, f"does not fit this model ({error})") from error

@@ -28,3 +28,17 @@ def list_loss(scores: Tensor, relevant: Tensor, bce_weight: float) -> Tensor:
     """Both losses; a list without a right text has only the second one."""
     pointwise = bce_weight * pointwise_loss(scores, relevant)
     return pointwise + listwise_loss(scores, relevant) if bool(relevant.any()) else pointwise
+
+
+def contrastive_loss(scores: Tensor, relevant: Tensor) -> Tensor:
+    """InfoNCE with several right texts a request: each right text against all wrong ones, never each other.
+
+    Mean over the right pairs of −log(exp s⁺ / (exp s⁺ + Σ exp s⁻)); Oord et al., 2018, eq. 4, with the other
+    right texts taken out of the sum.
+
+    Args:
+        scores: (requests, texts) similarities over the temperature.
+        relevant: (requests, texts) bool; a row without a True counts nothing.
+    """
+    wrong = scores.masked_fill(relevant, float("-inf")).logsumexp(dim=1, keepdim=True)
+    return functional.softplus(wrong - scores)[relevant].mean()

@@ -35,6 +35,12 @@ def ranking_figures(lists: Sequence[RankingList], scores: Sequence[Scores], k: i
     return RankingFigures(float(ndcg), float(recall), float(complete), len(rows))
 
 
+def mean_figures(sets: Sequence[RankingFigures]) -> RankingFigures:
+    """Mean over sets, each counting the same whatever its size."""
+    ndcg, recall, complete = np.mean([(f.ndcg, f.recall, f.complete) for f in sets], axis=0)
+    return RankingFigures(float(ndcg), float(recall), float(complete), sum(f.lists for f in sets))
+
+
 def _figures(ordered: NDArray[np.bool_], k: int) -> tuple[float, float, float]:
     discounts = 1.0 / np.log2(np.arange(2, k + 2))
     total = int(ordered.sum())

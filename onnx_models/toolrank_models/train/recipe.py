@@ -10,11 +10,12 @@ import msgspec
 from toolrank_models.train.errors import InvalidRecipe
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
+PositiveNumber = Annotated[float, msgspec.Meta(gt=0.0)]
 Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 
 
-class RerankerRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings of a cross-encoder run.
+class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What every run of a transformer is set by.
 
     The learning rate warms up, stays, and falls linearly to zero over the last `decay_steps`: a run can be
     made longer by raising `steps`, and goes on from any checkpoint of the flat part.
@@ -26,16 +27,15 @@ class RerankerRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lists_per_step: Positive = 8
     list_size: Positive = 8
     max_tokens: Annotated[int, msgspec.Meta(ge=16, le=512)] = 160
-    learning_rate: Annotated[float, msgspec.Meta(gt=0.0)] = 5e-5
+    learning_rate: PositiveNumber = 5e-5
     warmup_steps: Positive = 60
     decay_steps: Positive = 400
     weight_decay: Share = 0.01
-    clip_norm: Annotated[float, msgspec.Meta(gt=0.0)] = 1.0
-    bce_weight: Annotated[float, msgspec.Meta(ge=0.0)] = 0.2
+    clip_norm: PositiveNumber = 1.0
     checkpoint_every: Positive = 100
     validate_every: Positive = 400
-    chunk_pairs: Positive = 16
-    """Pairs run together, sorted by length: less padding."""
+    validate_start: bool = False
+    """Measure the weights a run starts from as well: they stand where no later ones are better."""
     threads: Positive = 2
     half: bool = False
     """Matrix products in bfloat16: faster where the processor has units for it (AMX, AVX512-BF16)."""
@@ -45,6 +45,23 @@ class RerankerRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         up = (step + 1) / self.warmup_steps
         down = (self.steps - step) / self.decay_steps
         return self.learning_rate * min(1.0, up, down)
+
+
+class RerankerRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
+    """Settings of a cross-encoder run."""
+
+    bce_weight: Annotated[float, msgspec.Meta(ge=0.0)] = 0.2
+    chunk_pairs: Positive = 16
+    """Pairs run together, sorted by length: less padding."""
+
+
+class EncoderRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
+    """Settings of an encoder run."""
+
+    temperature: PositiveNumber = 0.05
+    """Divides cosines before the softmax over all texts of a step."""
+    chunk_texts: Positive = 32
+    """Texts run together, sorted by length."""
 
 
 class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,11 +83,11 @@ class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dropout: Share = 0.2
     epochs: Positive = 80
     batch: Positive = 256
-    learning_rate: Annotated[float, msgspec.Meta(gt=0.0)] = 1e-3
+    learning_rate: PositiveNumber = 1e-3
     weight_decay: Share = 0.02
 
 
-Recipe = TypeVar("Recipe", RerankerRecipe, QueryKindRecipe)
+Recipe = TypeVar("Recipe", RerankerRecipe, EncoderRecipe, QueryKindRecipe)
 
 
 def read_recipe(path: Path, kind: type[Recipe]) -> Recipe:

@@ -53,37 +53,57 @@ def recipe() -> RerankerRecipe:
     )
 
 
+def tokenizer():
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    vocabulary = {word: i for i, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "get", *WORDS))}
+    built = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    built.pre_tokenizer = pre_tokenizers.Whitespace()
+    built.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    return built
+
+
+def config():
+    import transformers
+
+    return transformers.BertConfig(
+        vocab_size=13,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=32,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        num_labels=1,
+    )
+
+
 @pytest.fixture
 def make_encoder():
     """A function that builds the tiny cross-encoder anew, with equal initial weights each time."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
     from toolrank_models.train.cross_encoder import TrainableCrossEncoder
-
-    def tokenizer() -> Tokenizer:
-        vocabulary = {word: i for i, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "get", *WORDS))}
-        built = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-        built.pre_tokenizer = pre_tokenizers.Whitespace()
-        built.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-        return built
 
     def make() -> TrainableCrossEncoder:
         torch.manual_seed(0)
-        config = transformers.BertConfig(
-            vocab_size=13,
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=64,
-            max_position_embeddings=32,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-            num_labels=1,
-        )
-        model = transformers.BertForSequenceClassification(config)
+        model = transformers.BertForSequenceClassification(config())
         return TrainableCrossEncoder(model, tokenizer(), max_tokens=16, chunk_pairs=8)
+
+    return make
+
+
+@pytest.fixture
+def make_sentence_encoder():
+    """A function that builds the tiny sentence encoder anew."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from toolrank_models.train.encoder import TrainableEncoder
+
+    def make() -> TrainableEncoder:
+        torch.manual_seed(0)
+        return TrainableEncoder(transformers.BertModel(config()), tokenizer(), max_tokens=16, chunk_texts=8)
 
     return make
 

@@ -15,13 +15,15 @@ from toolrank_models.train.errors import (  # noqa: E402
     EmptyTrainingSet,
 )
 from toolrank_models.train.examples import RankingList  # noqa: E402
-from toolrank_models.train.loop import RerankerRun  # noqa: E402
+from toolrank_models.train.loop import TrainingRun  # noqa: E402
+from toolrank_models.train.reranker_task import RerankerTask  # noqa: E402
 
 pytestmark = pytest.mark.needs("torch")
 
 
 def run(recipe, encoder, source, folder, lines=None):
-    return RerankerRun(recipe, encoder, source, folder, (lines if lines is not None else []).append)
+    task = RerankerTask(recipe, encoder, source)
+    return TrainingRun(recipe, task, folder, (lines if lines is not None else []).append)
 
 
 class Killed(Exception):
@@ -58,8 +60,8 @@ def test_a_killed_run_ends_bit_by_bit_like_an_undisturbed_one(recipe, make_encod
         run(recipe, make_encoder(), KilledAt(source, 7), folder / "cut").run()
     resumed = run(recipe, make_encoder(), source, folder / "cut")
     resumed.run()
-    weights = whole.encoder.model.state_dict()
-    assert all(torch.equal(weights[k], v) for k, v in resumed.encoder.model.state_dict().items())
+    weights = whole.task.model.state_dict()
+    assert all(torch.equal(weights[k], v) for k, v in resumed.task.model.state_dict().items())
     assert [p.loss for p in resumed.curve] == [p.loss for p in whole.curve]
 
 
@@ -68,6 +70,15 @@ def test_the_best_weights_are_kept_and_the_progress_is_told(recipe, make_encoder
     run(msgspec.structs.replace(recipe, steps=40), make_encoder(), source, folder, lines).run()
     assert load_state(folder / "best.pt")["step"] in {6, 12, 18, 24, 30, 36, 40}
     assert any("min left" in line for line in lines)
+
+
+def test_the_start_is_measured_on_request_and_stands_where_nothing_is_better(
+    recipe, make_encoder, source, folder
+):
+    still = msgspec.structs.replace(recipe, validate_start=True, learning_rate=1e-12)
+    curve = run(still, make_encoder(), source, folder).run()
+    assert [point.step for point in curve] == [0, 6, 12]
+    assert load_state(folder / "best.pt")["step"] == 0
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_state(

@@ -6,7 +6,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from toolrank_models.train.losses import list_loss, listwise_loss, pointwise_loss  # noqa: E402
+from toolrank_models.train.losses import (  # noqa: E402
+    contrastive_loss,
+    list_loss,
+    listwise_loss,
+    pointwise_loss,
+)
 
 
 def test_one_right_text_among_equals_costs_the_logarithm_of_their_number():
@@ -34,3 +39,17 @@ def test_both_losses_are_added_with_their_weight():
     scores, relevant = torch.tensor([1.0, -1.0]), torch.tensor([True, False])
     expected = listwise_loss(scores, relevant) + 0.2 * pointwise_loss(scores, relevant)
     assert torch.equal(list_loss(scores, relevant, 0.2), expected)
+
+
+def test_right_texts_compete_with_wrong_ones_but_not_with_each_other():
+    scores = torch.tensor([[2.0, 1.0, 0.0]])
+    two = contrastive_loss(scores, torch.tensor([[True, True, False]]))
+    expected = [math.log(1 + math.exp(-2.0)), math.log(1 + math.exp(-1.0))]
+    assert float(two) == pytest.approx(sum(expected) / 2)
+
+
+def test_a_request_without_a_right_text_counts_nothing():
+    scores = torch.tensor([[2.0, 1.0], [5.0, 7.0]])
+    alone = contrastive_loss(scores[:1], torch.tensor([[True, False]]))
+    both = contrastive_loss(scores, torch.tensor([[True, False], [False, False]]))
+    assert float(alone) == pytest.approx(float(both))

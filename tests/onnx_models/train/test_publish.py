@@ -10,9 +10,10 @@ pytest.importorskip("torch")
 
 from toolrank_models.manifest import Manifest, hash_tool
 from toolrank_models.runtime import load_cross_encoder
-from toolrank_models.train.loop import RerankerRun
+from toolrank_models.train.loop import TrainingRun
 from toolrank_models.train.publish import publish_reranker
 from toolrank_models.train.report import write_report
+from toolrank_models.train.reranker_task import RerankerTask
 from toolrank_models.verify import verify
 
 pytestmark = [pytest.mark.needs("torch"), pytest.mark.needs("onnxruntime")]
@@ -20,7 +21,8 @@ pytestmark = [pytest.mark.needs("torch"), pytest.mark.needs("onnxruntime")]
 
 @pytest.fixture
 def published(recipe, make_encoder, source, folder, tmp_path):
-    run = RerankerRun(recipe, make_encoder(), source, folder, lambda line: None)
+    task = RerankerTask(recipe, make_encoder(), source)
+    run = TrainingRun(recipe, task, folder, lambda line: None)
     curve = run.run()
     manifest = Manifest(
         name="tiny",
@@ -33,7 +35,9 @@ def published(recipe, make_encoder, source, folder, tmp_path):
     )
     pairs = [(item.query, item.texts[0]) for step in range(70) for item in source.batch(step, 4)]
     out = tmp_path / "model"
-    publication = publish_reranker(run.encoder, manifest, run.validation, pairs, out, ("2000-01-01", "test"))
+    publication = publish_reranker(
+        task.encoder, manifest, task.validation, pairs, out, ("2000-01-01", "test")
+    )
     write_report(tmp_path / "report.json", recipe, curve, run.load_best(), publication, {"openapi": 1.0})
     return publication, out, tmp_path / "report.json"
 

@@ -7,13 +7,14 @@ import pytest
 
 import toolrank_models.train
 from toolrank_models.train.errors import InvalidRecipe
-from toolrank_models.train.recipe import QueryKindRecipe, RerankerRecipe, read_recipe
+from toolrank_models.train.recipe import EncoderRecipe, QueryKindRecipe, RerankerRecipe, read_recipe
 
 SHIPPED = Path(toolrank_models.train.__file__).parent / "recipes"
 
 
 def test_the_shipped_recipes_are_valid():
     assert read_recipe(SHIPPED / "reranker-l6.toml", RerankerRecipe).name == "reranker-l6"
+    assert read_recipe(SHIPPED / "encoder-l6.toml", EncoderRecipe).name == "encoder-l6"
     assert read_recipe(SHIPPED / "query-kind.toml", QueryKindRecipe).name == "query-kind"
 
 

@@ -1,0 +1,76 @@
+"""A BERT body as a sentence encoder: mean pooling over tokens, unit length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+from torch import Tensor
+
+from toolrank_models.train.cross_encoder import padded
+
+
+class TrainableEncoder:
+    """Encodes texts in length-sorted chunks, with gradients or, called as a function, without.
+
+    Args:
+        model: a `transformers` BERT without a head.
+        tokenizer: its fast tokenizer.
+        max_tokens: texts are cut to this length.
+        chunk_texts: texts per forward pass.
+        half: run matrix products in bfloat16; the weights stay float32.
+    """
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ANN401
+        tokenizer: Tokenizer,
+        max_tokens: int = 128,
+        chunk_texts: int = 64,
+        *,
+        half: bool = False,
+    ) -> None:
+        self.model, self.tokenizer, self.chunk_texts, self.half = model, tokenizer, chunk_texts, half
+        tokenizer.enable_truncation(max_tokens)
+        tokenizer.no_padding()
+
+    @classmethod
+    def from_body(
+        cls, folder: Path, max_tokens: int = 128, chunk_texts: int = 64, *, half: bool = False
+    ) -> TrainableEncoder:
+        """A pretrained body. Without dropout, and with the word embeddings as they are."""
+        from transformers import AutoModel
+
+        model = AutoModel.from_pretrained(folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+        model.get_input_embeddings().weight.requires_grad_(False)
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        return cls(model, tokenizer, max_tokens, chunk_texts, half=half)
+
+    def vectors(self, texts: Sequence[str]) -> Tensor:
+        """Unit vectors, float32 (n, d), with gradients where they are enabled."""
+        encodings = self.tokenizer.encode_batch(list(texts))
+        order = sorted(range(len(texts)), key=lambda i: len(encodings[i].ids))
+        chunks = [order[i : i + self.chunk_texts] for i in range(0, len(order), self.chunk_texts)]
+        pooled = torch.cat([self._pooled([encodings[i] for i in chunk]) for chunk in chunks])
+        places = torch.empty(len(order), dtype=torch.long)
+        places[torch.tensor(order)] = torch.arange(len(order))
+        return pooled[places]
+
+    def _pooled(self, encodings: Sequence[Encoding]) -> Tensor:
+        inputs = padded(encodings)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.half):
+            hidden = self.model(**inputs).last_hidden_state.float()
+        weighted = hidden * inputs["attention_mask"].unsqueeze(-1)
+        return torch.nn.functional.normalize(weighted.sum(1), dim=1)
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, float32 (n, d), without gradients."""
+        self.model.eval()
+        with torch.inference_mode():
+            found: NDArray[np.float32] = self.vectors(texts).numpy()
+        return found
