@@ -1,18 +1,20 @@
-"""Exact NNN decoding by an active set over a small working set of rows."""
+"""Exact NNN decoding by an active set: a small working set, in a pool of likely rows, in the corpus."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from toolrank_rescorers.nnn.audit import Audit, Suspects, conclude
-from toolrank_rescorers.nnn.corpus import Rows
+from toolrank_rescorers.nnn.corpus import Float32, Rows
+from toolrank_rescorers.nnn.pooling import Pooled
 from toolrank_rescorers.nnn.problem import Problem, Solution
-from toolrank_rescorers.nnn.working_set import WorkingSet
 
-_FIRST_ROWS = 64
-_MORE_ROWS = 32
-_INNER_SHARE = 1e-4
-"""The working set is solved this much tighter than what the corpus is held to: it costs no further scan."""
+_POOL_ROWS = 512
+"""A corpus of so few rows is looked at as a whole every time."""
+_FIRST_ROWS = 48
+"""The working set is chosen so small because few rows beyond the support are ever looked at."""
+_MORE_ROWS = 64
+"""Rows of the corpus that join the pool in one round at most."""
 
 
 def solve_active_set(
@@ -24,9 +26,10 @@ def solve_active_set(
 ) -> Solution:
     """Solves to the optimum over the whole corpus, and proves it, in one to three scans.
 
-    The best few rows by one scan form the working set. It is solved by an active-set method (Lawson & Hanson,
-    Solving Least Squares Problems, 1974, ch. 23, several violators a round) in float64; then the rows that
-    the residual violates, found by `Audit`, join it, until there are none.
+    The best rows by one scan form a pool, the best of the pool the working set. It is solved by an active-set
+    method (Lawson & Hanson, Solving Least Squares Problems, 1974, ch. 23, several violators a round) in
+    float64. Then the rows of the pool that the residual violates join it, until there are none, and then
+    those of the whole corpus, found by `Audit`.
 
     *Termination.* After every round z minimises P over its support, with z > 0 there, so P is a function of
     the support. It falls strictly: let N be the violators entering at z_N = 0. The step p towards the
@@ -48,29 +51,47 @@ def solve_active_set(
         A solution whose certificate is `exact`, or shows what it lacks.
     """
     audit = Audit(problem)
-    working = WorkingSet(problem, _first_rows(problem, audit, warm_start))
-    if warm_start is not None:
-        working.start_from(warm_start.support, warm_start.coefficients)
+    pooled = _first_pool(problem, audit, warm_start)
     rounds = 0
     while True:
-        rounds += working.minimise(_INNER_SHARE * tolerance, max_rounds - rounds)
-        residual = working.residual()
-        suspects = audit.suspects(residual, working.holds)
+        rounds += pooled.settle(tolerance, max_rounds - rounds)
+        suspects = audit.suspects(pooled.residual, pooled.rows)
         violators = _worst(problem, suspects, tolerance)
         if not len(violators) or rounds >= max_rounds:
             break
-        working.extend(violators)
+        pooled.widen(violators)
         rounds += 1
-    return conclude(problem, working.evidence(residual, suspects), tolerance=tolerance, rounds=rounds)
+    return conclude(problem, pooled.evidence(suspects), tolerance=tolerance, rounds=rounds)
 
 
-def _first_rows(problem: Problem, audit: Audit, warm_start: Solution | None) -> Rows:
-    if problem.corpus.rows <= _FIRST_ROWS:
-        return np.arange(problem.corpus.rows)
-    sketch = problem.corpus.sketch
-    scores = (sketch.scan(problem.query) if sketch else audit.scan(problem.query)) - problem.l1
-    first = np.argpartition(scores, -_FIRST_ROWS)[-_FIRST_ROWS:]
-    return first if warm_start is None else np.union1d(first, warm_start.support)
+def _first_pool(problem: Problem, audit: Audit, warm_start: Solution | None) -> Pooled:
+    """The rows of largest scores, all of a small corpus, and a warm start among them."""
+    scores = _scores(problem, audit)
+    if warm_start is not None:
+        scores[warm_start.support] = np.inf
+    rows = _largest(scores, _POOL_ROWS)
+    wanted = _FIRST_ROWS if warm_start is None else max(_FIRST_ROWS, len(warm_start.support))
+    pooled = Pooled(problem, rows, _largest(scores[rows], wanted))
+    if warm_start is not None:
+        pooled.start_from(warm_start.support, warm_start.coefficients)
+    return pooled
+
+
+def _scores(problem: Problem, audit: Audit) -> Float32:
+    corpus = problem.corpus
+    if corpus.sketch:
+        correlations = corpus.sketch.scan(problem.query)
+    elif corpus.rows <= _POOL_ROWS:
+        correlations = corpus.scan(problem.query)
+    else:
+        correlations = audit.scan(problem.query)
+    return correlations - np.asarray(problem.l1, dtype=np.float32)
+
+
+def _largest(scores: Float32, count: int) -> Rows:
+    if len(scores) <= count:
+        return np.arange(len(scores))
+    return np.argpartition(scores, -count)[-count:]
 
 
 def _worst(problem: Problem, suspects: Suspects, tolerance: float) -> Rows:

@@ -16,16 +16,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toolrank_rescorers.nnn.certificate import Certificate, duality_gap, violation
 from toolrank_rescorers.nnn.corpus import Float32, Float64, Rows
+from toolrank_rescorers.nnn.kernels import exact_scan, scan_rows
 from toolrank_rescorers.nnn.problem import Problem, Solution
 
 _WORTH_GATHERING = 0.3
 """Reading scattered rows costs up to three times as much a row as a scan does."""
-_WORTH_BOUNDING = 1024
-"""A corpus smaller than this is scanned in the time that computing a bound takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,25 +49,30 @@ class Audit:
         self._scanned = (vector, correlations)
         return correlations
 
-    def suspects(self, residual: Float64, known: NDArray[np.bool_]) -> Suspects:
-        """Every row with d_iᵀr > l1_i, and perhaps some just below, but for the known ones (a mask, (n,))."""
+    def suspects(self, residual: Float64, known: Rows) -> Suspects:
+        """Every row with d_iᵀr > l1_i, and perhaps some just below, beyond those known (distinct)."""
         corpus, l1 = self._problem.corpus, self._problem.l1
-        rows = self._not_excluded(residual)
+        if len(known) == corpus.rows:
+            return Suspects(np.empty(0, dtype=np.intp), np.empty(0), corpus.rows)
+        rows = self._not_excluded(residual, known)
+        checked = corpus.rows if rows is None else len(known) + len(rows)
+        slack = corpus.scan_error(residual)
         if rows is None:
-            rows, correlations = np.arange(corpus.rows), self.scan(residual)
+            above = self.scan(residual) > l1 - slack
+            above[known] = False
+            near = np.flatnonzero(above)
         else:
-            correlations = corpus.scan(residual, rows)
-        penalties = l1[rows] if isinstance(l1, np.ndarray) else l1
-        near = rows[correlations > penalties - corpus.scan_error(residual)]
-        near = near[~known[near]]
-        return Suspects(near, corpus.exact_rows(near) @ residual, len(rows))
+            correlations = scan_rows(corpus.documents, rows, residual.astype(np.float32))
+            near = rows[correlations > self._problem.penalties(rows) - slack]
+        return Suspects(near, exact_scan(corpus.documents, near, residual), checked)
 
-    def _not_excluded(self, residual: Float64) -> Rows | None:
-        """Rows that the bound leaves open; None where a scan is cheaper."""
-        if self._scanned is None or self._problem.corpus.rows < _WORTH_BOUNDING:
+    def _not_excluded(self, residual: Float64, known: Rows) -> Rows | None:
+        """Rows beyond the known ones that the bound leaves open; None where a scan is cheaper."""
+        if self._scanned is None:
             return None
         vector, correlations = self._scanned
         left_open = correlations > excluded_below(self._problem, vector, residual)
+        left_open[known] = False
         if np.count_nonzero(left_open) > _WORTH_GATHERING * len(correlations):
             return None
         return np.flatnonzero(left_open)
@@ -120,9 +123,11 @@ class Evidence:
 def conclude(problem: Problem, evidence: Evidence, *, tolerance: float, rounds: int) -> Solution:
     """Puts a sparse z in canonical order and certifies it over the whole corpus."""
     rows, weights, residual = evidence.rows, evidence.weights, evidence.residual
+    correlations, penalties = evidence.correlations, problem.penalties(rows)
+    energy = float(residual @ residual)
     certificate = Certificate(
-        violation=violation(evidence.correlations - problem.penalties(rows), weights, problem.l2),
-        gap=duality_gap(problem, rows, weights, residual, evidence.correlations),
+        violation=violation(correlations - penalties, weights, problem.l2),
+        gap=duality_gap(correlations, penalties, weights, energy, problem.l2, problem.positive),
         tolerance=tolerance,
         rows=problem.corpus.rows,
         checked_rows=evidence.checked,

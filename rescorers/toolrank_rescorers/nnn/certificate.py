@@ -23,16 +23,11 @@ Convex Optimization, 5.1; Fercoq, Gramfort & Salmon, Mind the duality gap, 2015.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-_VANISHING = 1e-12
-"""Scaling by a penalty below this would overflow, and prove nothing."""
-
-if TYPE_CHECKING:
-    from toolrank_rescorers.nnn.corpus import Float64, Rows
-    from toolrank_rescorers.nnn.problem import Problem
+from toolrank_rescorers.nnn.compiled import compiled
+from toolrank_rescorers.nnn.corpus import Float64
 
 
 @dataclass(frozen=True)
@@ -60,41 +55,47 @@ class Certificate:
         return self.checked_rows + self.excluded_rows == self.rows and self.violation <= self.tolerance
 
 
+@compiled
 def violation(excess: Float64, coefficients: Float64, l2: float) -> float:
     """Largest violation among rows with these e_i and z_i."""
-    if not len(excess):
-        return 0.0
-    return float(np.where(coefficients > 0, np.abs(excess - l2 * coefficients), excess).max(initial=0.0))
+    missed = np.where(coefficients > 0.0, np.abs(excess - l2 * coefficients), excess)
+    return max(0.0, missed.max()) if len(missed) else 0.0
 
 
+@compiled
 def duality_gap(
-    problem: Problem, rows: Rows, coefficients: Float64, residual: Float64, correlations: Float64
+    correlations: Float64, penalties: Float64, z: Float64, energy: float, l2: float, positive: bool
 ) -> float:
-    """Upper bound of P(z) − P*.
+    """Upper bound of P(z) − P*, of rows (m,) that are at least those with z_i > 0 or d_iᵀr > l1_i.
 
     Args:
-        problem: What was solved.
-        rows: At least the rows (m,) with z_i > 0 or d_iᵀr > l1_i.
-        coefficients: z of these rows, 0 beyond the support.
-        residual: q − Dᵀz (d,).
-        correlations: d_iᵀr of these rows (m,), float64.
+        correlations: d_iᵀr (m,), float64.
+        penalties: l1_i (m,).
+        z: Coefficients (m,), 0 beyond the support.
+        energy: ‖r‖².
+        l2: Ridge penalty.
+        positive: Every l1_i of the corpus is above 0, and so far that one can divide by it.
     """
-    penalties = problem.penalties(rows)
-    bounds = [np.inf]
-    if problem.l2 > 0:
-        bounds.append(_fenchel_gap(correlations - penalties, coefficients, problem.l2))
-    if problem.lowest_penalty > _VANISHING:
-        bounds.append(_scaled_gap(penalties, coefficients, residual, correlations, problem.l2))
-    return max(0.0, min(bounds))
+    bound = np.inf
+    if l2 > 0.0:
+        bound = _fenchel_gap(correlations - penalties, z, l2)
+    if positive:
+        augmented = correlations - l2 * z
+        bound = min(bound, _scaled_gap(penalties, z, augmented, energy + l2 * (z * z).sum()))
+    return max(0.0, bound)
 
 
+@compiled
 def _fenchel_gap(excess: Float64, z: Float64, l2: float) -> float:
-    above = np.square(l2 * z - excess) / (2 * l2)
-    return float(np.where(excess > 0, above, z * (0.5 * l2 * z - excess)).sum())
+    above = np.square(l2 * z - excess) / (2.0 * l2)
+    below = z * (0.5 * l2 * z - excess)
+    return float(np.where(excess > 0.0, above, below).sum())
 
 
-def _scaled_gap(penalties: Float64, z: Float64, residual: Float64, correlations: Float64, l2: float) -> float:
-    augmented = correlations - l2 * z
-    shrink = 1.0 / max(1.0, float((augmented / penalties).max(initial=0.0)))
-    energy = float(residual @ residual + l2 * (z @ z))
-    return 0.5 * energy * (1.0 - shrink) ** 2 + float(z @ (penalties - shrink * augmented))
+@compiled
+def _scaled_gap(penalties: Float64, z: Float64, augmented: Float64, energy: float) -> float:
+    scale = 1.0
+    if len(z):
+        scale = max(1.0, (augmented / penalties).max())
+    shrink = 1.0 / scale
+    return float(0.5 * energy * (1.0 - shrink) ** 2 + (z * (penalties - shrink * augmented)).sum())

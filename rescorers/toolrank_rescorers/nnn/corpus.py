@@ -64,15 +64,18 @@ class Corpus:
         gram = documents @ documents.T if wide else documents.T @ documents
         return float(np.linalg.eigvalsh(gram)[-1])
 
-    def scan(self, vector: Float64, rows: Rows | None = None) -> Float32:
-        """D v for every row (n,), or the named ones, in float32: all are what dense retrieval costs."""
-        documents = self.documents if rows is None else self.documents[rows]
-        return documents @ vector.astype(np.float32)
+    def scan(self, vector: Float64) -> Float32:
+        """D v for every row (n,) in float32: what dense retrieval costs."""
+        return self.documents @ vector.astype(np.float32)
+
+    @cached_property
+    def roundoff(self) -> float:
+        """A scan in float32 is off by at most this times ‖v‖ in any row, in whatever order sums are taken."""
+        return (self.dimensions + 4) * _UNIT_ROUNDOFF * self.largest_norm
 
     def scan_error(self, vector: Float64) -> float:
-        """Upper bound of what `scan` is off by in any row, whatever order the sum is taken in."""
-        length = math.sqrt(vector @ vector)
-        return (self.dimensions + 4) * _UNIT_ROUNDOFF * self.largest_norm * length
+        """Upper bound of what `scan` is off by in any row."""
+        return self.roundoff * math.sqrt(vector @ vector)
 
     def exact_rows(self, rows: Rows) -> Float64:
         """The named rows (m, d) in float64."""

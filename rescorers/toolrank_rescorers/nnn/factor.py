@@ -9,28 +9,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolrank_rescorers.nnn.compiled import combination, compiled, preceding_sums, product
+from toolrank_rescorers.nnn.compiled import compiled
 from toolrank_rescorers.nnn.corpus import Float64
+from toolrank_rescorers.nnn.kernels import lower_combination, lower_product, preceding_sums
 
 
 @compiled
 def solve(factor: Float64, k: int, right: Float64) -> Float64:
     """K⁻¹ b (k,)."""
-    leading = factor[:k, :k]
-    return combination(product(leading, right), leading)
+    return lower_combination(lower_product(factor, k, right), factor, k)
 
 
 @compiled
 def project(factor: Float64, k: int, column: Float64) -> Float64:
     """L⁻¹ x of a new row's Gram column (k,): its ‖·‖² is how much of the row the active ones explain."""
-    return product(factor[:k, :k], column)
+    return lower_product(factor, k, column)
 
 
 @compiled
 def insert(factor: Float64, k: int, projected: Float64, pivot: float) -> None:
     """Appends a row: L gains the row [projectedᵀ, √pivot], pivot = κ − ‖projected‖² > 0."""
     scale = 1.0 / np.sqrt(pivot)
-    factor[k, :k] = -scale * combination(projected, factor[:k, :k])
+    factor[k, :k] = -scale * lower_combination(projected, factor, k)
     factor[k, k] = scale
 
 

@@ -52,7 +52,7 @@ def _evidence(problem: Problem, z: Float64) -> Evidence:
     support = np.flatnonzero(z)
     vectors = problem.corpus.exact_rows(support)
     residual = problem.query - z[support] @ vectors
-    suspects = Audit(problem).suspects(residual, z > 0)
+    suspects = Audit(problem).suspects(residual, support)
     return Evidence(
         rows=np.append(support, suspects.rows),
         weights=np.append(z[support], np.zeros(len(suspects.rows))),

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_rescorers.nnn.compiled import COMPILED, combination, compiled, product
+from toolrank_rescorers.nnn.compiled import COMPILED, compiled
 from toolrank_rescorers.nnn.corpus import Float64, Rows
 from toolrank_rescorers.nnn.factor import delete, insert, project, solve
+from toolrank_rescorers.nnn.kernels import block_product, product, rows_combination
 
 DEPENDENT = 1e-10
 """A row counts as dependent on the active ones when less than this share of it is left unexplained."""
@@ -25,8 +26,11 @@ _ENTERING = 1 if COMPILED else 4
 class State(NamedTuple):
     """Of w rows, the first k of `active` carry the first k weights of `z`, > 0, in order of entering."""
 
+    vectors: Float64
+    """D_W (w, d)."""
     gram: Float64
-    """D_W D_Wᵀ (w, w)."""
+    """D_W D_Wᵀ (w, w), of which only the rows that `known` marks are filled."""
+    known: NDArray[np.bool_]
     linear: Float64
     """D_W q − l1 (w,)."""
     l2: float
@@ -47,7 +51,7 @@ def minimise(state: State, k: int, tolerance: float, max_rounds: int) -> tuple[i
     refused = np.zeros(len(linear), dtype=np.bool_)
     k = descend(state, k)
     for done in range(max_rounds):
-        excess = linear - combination(z[:k], gram[active[:k]])
+        excess = linear - rows_combination(z[:k], gram, active[:k])
         excess[active[:k]] = -np.inf
         excess[refused] = -np.inf
         before = active[:k].copy()
@@ -74,15 +78,25 @@ def minimise(state: State, k: int, tolerance: float, max_rounds: int) -> tuple[i
 
 
 @compiled
+def gram_row(state: State, position: int) -> Float64:
+    """D_W d_p (w,): computed when a row is first looked at, since few of them ever enter."""
+    if not state.known[position]:
+        state.gram[position] = product(state.vectors, state.vectors[position])
+        state.known[position] = True
+    row: Float64 = state.gram[position]
+    return row
+
+
+@compiled
 def enter(state: State, k: int, position: int, floor: float) -> int:
     """Makes a row active at weight 0, unless it depends on those that are. Returns the new k."""
-    gram, factor = state.gram, state.factor
-    projected = project(factor, k, gram[position][state.active[:k]])
-    energy = gram[position, position] + state.l2
+    column = gram_row(state, position)
+    projected = project(state.factor, k, column[state.active[:k]])
+    energy = column[position] + state.l2
     pivot = energy - (projected * projected).sum()
     if pivot <= floor * energy:
         return k
-    insert(factor, k, projected, pivot)
+    insert(state.factor, k, projected, pivot)
     state.active[k] = position
     state.z[k] = 0.0
     return k + 1
@@ -96,7 +110,7 @@ def exchange(state: State, k: int, position: int) -> int:
     row cannot be told apart from what is active, and stays out; the certificate then shows what it violates.
     """
     z = state.z
-    direction = solve(state.factor, k, state.gram[position][state.active[:k]])
+    direction = solve(state.factor, k, gram_row(state, position)[state.active[:k]])
     falling = direction > 0.0
     if not falling.any():
         return k
@@ -121,7 +135,7 @@ def descend(state: State, k: int) -> int:
         chosen = state.active[:k]
         right = state.linear[chosen]
         target = solve(state.factor, k, right)
-        explained = product(state.gram[chosen][:, chosen], target) + state.l2 * target
+        explained = block_product(state.gram, chosen, target) + state.l2 * target
         target = target + solve(state.factor, k, right - explained)
         if target.min() > 0.0:
             z[:k] = target
@@ -144,3 +158,41 @@ def drop(state: State, k: int, leaving: NDArray[np.bool_]) -> int:
         state.z[place : k - 1] = state.z[place + 1 : k].copy()
         k -= 1
     return k
+
+
+@compiled
+def residual_of(state: State, k: int, query: Float64) -> Float64:
+    """Residual q − Dᵀz (d,)."""
+    return query - rows_combination(state.z[:k], state.vectors, state.active[:k])
+
+
+@compiled
+def opened(vectors: Float64, linear: Float64, l2: float) -> State:
+    """A state of these rows (w, d) and their D q − l1 (w,), none of them active."""
+    w = len(linear)
+    known = np.zeros(w, dtype=np.bool_)
+    active = np.zeros(w, dtype=np.intp)
+    return State(vectors, np.empty((w, w)), known, linear, l2, np.zeros((w, w)), active, np.zeros(w))
+
+
+@compiled
+def extended(state: State, vectors: Float64, linear: Float64) -> State:
+    """The state with further rows (m, d), and their D q − l1 (m,); what is active stays as it is."""
+    old = len(state.linear)
+    w = old + len(linear)
+    gram, factor = np.empty((w, w)), np.zeros((w, w))
+    gram[:old, :old] = state.gram
+    for position in np.flatnonzero(state.known):
+        gram[position, old:] = product(vectors, state.vectors[position])
+    factor[:old, :old] = state.factor
+    more = np.zeros(len(linear))
+    return State(
+        np.concatenate((state.vectors, vectors)),
+        gram,
+        np.concatenate((state.known, more > 0.0)),
+        np.concatenate((state.linear, linear)),
+        state.l2,
+        factor,
+        np.concatenate((state.active, more.astype(np.intp))),
+        np.concatenate((state.z, more)),
+    )

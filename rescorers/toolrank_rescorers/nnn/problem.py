@@ -11,6 +11,8 @@ from toolrank_rescorers.nnn.certificate import Certificate
 from toolrank_rescorers.nnn.corpus import Corpus, Float64, Rows
 from toolrank_rescorers.nnn.errors import InvalidProblem
 
+_VANISHING = 1e-12
+"""Dividing by a penalty below this would overflow, and prove nothing."""
 _NUMBERS = (int, float, np.integer, np.floating)
 
 
@@ -51,9 +53,10 @@ class Problem:
         return self.l1[rows] if isinstance(self.l1, np.ndarray) else np.full(len(rows), self.l1)
 
     @property
-    def lowest_penalty(self) -> float:
-        """The smallest l1_i."""
-        return float(self.l1.min()) if isinstance(self.l1, np.ndarray) else self.l1
+    def positive(self) -> bool:
+        """Whether every l1_i is above 0, and so far that one can divide by it."""
+        lowest = self.l1.min() if isinstance(self.l1, np.ndarray) else self.l1
+        return bool(lowest > _VANISHING)
 
     def objective(self, support: Rows, coefficients: Float64) -> float:
         """P(z) of the sparse z with these entries."""

@@ -1,0 +1,139 @@
+"""The products of the inner loops: numpy wants them as calls, numba as loops over whole arrays.
+
+Slices of a matrix are never passed on: compiled code would no longer know that its rows are contiguous.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolrank_rescorers.nnn.compiled import faster_of
+from toolrank_rescorers.nnn.corpus import Float32, Float64, Rows
+
+
+def _product(matrix: Float64, vector: Float64) -> Float64:
+    return matrix @ vector
+
+
+def _product_loops(matrix: Float64, vector: Float64) -> Float64:
+    result = np.empty(matrix.shape[0])
+    for i in range(matrix.shape[0]):
+        total = 0.0
+        for j in range(matrix.shape[1]):
+            total += matrix[i, j] * vector[j]
+        result[i] = total
+    return result
+
+
+def _lower_product(lower: Float64, k: int, vector: Float64) -> Float64:
+    return lower[:k, :k] @ vector
+
+
+def _lower_product_loops(lower: Float64, k: int, vector: Float64) -> Float64:
+    result = np.empty(k)
+    for i in range(k):
+        total = 0.0
+        for j in range(i + 1):
+            total += lower[i, j] * vector[j]
+        result[i] = total
+    return result
+
+
+def _lower_combination(weights: Float64, lower: Float64, k: int) -> Float64:
+    return weights @ lower[:k, :k]
+
+
+def _lower_combination_loops(weights: Float64, lower: Float64, k: int) -> Float64:
+    result = np.zeros(k)
+    for i in range(k):
+        weight = weights[i]
+        for j in range(i + 1):
+            result[j] += weight * lower[i, j]
+    return result
+
+
+def _rows_combination(weights: Float64, matrix: Float64, rows: Rows) -> Float64:
+    return weights @ matrix[rows]
+
+
+def _rows_combination_loops(weights: Float64, matrix: Float64, rows: Rows) -> Float64:
+    result = np.zeros(matrix.shape[1])
+    for i in range(len(rows)):
+        weight, row = weights[i], rows[i]
+        for j in range(matrix.shape[1]):
+            result[j] += weight * matrix[row, j]
+    return result
+
+
+def _block_product(matrix: Float64, rows: Rows, vector: Float64) -> Float64:
+    return matrix[rows][:, rows] @ vector
+
+
+def _block_product_loops(matrix: Float64, rows: Rows, vector: Float64) -> Float64:
+    result = np.empty(len(rows))
+    for i in range(len(rows)):
+        total, row = 0.0, rows[i]
+        for j in range(len(rows)):
+            total += matrix[row, rows[j]] * vector[j]
+        result[i] = total
+    return result
+
+
+def _preceding_sums(weights: Float64, matrix: Float64) -> Float64:
+    sums = np.zeros_like(matrix)
+    np.cumsum(weights[:-1, None] * matrix[:-1], axis=0, out=sums[1:])
+    return sums
+
+
+def _preceding_sums_loops(weights: Float64, matrix: Float64) -> Float64:
+    sums = np.zeros_like(matrix)
+    for i in range(1, matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            sums[i, j] = sums[i - 1, j] + weights[i - 1] * matrix[i - 1, j]
+    return sums
+
+
+def _scan_rows(documents: Float32, rows: Rows, vector: Float32) -> Float32:
+    return documents[rows] @ vector
+
+
+def _scan_rows_loops(documents: Float32, rows: Rows, vector: Float32) -> Float32:
+    result = np.empty(len(rows), dtype=np.float32)
+    for i in range(len(rows)):
+        total, row = np.float32(0.0), rows[i]
+        for j in range(documents.shape[1]):
+            total += documents[row, j] * vector[j]
+        result[i] = total
+    return result
+
+
+def _exact_scan(documents: Float32, rows: Rows, vector: Float64) -> Float64:
+    return documents[rows].astype(np.float64) @ vector
+
+
+def _exact_scan_loops(documents: Float32, rows: Rows, vector: Float64) -> Float64:
+    result = np.empty(len(rows))
+    for i in range(len(rows)):
+        total, row = 0.0, rows[i]
+        for j in range(documents.shape[1]):
+            total += np.float64(documents[row, j]) * vector[j]
+        result[i] = total
+    return result
+
+
+product = faster_of(_product, _product_loops)
+"""A x (m,) of A (m, n) and x (n,)."""
+lower_product = faster_of(_lower_product, _lower_product_loops)
+"""M x (k,) of the leading k rows and columns of a lower triangular M."""
+lower_combination = faster_of(_lower_combination, _lower_combination_loops)
+"""Mᵀ w (k,) of the leading k rows and columns of a lower triangular M."""
+rows_combination = faster_of(_rows_combination, _rows_combination_loops)
+"""Σ w_i A_{rows_i} (n,) of w (m,) and m named rows of A (·, n)."""
+block_product = faster_of(_block_product, _block_product_loops)
+"""A_{rows, rows} x (m,) of m named rows and columns of A."""
+preceding_sums = faster_of(_preceding_sums, _preceding_sums_loops)
+"""Σ_{j<i} w_j A_j for every row i (m, n) of w (m,) and the rows of A (m, n)."""
+scan_rows = faster_of(_scan_rows, _scan_rows_loops)
+"""D_rows v in float32 (m,) of m named rows."""
+exact_scan = faster_of(_exact_scan, _exact_scan_loops)
+"""D_rows v in float64 (m,) of m named rows."""
