@@ -16,6 +16,11 @@ Batch = tuple[int, list[int]]
 """The padded length of the rows, and their positions."""
 
 
+def padded_length(tokens: int, bucket: int) -> int:
+    """Tokens rounded up to whole buckets, at least one."""
+    return max(1, -(-tokens // bucket)) * bucket
+
+
 def batches(lengths: Sequence[int], budget: int, bucket: int) -> Iterator[Batch]:
     """Groups rows by padded length, at most `budget` padded tokens each (but at least one row).
 
@@ -24,7 +29,7 @@ def batches(lengths: Sequence[int], budget: int, bucket: int) -> Iterator[Batch]
     """
     buckets: dict[int, list[int]] = {}
     for row, length in enumerate(lengths):
-        buckets.setdefault(max(1, -(-length // bucket)) * bucket, []).append(row)
+        buckets.setdefault(padded_length(length, bucket), []).append(row)
     for padded, rows in sorted(buckets.items()):
         size = max(1, budget // padded)
         for start in range(0, len(rows), size):

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_models.batching import Batch, batches, longest_first, pad
 from toolrank_models.manifest import MODEL, TOKENIZER, Manifest, read_file
+from toolrank_models.rows import Row, feeds, run_batched
 from toolrank_models.session import Session
 from toolrank_models.settings import RuntimeSettings
 from toolrank_models.tokens import TokenIds, pair
@@ -24,28 +24,28 @@ class CrossEncoder:
     def __init__(self, folder: Path, manifest: Manifest, settings: RuntimeSettings) -> None:
         self.manifest = manifest
         self.identity = manifest.identity
-        self._settings = settings
+        self.settings = settings
         self._tokens = TokenIds(read_file(folder, manifest, TOKENIZER), settings.cached_tokens)
         self._session = Session(read_file(folder, manifest, MODEL), manifest.storage, settings)
+        self.workers = self._session.workers
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Logits of the pairs (query, text), float32 (n,).
 
         A pair of more than `manifest.max_tokens` is cut, the longer of both first.
         """
-        rows = [pair(self._tokens, query, text, self.manifest.max_tokens) for text in texts]
+        rows = self.rows(query, texts)
         scores = np.empty(len(rows), np.float32)
-
-        def score_batch(batch: Batch) -> None:
-            length, members = batch
-            ids, mask = pad([rows[member][0] for member in members], length)
-            types, _ = pad([rows[member][1] for member in members], length)
-            scores[members] = self._session.run((ids, mask, types)).reshape(-1)
-
-        lengths = [len(ids) for ids, _ in rows]
-        parts = batches(lengths, self._settings.batch_tokens, self._settings.bucket)
-        self._session.workers.map(score_batch, longest_first(parts))
+        run_batched(self.run, rows, scores, self.settings, self.workers)
         return scores
+
+    def rows(self, query: str, texts: Sequence[str]) -> list[Row]:
+        """The pairs as the model reads them; the query is tokenised once."""
+        return [Row(*pair(self._tokens, query, text, self.manifest.max_tokens)) for text in texts]
+
+    def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
+        """Logits (n,) of rows in one batch, each padded to `length` tokens."""
+        return self._session.run(feeds(rows, length)).reshape(-1)
 
     def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Calibrated relevance in (0, 1): sigmoid(logit / temperature), float32 of the same shape."""

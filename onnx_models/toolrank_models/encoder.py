@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_models.batching import Batch, batches, longest_first, pad
 from toolrank_models.manifest import MODEL, TOKENIZER, Manifest, read_file
+from toolrank_models.rows import Row, feeds, run_batched
 from toolrank_models.session import Session
 from toolrank_models.settings import RuntimeSettings
-from toolrank_models.tokens import TokenIds, single
+from toolrank_models.tokens import TokenIds, single, single_of_ids
 
 
 class Encoder:
@@ -25,21 +25,30 @@ class Encoder:
         self.manifest = manifest
         self.identity = manifest.identity
         self.dimensions = manifest.dimensions
-        self._settings = settings
+        self.settings = settings
         self._tokens = TokenIds(read_file(folder, manifest, TOKENIZER), settings.cached_tokens)
         self._session = Session(read_file(folder, manifest, MODEL), manifest.storage, settings)
+        self.workers = self._session.workers
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of texts, float32 (n, dimensions). Text beyond `manifest.max_tokens` is not read."""
-        rows = [single(self._tokens, text, self.manifest.max_tokens)[0] for text in texts]
+        rows = self.rows(texts)
         vectors = np.empty((len(rows), self.dimensions), np.float32)
-
-        def encode_batch(batch: Batch) -> None:
-            length, members = batch
-            ids, mask = pad([rows[member] for member in members], length)
-            vectors[members] = self._session.run((ids, mask, np.zeros_like(ids)))
-
-        lengths = [len(row) for row in rows]
-        parts = batches(lengths, self._settings.batch_tokens, self._settings.bucket)
-        self._session.workers.map(encode_batch, longest_first(parts))
+        run_batched(self.run, rows, vectors, self.settings, self.workers)
         return vectors
+
+    def rows(self, texts: Sequence[str]) -> list[Row]:
+        """The texts as the model reads them."""
+        return [Row(*single(self._tokens, text, self.manifest.max_tokens)) for text in texts]
+
+    def row_of_ids(self, ids: Sequence[int]) -> Row:
+        """A text that comes as token ids of this model's vocabulary, with or without the special tokens.
+
+        Raises:
+            UnknownToken: an id that the vocabulary does not have.
+        """
+        return Row(*single_of_ids(self._tokens, ids, self.manifest.max_tokens))
+
+    def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
+        """Vectors (n, dimensions) of rows in one batch, each padded to `length` tokens."""
+        return self._session.run(feeds(rows, length))

@@ -61,5 +61,9 @@ class UnsupportedModel(ModelError):
     """The model is sound, but of a newer format or of another kind than asked for."""
 
 
+class UnknownToken(ModelError):
+    """A token id that the model's vocabulary does not have."""
+
+
 class NotFinite(ModelError):
     """The model answered NaN or infinity; nothing was returned."""

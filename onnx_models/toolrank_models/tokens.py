@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from toolrank_models.errors import UnsupportedModel
+from toolrank_models.errors import UnknownToken, UnsupportedModel
 
 _CHARACTERS_PER_TOKEN = 32
 """Only this many characters per token of room are read: 100 kB of text cost no more than a long paragraph."""
@@ -27,6 +28,7 @@ class TokenIds:
         self._tokenizer.no_truncation()
         self.start = self._special("[CLS]")
         self.separator = self._special("[SEP]")
+        self.size = self._tokenizer.get_vocab_size()
         self._capacity = capacity
         self._held = 0
         self._kept: OrderedDict[bytes, Ids] = OrderedDict()
@@ -70,6 +72,21 @@ def single(tokens: TokenIds, text: str, max_tokens: int) -> tuple[Ids, Ids]:
     """`[CLS] text [SEP]` and its token types, at most `max_tokens` long; both int64 (n,)."""
     ids = np.concatenate(([tokens.start], tokens.of(text, max_tokens - 2), [tokens.separator]))
     return ids, np.zeros_like(ids)
+
+
+def single_of_ids(tokens: TokenIds, ids: Sequence[int], max_tokens: int) -> tuple[Ids, Ids]:
+    """`[CLS] ids [SEP]` and its token types, at most `max_tokens` long; `ids` may have those ends already.
+
+    Raises:
+        UnknownToken: an id that the vocabulary does not have.
+    """
+    given = np.asarray(ids, np.int64)
+    if ((given < 0) | (given >= tokens.size)).any():
+        raise UnknownToken(f"token ids run from 0 to {tokens.size - 1:,} here")
+    inner = given[int(given[:1].tolist() == [tokens.start]) :]
+    inner = inner[: len(inner) - int(inner[-1:].tolist() == [tokens.separator])]
+    full = np.concatenate(([tokens.start], inner[: max_tokens - 2], [tokens.separator]))
+    return full, np.zeros_like(full)
 
 
 def pair(tokens: TokenIds, query: str, text: str, max_tokens: int) -> tuple[Ids, Ids]:

@@ -18,6 +18,7 @@ class Workers:
     """Runs a function over items on at most `count` threads. Safe to use from several threads."""
 
     def __init__(self, count: int) -> None:
+        self.count = count
         self._pool = ThreadPoolExecutor(count, "toolrank-model") if count > 1 else None
 
     def map(self, function: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
