@@ -1,0 +1,143 @@
+package org.toolrank.opensearch.http;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
+import org.opensearch.secure_sm.AccessController;
+import org.toolrank.opensearch.guard.RescoreFailure;
+import org.toolrank.opensearch.guard.Trouble;
+
+/**
+ * Posts a body to the one endpoint of this node's settings. Follows no redirect and uses no proxy,
+ * so nothing but that endpoint is ever asked.
+ */
+public final class HttpRescorer implements AutoCloseable {
+
+  private static final String PATH = "/v1/rescore";
+
+  private final URI endpoint;
+  private final Supplier<String> key;
+  private final long maxAnswerBytes;
+  private final HttpClient http;
+
+  /** The key is asked for at each call: it may change while the node runs. */
+  public HttpRescorer(URI base, Supplier<String> key, long maxAnswerBytes, Executor executor) {
+    this.endpoint = URI.create(base.toString().replaceAll("/+$", "") + PATH);
+    this.key = key;
+    this.maxAnswerBytes = maxAnswerBytes;
+    this.http =
+        AccessController.doPrivileged(
+            () ->
+                HttpClient.newBuilder()
+                    .version(HttpClient.Version.HTTP_1_1)
+                    .followRedirects(HttpClient.Redirect.NEVER)
+                    .proxy(HttpClient.Builder.NO_PROXY)
+                    .executor(executor)
+                    .build());
+  }
+
+  /**
+   * Posts the body. Cancelling the future aborts the exchange.
+   *
+   * <p>A connection that breaks before the first byte of an answer is tried once more: usually it
+   * was a pooled one that the service had just closed, and rescoring changes nothing, so doing it
+   * twice is safe. A busy service is not asked again: it has enough to do.
+   *
+   * @return the body of a 200; otherwise fails with {@link RescoreFailure}
+   */
+  public CompletableFuture<byte[]> post(byte[] body, Runnable onRetry) {
+    CompletableFuture<byte[]> result = new CompletableFuture<>();
+    send(request(body), result, onRetry);
+    return result;
+  }
+
+  private HttpRequest request(byte[] body) {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(endpoint)
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json")
+            .POST(HttpRequest.BodyPublishers.ofByteArray(body));
+    String secret = key.get();
+    if (!secret.isEmpty()) {
+      request.header("Authorization", "Bearer " + secret);
+    }
+    return request.build();
+  }
+
+  private void send(HttpRequest request, CompletableFuture<byte[]> result, Runnable onRetry) {
+    AtomicBoolean answered = new AtomicBoolean();
+    CompletableFuture<HttpResponse<byte[]>> exchange =
+        AccessController.doPrivileged(
+            () ->
+                http.sendAsync(
+                    request, BoundedBody.upTo(maxAnswerBytes, () -> answered.set(true))));
+    result.whenComplete((bytes, failure) -> exchange.cancel(true));
+    exchange.whenComplete(
+        (response, failure) -> {
+          if (failure == null) {
+            settle(response, result);
+          } else if (onRetry != null && isBrokenConnection(failure) && !answered.get()) {
+            onRetry.run();
+            send(request, result, null);
+          } else {
+            result.completeExceptionally(named(failure));
+          }
+        });
+  }
+
+  private static void settle(HttpResponse<byte[]> response, CompletableFuture<byte[]> result) {
+    int status = response.statusCode();
+    if (status == 200) {
+      result.complete(response.body());
+    } else {
+      result.completeExceptionally(
+          new RescoreFailure(troubleOf(status), "the service answered HTTP " + status));
+    }
+  }
+
+  private static Trouble troubleOf(int status) {
+    return switch (status) {
+      case 401, 403 -> Trouble.UNAUTHORIZED;
+      case 429, 503 -> Trouble.BUSY;
+      case 504 -> Trouble.TIMEOUT;
+      case 400, 413, 415, 422 -> Trouble.REFUSED;
+      default -> Trouble.SERVICE_ERROR;
+    };
+  }
+
+  private static boolean isBrokenConnection(Throwable failure) {
+    return find(failure, IOException.class) != null
+        && find(failure, BoundedBody.TooLarge.class) == null;
+  }
+
+  private static RescoreFailure named(Throwable failure) {
+    BoundedBody.TooLarge tooLarge = find(failure, BoundedBody.TooLarge.class);
+    if (tooLarge != null) {
+      return new RescoreFailure(Trouble.TOO_LARGE, tooLarge.getMessage());
+    }
+    IOException broken = find(failure, IOException.class);
+    return broken == null
+        ? new RescoreFailure(Trouble.INTERNAL, failure.getClass().getSimpleName())
+        : new RescoreFailure(Trouble.CONNECTION, broken.getClass().getSimpleName());
+  }
+
+  private static <T extends Throwable> T find(Throwable failure, Class<T> type) {
+    for (Throwable each = failure; each != null; each = each.getCause()) {
+      if (type.isInstance(each)) {
+        return type.cast(each);
+      }
+    }
+    return null;
+  }
+
+  @Override
+  public void close() {
+    http.shutdownNow();
+  }
+}

@@ -1,0 +1,86 @@
+package org.toolrank.opensearch.rescore;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.opensearch.common.document.DocumentField;
+import org.opensearch.common.xcontent.support.XContentMapValues;
+import org.opensearch.search.SearchHit;
+import org.toolrank.opensearch.wire.Candidate;
+import org.toolrank.opensearch.wire.Place;
+import org.toolrank.opensearch.wire.Vectors;
+
+/** Turns a hit into what the rescorer sees. A field that is missing is an empty one. */
+final class HitReader {
+
+  /** Far beyond what a cross-encoder reads: keeps one runaway document from filling the request. */
+  private static final int MAX_TEXT = 20_000;
+
+  private static final int MAX_NAME = 2_000;
+  private static final Set<String> EFFECTS = Set.of("unknown", "read", "write", "destructive");
+
+  private final FieldNames names;
+
+  HitReader(FieldNames names) {
+    this.names = names;
+  }
+
+  /** The candidate of a hit; {@code place} is null for one that was fetched. */
+  Candidate read(SearchHit hit, String id, Place place) {
+    Map<String, Object> source = hit.hasSource() ? hit.getSourceAsMap() : Map.of();
+    String effect = text(hit, source, names.effect(), MAX_NAME);
+    return new Candidate(
+        id,
+        text(hit, source, names.category(), MAX_NAME),
+        text(hit, source, names.tool(), MAX_NAME),
+        text(hit, source, names.api(), MAX_NAME),
+        cut(allText(hit, source), MAX_TEXT),
+        names.vector().isEmpty() ? null : Vectors.encode(vector(hit, source)),
+        place,
+        "true".equals(text(hit, source, names.deprecated(), MAX_NAME)),
+        EFFECTS.contains(effect) ? effect : null);
+  }
+
+  private String allText(SearchHit hit, Map<String, Object> source) {
+    return names.text().stream()
+        .map(field -> text(hit, source, field, MAX_TEXT))
+        .filter(text -> !text.isBlank())
+        .collect(Collectors.joining("\n"));
+  }
+
+  private static String text(SearchHit hit, Map<String, Object> source, String field, int limit) {
+    List<String> texts = new ArrayList<>();
+    for (Object value : values(hit, source, field)) {
+      if (value != null && !(value instanceof Map<?, ?>)) {
+        texts.add(value.toString());
+      }
+    }
+    return cut(String.join(" ", texts), limit);
+  }
+
+  /** The fields API gives a vector as its values, {@code _source} as one list. */
+  private Object vector(SearchHit hit, Map<String, Object> source) {
+    List<?> values = values(hit, source, names.vector());
+    return values.size() == 1 && values.get(0) instanceof List<?> inner ? inner : values;
+  }
+
+  private static List<?> values(SearchHit hit, Map<String, Object> source, String field) {
+    Object value = XContentMapValues.extractValue(field, source);
+    if (value == null) {
+      DocumentField fetched = hit.field(field);
+      return fetched == null ? List.of() : fetched.getValues();
+    }
+    return value instanceof List<?> list ? list : List.of(value);
+  }
+
+  /** Never between the halves of a character outside the basic plane: half of one is no UTF-8. */
+  private static String cut(String text, int limit) {
+    if (text.length() <= limit) {
+      return text;
+    }
+    int end = Character.isHighSurrogate(text.charAt(limit - 1)) ? limit - 1 : limit;
+    return text.substring(0, end);
+  }
+}

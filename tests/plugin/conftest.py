@@ -1,0 +1,61 @@
+"""One node with the plugin for all tests here. Its one endpoint is a double that misbehaves on command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from building import build
+from double import Double
+from jdk import find_jdk
+from opensearch_node import opensearch_node
+from searching import DEADLINE_MILLIS, KEY, Search
+
+
+@pytest.fixture(scope="session")
+def plugin_zip() -> Path:
+    """The plugin as it is installed; building it runs its format check, lint and unit tests."""
+    return build("verify")
+
+
+@pytest.fixture(scope="session")
+def double() -> Iterator[Double]:
+    """The rescorer that the node asks. Each test sets its behaviour."""
+    server = Double()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def search(plugin_zip: Path, double: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
+    """A real node with the Java agent and the plugin, and the index `apis` in it."""
+    folder = tmp_path_factory.mktemp("plugin-node")
+    settings = [
+        f"toolrank.endpoint={double.url}",
+        f"toolrank.deadline={DEADLINE_MILLIS}ms",
+        # A breaker that opened in one test would answer the next; it has tests of its own.
+        "toolrank.breaker.failures=10000",
+    ]
+    node = opensearch_node(folder, [plugin_zip], settings=settings)
+    _write_key(folder)
+    try:
+        yield Search(node.start().url)
+    finally:
+        node.stop()
+
+
+def _write_key(folder: Path) -> None:
+    java = find_jdk()
+    assert java is not None
+    program = Path(__file__).parent / "Keystore.java"
+    subprocess.run(
+        [str(java / "bin" / "java"), "-cp", f"{folder}/home/lib/*", str(program),
+         str(folder / "config"), "toolrank.key", KEY],
+        check=True, capture_output=True,
+    )  # fmt: skip

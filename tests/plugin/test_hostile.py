@@ -1,0 +1,167 @@
+"""Whatever the service does, the first-stage order comes back within the deadline, and the answer says why.
+
+How close to the deadline is measured by `scripts/bench plugin`; a shared machine is given time here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import Any
+
+import pytest
+from double import (
+    Behaviour,
+    Call,
+    Double,
+    answering,
+    backwards,
+    cut_off,
+    dripping,
+    endless_headers,
+    headers_only,
+    huge,
+    no_http,
+    ranked,
+    raw_body,
+    reset,
+    silent,
+    status,
+)
+from searching import DEADLINE_MILLIS, Refused, Search, ids, numbered, report
+
+pytestmark = pytest.mark.needs("jdk")
+
+PATIENCE = 10.0
+"""Seconds beyond the deadline that a machine which does five things at once may take."""
+
+
+def with_first(**changed: Any) -> Behaviour:
+    """A good answer but for its first result."""
+
+    def make(call: Call) -> dict[str, Any]:
+        answer = backwards(call)
+        answer["results"][0].update(changed)
+        return answer
+
+    return answering(make)
+
+
+def doubled(call: Call) -> dict[str, Any]:
+    answer = backwards(call)
+    return {**answer, "results": answer["results"] + answer["results"][:1]}
+
+
+MISDEEDS: dict[str, tuple[Behaviour, set[str]]] = {
+    "silent": (silent, {"timeout"}),
+    "headers and no body": (headers_only, {"timeout"}),
+    "a byte now and then": (dripping, {"timeout"}),
+    "slow": (answering(backwards, after=3.0), {"timeout"}),
+    "endless headers": (endless_headers, {"timeout", "connection"}),
+    "connection reset": (reset, {"connection"}),
+    "half a body, then gone": (cut_off, {"connection"}),
+    "not HTTP": (no_http, {"connection"}),
+    "half JSON": (raw_body(lambda call: json.dumps(backwards(call)).encode()[:-40]), {"invalid_answer"}),
+    "two JSON documents": (
+        raw_body(lambda call: json.dumps(backwards(call)).encode() * 2),
+        {"invalid_answer"},
+    ),
+    "no JSON": (raw_body(lambda call: b"<html>"), {"invalid_answer"}),
+    "no body": (raw_body(lambda call: b""), {"invalid_answer"}),
+    "no UTF-8": (raw_body(lambda call: b'{"results": [{"id": "\xff\xfe"}]}'), {"invalid_answer"}),
+    "too deep": (raw_body(lambda call: b'{"results":' + b"[" * 200_000), {"invalid_answer"}),
+    "a list": (answering(lambda call: [1, 2]), {"invalid_answer"}),
+    "no results": (answering(lambda call: {"profile": "x"}), {"invalid_answer"}),
+    "wrong ids": (answering(lambda call: ranked(["d00", "nobody-sent-this"])), {"invalid_answer"}),
+    "one id twice": (answering(doubled), {"invalid_answer"}),
+    "NaN": (with_first(score=math.nan), {"invalid_answer"}),
+    "infinity": (with_first(score=math.inf), {"invalid_answer"}),
+    "too large for a float": (with_first(score=1e300), {"invalid_answer"}),
+    "text for a score": (with_first(score="high"), {"invalid_answer"}),
+    "null for an id": (with_first(id=None), {"invalid_answer"}),
+    "50 MB, announced": (huge(50 * 2**20, announced=True), {"too_large"}),
+    "50 MB in chunks": (huge(50 * 2**20, announced=False), {"too_large"}),
+    "wrong key": (status(401), {"unauthorized"}),
+    "refused": (status(422), {"refused"}),
+    "overloaded": (status(429), {"busy"}),
+    "unavailable": (status(503), {"busy"}),
+    "broken": (status(500), {"service_error"}),
+    "a redirect": (status(307), {"service_error"}),
+    "a need without sense": (
+        answering(lambda call: ranked(["d00"], need={"neighbours": {"vector": "?", "k": 3}})),
+        {"invalid_answer"},
+    ),
+}
+
+
+@pytest.mark.parametrize("misdeed", MISDEEDS)
+def test_the_first_stage_order_comes_back(search: Search, double: Double, misdeed: str) -> None:
+    behaviour, reasons = MISDEEDS[misdeed]
+    with double.behaving(behaviour):
+        started = time.monotonic()
+        answer = search({"from": 2, "size": 3})
+        took = time.monotonic() - started
+    assert ids(answer) == numbered([2, 3, 4])
+    assert took < DEADLINE_MILLIS / 1000 + PATIENCE
+    assert report(answer)["status"] == "original"
+    assert report(answer)["reason"] in reasons
+    assert [hit["_score"] for hit in answer["hits"]["hits"]] == sorted(
+        (hit["_score"] for hit in answer["hits"]["hits"]), reverse=True
+    )
+
+
+def test_the_search_after_a_misdeed_is_rescored_again(search: Search, double: Double) -> None:
+    for behaviour in (reset, cut_off, huge(50 * 2**20, announced=True), status(500)):
+        with double.behaving(behaviour):
+            search({"size": 3})
+        assert report(search({"size": 3}))["status"] == "rescored"
+
+
+def test_a_user_may_prefer_an_error(search: Search, double: Double) -> None:
+    with double.behaving(status(500)), pytest.raises(Refused) as refused:
+        search({"ext": {"toolrank": {"on_failure": "fail"}}})
+    assert refused.value.status == 502
+    assert "service_error" in refused.value.body
+
+
+def test_a_failing_search_names_the_deadline(search: Search, double: Double) -> None:
+    section = {"on_failure": "fail", "deadline_ms": 50}
+    with double.behaving(silent), pytest.raises(Refused) as refused:
+        search({"ext": {"toolrank": section}})
+    assert refused.value.status == 504
+
+
+def test_a_request_may_shorten_the_deadline_but_not_lengthen_it(search: Search, double: Double) -> None:
+    with double.behaving(silent):
+        short = report(search({"ext": {"toolrank": {"deadline_ms": 100}}}))
+        long = report(search({"ext": {"toolrank": {"deadline_ms": 60_000}}}))
+    assert 100 <= short["took_ms"] < DEADLINE_MILLIS
+    assert DEADLINE_MILLIS <= long["took_ms"] < DEADLINE_MILLIS + PATIENCE * 1000
+
+
+def test_a_broken_connection_is_tried_once_more(search: Search, double: Double) -> None:
+    async def only_the_first_time(call: Call, writer: Any) -> None:
+        await (reset if len(double.calls) == 1 else answering(backwards))(call, writer)
+
+    with double.behaving(only_the_first_time):
+        answer = search({"size": 3})
+        assert len(double.calls) == 2
+    assert report(answer)["status"] == "rescored"
+
+
+@pytest.mark.parametrize("code", [429, 500, 503])
+def test_a_service_that_answered_is_not_asked_again(search: Search, double: Double, code: int) -> None:
+    with double.behaving(status(code)):
+        search({"size": 3})
+        assert len(double.calls) == 1
+
+
+def test_searches_at_the_same_time_all_come_back(search: Search, double: Double) -> None:
+    line = {"size": 2, "search_pipeline": "toolrank", "query": {"match": {"text": "weather"}}}
+    lines = [each for _ in range(150) for each in ({"index": "apis"}, line)]
+    with double.behaving(silent):
+        answers = search.call("POST", "/_msearch?max_concurrent_searches=150", lines)["responses"]
+    assert len(answers) == 150
+    assert all(len(ids(answer)) == 2 for answer in answers)
+    assert {report(answer)["reason"] for answer in answers} <= {"timeout", "too_many"}
