@@ -11,7 +11,7 @@ from pathlib import Path
 
 from toolrank.cli.evaluate import print_report
 from toolrank.cli.progress import progress
-from toolrank.evaluating import evaluate_dataset
+from toolrank.evaluating import Plan, judged_dataset, measure
 from toolrank_rescorers.profiles import shipped_profiles
 
 METRICS = ["recall@5", "ndcg@5", "comp@5"]
@@ -28,10 +28,14 @@ def main() -> None:
     arguments = parser.parse_args()
     figures: dict[str, float] = {}
     for name in arguments.dataset or ["toolbench", "toollens"]:
-        profiles = arguments.profile or list(shipped_profiles())
-        report = evaluate_dataset(name, arguments.data, profiles, arguments.limit, progress())
-        print_report(report, METRICS)
+        profiles = tuple(arguments.profile or shipped_profiles())
+        plan = Plan(profiles=profiles, limit=arguments.limit, timed=0)
+        with judged_dataset(name, arguments.data, plan, progress()) as judged:
+            report = measure(judged, plan, progress()).report
+        print_report(report, METRICS, ["subset"])
         for row in report.rows:
+            if row.facet != "subset":
+                continue
             for metric in METRICS:
                 figures[f"{name}.{row.subset}.{row.profile}.{metric}"] = round(row.figures[metric], 4)
     print(json.dumps(figures))

@@ -42,6 +42,8 @@ class ExitCode(enum.IntEnum):
     """Stopped to protect what is stored: a source shrank suspiciously, or another sync is running."""
     DEAD_LETTERS = 6
     """Done, but some entries were left out; the report says how many and why."""
+    GATE = 7
+    """An evaluation is below what `--min` and `--max-drop` ask for; the report was written."""
 
 
 _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (

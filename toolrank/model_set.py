@@ -93,6 +93,11 @@ class ModelSet:
         kind = _or_degraded("query_kind", self._kind, missing) if "query_kind" in needs else None
         return Models(scorer=scorer, query_kind=kind, cache=self._cache), tuple(missing)
 
+    def forget(self) -> None:
+        """Forgets query vectors and scores, so that the next request costs what the first one did."""
+        self._cache = ScoreCache()
+        self._query_vector.cache_clear()
+
     def identities(self) -> Mapping[str, str]:
         """Role → identity of the loaded model, or why it cannot be loaded."""
         roles: dict[str, Once[Encoder] | Once[CrossEncoder] | Once[QueryKindClassifier]] = {

@@ -3,84 +3,121 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
+import numpy as np
 
+from toolrank_evaluation.answer import Answer, Ranker, check_answer
+from toolrank_evaluation.bootstrap import RESAMPLES, Float64, mean_intervals
 from toolrank_evaluation.dataset import JudgedQuery
-from toolrank_evaluation.metrics import CUTOFFS, Figures, mean, score_rankings
+from toolrank_evaluation.facets import FACETS, Facets
+from toolrank_evaluation.metrics import CUTOFFS, Figures, check_cutoffs, figure_names, score_rankings
+from toolrank_evaluation.report import MEAN, Row
 
-Ranker = Callable[[str, int], Sequence[str]]
-"""Maps a request's text and a depth to API ids, best first."""
-
-MEAN = "mean"
-"""Name of the row that averages over subsets, each subset counting once (as ToolRerank's table does)."""
-
-
-class Row(msgspec.Struct, frozen=True):
-    """Figures of one profile on one subset, each in [0, 1]."""
-
-    subset: str
-    profile: str
-    queries: int
-    figures: Figures
+Observer = Callable[[str, JudgedQuery, Answer], None]
+"""Told of every answer as it comes: profile, request, answer. Traces are not kept otherwise."""
 
 
-class Report(msgspec.Struct, frozen=True):
-    """Everything one evaluation found."""
+class Sampling(msgspec.Struct, frozen=True):
+    """What the figures are taken at, and how their intervals are drawn."""
 
-    dataset: str
-    queries: int
+    cutoffs: tuple[int, ...] = CUTOFFS
+    seed: int = 0
+    resamples: int = RESAMPLES
+
+
+_DEFAULT = Sampling()
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """Rows of a report, and the figures of every request behind them."""
+
     rows: tuple[Row, ...]
-
-    def row(self, subset: str, profile: str) -> Row:
-        """The row of one subset and profile.
-
-        Raises:
-            KeyError: there is none.
-        """
-        for row in self.rows:
-            if (row.subset, row.profile) == (subset, profile):
-                return row
-        raise KeyError((subset, profile))
+    figures: Mapping[str, Mapping[str, Figures]]
+    """Profile → query id → figures."""
+    tokens: Mapping[str, float]
+    """Profile → mean tokens of the answers."""
 
 
 def evaluate(
-    name: str,
     queries: Sequence[JudgedQuery],
     rankers: Mapping[str, Ranker],
+    facets: Facets,
     *,
-    cutoffs: Sequence[int] = CUTOFFS,
+    sampling: Sampling = _DEFAULT,
+    observe: Observer = lambda *_: None,
     advance: Callable[[int], None] = lambda _: None,
-) -> Report:
+) -> Evaluation:
     """Figures of every ranker on every subset, and their mean over subsets where there are several.
 
     Args:
-        name: of the dataset, for the report.
         queries: judged requests; their APIs must be in the catalog that the rankers search.
         rankers: profile name → ranker. All profiles answer one request before the next is asked, so that
             whatever the profiles share (query vector, cross-encoder scores) is computed once.
-        cutoffs: the values of k; the largest is the depth asked of a ranker.
+        facets: the ways to divide the requests.
+        sampling: the values of k, the largest of which is the depth asked of a ranker, and the bootstrap.
+        observe: told of every answer.
         advance: called with the number of requests done since the last call.
+
+    Raises:
+        InvalidCutoff: see `check_cutoffs`.
+        InvalidAnswer: see `check_answer`.
     """
+    cutoffs = check_cutoffs(sampling.cutoffs)
     rankings: dict[str, dict[str, Sequence[str]]] = {profile: {} for profile in rankers}
+    tokens = dict.fromkeys(rankers, 0)
     for query in queries:
         for profile, ranker in rankers.items():
-            rankings[profile][query.id] = ranker(query.text, max(cutoffs))
+            answer = check_answer(query.id, ranker(query.text, max(cutoffs)))
+            rankings[profile][query.id] = answer.ids
+            tokens[profile] += answer.tokens
+            observe(profile, query, answer)
         advance(1)
-    rows = [
-        row
-        for profile, answers in rankings.items()
-        for row in _rows(profile, queries, score_rankings(queries, answers, cutoffs))
-    ]
-    return Report(dataset=name, queries=len(queries), rows=tuple(rows))
+    figures = {profile: score_rankings(queries, found, cutoffs) for profile, found in rankings.items()}
+    rows = (row for profile in rankers for row in _rows(profile, queries, figures[profile], facets, sampling))
+    return Evaluation(tuple(rows), figures, {name: total / len(queries) for name, total in tokens.items()})
 
 
-def _rows(profile: str, queries: Sequence[JudgedQuery], figures: Mapping[str, Figures]) -> list[Row]:
-    subsets: defaultdict[str, list[Figures]] = defaultdict(list)
+def _rows(
+    profile: str,
+    queries: Sequence[JudgedQuery],
+    figures: Mapping[str, Figures],
+    facets: Facets,
+    sampling: Sampling,
+) -> Iterator[Row]:
+    names = figure_names(check_cutoffs(sampling.cutoffs))
+    groups: dict[str, defaultdict[str, list[list[float]]]] = {facet: defaultdict(list) for facet in FACETS}
     for query in queries:
-        subsets[query.subset].append(figures[query.id])
-    rows = [Row(subset, profile, len(found), mean(found)) for subset, found in subsets.items()]
-    if len(rows) > 1:
-        rows.append(Row(MEAN, profile, len(queries), mean([row.figures for row in rows])))
-    return rows
+        values = [figures[query.id][name] for name in names]
+        for facet, subsets in facets.of(query).items():
+            for subset in subsets:
+                groups[facet][subset].append(values)
+    for facet, subsets_of in groups.items():
+        members = {name: np.array(values) for name, values in _in_order(facet, subsets_of)}
+        for subset, group in members.items():
+            yield _row(facet, subset, profile, names, [group], sampling)
+        if facet == "subset" and len(members) > 1:
+            yield _row(facet, MEAN, profile, names, list(members.values()), sampling)
+
+
+def _in_order(
+    facet: str, subsets: Mapping[str, list[list[float]]]
+) -> Sequence[tuple[str, list[list[float]]]]:
+    """The dataset's own subsets as they come, all others by name."""
+    return list(subsets.items()) if facet == "subset" else sorted(subsets.items())
+
+
+def _row(
+    facet: str, subset: str, profile: str, names: Sequence[str], groups: Sequence[Float64], sampling: Sampling
+) -> Row:
+    means = np.mean([group.mean(axis=0) for group in groups], axis=0)
+    intervals = mean_intervals(groups, sampling.seed, sampling.resamples)
+    return Row(
+        subset=subset,
+        profile=profile,
+        queries=sum(len(group) for group in groups),
+        figures=dict(zip(names, means.tolist(), strict=True)),
+        intervals={name: (low, high) for name, (low, high) in zip(names, intervals.tolist(), strict=True)},
+        facet=facet,
+    )

@@ -1,4 +1,4 @@
-"""Ranking measures per query. NDCG, recall, MRR and MAP come from ir-measures (trec_eval); Comp is ours."""
+"""Ranking measures per query. All but Comp come from ir-measures (trec_eval); Comp is ours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolrank_evaluation.dataset import JudgedQuery
-from toolrank_evaluation.errors import EvaluationError, MissingExtra
+from toolrank_evaluation.errors import EvaluationError, InvalidCutoff, MissingExtra
 
 CUTOFFS = (3, 5, 10)
 Figures = dict[str, float]
@@ -17,10 +17,25 @@ def comp(ranking: Sequence[str], relevant: frozenset[str], k: int) -> float:
     return float(relevant <= set(ranking[:k]))
 
 
+def check_cutoffs(cutoffs: Sequence[int], catalog_size: int | None = None) -> tuple[int, ...]:
+    """The values of k, ascending.
+
+    Raises:
+        InvalidCutoff: none, one below 1, one twice, or one above the number of APIs in the catalog.
+    """
+    if not cutoffs or min(cutoffs) < 1 or len(set(cutoffs)) != len(cutoffs):
+        raise InvalidCutoff(f"the values of k must be different and at least 1, got {list(cutoffs)}")
+    if catalog_size is not None and max(cutoffs) > catalog_size:
+        raise InvalidCutoff(f"k = {max(cutoffs)} is above the catalog's size of {catalog_size} APIs")
+    return tuple(sorted(cutoffs))
+
+
 def score_rankings(
     queries: Sequence[JudgedQuery], rankings: Mapping[str, Sequence[str]], cutoffs: Sequence[int] = CUTOFFS
 ) -> dict[str, Figures]:
-    """Figures of every query, by query id: `ndcg@k`, `recall@k`, `comp@k` for each k, `mrr`, `map`.
+    """Figures of every query, by query id: `ndcg@k recall@k precision@k comp@k` for each k, `mrr`, `map`.
+
+    An API without a judgement counts as irrelevant. `mrr` and `map` see as deep as the ranking goes.
 
     Args:
         queries: the judged requests.
@@ -39,7 +54,14 @@ def score_rankings(
         figures[query.id] = {f"comp@{k}": comp(ranking, query.relevant, k) for k in cutoffs}
     for query_id, name, value in _library_figures(queries, rankings, cutoffs):
         figures[query_id][name] = value
-    return figures
+    order = figure_names(cutoffs)
+    return {query_id: {name: found[name] for name in order} for query_id, found in figures.items()}
+
+
+def figure_names(cutoffs: Sequence[int]) -> tuple[str, ...]:
+    """The names of all figures, in the order of reports."""
+    at_k = [f"{name}@{k}" for name in ("ndcg", "recall", "precision", "comp") for k in cutoffs]
+    return (*at_k, "mrr", "map")
 
 
 def mean(figures: Sequence[Figures]) -> Figures:
@@ -70,8 +92,11 @@ def _descending(ranking: Sequence[str]) -> dict[str, float]:
 
 def _measures(cutoffs: Sequence[int]) -> dict[Any, str]:
     try:
-        from ir_measures import AP, RR, R, nDCG
+        from ir_measures import AP, RR, P, R, nDCG
     except ImportError as error:
         raise MissingExtra from error
-    named = {nDCG @ k: f"ndcg@{k}" for k in cutoffs} | {R @ k: f"recall@{k}" for k in cutoffs}
-    return named | {RR: "mrr", AP: "map"}
+    at_k = {"ndcg": nDCG, "recall": R, "precision": P}
+    return {measure @ k: f"{name}@{k}" for name, measure in at_k.items() for k in cutoffs} | {
+        RR: "mrr",
+        AP: "map",
+    }

@@ -52,3 +52,20 @@ def test_a_broken_line_is_named(tmp_path: Path, line: str) -> None:
     file.write_text('{"query": "a", "relevant": ["x"]}\n' + line + "\n")
     with pytest.raises(InvalidDataset, match=r"q\.jsonl:2"):
         queries_file(file)
+
+
+def test_a_request_asked_twice_has_to_be_merged(tmp_path: Path) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text('{"query": "a", "relevant": ["x"]}\n{"query": "a", "relevant": ["y"], "id": "mine"}\n')
+    with pytest.raises(InvalidDataset, match="'1' and 'mine' ask the same"):
+        queries_file(file)
+
+
+@pytest.mark.parametrize("grade", ["2", "0.5", "-1", "nan", "high", ""])
+def test_grades_beyond_yes_and_no_are_refused(tmp_path: Path, grade: str) -> None:
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "1", "title": "t", "text": "x"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "x"}\n')
+    (tmp_path / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\nq\t1\t{grade}\n")
+    with pytest.raises(InvalidDataset, match=r"test\.tsv"):
+        open_dataset(str(tmp_path), tmp_path)

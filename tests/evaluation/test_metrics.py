@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import ndcg_score
+from sklearn.metrics import (
+    label_ranking_average_precision_score,
+    ndcg_score,
+    precision_score,
+    recall_score,
+)
 
 from toolrank_evaluation.dataset import JudgedQuery
 from toolrank_evaluation.errors import EvaluationError
@@ -31,7 +36,9 @@ def test_comp_asks_for_every_relevant_api() -> None:
 
 
 def test_a_perfect_ranking_has_perfect_figures() -> None:
-    assert set(figures(["a", "b", "x"], "a", "b").values()) == {1.0}
+    found = figures(["a", "b", "x"], "a", "b")
+    assert {value for name, value in found.items() if not name.startswith("precision")} == {1.0}
+    assert found["precision@3"] == pytest.approx(2 / 3)
 
 
 def test_an_empty_ranking_scores_zero() -> None:
@@ -58,19 +65,56 @@ def test_an_api_named_twice_is_refused() -> None:
         figures(["a", "a"], "a")
 
 
-@given(st.permutations(APIS), st.sets(st.sampled_from(APIS), min_size=1), st.integers(0, 12))
-@settings(max_examples=60, deadline=None)
-def test_figures_agree_with_a_second_library_and_with_their_definitions(
-    order: list[str], relevant: set[str], length: int
-) -> None:
-    ranking = order[:length]
-    found = figures(ranking, *relevant)
-    gains = np.array([[float(api in relevant) for api in order]])
-    # An API that was not ranked stands behind all that were.
-    scores = np.array([[float(len(order) - i) if i < length else -1.0 for i in range(len(order))]])
-    for k in (3, 5, 10):
-        hit = sum(api in relevant for api in ranking[:k])
-        assert found[f"recall@{k}"] == pytest.approx(hit / len(relevant), abs=1e-9)
-        if k <= length:
-            expected = ndcg_score(gains, scores, k=k, ignore_ties=True)
-            assert found[f"ndcg@{k}"] == pytest.approx(expected, abs=1e-9)
+ORACLE_CUTOFFS = (1, 3, 5, 10)
+
+
+@given(
+    st.dictionaries(st.sampled_from(APIS), st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=12),
+    st.sets(st.sampled_from(APIS), min_size=1),
+)
+@settings(max_examples=150, deadline=None)
+def test_every_figure_agrees_with_a_second_library(scores: dict[str, float], relevant: set[str]) -> None:
+    """Scores with ties, APIs that were not ranked, and APIs nobody judged, against scikit-learn."""
+    ranking = ranked_by_score(scores)
+    found = score_rankings([judged(*relevant)], {"q": ranking}, ORACLE_CUTOFFS)["q"]
+    truth = np.array([[float(api in relevant) for api in APIS]])
+    # What was not ranked stands behind all that was, and gains nothing.
+    place = {api: float(len(ranking) - index) for index, api in enumerate(ranking)}
+    order = np.array([[place.get(api, 0.0) for api in APIS]])
+    for k in ORACLE_CUTOFFS:
+        picked = np.array([[float(api in ranking[:k]) for api in APIS]])
+        recall = recall_score(truth[0], picked[0], zero_division=0.0)
+        assert found[f"recall@{k}"] == pytest.approx(recall, abs=1e-9)
+        assert found[f"comp@{k}"] == float(recall == 1.0)
+        full = precision_score(truth[0], picked[0], zero_division=0.0) * min(k, len(ranking)) / k
+        assert found[f"precision@{k}"] == pytest.approx(full, abs=1e-9)
+        assert found[f"ndcg@{k}"] == pytest.approx(
+            ndcg_score(truth * (order > 0), order, k=k, ignore_ties=True)
+            * ideal(min(k, len(relevant & set(ranking))))
+            / ideal(min(k, len(relevant))),
+            abs=1e-9,
+        )
+    hits = [api for api in ranking if api in relevant]
+    assert found["map"] == pytest.approx(
+        average_precision(ranking, relevant) * len(hits) / len(relevant), abs=1e-9
+    )
+    assert found["mrr"] == pytest.approx(average_precision(ranking, set(hits[:1])), abs=1e-9)
+
+
+def ranked_by_score(scores: dict[str, float]) -> list[str]:
+    """Descending, ties by id: the order that every part of this project uses."""
+    return sorted(scores, key=lambda api: (-scores[api], api))
+
+
+def ideal(count: int) -> float:
+    return sum(1 / np.log2(place + 2) for place in range(count))
+
+
+def average_precision(ranking: list[str], relevant: set[str]) -> float:
+    """The library's label-ranking average precision over what was ranked; 0 where nothing relevant was."""
+    truth = np.array([[float(api in relevant) for api in ranking]])
+    if not truth.any():
+        return 0.0
+    return float(
+        label_ranking_average_precision_score(truth, np.array([[float(-i) for i in range(len(ranking))]]))
+    )

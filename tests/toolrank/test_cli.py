@@ -84,6 +84,8 @@ def test_dead_letters_have_an_exit_code_of_their_own(settings: Settings, tmp_pat
         (["ingest", "mcp:http://host/mcp", "--header", "Authorization"], ExitCode.USAGE, "NAME=VARIABLE"),
         (["ingest", "mcp:http://host/mcp", "--env", "NOT_SET"], ExitCode.USAGE, "NOT_SET"),
         (["eval"], ExitCode.USAGE, "--queries"),
+        (["eval", "toolbench", "--min", "recall@5>80"], ExitCode.INPUT, "recall@5>=0.80"),
+        (["eval", "toolbench", "--baseline", "no.json"], ExitCode.INPUT, "no.json"),
     ],
 )
 def test_failures_say_what_and_where_and_the_cure(
@@ -102,14 +104,32 @@ def test_an_invalid_setting_names_its_variable(settings: Settings, monkeypatch: 
     assert "TOOLRANK_THREADS" in failed.stderr
 
 
-def test_own_queries_are_evaluated_over_the_own_catalog(catalog: Catalog, tmp_path: Path) -> None:
-    weather = next(
-        id_ for id_, _ in catalog.engine.hashes(catalog.stats().index) if id_.endswith("get_weather")
-    )
-    queries = tmp_path / "q.jsonl"
+def own_queries(catalog: Catalog, folder: Path) -> Path:
+    index = catalog.stats().index
+    weather = next(id_ for id_, _ in catalog.engine.hashes(index) if id_.endswith("get_weather"))
+    queries = folder / "q.jsonl"
     queries.write_text(json.dumps({"query": "rain tomorrow?", "relevant": [weather]}) + "\n")
-    report = json.loads(run("eval", "--queries", str(queries), "-p", "dense", "--json").stdout)
-    assert report["rows"][0]["figures"]["recall@5"] == 1.0
+    return queries
+
+
+@pytest.mark.needs("eval")
+def test_own_queries_are_evaluated_over_the_own_catalog(catalog: Catalog, tmp_path: Path) -> None:
+    queries = own_queries(catalog, tmp_path)
+    ran = run("eval", "--queries", str(queries), "-p", "dense", "-k", "5", "--json")
+    assert json.loads(ran.stdout)["rows"][0]["figures"]["recall@5"] == 1.0, ran.stderr
+
+
+@pytest.mark.needs("eval")
+def test_a_gate_has_an_exit_code_of_its_own_and_the_report_is_written(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    asked = ["eval", "--queries", str(own_queries(catalog, tmp_path)), "-p", "dense", "-k", "5"]
+    report = str(tmp_path / "report.json")
+    passed = run(*asked, "--output", report, "--min", "recall@5>=0.9")
+    assert passed.returncode == ExitCode.OK, passed.stderr
+    failed = run(*asked, "--baseline", report, "--max-drop", "mrr:0.5", "--min", "precision@5>=0.9")
+    assert failed.returncode == ExitCode.GATE, failed.stderr
+    assert "precision@5 (all, 1 requests) is 0.2000, below 0.9" in failed.stderr
 
 
 @pytest.mark.needs("mcp")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import typer
 from pydantic import ValidationError
@@ -27,6 +29,12 @@ def print_table(table: Table) -> None:
 def complain(error: BaseException) -> None:
     """One line about a failure: what, where, cure."""
     ERR.print(f"[bold red]error:[/] {_escaped(_message(error))}", soft_wrap=True)
+
+
+def complain_gate(reasons: Sequence[str]) -> None:
+    """One line for every condition that was not met."""
+    for reason in reasons:
+        ERR.print(f"[bold red]not met:[/] {_escaped(reason)}", soft_wrap=True)
 
 
 def note(text: str) -> None:

@@ -41,10 +41,17 @@ def _judgements(path: Path, source: str) -> dict[str, frozenset[str]]:
     try:
         with path.open(encoding="utf-8", newline="") as lines:
             for row in csv.DictReader(lines, delimiter="\t"):
-                if float(row["score"]) > 0:
+                if _is_relevant(row["score"]):
                     relevant[row["query-id"]].add(document_id(source, row["corpus-id"]))
     except OSError as error:
         raise InvalidDataset(f"{path}: cannot be read: {error.strerror}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidDataset(f"{path}: not a judgement file: {error!r}") from error
     return {query: frozenset(documents) for query, documents in relevant.items()}
+
+
+def _is_relevant(grade: str) -> bool:
+    """Half of the measures, and what a caller does with an API, know only yes and no."""
+    if float(grade) not in (0.0, 1.0):
+        raise ValueError(f"grade {grade}: only 0 and 1 are judged; decide which grades count as relevant")
+    return float(grade) == 1.0
