@@ -1,11 +1,13 @@
 """Non-negative elastic net (NNN) decoding: the set of documents that together reconstruct the query.
 
 `problem` states it, `certificate` says what proves an answer, and each solver has a file: `active_set`
-(exact), `path` (exact, for all penalties at once) and `fista` (the paper's, for comparison). See docs/nnn.md.
+(exact), `path` (exact, for all penalties at once), `columns`
+(exact, over an index that can only be searched) and `fista` (the paper's, for comparison). See docs/nnn.md.
 """
 
 from toolrank_rescorers.nnn.active_set import solve_active_set
 from toolrank_rescorers.nnn.certificate import Certificate
+from toolrank_rescorers.nnn.columns import Generated, Searching, solve_by_columns
 from toolrank_rescorers.nnn.corpus import Corpus
 from toolrank_rescorers.nnn.errors import InvalidProblem
 from toolrank_rescorers.nnn.fista import solve_fista
@@ -16,12 +18,15 @@ __all__ = [
     "Breakpoint",
     "Certificate",
     "Corpus",
+    "Generated",
     "InvalidProblem",
     "Path",
     "Problem",
+    "Searching",
     "Solution",
     "ranking",
     "solve_active_set",
+    "solve_by_columns",
     "solve_fista",
     "solve_path",
 ]

@@ -1,0 +1,122 @@
+"""NNN decoding over an index that can only be searched: column generation by nearest neighbours.
+
+The next columns are the nearest neighbours of the residual, because they are what violates most. *Exactness*:
+a search that is exact returns the k rows of largest d_jᵀr of all. When none of them is new and violates, no
+row anywhere does, and the answer is optimal over the whole index. A search that is approximate proves this
+of the rows that it can find. What it misses is at most as wrong as the certificate's gap would say of it, so
+the answer stays optimal over everything that was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank_rescorers.nnn.active_set import solve_active_set
+from toolrank_rescorers.nnn.corpus import Float32, Float64
+from toolrank_rescorers.nnn.errors import InvalidProblem
+from toolrank_rescorers.nnn.problem import Problem, Solution
+
+Search = Callable[[Float32, int], Sequence[tuple[Hashable, NDArray[np.floating]]]]
+"""The k rows of largest inner product with a vector (d,), as (key, vector)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """The optimum over the columns that were seen, and whether that is all there is to see."""
+
+    keys: tuple[Hashable, ...]
+    """Of every column seen, in order of appearance: the rows of `solution`."""
+    solution: Solution
+    rounds: int
+    """Rounds of searches that were made."""
+    complete: bool
+    """The last search returned nothing new that violates: optimal over all that the search can find."""
+
+    @property
+    def support(self) -> tuple[Hashable, ...]:
+        """Keys of the chosen columns, largest coefficient first."""
+        order = np.argsort(-self.solution.coefficients, kind="stable")
+        return tuple(self.keys[row] for row in self.solution.support[order])
+
+
+@dataclass(frozen=True)
+class Searching:
+    """How column generation searches."""
+
+    neighbours: int = 64
+    """New rows to look for in one search, > 0: as many more are asked for as are chosen already, since these
+    are the nearest themselves."""
+    directions: int = 1
+    """Searches a round. The first is around the residual r, the others around r + z_i d_i of the columns with
+    the largest coefficients: what could take their place."""
+    max_rounds: int = 3
+    """Rounds of searches at most, the one around the query included."""
+    tolerance: float = 1e-6
+    """Largest violation that counts as none."""
+
+
+def solve_by_columns(
+    search: Search, query: NDArray[np.floating], l1: float, l2: float, how: Searching | None = None
+) -> Generated:
+    """Searches around the query, then around what is left of it, until a search brings nothing new.
+
+    Args:
+        search: The index. It may return fewer rows than asked for, and rows that were returned before.
+        query: Vector (d,).
+        l1: Penalty ≥ 0 of every row.
+        l2: Ridge penalty ≥ 0.
+        how: How it searches.
+
+    Raises:
+        InvalidProblem: nothing was found, or vectors or penalties that define no problem.
+    """
+    how = how or Searching()
+    seen = _Seen(np.asarray(query, dtype=np.float64))
+    if not seen.add(search(seen.query.astype(np.float32), how.neighbours)):
+        raise InvalidProblem("search", "found nothing near the query")
+    solution = solve_active_set(Problem(seen.matrix, seen.query, l1, l2), tolerance=how.tolerance)
+    done, complete = 1, False
+    while done < how.max_rounds and not complete:
+        before, wanted = len(seen.keys), how.neighbours + len(solution.support)
+        for direction in _directions(seen, solution, how.directions):
+            seen.add(search(direction.astype(np.float32), wanted))
+        new = seen.matrix[before:].astype(np.float64)
+        complete = not (new @ solution.residual > l1 + how.tolerance).any()
+        problem = Problem(seen.matrix, seen.query, l1, l2)
+        solution = solve_active_set(problem, tolerance=how.tolerance, warm_start=solution)
+        done += 1
+    return Generated(tuple(seen.keys), solution, done, complete)
+
+
+class _Seen:
+    """Every column that a search has brought, once."""
+
+    def __init__(self, query: Float64) -> None:
+        self.query = query
+        self.keys: dict[Hashable, int] = {}
+        self.matrix: Float32 = np.empty((0, len(query)), dtype=np.float32)
+
+    def add(self, found: Iterable[tuple[Hashable, NDArray[np.floating]]]) -> int:
+        """Takes in what is new, and says how much that was."""
+        new = {key: vector for key, vector in found if key not in self.keys}
+        for key, vector in new.items():
+            if vector.shape != self.query.shape:
+                raise InvalidProblem("search", f"found {vector.shape} at {key!r}, not {self.query.shape}")
+        if new:
+            self.keys |= {key: len(self.keys) + place for place, key in enumerate(new)}
+            rows = np.stack(list(new.values())).astype(np.float32)
+            self.matrix = np.concatenate([self.matrix, rows])
+        return len(new)
+
+
+def _directions(seen: _Seen, solution: Solution, count: int) -> list[Float64]:
+    largest = np.argsort(-solution.coefficients, kind="stable")[: max(0, count - 1)]
+    replaced = [
+        solution.residual + solution.coefficients[place] * seen.matrix[solution.support[place]]
+        for place in largest
+    ]
+    return [solution.residual, *replaced]
