@@ -7,20 +7,29 @@ import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
+import org.opensearch.action.ActionRequest;
 import org.opensearch.cluster.metadata.IndexNameExpressionResolver;
+import org.opensearch.cluster.node.DiscoveryNodes;
 import org.opensearch.cluster.service.ClusterService;
+import org.opensearch.common.settings.ClusterSettings;
+import org.opensearch.common.settings.IndexScopedSettings;
 import org.opensearch.common.settings.Setting;
 import org.opensearch.common.settings.Settings;
+import org.opensearch.common.settings.SettingsFilter;
 import org.opensearch.common.unit.TimeValue;
+import org.opensearch.core.action.ActionResponse;
 import org.opensearch.core.common.io.stream.NamedWriteableRegistry;
 import org.opensearch.core.xcontent.NamedXContentRegistry;
 import org.opensearch.env.Environment;
 import org.opensearch.env.NodeEnvironment;
+import org.opensearch.plugins.ActionPlugin;
 import org.opensearch.plugins.Plugin;
 import org.opensearch.plugins.ReloadablePlugin;
 import org.opensearch.plugins.SearchPipelinePlugin;
 import org.opensearch.plugins.SearchPlugin;
 import org.opensearch.repositories.RepositoriesService;
+import org.opensearch.rest.RestController;
+import org.opensearch.rest.RestHandler;
 import org.opensearch.script.ScriptService;
 import org.opensearch.search.pipeline.Processor;
 import org.opensearch.search.pipeline.SearchRequestProcessor;
@@ -38,13 +47,16 @@ import org.toolrank.opensearch.rescore.ReportExt;
 import org.toolrank.opensearch.rescore.RequestExt;
 import org.toolrank.opensearch.rescore.RescoreProcessor;
 import org.toolrank.opensearch.rescore.WindowProcessor;
+import org.toolrank.opensearch.stats.RestStatsAction;
 import org.toolrank.opensearch.stats.Statistics;
+import org.toolrank.opensearch.stats.StatsAction;
+import org.toolrank.opensearch.stats.TransportStatsAction;
 
 /**
  * Reranks the hits of any search with a toolrank rescorer service. Here the parts are put together.
  */
 public final class ToolrankPlugin extends Plugin
-    implements SearchPlugin, SearchPipelinePlugin, ReloadablePlugin {
+    implements ActionPlugin, SearchPlugin, SearchPipelinePlugin, ReloadablePlugin {
 
   private static final String THREAD_POOL = "toolrank";
 
@@ -136,6 +148,23 @@ public final class ToolrankPlugin extends Plugin
   public Map<String, Processor.Factory<SearchResponseProcessor>> getResponseProcessors(
       Parameters parameters) {
     return Map.of(RescoreProcessor.TYPE, RescoreProcessor.factory(() -> runtime));
+  }
+
+  @Override
+  public List<ActionHandler<? extends ActionRequest, ? extends ActionResponse>> getActions() {
+    return List.of(new ActionHandler<>(StatsAction.INSTANCE, TransportStatsAction.class));
+  }
+
+  @Override
+  public List<RestHandler> getRestHandlers(
+      Settings nodeSettings,
+      RestController restController,
+      ClusterSettings clusterSettings,
+      IndexScopedSettings indexScopedSettings,
+      SettingsFilter settingsFilter,
+      IndexNameExpressionResolver indexNameExpressionResolver,
+      Supplier<DiscoveryNodes> nodesInCluster) {
+    return List.of(new RestStatsAction());
   }
 
   /** {@code POST _nodes/reload_secure_settings}: a new key without a restart. */

@@ -53,8 +53,7 @@ public final class Rescorer {
       permits.release();
       throw e;
     }
-    done.whenComplete((result, failure) -> permits.release());
-    return done;
+    return done.whenComplete((result, failure) -> permits.release());
   }
 
   /**
