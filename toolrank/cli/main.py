@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from toolrank.cli import doctor, evaluate, ingest, models, search, serve
+from toolrank.cli import doctor, evaluate, ingest, mcp, models, search, serve
 from toolrank.cli.console import complain
 from toolrank.errors import KNOWN, exit_code
 
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("serve")(serve.serve)
+app.command("mcp")(mcp.mcp)
 app.command("eval")(evaluate.evaluate_command)
 app.add_typer(models.app, name="models")
 app.command("doctor")(doctor.doctor)

@@ -66,7 +66,7 @@ class McpLiveSource:
         from toolrank_ingest.sources.mcp_session import follow
 
         listings: queue.Queue[Listing] = queue.Queue()
-        with _complaints() as errors, start_blocking_portal() as portal:
+        with complaints() as errors, start_blocking_portal() as portal:
             watch = portal.start_task_soon(follow, self._endpoint, self._settings, errors, listings.put)
             try:
                 while not (stop and stop.is_set()):
@@ -86,7 +86,7 @@ class McpLiveSource:
 
         from toolrank_ingest.sources.mcp_session import fetch
 
-        with _complaints() as errors, start_blocking_portal() as portal:
+        with complaints() as errors, start_blocking_portal() as portal:
             try:
                 return portal.call(fetch, self._endpoint, self._settings, errors)
             except (
@@ -95,7 +95,7 @@ class McpLiveSource:
                 raise self._failure(error, errors) from error
 
     def _snapshot(self, listing: Listing) -> Source:
-        return _ListedTools(self.name, self._endpoint.where, listing)
+        return ListedTools(self.name, self._endpoint.where, listing)
 
     def _failure(self, error: BaseException, errors: TextIO) -> SourceError:
         from toolrank_ingest.sources.mcp_session import explain
@@ -105,7 +105,7 @@ class McpLiveSource:
         return SourceError(self._endpoint.where, what)
 
 
-class _ListedTools:
+class ListedTools:
     """A complete listing as a source."""
 
     def __init__(self, name: str, where: str, listing: Listing) -> None:
@@ -124,7 +124,7 @@ class _ListedTools:
             yield Entry(within(self._where, "tools", index), text.encode("utf-8", "surrogatepass"))
 
 
-def _complaints() -> TextIO:
+def complaints() -> TextIO:
     """Where a started server's standard error goes: a terminal in use for something else is left alone."""
     return tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
 

@@ -31,7 +31,14 @@ class _Page(BaseModel):
     next_cursor: str | None = Field(default=None, alias="nextCursor")
 
 
-class _Changes:
+class AnnouncesNothing(SourceError):
+    """A server that can be listed and not be watched."""
+
+    def __init__(self) -> None:
+        super().__init__("tools/list", "the server does not announce changes", "read it from time to time")
+
+
+class Changes:
     """Remembers that a change was announced."""
 
     def __init__(self) -> None:
@@ -137,23 +144,34 @@ async def follow(
     """Reports the tools once listening has begun, then after every announced change, until the server ends.
 
     Raises:
-        SourceError: the server does not announce changes.
+        AnnouncesNothing: the server does not announce changes.
     """
-    changes = _Changes()
+    changes = Changes()
     async with connected(endpoint, settings, errors, changes) as client:
-        if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            await _follow_subscription(client, settings, report)
-        else:
-            await _follow_notifications(client, settings, report, changes)
+        await watch_changes(client, settings, report, changes)
+
+
+async def watch_changes(
+    client: Client, settings: LiveSettings, report: Callable[[Listing], None], changes: Changes
+) -> None:
+    """`follow` on a session that is open already; `changes` is told of its notifications.
+
+    Raises:
+        AnnouncesNothing: the server does not announce changes.
+    """
+    if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        await _follow_subscription(client, settings, report)
+    else:
+        await _follow_notifications(client, settings, report, changes)
 
 
 async def _follow_notifications(
-    client: Client, settings: LiveSettings, report: Callable[[Listing], None], changes: _Changes
+    client: Client, settings: LiveSettings, report: Callable[[Listing], None], changes: Changes
 ) -> None:
     """Protocols before 2026-07-28: changes come unasked, and only a ping shows that the server lives."""
     tools = client.server_capabilities.tools
     if tools is None or not tools.list_changed:
-        raise _announces_nothing()
+        raise AnnouncesNothing()
     report(await list_tools(client, settings))
     while True:
         if await changes.wait(settings.heartbeat_seconds):
@@ -180,17 +198,13 @@ async def _follow_subscription(
             subscription = await stack.enter_async_context(client.listen(tools_list_changed=True))
         except MCPError as error:
             if error.code == mcp_types.METHOD_NOT_FOUND:
-                raise _announces_nothing() from error
+                raise AnnouncesNothing() from error
             raise
         if not subscription.honored.tools_list_changed:
-            raise _announces_nothing()
+            raise AnnouncesNothing()
         report(await list_tools(client, settings))
         async for _ in subscription:
             report(await list_tools(client, settings))
-
-
-def _announces_nothing() -> SourceError:
-    return SourceError("tools/list", "the server does not announce changes", "read it from time to time")
 
 
 def explain(error: BaseException, settings: LiveSettings) -> str:

@@ -1,0 +1,84 @@
+"""An MCP server to stand behind the door, run as `python upstream_server.py stdio|http [PORT]`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+
+TEXT = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+READ = types.ToolAnnotations(read_only_hint=True)
+TOOLS = {
+    "read_note": ("Read a note from the notebook by its title", READ),
+    "remove_note": ("Remove a note for ever", types.ToolAnnotations(destructive_hint=True)),
+    "learn": ("Learn a new tool, so that the list of tools changes", None),
+    "die": ("End this server in the middle of a call", None),
+    "hang": ("Never answer a call", None),
+    "flood": ("Answer with ten megabytes", None),
+    "complain": ("Answer with an error", None),
+    "secret": ("Something that nobody may call", READ),
+}
+
+
+class Notebook:
+    def __init__(self) -> None:
+        self.tools = dict(TOOLS)
+        self.bus = InMemorySubscriptionBus()
+
+    async def list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
+        tools = [
+            types.Tool(name=name, description=text, input_schema=TEXT, annotations=hints)
+            for name, (text, hints) in self.tools.items()
+        ]
+        return types.ListToolsResult(tools=tools)
+
+    async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        answer, failed = f"{params.name}: {(params.arguments or {}).get('title')}", False
+        if params.name == "learn":
+            self.tools["paint_picture"] = ("Paint a picture in oil", READ)
+            await self.bus.publish(ToolsListChanged())
+        elif params.name == "die":
+            os._exit(3)
+        elif params.name == "hang":
+            await anyio.sleep_forever()
+        elif params.name == "flood":
+            answer = "x" * 10_000_000
+        elif params.name == "complain":
+            answer, failed = "the notebook is full", True
+        content = [types.TextContent(type="text", text=answer)]
+        return types.CallToolResult(content=content, is_error=failed)
+
+    def server(self) -> Server[Any]:
+        return Server(
+            "notes",
+            version="1",
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+            on_subscriptions_listen=ListenHandler(self.bus),
+        )
+
+
+async def serve_stdio(server: Server[Any]) -> None:
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def main(transport: str, port: str = "0") -> None:
+    if transport == "stdio":
+        anyio.run(serve_stdio, Notebook().server())
+        return
+    import uvicorn
+
+    uvicorn.run(
+        Notebook().server().streamable_http_app(), host="127.0.0.1", port=int(port), log_level="error"
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

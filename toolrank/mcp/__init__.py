@@ -1,0 +1,1 @@
+"""The door for agents: an MCP server that searches a catalog, and calls what it finds."""
