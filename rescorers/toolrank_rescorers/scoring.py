@@ -29,6 +29,8 @@ class ScoreCache:
         self._capacity = max(0, capacity)
         self._scores: OrderedDict[bytes, float] = OrderedDict()
         self._lock = threading.Lock()
+        self.hits = 0
+        self.misses = 0
 
     def __len__(self) -> int:
         return len(self._scores)
@@ -39,6 +41,8 @@ class ScoreCache:
             known = {key: self._scores[key] for key in keys if key in self._scores}
             for key in known:
                 self._scores.move_to_end(key)
+            self.hits += len(known)
+            self.misses += len(keys) - len(known)
             return known
 
     def put(self, keys: Sequence[bytes], scores: Logits) -> None:

@@ -47,10 +47,9 @@ def _run(flags: dict[str, Any], config: Path | None) -> None:
     if find_spec("uvicorn") is None or find_spec("starlette") is None:
         raise MissingServe
     from toolrank_rescorers.service.core import Service
-    from toolrank_rescorers.service.models import ServiceModels
     from toolrank_rescorers.service.server import serve as run
 
-    service = Service(settings, ServiceModels.load(settings))
+    service = Service(settings)
     roles = ", ".join(f"{role} {info.identity}" for role, info in service.models.info().items())
 
     def started(url: str) -> None:

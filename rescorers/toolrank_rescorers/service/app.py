@@ -12,11 +12,17 @@ from starlette.routing import Route
 from toolrank_rescorers.service import health
 from toolrank_rescorers.service.core import Service
 from toolrank_rescorers.service.dialect import Dialect, Endpoint
-from toolrank_rescorers.service.dialects import native
+from toolrank_rescorers.service.dialects import cohere, native, openai, tei
 from toolrank_rescorers.service.errors import MethodNotAllowed, NotFound, ServiceError
 from toolrank_rescorers.service.http import failed, handler, open_ticket
 
-ENDPOINTS: tuple[Endpoint, ...] = (*native.ENDPOINTS, *health.ENDPOINTS)
+ENDPOINTS: tuple[Endpoint, ...] = (
+    *native.ENDPOINTS,
+    *cohere.ENDPOINTS,
+    *tei.ENDPOINTS,
+    *openai.ENDPOINTS,
+    *health.ENDPOINTS,
+)
 
 _SPARE_THREADS = 8
 """Beyond those of admitted requests: health must be told when everything else is busy."""

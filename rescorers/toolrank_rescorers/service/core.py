@@ -8,6 +8,7 @@ from toolrank_rescorers.profiles import Profile, load_profile, shipped_profiles
 from toolrank_rescorers.service.errors import NotFound
 from toolrank_rescorers.service.gate import Gate
 from toolrank_rescorers.service.keys import KeyRing
+from toolrank_rescorers.service.metrics import Metrics
 from toolrank_rescorers.service.models import ServiceModels
 from toolrank_rescorers.service.settings import ServiceSettings
 
@@ -15,12 +16,19 @@ from toolrank_rescorers.service.settings import ServiceSettings
 class Service:
     """What endpoints share. Safe to use from several threads, but for the gate: that is the event loop's."""
 
-    def __init__(self, settings: ServiceSettings, models: ServiceModels) -> None:
+    def __init__(self, settings: ServiceSettings) -> None:
+        """Loads everything.
+
+        Raises:
+            ModelError, InvalidSetting, UnknownProfile, InvalidProfile: what the settings name is not usable.
+        """
         self.settings = settings
-        self.models = models
+        self.metrics = Metrics()
+        self.models = ServiceModels(settings, self.metrics)
         self.gate = Gate(settings.max_requests, settings.max_waiting_bytes)
         self.keys = KeyRing(Path(settings.keys) if settings.keys else None)
         self.default_profile = load_profile(settings.profile)
+        self.metrics.watch(self)
 
     def profile(self, wanted: str | Profile | None) -> Profile:
         """The profile a request asks for. A file is never read for a request.

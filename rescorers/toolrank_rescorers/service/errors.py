@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from toolrank_models.errors import ModelError
+from toolrank_models.errors import ModelError, UnknownToken
 from toolrank_rescorers.errors import RescorerError
 
 
@@ -118,6 +118,7 @@ _STATUS: tuple[tuple[type[BaseException], int, str], ...] = (
     (UnsupportedMedia, 415, "unsupported_media"),
     (Invalid, 422, "invalid"),
     (RescorerError, 422, "invalid"),
+    (UnknownToken, 422, "invalid"),
     (Overloaded, 429, "overloaded"),
     (Cancelled, 499, "cancelled"),
     (Unready, 503, "unavailable"),

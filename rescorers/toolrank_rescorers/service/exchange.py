@@ -22,7 +22,7 @@ from toolrank_rescorers.service.protocol import (
 )
 from toolrank_rescorers.state import DefinitionSizes
 
-_NO_VECTOR: Vector = np.empty(0, np.float32)
+NO_VECTOR: Vector = np.empty(0, np.float32)
 
 
 def request_of(call: RescoreCall) -> RescoreRequest:
@@ -107,7 +107,7 @@ def _candidate(item: WireCandidate, where: str) -> Candidate:
         tool=item.tool,
         api=item.api or item.id,
         text=_text(item, where),
-        vector=_NO_VECTOR if item.vector is None else _vector(item.vector, f"{where}.vector"),
+        vector=NO_VECTOR if item.vector is None else _vector(item.vector, f"{where}.vector"),
         lexical=_place(item.lexical or item.first),
         dense=_place(item.dense or item.first),
         deprecated=item.deprecated,

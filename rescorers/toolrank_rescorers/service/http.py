@@ -37,9 +37,11 @@ def handler(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter
                 body = await _body(stack, service, endpoint, request)
                 work = _work(service, endpoint, decoder, body, ticket)
                 content = await _while_connected(request, ticket, work, threads)
-            return json_response(200, content, ticket.request_id)
+            response = json_response(200, content, ticket.request_id)
         except Exception as error:  # noqa: BLE001 - whatever happens, the caller gets the dialect's error
-            return failed(endpoint.dialect, error, ticket)
+            response = failed(endpoint.dialect, error, ticket)
+        service.metrics.answered(endpoint.path, response.status_code, ticket.spent_ms / 1e3)
+        return response
 
     return handle
 
@@ -133,7 +135,7 @@ async def _while_connected(
     async def watch() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
-        ticket.cancelled = True
+        ticket.cancel()
 
     async with anyio.create_task_group() as group:
         group.start_soon(watch)

@@ -42,6 +42,10 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """Worked on at the same time; more are told to come back."""
     max_documents: Positive = 2_000
     """Of one rerank or embedding request."""
+    max_waiting_tokens: Positive = 600_000
+    """Of all texts that wait for one model; about 16 bytes each."""
+    score_cache: Annotated[int, msgspec.Meta(ge=0)] = 65_536
+    """Scores of pairs to remember, about 150 bytes each."""
     body_seconds: Seconds = 10.0
     """For a body to arrive."""
     deadline_seconds: Seconds = 30.0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from toolrank_rescorers.service.errors import Cancelled, DeadlinePassed, ServiceError
 
@@ -13,9 +16,9 @@ class Ticket:
     A stage that fails leaves the order as it was; `refusal` remembers failures that must fail the request.
     """
 
-    def __init__(self, request_id: str, seconds: float, key: str = "") -> None:
+    def __init__(self, request_id: str, seconds: float) -> None:
         self.request_id = request_id
-        self.key = key
+        self.key = ""
         """Name of the API key it came with."""
         self.started = time.perf_counter()
         self.deadline = self.started + seconds
@@ -23,11 +26,32 @@ class Ticket:
         self.refusal: ServiceError | None = None
         self.waited = 0.0
         """Seconds spent in queues."""
+        self.tokens = 0
+        """Tokens that models read for it."""
+        self._sleeper: threading.Event | None = None
 
     def shorten(self, milliseconds: int | None) -> None:
         """Brings the deadline forward to so much after the start; never puts it off."""
         if milliseconds is not None:
             self.deadline = min(self.deadline, self.started + milliseconds / 1e3)
+
+    def cancel(self) -> None:
+        """The caller went away: wakes whatever waits on its behalf."""
+        self.cancelled = True
+        sleeper = self._sleeper
+        if sleeper is not None:
+            sleeper.set()
+
+    @contextmanager
+    def waking(self, sleeper: threading.Event) -> Iterator[None]:
+        """While it lasts, `cancel` sets the event."""
+        self._sleeper = sleeper
+        if self.cancelled:
+            sleeper.set()
+        try:
+            yield
+        finally:
+            self._sleeper = None
 
     @property
     def left(self) -> float:

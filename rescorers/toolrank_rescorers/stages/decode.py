@@ -93,4 +93,5 @@ def _details(problem: Problem, solution: Solution) -> Mapping[str, float]:
     """The certificate, and how much of the query is left unexplained."""
     left = float(np.linalg.norm(solution.residual) / np.linalg.norm(problem.query))
     proof = solution.certificate
-    return {"violation": proof.violation, "gap": proof.gap, "rounds": proof.rounds, "residual": left}
+    numbers = {"violation": proof.violation, "gap": proof.gap, "rounds": proof.rounds, "residual": left}
+    return {name: float(number) for name, number in numbers.items()}

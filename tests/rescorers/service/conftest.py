@@ -11,7 +11,6 @@ import httpx2
 import pytest
 
 from toolrank_rescorers.service.core import Service
-from toolrank_rescorers.service.models import ServiceModels
 from toolrank_rescorers.service.server import Server
 from toolrank_rescorers.service.settings import ServiceSettings
 
@@ -37,7 +36,7 @@ class Running:
 
 @contextmanager
 def running(settings: ServiceSettings) -> Iterator[Running]:
-    service = Service(settings, ServiceModels.load(settings))
+    service = Service(settings)
     listening = threading.Event()
     urls: list[str] = []
 

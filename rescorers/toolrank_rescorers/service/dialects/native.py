@@ -61,6 +61,7 @@ def answer_rescore(service: Service, call: RescoreCall, ticket: Ticket) -> Resco
     profile = service.profile(call.profile)
     prepared = _embedded(service, call, profile, _prepared(service, call, profile, ticket), ticket)
     rescored = _ranked(prepared, profile, ticket)
+    service.metrics.rescored(rescored.timings, [item.stage for item in rescored.degraded])
     timings = {"embed": prepared.embed_ms, "wait": ticket.waited * 1e3, "total": ticket.spent_ms}
     infos = service.models.info()
     return answer_of(

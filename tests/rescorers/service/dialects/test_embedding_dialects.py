@@ -1,0 +1,49 @@
+"""OpenAI's and TEI's embeddings."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
+
+
+def test_openai_numbers_and_base64_are_the_same_vectors(service: Any) -> None:
+    call = {"model": "minilm-l6", "input": ["weather", "hotel"]}
+    numbers = service.post("/v1/embeddings", call).json()["data"]
+    coded = service.post("/v1/embeddings", {**call, "encoding_format": "base64"}).json()["data"]
+    for index, (one, other) in enumerate(zip(numbers, coded, strict=True)):
+        assert one["index"] == other["index"] == index
+        vector = np.frombuffer(base64.b64decode(other["embedding"]), "<f4")
+        assert np.array(one["embedding"], np.float32).tobytes() == vector.tobytes()
+        assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
+
+
+def test_token_ids_are_those_of_the_models_own_vocabulary(service: Any) -> None:
+    """`weather` is token 4633; the special tokens may be there or not."""
+    vectors = [
+        service.post("/v1/embeddings", {"model": "minilm-l6", "input": given}).json()["data"][0]["embedding"]
+        for given in ("weather", [4633], [[101, 4633, 102]])
+    ]
+    assert vectors[0] == vectors[1] == vectors[2]
+
+
+def test_tei_and_openai_give_one_vector_for_one_text(service: Any) -> None:
+    tei = service.post("/embed", {"inputs": "weather"}).json()
+    openai = service.post("/v1/embeddings", {"model": "minilm-l6", "input": "weather"}).json()
+    assert tei[0] == openai["data"][0]["embedding"]
+    assert openai["usage"]["prompt_tokens"] == 3
+
+
+def test_another_length_than_the_models_is_refused(service: Any) -> None:
+    answer = service.post("/v1/embeddings", {"model": "minilm-l6", "input": "a", "dimensions": 100})
+    assert answer.status_code == 400
+    assert "384" in answer.json()["error"]["message"]
+
+
+def test_models_are_listed(service: Any) -> None:
+    names = {entry["id"] for entry in service.get("/v1/models").json()["data"]}
+    assert names == {"rerank", "toolrank", "toolrerank", "minilm-l6"}

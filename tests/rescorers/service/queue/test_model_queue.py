@@ -1,0 +1,216 @@
+"""The queue of a model: everybody's share, nobody's leftovers. The model here adds token ids, on command."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolrank_models.rows import Row
+from toolrank_models.settings import RuntimeSettings
+from toolrank_rescorers.service.errors import Cancelled, DeadlinePassed, Overloaded, Unready
+from toolrank_rescorers.service.queue import ModelQueue, QueueLimits
+from toolrank_rescorers.service.ticket import Ticket
+
+
+class Adding:
+    """Answers the sum of a row's ids; waits at `gate` before every batch; fails on the id 13."""
+
+    def __init__(self, budget: int = 64) -> None:
+        self.settings = RuntimeSettings(token_budget=budget)
+        self.gate = threading.Event()
+        self.gate.set()
+        self.entered = threading.Event()
+        self.batches: list[tuple[int, list[int]]] = []
+
+    def run(self, rows: Sequence[Row], length: int) -> Any:
+        self.entered.set()
+        assert self.gate.wait(60)
+        self.batches.append((length, [int(row.ids.sum()) for row in rows]))
+        if any(13 in row.ids for row in rows):
+            raise ValueError("thirteen")
+        return np.array([row.ids.sum() for row in rows], np.float32)
+
+
+class Observed:
+    def __init__(self) -> None:
+        self.refusals: list[str] = []
+
+    def batch(self, rows: int, tokens: int, room: int, seconds: float) -> None:
+        assert tokens > 0
+
+    def job(self, waited: float, rows: int) -> None:
+        assert waited >= 0
+
+    def refused(self, reason: str) -> None:
+        self.refusals.append(reason)
+
+
+class Bench:
+    """A queue over an adding model, and threads that ask it."""
+
+    def __init__(self, **limits: int) -> None:
+        self.model, self.observed = Adding(), Observed()
+        self.queue = ModelQueue("adding", [self.model], 1, self.observed, QueueLimits(**limits))
+        self.callers = ThreadPoolExecutor(32)
+
+    def ask(self, rows: Sequence[Row], seconds: float = 60, ticket: Ticket | None = None) -> Future[Any]:
+        return self.callers.submit(self.queue.run, rows, ticket or Ticket("t", seconds))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The model is busy with a batch of its own and starts no other until the end."""
+        self.model.entered.clear()
+        self.model.gate.clear()
+        busy = self.ask([row(1, 100)])
+        assert self.model.entered.wait(60)
+        try:
+            yield
+        finally:
+            self.model.gate.set()
+            busy.result(60)
+
+    def waits(self, tokens: int) -> None:
+        eventually(lambda: self.queue.waiting_tokens == tokens)
+
+
+def row(length: int, value: int = 1) -> Row:
+    ids = np.full(length, value, np.int64)
+    return Row(ids, np.zeros_like(ids))
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.model.gate.set()
+    made.queue.close()
+    made.callers.shutdown()
+
+
+@settings(max_examples=30, deadline=None)
+@given(jobs=st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=12), min_size=1, max_size=12))
+def test_every_row_gets_its_own_numbers(jobs: list[list[int]]) -> None:
+    made = Bench()
+    asked = [made.ask([row(length, number + 20) for length in job]) for number, job in enumerate(jobs)]
+    for number, (job, answer) in enumerate(zip(jobs, asked, strict=True)):
+        assert answer.result(60).tolist() == [length * (number + 20) for length in job]
+    assert made.queue.waiting_tokens == 0
+    made.queue.close()
+
+
+def test_rows_of_one_length_share_a_batch_across_requests(bench: Bench) -> None:
+    with bench.held():
+        first = bench.ask([row(5, 2), row(30, 2)])
+        bench.waits(8 + 32)
+        second = bench.ask([row(6, 3)])
+        bench.waits(8 + 32 + 8)
+    assert first.result(60).tolist() == [10, 60]
+    assert second.result(60).tolist() == [18]
+    assert (8, [10, 18]) in bench.model.batches
+
+
+def test_a_batch_holds_no_more_than_its_budget(bench: Bench) -> None:
+    bench.ask([row(8)] * 50).result(60)
+    assert all(length * len(rows) <= 64 for length, rows in bench.model.batches)
+
+
+def test_a_short_request_does_not_wait_for_the_whole_of_a_long_one(bench: Bench) -> None:
+    with bench.held():
+        long = bench.ask([row(32, 2)] * 200)
+        bench.waits(200 * 32)
+        short = bench.ask([row(16, 3)] * 4)
+        bench.waits(200 * 32 + 4 * 16)
+    assert short.result(60).tolist() == [48] * 4
+    long.result(60)
+    order = [rows[0] for _, rows in bench.model.batches]
+    assert order.index(48) < len(order) / 3, "it came in the middle of the other's rows"
+
+
+def test_what_would_be_too_much_is_refused_at_once(bench: Bench) -> None:
+    bench = Bench(waiting_tokens=100)
+    with bench.held():
+        waiting = bench.ask([row(8)] * 10)
+        bench.waits(80)
+        with pytest.raises(Overloaded) as refusal:
+            bench.ask([row(8)] * 3).result(60)
+        assert refusal.value.retry_after is not None
+        assert refusal.value.retry_after >= 1
+        assert bench.queue.waiting_tokens == 80
+    assert len(waiting.result(60)) == 10
+    assert bench.observed.refusals == ["overloaded"]
+    bench.queue.close()
+
+
+def test_a_request_larger_than_the_limit_is_taken_when_nothing_waits() -> None:
+    bench = Bench(waiting_tokens=100)
+    assert len(bench.ask([row(8)] * 100).result(60)) == 100
+    bench.queue.close()
+
+
+def test_nothing_is_begun_for_a_request_whose_deadline_has_passed(bench: Bench) -> None:
+    with bench.held():
+        late = bench.ask([row(8, 7)], seconds=0.05)
+        with pytest.raises(DeadlinePassed):
+            late.result(60)
+        assert bench.queue.waiting_tokens == 0
+    bench.ask([row(8, 2)]).result(60)
+    assert all(56 not in rows for _, rows in bench.model.batches)
+    assert bench.observed.refusals == ["deadline"]
+
+
+def test_a_caller_that_leaves_takes_its_rows_along(bench: Bench) -> None:
+    ticket = Ticket("t", 60)
+    with bench.held():
+        left = bench.ask([row(8, 7)] * 5, ticket=ticket)
+        bench.waits(40)
+        ticket.cancel()
+        with pytest.raises(Cancelled):
+            left.result(60)
+        bench.waits(0)
+    bench.ask([row(8, 2)]).result(60)
+    assert all(56 not in rows for _, rows in bench.model.batches)
+
+
+def test_a_model_that_fails_on_one_request_answers_the_others(bench: Bench) -> None:
+    with bench.held():
+        bad = bench.ask([row(8, 13)])
+        bench.waits(8)
+        good = bench.ask([row(8, 2)])
+        bench.waits(16)
+    assert good.result(60).tolist() == [16]
+    with pytest.raises(ValueError, match="thirteen"):
+        bad.result(60)
+    assert bench.ask([row(8, 3)]).result(60).tolist() == [24]
+
+
+def test_a_queue_that_closes_finishes_what_waits_and_takes_no_more(bench: Bench) -> None:
+    with bench.held():
+        waiting = bench.ask([row(8, 2)])
+        bench.waits(8)
+        closing = threading.Thread(target=bench.queue.close)
+        closing.start()
+    assert waiting.result(60).tolist() == [16]
+    closing.join(60)
+    with pytest.raises(Unready):
+        bench.queue.run([row(8)], Ticket("t", 60))
+
+
+def test_no_rows_are_answered_without_the_model(bench: Bench) -> None:
+    assert len(bench.queue.run([], Ticket("t", 60))) == 0
+    assert bench.model.batches == []
