@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from toolrank_models.train.encoder import TrainableEncoder
 from toolrank_models.train.errors import EmptyTrainingSet
@@ -14,6 +15,8 @@ from toolrank_models.train.examples import EncoderSource, RankingList, Retrieval
 from toolrank_models.train.losses import contrastive_loss
 from toolrank_models.train.ranking_metrics import RankingFigures, mean_figures, ranking_figures
 from toolrank_models.train.recipe import EncoderRecipe
+
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 class EncoderTask:
@@ -47,9 +50,9 @@ class EncoderTask:
         return mean_figures([retrieval_figures(self.encoder, found) for found in self.validation])
 
 
-def retrieval_figures(encoder: TrainableEncoder, found: RetrievalSet) -> RankingFigures:
-    """NDCG, recall and completeness at 5 of searching a whole catalog by vectors."""
-    scores = encoder(found.queries) @ encoder(found.texts).T
+def retrieval_figures(encode: Encode, found: RetrievalSet) -> RankingFigures:
+    """NDCG, recall and completeness at 5 of searching a whole catalog by unit vectors."""
+    scores = encode(found.queries) @ encode(found.texts).T
     lists = []
     for query, right in zip(found.queries, found.relevant, strict=True):
         labels = np.zeros(len(found.texts), bool)

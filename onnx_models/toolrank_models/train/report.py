@@ -13,7 +13,8 @@ import msgspec
 
 from toolrank_models.train.loop import Milestone
 from toolrank_models.train.publish import Publication
-from toolrank_models.train.recipe import RerankerRecipe
+from toolrank_models.train.publish_encoder import EncoderPublication
+from toolrank_models.train.recipe import EncoderRecipe, RerankerRecipe, RunSettings
 
 
 def write_report(
@@ -26,17 +27,44 @@ def write_report(
 ) -> None:
     """Writes indented JSON; the list of seen tools stays in the manifest."""
     record = {
-        "date": datetime.date.today().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        "recipe": recipe,
+        **_run_record(recipe, curve, best_step),
         "mixture": mixture,
-        "curve": list(curve),
-        "best_step": best_step,
         "model": published.manifest.identity,
         "first_stage": published.first_stage,
         "trained_float32": published.trained,
         "exported": published.exported,
         "calibration": published.calibration,
     }
+    _write(path, record)
+
+
+def write_encoder_report(
+    path: Path,
+    recipe: EncoderRecipe,
+    curve: Sequence[Milestone],
+    best_step: int,
+    published: EncoderPublication,
+) -> None:
+    """Writes indented JSON, figures by held-out catalog."""
+    record = {
+        **_run_record(recipe, curve, best_step),
+        "model": published.manifest.identity,
+        "trained_float32": published.trained,
+        "exported": published.exported,
+    }
+    _write(path, record)
+
+
+def _run_record(recipe: RunSettings, curve: Sequence[Milestone], best_step: int) -> dict[str, Any]:
+    return {
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "recipe": recipe,
+        "curve": list(curve),
+        "best_step": best_step,
+    }
+
+
+def _write(path: Path, record: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
