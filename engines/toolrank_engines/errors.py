@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class EngineError(Exception):
     """Base of everything this part raises."""
@@ -14,6 +16,15 @@ class InvalidDocument(EngineError):
         super().__init__(f"document {document_id[:200]!r}: {reason}")
         self.document_id = document_id
         self.reason = reason
+
+
+class RefusedDocuments(EngineError):
+    """Documents that a server refused for reasons of its own. They belong in the dead-letter file."""
+
+    def __init__(self, refused: Iterable[InvalidDocument]) -> None:
+        self.refused = tuple(refused)
+        first = str(self.refused[0]) if self.refused else "none"
+        super().__init__(f"{len(self.refused)} documents were refused, the first: {first}")
 
 
 class InvalidQuery(EngineError):
@@ -46,3 +57,11 @@ class NewerFormat(EngineUnavailable):
 
 class SchemaMismatch(EngineError):
     """The index was built with another model or text template than the one in use."""
+
+
+class MissingExtra(EngineError):
+    """An optional dependency is not installed; the message holds the install line."""
+
+    def __init__(self, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the extra {extra!r}: pip install 'toolrank[{extra}]'")
+        self.extra = extra

@@ -7,23 +7,39 @@ from urllib.parse import unquote
 
 from toolrank_engines.contract import Engine
 from toolrank_engines.errors import UnknownEngine
+from toolrank_engines.remote.address import FORM, Address, is_remote, parse_address
 
-_FORMS = "sqlite:PATH, sqlite:///ABSOLUTE/PATH, or a path that ends in .db"
+_FORMS = f"sqlite:PATH, sqlite:///ABSOLUTE/PATH, a path that ends in .db, {FORM}"
 
 
 def open_engine(url: str) -> Engine:
-    """The engine of a catalog: `sqlite:PATH`, `sqlite:///ABSOLUTE/PATH` or a bare path ending in `.db`.
+    """The engine of a catalog: `sqlite:PATH`, a path ending in `.db`, or `opensearch://HOST/NAME`.
+
+    A search server is not asked anything yet; `remote/address.py` describes its URLs.
 
     Raises:
         UnknownEngine: no engine serves the URL.
         EngineUnavailable: the catalog exists and cannot be opened.
+        MissingExtra: the client library of the server is not installed.
     """
+    if is_remote(url):
+        return _open_remote(parse_address(url))
     path = _sqlite_path(url)
     if path is None:
         raise UnknownEngine(f"no engine serves {_without_secrets(url)!r}; known are {_FORMS}")
     from toolrank_engines.sqlite import SqliteEngine
 
     return SqliteEngine(path)
+
+
+def _open_remote(address: Address) -> Engine:
+    if address.kind == "opensearch":
+        from toolrank_engines.opensearch import open_opensearch
+
+        return open_opensearch(address)
+    from toolrank_engines.elasticsearch import open_elasticsearch
+
+    return open_elasticsearch(address)
 
 
 def _sqlite_path(url: str) -> Path | None:

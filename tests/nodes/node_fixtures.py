@@ -7,6 +7,7 @@ developing. OSNODE_PLUGINS names plugin zips to install into the OpenSearch node
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,26 +18,30 @@ from opensearch_node import opensearch_node
 
 
 @pytest.fixture(scope="session")
-def opensearch_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def opensearch_url() -> Iterator[str]:
     """Address of an OpenSearch node with k-NN; tests that use it are marked `needs("opensearch")`."""
-    folder = tmp_path_factory.mktemp("opensearch")
-    yield from _running("TOOLRANK_OPENSEARCH_URL", opensearch_node, folder)
+    yield from _running("TOOLRANK_OPENSEARCH_URL", opensearch_node)
 
 
 @pytest.fixture(scope="session")
-def elasticsearch_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def elasticsearch_url() -> Iterator[str]:
     """Address of an Elasticsearch node; tests that use it are marked `needs("elasticsearch")`."""
-    folder = tmp_path_factory.mktemp("elasticsearch")
-    yield from _running("TOOLRANK_ELASTICSEARCH_URL", elasticsearch_node, folder)
+    yield from _running("TOOLRANK_ELASTICSEARCH_URL", elasticsearch_node)
 
 
-def _running(variable: str, make: Callable[[Path], Node], folder: Path) -> Iterator[str]:
+def _running(variable: str, make: Callable[[Path], Node]) -> Iterator[str]:
     given = os.environ.get(variable)
     if given:
         yield given.rstrip("/")
         return
-    node = make(folder)
-    try:
-        yield node.start().url
-    finally:
-        node.stop()
+    with tempfile.TemporaryDirectory(prefix="node-", dir=_fast_folder()) as folder:
+        node = make(Path(folder))
+        try:
+            yield node.start().url
+        finally:
+            node.stop()
+
+
+def _fast_folder() -> str | None:
+    """Memory where there is some: hundreds of small indexes wait mostly for the disk."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

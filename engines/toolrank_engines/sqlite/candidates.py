@@ -9,7 +9,7 @@ import msgspec
 
 from toolrank_engines.contract import Candidate, Place
 from toolrank_engines.document import ApiDocument, Effect, decode_document
-from toolrank_engines.sqlite.bm25 import Mask
+from toolrank_engines.lexical.bm25 import Mask
 from toolrank_engines.sqlite.statements import select_in
 from toolrank_engines.sqlite.view import View
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from toolrank_engines.errors import CorruptStore, EngineUnavailable
+from toolrank_engines.lexical.words import prepare
 from toolrank_engines.sqlite.tables import create_catalog, is_catalog
-from toolrank_engines.sqlite.words import prepare
 
 _IDLE = 16
 """Idle connections kept open; more readers at once are served, their connections are closed afterwards."""

@@ -11,27 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolrank_engines.contract import Vector
-from toolrank_engines.errors import InvalidVector
 from toolrank_engines.sqlite.top import best
 
 _FEW = 0.1
 """Below this fraction of visible rows, gathering them is cheaper than multiplying the whole matrix."""
 _CHUNK = 1024
-
-
-def checked(vector: Vector, dimensions: int) -> Vector:
-    """The vector as float32 (d,).
-
-    Raises:
-        InvalidVector: wrong length or not finite.
-    """
-    with np.errstate(over="ignore"):
-        array = np.asarray(vector, dtype=np.float32)
-    if array.shape != (dimensions,):
-        raise InvalidVector(f"shape {array.shape}, this index holds vectors of shape ({dimensions},)")
-    if not np.isfinite(array).all():
-        raise InvalidVector("a vector has a value that is not finite")
-    return array
 
 
 def nearest(

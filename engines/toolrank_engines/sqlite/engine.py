@@ -33,17 +33,18 @@ from toolrank_engines.contract import (
 )
 from toolrank_engines.document import ApiDocument, decode_document
 from toolrank_engines.errors import CorruptStore
+from toolrank_engines.lexical.bm25 import bm25f
+from toolrank_engines.lexical.words import request_terms
 from toolrank_engines.sqlite import tables
-from toolrank_engines.sqlite.bm25 import bm25f
 from toolrank_engines.sqlite.candidates import found_together, read_candidates, read_documents
 from toolrank_engines.sqlite.connections import Connections, translated
-from toolrank_engines.sqlite.dense import checked, nearest
+from toolrank_engines.sqlite.dense import nearest
 from toolrank_engines.sqlite.matrix import MatrixGone, open_matrix, remove_matrix, remove_orphans
 from toolrank_engines.sqlite.settings import SqliteSettings
 from toolrank_engines.sqlite.top import best
 from toolrank_engines.sqlite.view import LatestView, View
-from toolrank_engines.sqlite.words import request_terms
 from toolrank_engines.sqlite.writer import SqliteWriter
+from toolrank_engines.vectors import checked
 
 _SNAPSHOTS = 10
 """How often a reader takes a newer snapshot because the matrix of the one it had was just replaced."""

@@ -15,14 +15,12 @@ import msgspec
 
 from toolrank_engines.contract import IndexSchema
 from toolrank_engines.errors import CorruptStore, NewerFormat, UnknownIndex
+from toolrank_engines.lexical.words import TOKENIZER
 
 APPLICATION_ID = 0x746F6F6C
 """`tool` in ASCII: tells a catalog from any other SQLite file."""
 FORMAT = 1
 """Version of this layout. A file with a larger one is refused, a smaller one migrated or rebuilt."""
-TOKENIZER = "porter unicode61 remove_diacritics 2"
-FIELDS = ("api", "tool", "category", "description", "parameters", "examples")
-"""Columns of the lexical index, in the order of `LexicalWeights`."""
 
 _CATALOG = """
 CREATE TABLE state (

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolrank_engines.contract import Filter
-from toolrank_engines.sqlite.bm25 import Mask, Postings, Visible
+from toolrank_engines.lexical.bm25 import Mask, Postings, Visible
+from toolrank_engines.lexical.words import FIELDS
 from toolrank_engines.sqlite.lru import Lru
 from toolrank_engines.sqlite.matrix import open_matrix
 from toolrank_engines.sqlite.statements import select_in
-from toolrank_engines.sqlite.tables import FIELDS, Index
+from toolrank_engines.sqlite.tables import Index
 
 _FILTER_BYTES = 16 * 1024 * 1024
 _POSTING_BYTES = 64 * 1024 * 1024

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from toolrank_engines.contract import IndexedDocument
 from toolrank_engines.document import ApiDocument, encode_document, validate_document
+from toolrank_engines.lexical.words import field_lengths, indexed_fields
 from toolrank_engines.sqlite.connections import translated
-from toolrank_engines.sqlite.dense import checked
 from toolrank_engines.sqlite.matrix import MatrixWriter, copy_rows, open_matrix
 from toolrank_engines.sqlite.settings import SqliteSettings
 from toolrank_engines.sqlite.tables import Index, advance
-from toolrank_engines.sqlite.words import field_lengths, indexed_fields
 from toolrank_engines.text import rerank_text
+from toolrank_engines.vectors import checked
 
 _INSERT_DOC = """
 INSERT INTO docs_#

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolrank_engines.errors import InvalidVector
-from toolrank_engines.sqlite.dense import checked, nearest
+from toolrank_engines.sqlite.dense import nearest
+from toolrank_engines.vectors import checked
 
 
 def unit_rows(rng: np.random.Generator, n: int, d: int) -> np.ndarray:

@@ -29,6 +29,8 @@ class Postings(NamedTuple):
     counts: NDArray[np.float64]
     lengths: NDArray[np.float64]
     """Words in that field of that document."""
+    holders: int | None = None
+    """Visible documents that hold the term, where not all of them are listed here."""
 
 
 class Visible(NamedTuple):
@@ -52,7 +54,7 @@ def bm25f(terms: Iterable[Postings], visible: Visible, weights: NDArray[np.float
     scores = np.zeros(len(visible.mask))
     for term in terms:
         positions, frequencies = _frequencies(term, visible, weights)
-        found = len(positions)
+        found = len(positions) if term.holders is None else term.holders
         rarity = math.log1p((visible.documents - found + 0.5) / (found + 0.5))
         scores[positions] += rarity * frequencies * (K1 + 1) / (frequencies + K1)
     return scores

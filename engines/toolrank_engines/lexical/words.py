@@ -13,10 +13,12 @@ import unicodedata
 import numpy as np
 
 from toolrank_engines.document import ApiDocument
-from toolrank_engines.sqlite.stop_words import STOP_WORDS
-from toolrank_engines.sqlite.tables import FIELDS, TOKENIZER
+from toolrank_engines.lexical.stop_words import STOP_WORDS
 from toolrank_engines.text import lexical_fields, split_identifier
 
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+FIELDS = ("api", "tool", "category", "description", "parameters", "examples")
+"""Fields of the lexical index, in the order of `LexicalWeights`."""
 MAX_WORDS = 64
 """Distinct words of a request that are searched: the first ones."""
 MAX_CHARACTERS = 20_000

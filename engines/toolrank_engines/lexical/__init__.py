@@ -1,0 +1,1 @@
+"""Words and their weight: what every engine that ranks by words here agrees on."""

@@ -1,0 +1,249 @@
+"""The engine over a search server: one class for OpenSearch and Elasticsearch.
+
+A session becomes visible at one moment, to all searches and on all shards, also when the server or the
+writer is killed at any other: documents carry the session that wrote them (`born`) and the one that ended
+them (`died`), and every search asks for one committed state. Writers take turns, from whichever machine
+they write.
+
+Terms, BM25F and inner products are those of the SQLite engine; the server only chooses which documents are
+scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+import numpy as np
+
+from toolrank_engines.contract import (
+    Candidate,
+    Filter,
+    IndexedDocument,
+    IndexSchema,
+    IndexStats,
+    SearchRequest,
+    Vector,
+)
+from toolrank_engines.document import ApiDocument
+from toolrank_engines.lexical.terms import Terms
+from toolrank_engines.lexical.weights import LexicalWeights
+from toolrank_engines.remote import indexes
+from toolrank_engines.remote.address import Address
+from toolrank_engines.remote.cleaning import clean
+from toolrank_engines.remote.dialect import Dialect
+from toolrank_engines.remote.lease import Lease
+from toolrank_engines.remote.queries import (
+    MAX_WINDOW,
+    committed,
+    listed,
+    narrowed,
+    storable,
+    visible,
+)
+from toolrank_engines.remote.ranking import Ranking, sources_of
+from toolrank_engines.remote.reading import Live, Question, Reader
+from toolrank_engines.remote.server import Json, Server
+from toolrank_engines.remote.sources import (
+    CANDIDATE_FIELDS,
+    DOCUMENT_FIELDS,
+    candidate_of,
+    document_of,
+    vector_of,
+)
+from toolrank_engines.remote.state import CatalogState, StateStore
+from toolrank_engines.remote.writer import RemoteWriter
+
+_PAGE = 500
+_FETCHED_AT_ONCE = 1_000
+_MAX_SOURCES = 10_000
+
+
+class RemoteEngine:
+    """An `Engine` over a search server, for any number of threads."""
+
+    def __init__(self, address: Address, server: Server, dialect: Dialect) -> None:
+        """Asks nothing of the server yet."""
+        self.url = address.url
+        self.address = address
+        self.server = server
+        self._dialect = dialect
+        self._store = StateStore(server, address.name)
+        self._reader = Reader(server, self._store)
+        self._terms = Terms()
+        self._weights = np.array(msgspec.structs.astuple(LexicalWeights()))
+
+    def live(self) -> tuple[str, IndexSchema] | None:
+        """Name and schema of the live index, None before the first one."""
+        state = self._reader.state()
+        return (state.live, state.index(state.live).schema) if state and state.live else None
+
+    def ensure(self, schema: IndexSchema) -> str:
+        """Name of the index for this schema: the live one, or one built beside it (resumed if begun)."""
+        now = self._reader.state()
+        if now and now.live and now.index(now.live).schema == schema:
+            chosen = now.live
+        else:
+            state = self._store.change(lambda state: indexes.with_schema(state, self.address.name, schema))
+            self._reader.remember(state)
+            chosen = indexes.of_schema(state, schema)
+        body = indexes.body(self.address, self._dialect, schema)
+        indexes.make(self.server, chosen, body)
+        self._tidy(self._reader.state() or CatalogState())
+        return chosen
+
+    def swap(self, index: str) -> None:
+        """Makes `index` the live one and drops all others.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+        """
+        self._tidy(self._reader.remember(self._store.change(lambda state: indexes.swapped(state, index))))
+
+    @contextmanager
+    def writing(self, index: str) -> Iterator[RemoteWriter]:
+        """A session: its changes become visible together at the end, or not at all on an exception.
+
+        Other writers wait for it, readers do not.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+            EngineUnavailable: another session does not end, or the server cannot be reached.
+        """
+        lease = Lease(self._store, index, self.address.settings.busy)
+        try:
+            clean(self.server, index, lease.before)
+            writer = RemoteWriter(self.server, index, lease, self._terms)
+            yield writer
+            if writer.changed:
+                self.server.call("POST", f"/{index}/_refresh")
+        except BaseException:
+            lease.abort()
+            raise
+        self._tidy(self._reader.remember(lease.commit()))
+
+    def hashes(self, index: str, source: str | None = None) -> Iterator[tuple[str, str]]:
+        """Pairs (id, content hash) of one source's documents, or of all, ordered by id.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+        """
+        wanted: list[Json] = [] if source is None else [{"terms": {"source": storable([source])}}]
+        for found in self._stream(index, wanted, ["id", "content_hash"]):
+            yield found["id"], found["content_hash"]
+
+    def documents(self, index: str) -> Iterator[IndexedDocument]:
+        """Every document with its vector, ordered by id.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+        """
+        for found in self._stream(index, [], [*DOCUMENT_FIELDS, "vector_f32"]):
+            yield IndexedDocument(document_of(found), vector_of(found))
+
+    def search(self, request: SearchRequest) -> list[Candidate]:
+        """Candidates of both rankings in one round trip, best lexical or dense rank first, ties by id.
+
+        Raises:
+            InvalidVector: the query vector has the wrong length or is not finite.
+        """
+        if request.size <= 0:
+            return []
+        terms = self._terms.of_request(request.text)
+        if not terms and request.vector is None:
+            return []
+        ranking = Ranking(request, terms, self._dialect, self._weights)
+        while True:
+            asked = self._reader.ask(ranking.question)
+            if asked is None:
+                return []
+            found = ranking.candidates(asked[1])
+            if found is not None:
+                return found
+
+    def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
+        """The k visible documents of largest inner product with a vector of any length, best first.
+
+        Raises:
+            InvalidVector: the vector has the wrong length or is not finite.
+        """
+        return self.search(SearchRequest("", vector, k, filter))
+
+    def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002
+        """All visible APIs of these tools (keys), ordered by id, at most `limit`, without places."""
+        keys = storable(tools)
+        if limit <= 0 or not keys:
+            return []
+
+        def question(live: Live) -> list[Json]:
+            shown = narrowed(visible(filter, live.state), {"terms": {"tool_key": keys}})
+            return [listed(shown, min(limit, MAX_WINDOW), CANDIDATE_FIELDS)]
+
+        return [candidate_of(source) for source in self._sources(question)]
+
+    def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
+        """Whole documents in the order of `ids`; unknown and forbidden ones are left out."""
+        wanted = storable(set(ids))
+        if not wanted:
+            return []
+        pages = [wanted[i : i + _FETCHED_AT_ONCE] for i in range(0, len(wanted), _FETCHED_AT_ONCE)]
+
+        def question(live: Live) -> list[Json]:
+            shown = visible(filter, live.state)
+            return [
+                listed(narrowed(shown, {"terms": {"id": page}}), len(page), DOCUMENT_FIELDS) for page in pages
+            ]
+
+        found = {source["id"]: source for source in self._sources(question)}
+        return [document_of(found[each]) for each in ids if each in found]
+
+    def stats(self) -> IndexStats | None:
+        """What the live index holds, None before the first one. `bytes` counts what its shards store."""
+        by_source = {"terms": {"field": "source", "size": _MAX_SOURCES}}
+
+        def question(live: Live) -> list[Json]:
+            exists: Json = {"bool": {"filter": committed(live.state)}}
+            return [{"size": 0, "query": exists, "aggs": {"sources": by_source}}]
+
+        asked = self._reader.ask(question)
+        if asked is None:
+            return None
+        live, (answer,) = asked
+        counts = {each["key"]: each["doc_count"] for each in answer["aggregations"]["sources"]["buckets"]}
+        stored = self.server.call("GET", f"/{live.name}/_stats/store")["_all"]["total"]["store"]
+        counted = dict(sorted(counts.items()))
+        size = int(stored["size_in_bytes"])
+        return IndexStats(live.name, live.state.schema, sum(counts.values()), counted, size)
+
+    def close(self) -> None:
+        """Releases connections."""
+        self.server.close()
+
+    def _tidy(self, state: CatalogState | None) -> None:
+        """Brings alias and indexes in line with the state, also after somebody was killed half-way."""
+        if state is None or not state.live:
+            return
+        indexes.point_alias(self.server, self.address.name, state)
+        if state.dropped:
+            indexes.delete(self.server, state.dropped)
+            self._reader.remember(
+                self._store.change(lambda now: indexes.without_dropped(now, state.dropped), refresh=False)
+            )
+
+    def _sources(self, question: Question) -> list[Json]:
+        asked = self._reader.ask(question)
+        return [source for answer in asked[1] for source in sources_of(answer)] if asked else []
+
+    def _stream(self, index: str, wanted: list[Json], fields: Sequence[str]) -> Iterator[Json]:
+        """Sources of one committed state of any index, page by page, ordered by id."""
+        state = self._reader.state() or CatalogState()
+        shown: Json = {"bool": {"filter": [*committed(state.index(index)), *wanted]}}
+        after: str | None = None
+        while True:
+            body = listed(shown, _PAGE, fields, after)
+            page = sources_of(self.server.call("POST", f"/{index}/_search", body))
+            yield from page
+            if len(page) < _PAGE:
+                return
+            after = page[-1]["id"]

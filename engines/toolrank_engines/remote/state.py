@@ -1,0 +1,189 @@
+"""The one document that says what a catalog is: which index is live, and up to which session it counts.
+
+It lives in an index of its own, `NAME-state`. Every change compares the document's sequence number with the
+one that was read, so that of two changes at once one is refused and tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from toolrank_engines.contract import IndexSchema
+from toolrank_engines.errors import CorruptStore, EngineUnavailable, NewerFormat, UnknownIndex
+from toolrank_engines.remote.server import Json, Refused, Server
+
+FORMAT = 1
+"""Version of the state and of the mapping. A larger one is refused."""
+_KEPT_ABORTED = 200
+_ATTEMPTS = 100
+
+
+class IndexState(msgspec.Struct, frozen=True):
+    """What counts in one index. Sessions are numbered from 1."""
+
+    schema: IndexSchema
+    generation: int = 0
+    """The last session that was committed: what it and those before wrote is visible."""
+    begun: int = 0
+    """The last session that began."""
+    aborted: tuple[int, ...] = ()
+    """Sessions up to `begun` that will never be committed: what they wrote does not exist."""
+
+
+class CatalogState(msgspec.Struct, frozen=True):
+    """The whole state of a catalog."""
+
+    live: str = ""
+    indexes: dict[str, IndexState] = {}
+    dropped: tuple[str, ...] = ()
+    """Indexes that are still to be deleted."""
+    number: int = 0
+    """Of the last index made."""
+    writer: str = ""
+    """Token of the session that has the right to write, empty when nobody has."""
+    beat: int = 0
+    """Raised by the writer while it lives."""
+    format: int = FORMAT
+
+    def index(self, name: str) -> IndexState:
+        """The state of the index of this name.
+
+        Raises:
+            UnknownIndex: there is none.
+        """
+        if name not in self.indexes:
+            raise UnknownIndex(f"no index {name[:200]!r}: call ensure() for the name to write to")
+        return self.indexes[name]
+
+    def with_index(self, name: str, index: IndexState, **changes: object) -> CatalogState:
+        """A copy in which one index, and other fields, are replaced."""
+        return msgspec.structs.replace(self, indexes={**self.indexes, name: index}, **changes)
+
+
+class Versioned(NamedTuple):
+    """A state as it was read, with what a change of it is compared with."""
+
+    state: CatalogState
+    seq_no: int
+    primary_term: int
+
+
+class StateStore:
+    """Reads and changes the state of one catalog."""
+
+    def __init__(self, server: Server, name: str) -> None:
+        self._server = server
+        self.index = f"{name}-state"
+
+    def load(self) -> Versioned | None:
+        """The state as it is now, also where it cannot be searched yet; None for a catalog that is not there.
+
+        Raises:
+            NewerFormat: written by a later version.
+            CorruptStore: it is no state.
+        """
+        answer = self._server.find("GET", f"/{self.index}/_doc/catalog")
+        if answer is None or not answer.get("found"):
+            return None
+        return Versioned(decode_state(answer["_source"]), answer["_seq_no"], answer["_primary_term"])
+
+    def change(self, of: Callable[[CatalogState], CatalogState], refresh: bool = True) -> CatalogState:
+        """Applies a change to the state, again to a newer one where somebody else was faster.
+
+        Raises:
+            EngineUnavailable: others are always faster.
+        """
+        for _ in range(_ATTEMPTS):
+            now = self.load()
+            before = now.state if now else CatalogState()
+            after = of(before)
+            if (now is not None and after == before) or self._replace(now, after, refresh):
+                return after
+        raise EngineUnavailable(f"{self.index}: other writers change it all the time; try again")
+
+    def _replace(self, now: Versioned | None, state: CatalogState, refresh: bool) -> bool:
+        """Whether nobody was faster. Repeated after a lost answer, it finds its own change."""
+        if now is None:
+            self._create()
+            condition = "op_type=create"
+        else:
+            condition = f"if_seq_no={now.seq_no}&if_primary_term={now.primary_term}"
+        path = f"/{self.index}/_doc/catalog?{condition}&refresh={str(refresh).lower()}"
+        try:
+            self._server.call("PUT", path, {"format": FORMAT, "state": msgspec.to_builtins(state)})
+        except Refused as error:
+            if error.status != 409:
+                raise
+            current = self.load()
+            return current is not None and current.state == state
+        return True
+
+    def _create(self) -> None:
+        body = {
+            "settings": {"index": {"number_of_shards": 1, "refresh_interval": "-1", "hidden": True}},
+            "mappings": {
+                "dynamic": "strict",
+                "properties": {
+                    "format": {"type": "integer"},
+                    "state": {"type": "object", "enabled": False},
+                },
+            },
+        }
+        create_index(self._server, self.index, body)
+
+
+def create_index(server: Server, name: str, body: Json) -> None:
+    """Creates an index unless it is there."""
+    try:
+        server.call("PUT", f"/{name}", body)
+    except Refused as error:
+        if error.kind != "resource_already_exists_exception":
+            raise
+
+
+def decode_state(source: Json) -> CatalogState:
+    """The state in a document's source.
+
+    Raises:
+        NewerFormat: written by a later version.
+        CorruptStore: it is no state.
+    """
+    version = source.get("format", 0)
+    if version > FORMAT:
+        raise NewerFormat(
+            f"the catalog has format {version}, this version reads up to {FORMAT}: upgrade toolrank"
+        )
+    try:
+        return msgspec.convert(source["state"], CatalogState)
+    except (KeyError, msgspec.ValidationError) as error:
+        raise CorruptStore(f"the state of the catalog cannot be read: {error}") from error
+
+
+def begin(state: CatalogState, index: str, token: str) -> CatalogState:
+    """Gives the right to write to a new session; one that had it and did not end counts as aborted."""
+    chosen = state.index(index)
+    indexes = {name: _without_unfinished(each) for name, each in state.indexes.items()}
+    begun = msgspec.structs.replace(indexes[index], begun=chosen.begun + 1)
+    return msgspec.structs.replace(
+        state, indexes={**indexes, index: begun}, writer=token, beat=state.beat + 1
+    )
+
+
+def end(state: CatalogState, index: str, commit: bool) -> CatalogState:
+    """Takes the right to write back, and makes the session count or never count."""
+    chosen = state.index(index)
+    if commit:
+        ended = msgspec.structs.replace(chosen, generation=chosen.begun)
+    else:
+        ended = _without_unfinished(chosen)
+    return state.with_index(index, ended, writer="")
+
+
+def _without_unfinished(index: IndexState) -> IndexState:
+    if index.begun == index.generation or index.begun in index.aborted:
+        return index
+    aborted = (*index.aborted, index.begun)[-_KEPT_ABORTED:]
+    return msgspec.structs.replace(index, aborted=aborted)

@@ -1,0 +1,12 @@
+"""The OpenSearch engine does what every engine must, on a real node."""
+
+from __future__ import annotations
+
+import pytest
+from contract_suite import EngineContract
+
+pytestmark = [pytest.mark.needs("opensearch"), pytest.mark.slow]
+
+
+class TestOpenSearch(EngineContract):
+    """Everything is inherited; `make_engine` is in conftest.py."""
