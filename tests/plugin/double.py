@@ -7,6 +7,8 @@ import json
 import socket
 import struct
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -129,6 +131,27 @@ def raw_body(make: Callable[[Call], bytes]) -> Behaviour:
         await _send(writer, 200, make(call))
 
     return behave
+
+
+def forwarding(url: str, key: str) -> Behaviour:
+    """Hands the call to a real service, and its answer back."""
+
+    async def behave(call: Call, writer: asyncio.StreamWriter) -> None:
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+        request = urllib.request.Request(f"{url}/v1/rescore", json.dumps(call).encode(), headers)
+        code, body = await asyncio.get_running_loop().run_in_executor(None, _sent, request)
+        await _send(writer, code, body)
+
+    return behave
+
+
+def _sent(request: urllib.request.Request) -> tuple[int, bytes]:
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
 
 
 async def silent(_: Call, writer: asyncio.StreamWriter) -> None:

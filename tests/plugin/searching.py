@@ -8,7 +8,6 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-DEADLINE_MILLIS = 1_000
 KEY = "the-key-of-this-node"
 QUERY = "weather forecast"
 TOTAL = 30

@@ -28,7 +28,7 @@ class TestOrder:
         (call,) = double.calls
         assert call["query"] == QUERY
         assert [each["id"] for each in call["candidates"]] == numbered(range(20))
-        assert [each["lexical"]["rank"] for each in call["candidates"]] == list(range(1, 21))
+        assert [each["first"]["rank"] for each in call["candidates"]] == list(range(1, 21))
         assert call["candidates"][4]["tool"] == "tool1"
         assert double.headers[0]["authorization"] == f"Bearer {KEY}"
         assert double.paths == ["/v1/rescore"]

@@ -106,7 +106,7 @@ public final class HttpRescorer implements AutoCloseable {
       case 401, 403 -> Trouble.UNAUTHORIZED;
       case 429, 503 -> Trouble.BUSY;
       case 504 -> Trouble.TIMEOUT;
-      case 400, 413, 415, 422 -> Trouble.REFUSED;
+      case 400, 404, 413, 415, 422 -> Trouble.REFUSED;
       default -> Trouble.SERVICE_ERROR;
     };
   }

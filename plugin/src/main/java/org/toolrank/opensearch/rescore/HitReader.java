@@ -37,7 +37,7 @@ final class HitReader {
         text(hit, source, names.tool(), MAX_NAME),
         text(hit, source, names.api(), MAX_NAME),
         cut(allText(hit, source), MAX_TEXT),
-        names.vector().isEmpty() ? null : Vectors.encode(vector(hit, source)),
+        names.storedVector().isEmpty() ? null : Vectors.encode(vector(hit, source)),
         place,
         "true".equals(text(hit, source, names.deprecated(), MAX_NAME)),
         EFFECTS.contains(effect) ? effect : null);
@@ -60,10 +60,12 @@ final class HitReader {
     return cut(String.join(" ", texts), limit);
   }
 
-  /** The fields API gives a vector as its values, {@code _source} as one list. */
+  /** A list of numbers or base64; the fields API may wrap either into one more list. */
   private Object vector(SearchHit hit, Map<String, Object> source) {
-    List<?> values = values(hit, source, names.vector());
-    return values.size() == 1 && values.get(0) instanceof List<?> inner ? inner : values;
+    List<?> values = values(hit, source, names.storedVector());
+    boolean wrapped =
+        values.size() == 1 && (values.get(0) instanceof List<?> || values.get(0) instanceof String);
+    return wrapped ? values.get(0) : values;
   }
 
   private static List<?> values(SearchHit hit, Map<String, Object> source, String field) {

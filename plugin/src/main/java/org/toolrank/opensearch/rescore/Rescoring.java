@@ -52,7 +52,7 @@ final class Rescoring {
   private void ask(Rescorer rescorer, RescoreCall call, Documents documents, int rounds) {
     boolean fullTime = job.fullTime() && rounds == 0;
     CompletableFuture<RescoreAnswer> answer =
-        started(rescorer.call(call.toJson(job.leftMillis()), documents.ids(), fullTime));
+        started(rescorer.call(call.toJson(serviceMillis()), documents.ids(), fullTime));
     answer
         .thenAccept(
             given -> {
@@ -60,6 +60,12 @@ final class Rescoring {
               proceed(rescorer, call, rounds);
             })
         .whenComplete((done, failure) -> failIfAny(failure));
+  }
+
+  /** Less than is left: what the service can do in time must still get here. */
+  private long serviceMillis() {
+    long left = job.leftMillis();
+    return left - Math.max(left / 10, 5);
   }
 
   private void proceed(Rescorer rescorer, RescoreCall call, int rounds) {

@@ -37,10 +37,7 @@ public record Candidate(
       json.field("vector", vector);
     }
     if (place != null) {
-      // One fused order is all that a search answers. Sent as both rankings, it stays as it is
-      // whatever weights a profile fuses them with.
-      write(json, "lexical", place);
-      write(json, "dense", place);
+      write(json, place);
     }
     if (deprecated) {
       json.field("deprecated", true);
@@ -51,8 +48,9 @@ public record Candidate(
     return json.endObject();
   }
 
-  private static void write(XContentBuilder json, String name, Place place) throws IOException {
-    json.startObject(name).field("rank", place.rank());
+  /** One fused order is all that a search tells: no ranking by words, none by vectors. */
+  private static void write(XContentBuilder json, Place place) throws IOException {
+    json.startObject("first").field("rank", place.rank());
     if (Float.isFinite(place.score())) {
       json.field("score", place.score());
     }

@@ -13,8 +13,14 @@ public final class Vectors {
 
   private Vectors() {}
 
-  /** Base64 of numbers, or null where the value is no vector of finite numbers. */
+  /**
+   * Base64 of numbers, or of what is base64 already; null where the value is no vector of finite
+   * numbers.
+   */
   public static String encode(Object value) {
+    if (value instanceof String text) {
+      return isVector(text) ? text : null;
+    }
     if (!(value instanceof List<?> numbers) || !isUsableLength(numbers.size())) {
       return null;
     }
@@ -52,6 +58,14 @@ public final class Vectors {
       }
     }
     return values;
+  }
+
+  private static boolean isVector(String text) {
+    try {
+      return decode(text).length > 0;
+    } catch (InvalidAnswer e) {
+      return false;
+    }
   }
 
   private static boolean isUsableLength(int length) {

@@ -33,6 +33,11 @@ public class HitReaderTests extends OpenSearchTestCase {
     assertEquals("AACAPwAAAMA=", read(hit).vector());
   }
 
+  public void testAVectorMayBeStoredAsBase64() {
+    assertEquals("AACAPwAAAMA=", read(hit("{\"v\": \"AACAPwAAAMA=\"}")).vector());
+    assertNull(read(hit("{\"v\": \"AAA=\"}")).vector());
+  }
+
   public void testWhatIsMissingIsEmpty() {
     for (String source : new String[] {null, "{}", "{\"text\": null, \"tool\": {\"x\": 1}}"}) {
       Candidate read = read(hit(source));

@@ -51,8 +51,7 @@ public class RescoreCallTests extends OpenSearchTestCase {
     assertEquals(250, sent.get("deadline_ms"));
     assertEquals(List.of("a", "b"), sent.get("complete_tools"));
     Map<?, ?> full = (Map<?, ?>) ((List<?>) sent.get("candidates")).get(0);
-    assertEquals(Map.of("rank", 2, "score", 1.5), full.get("lexical"));
-    assertEquals(full.get("lexical"), full.get("dense"));
+    assertEquals(Map.of("rank", 2, "score", 1.5), full.get("first"));
     assertEquals("read", full.get("effect"));
     Map<?, ?> bare = (Map<?, ?>) ((List<?>) sent.get("fetched")).get(0);
     assertEquals(Set.of("id", "category", "tool", "api", "text"), bare.keySet());
@@ -70,7 +69,7 @@ public class RescoreCallTests extends OpenSearchTestCase {
     Map<?, ?> candidate =
         (Map<?, ?>)
             ((List<?>) sent(call(List.of(sorted), List.of(), Set.of())).get("candidates")).get(0);
-    assertEquals(Map.of("rank", 1), candidate.get("lexical"));
+    assertEquals(Map.of("rank", 1), candidate.get("first"));
   }
 
   public void testAnyTextSurvives() {

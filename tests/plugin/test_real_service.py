@@ -1,0 +1,145 @@
+"""The plugin and the rescorer as they are deployed: one node, one service process, a key between them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from double import Double, forwarding
+from searching import PIPELINE, Search, ids, report
+
+pytestmark = [pytest.mark.needs("jdk", "serve", "onnxruntime", "weights"), pytest.mark.slow]
+
+TOOLRANK = str(Path(sys.executable).parent / "toolrank")
+QUERY = "What will the weather be like in Lisbon tomorrow?"
+APIS = {
+    "forecast": ("Weather", "weather", "Weather forecast of a city for the coming days."),
+    "history": ("Weather", "weather", "Measured temperatures of past years."),
+    "alerts": ("Weather", "weather", "Storm warnings of the weather office."),
+    "rooms": ("Travel", "hotels", "Finds hotel rooms, whatever the weather will be like."),
+    "flights": ("Travel", "flights", "Flights to Lisbon and what they will cost tomorrow."),
+    "translate": ("Text", "translator", "What will be said like in another language."),
+}
+NEEDING = {
+    "name": "always-concentrate",
+    "stages": [
+        {"stage": "fuse"},
+        {"stage": "cross_encode"},
+        {"stage": "concentrate", "threshold": 0.01},
+    ],
+}
+
+
+class Service(NamedTuple):
+    """A running rescorer, and a key that it knows."""
+
+    url: str
+    key: str
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """`toolrank serve` in a process of its own."""
+    said = subprocess.run(
+        [TOOLRANK, "serve", "--new-key", "node"], check=True, capture_output=True, text=True
+    )
+    line, _, entry = said.stdout.partition("\n")
+    keys = tmp_path_factory.mktemp("service") / "keys.toml"
+    keys.write_text(entry, "utf-8")
+    process = subprocess.Popen(
+        [TOOLRANK, "serve", "--port", "0", "--keys", str(keys)], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield Service(_address(process), line.removeprefix("key: "))
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if found := re.search(r"toolrank serves (http://\S+)", line):
+            return found.group(1)
+    raise RuntimeError(f"the service did not start:\n{said}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def index(search: Search) -> None:
+    documents = {
+        api: {"text": f"{tool}: {api}. {says} ({category})", "category": category, "tool": tool,
+              "api": api, "tool_key": f"{category}/{tool}", "tenant": "acme"}
+        for api, (category, tool, says) in APIS.items()
+    }  # fmt: skip
+    search.index("real", documents)
+    search.put("/_search/pipeline/real", PIPELINE)
+
+
+def asked(search: Search, **section: Any) -> Any:
+    query = {"match": {"text": QUERY}}
+    body = {"query": query, "size": 3, "ext": {"toolrank": {"query": QUERY, **section}}}
+    return search(body, "real", "real")
+
+
+def test_the_shipped_models_put_the_forecast_first(search: Search, double: Double, service: Service) -> None:
+    with double.behaving(forwarding(*service)):
+        answer = asked(search)
+    shown = report(answer)
+    assert ids(answer)[0] == "forecast"
+    assert shown["status"] == "rescored"
+    assert shown["profile"] == "toolrank"
+    assert shown["query_kind"] == "single"
+    assert 0 < shown["service_ms"] <= shown["took_ms"]
+    assert any(reason.startswith("cross_encode:") for reason in shown["hits"][0]["reasons"])
+    assert shown["hits"][0]["probability"] > 0.5
+
+
+def test_a_profile_that_keeps_the_order_keeps_it(search: Search, double: Double, service: Service) -> None:
+    with double.behaving(forwarding(*service)):
+        answers = [asked(search, profile=name) for name in ("bm25", "dense", "hybrid")]
+    first_stage = search.call("POST", "/real/_search", {"query": {"match": {"text": QUERY}}, "size": 3})
+    assert all(ids(answer) == ids(first_stage) for answer in answers)
+
+
+def test_what_the_service_needs_is_fetched(search: Search, double: Double, service: Service) -> None:
+    """`alerts` does not match the words; concentrating on its tool asks for it."""
+    query = {
+        "bool": {
+            "must": [{"match": {"text": "forecast of a city"}}],
+            "filter": [{"term": {"tenant": "acme"}}],
+        }
+    }
+    section = {"query": "forecast of a city", "profile": NEEDING, "window": 1}
+    with double.behaving(forwarding(*service)):
+        answer = search({"query": query, "size": 10, "ext": {"toolrank": section}}, "real", "real")
+        second = double.calls[1]
+    assert {each["api"] for each in second["fetched"]} == {"history", "alerts"}
+    assert second["complete_tools"] == ["Weather/weather"]
+    assert report(answer)["rounds"] == 1
+    assert set(ids(answer)[:3]) == {"forecast", "history", "alerts"}
+
+
+@pytest.mark.parametrize(
+    ("section", "reason"),
+    [({"profile": "no-such-profile"}, "refused"), ({"profile": {"name": "x", "stages": 3}}, "refused")],
+)
+def test_what_the_service_refuses_leaves_the_first_stage_order(
+    search: Search, double: Double, service: Service, section: dict[str, Any], reason: str
+) -> None:
+    with double.behaving(forwarding(*service)):
+        answer = asked(search, **section)
+    assert report(answer)["reason"] == reason
+    assert len(ids(answer)) == 3
+
+
+def test_a_key_that_the_service_does_not_know(search: Search, double: Double, service: Service) -> None:
+    with double.behaving(forwarding(service.url, "another-key")):
+        answer = asked(search)
+    assert report(answer)["reason"] == "unauthorized"
