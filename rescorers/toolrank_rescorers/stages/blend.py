@@ -9,34 +9,48 @@ from msgspec.structs import replace
 
 from toolrank_rescorers.errors import StageUnavailable
 from toolrank_rescorers.models import Models
-from toolrank_rescorers.stages.base import Stage, Weight
+from toolrank_rescorers.stages.base import Probability, Stage, Weight
 from toolrank_rescorers.state import Ranked, State, by_score
 
 
 class Blend(Stage, frozen=True, tag="blend"):
-    """score(c) = z(logit(c)) − rank_weight · ln(first-stage rank of c).
+    """score(c) = trust · z(logit(c)) − rank_weight · ln(first-stage rank of c).
 
     z standardises over the scored candidates the first stage proposed, so that what is fetched later does not
     move the scale; equal logits give z = 0. Candidates that were not scored follow in their order.
+
+    z says nothing of how sure the model is: among candidates that it all holds for wrong, it is noise blown up
+    to scale. Therefore trust = min(1, p / full_trust) with the largest probability p among the proposed.
     """
 
     rank_weight: Weight = 1.0
+    full_trust: Probability = 0.0
+    """Probability of the best candidate from which on the model is trusted in full; 0: always."""
 
     def apply(self, state: State, models: Models) -> State:
         """The scored candidates by blended score; ties by first-stage rank, then id."""
         scored = state.scored
         if not scored:
             raise StageUnavailable("there are no cross-encoder scores to blend")
-        mean, deviation = _scale(scored)
-        blended = {item.id: self._blend(item, mean, deviation) for item in scored}
+        mean, unit = self._scale(scored)
+        blended = {item.id: self._blend(item, mean, unit) for item in scored}
         rest = [item for item in state.ranked if item.probability is None]
         return state.with_ranked(
             [*by_score(blended.values(), lambda item: item.score), *rest],
             {item.id: self._reason(item) for item in blended.values()},
         )
 
-    def _blend(self, item: Ranked, mean: float, deviation: float) -> Ranked:
-        z = (_logit(item) - mean) / deviation
+    def _scale(self, scored: tuple[Ranked, ...]) -> tuple[float, float]:
+        """Mean of the proposed candidates' logits, and what one unit above it adds to a score."""
+        proposed = [item for item in scored if not item.fetched] or scored
+        logits = np.array([_logit(item) for item in proposed])
+        deviation = float(logits.std())
+        best = max(item.probability or 0.0 for item in proposed)
+        trust = min(1.0, best / self.full_trust) if self.full_trust else 1.0
+        return float(logits.mean()), trust / (deviation if deviation > 1e-12 else 1.0)
+
+    def _blend(self, item: Ranked, mean: float, unit: float) -> Ranked:
+        z = (_logit(item) - mean) * unit
         return replace(item, score=z - self.rank_weight * math.log(item.first_rank))
 
     def _reason(self, item: Ranked) -> str:
@@ -47,11 +61,3 @@ class Blend(Stage, frozen=True, tag="blend"):
 def _logit(item: Ranked) -> float:
     assert item.logit is not None, "a candidate with a probability has a logit"
     return item.logit
-
-
-def _scale(scored: tuple[Ranked, ...]) -> tuple[float, float]:
-    """Mean and standard deviation of the proposed candidates' logits; deviation 1 where all are equal."""
-    proposed = [item for item in scored if not item.fetched] or scored
-    logits = np.array([_logit(item) for item in proposed])
-    deviation = float(logits.std())
-    return float(logits.mean()), deviation if deviation > 1e-12 else 1.0

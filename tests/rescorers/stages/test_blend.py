@@ -20,6 +20,19 @@ def test_is_the_standardised_logit_minus_the_logarithm_of_the_rank(bench):
     assert bench.ids(after) == sorted(expected, key=expected.__getitem__, reverse=True)
 
 
+def test_a_model_that_is_at_a_loss_has_less_say(bench):
+    logits = {"t/a": -4.0, "t/b": -2.0}
+    scorer = bench.scorer(logits)
+    unsure = bench.apply(bench.fused(list(logits)), CrossEncode(), Blend(full_trust=0.5), scorer=scorer)
+    best = max(item.probability for item in unsure.ranked)
+    assert best < 0.5
+    scores = {item.id: item.score for item in unsure.ranked}
+    assert scores == {"t/a": pytest.approx(-best / 0.5), "t/b": pytest.approx(best / 0.5 - log(2))}
+    assert bench.ids(unsure) == ["t/a", "t/b"]
+    sure = bench.apply(bench.fused(list(logits)), CrossEncode(), Blend(full_trust=best), scorer=scorer)
+    assert bench.ids(sure) == ["t/b", "t/a"]
+
+
 def test_equal_logits_leave_the_first_stage_order(bench):
     after = bench.apply(
         bench.fused(["t/b", "t/a"]), CrossEncode(), Blend(), scorer=bench.scorer({"t/a": 3.0, "t/b": 3.0})
