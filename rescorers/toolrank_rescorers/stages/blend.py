@@ -19,8 +19,8 @@ class Blend(Stage, frozen=True, tag="blend"):
     z standardises over the scored candidates the first stage proposed, so that what is fetched later does not
     move the scale; equal logits give z = 0. Candidates that were not scored follow in their order.
 
-    z says nothing of how sure the model is: among candidates that it all holds for wrong, it is noise blown up
-    to scale. Therefore trust = min(1, p / full_trust) with the largest probability p among the proposed.
+    z says nothing of how sure the model is: among candidates that it all holds for wrong, it is noise blown
+    up to scale. Therefore trust = min(1, p / full_trust) with the largest probability p among the proposed.
     """
 
     rank_weight: Weight = 1.0
