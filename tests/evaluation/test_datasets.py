@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from toolrank_engines.document import ApiDocument
 from toolrank_evaluation.dataset import check_dataset
 from toolrank_evaluation.datasets.opening import open_dataset
 from toolrank_evaluation.datasets.queries_file import queries_file
 from toolrank_evaluation.errors import InvalidDataset, UnknownDataset
+from toolrank_ingest.reading import read_source
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,7 @@ def test_a_dataset_can_be_judged(shared_data: Path, name: str, queries: int, sub
     dataset = check_dataset(open_dataset(name, shared_data))
     assert len(dataset.queries) == queries
     assert len(Counter(query.subset for query in dataset.queries)) == subsets
+    assert all(isinstance(item, ApiDocument) for item in read_source(dataset.source)), "a sync would take it"
 
 
 def test_an_unknown_name_says_what_is_known(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolrank_engines.document import ApiDocument
+import msgspec
+
+from toolrank_engines.document import ApiDocument, document_id
 from toolrank_evaluation.dataset import Dataset, JudgedQuery
 from toolrank_evaluation.training_sets.records import LabelledCatalog
 from toolrank_ingest.source import DeadLetter
@@ -18,9 +20,9 @@ class CatalogSource:
         self._documents = catalog.documents
 
     def read(self) -> Iterator[ApiDocument | DeadLetter]:
-        """Every document."""
-        for document_id in sorted(self._documents):
-            yield self._documents[document_id]
+        """Every document, its id made of the source's name and the one it has in the catalog."""
+        for key in sorted(self._documents):
+            yield msgspec.structs.replace(self._documents[key], id=document_id(self.name, key))
 
 
 def labelled(catalog: LabelledCatalog) -> Dataset:
@@ -29,7 +31,7 @@ def labelled(catalog: LabelledCatalog) -> Dataset:
         JudgedQuery(
             f"{catalog.name}-{number}",
             request.text,
-            frozenset(catalog.documents[relevant].id for relevant in request.relevant),
+            frozenset(document_id(catalog.name, relevant) for relevant in request.relevant),
             _subset(catalog, request.relevant),
         )
         for number, request in enumerate(catalog.requests)
