@@ -9,7 +9,7 @@ from toolrank_models.manifest import Manifest
 _USES = {
     "encoder": "Turns requests and API descriptions into unit vectors; similar meaning, large inner product.",
     "cross_encoder": "Reads a request and one API description together and puts out one relevance logit.",
-    "query_kind": "Reads the vector of a request and says how likely it needs more than one tool.",
+    "query_kind": "Says how likely a request needs more than one tool.",
 }
 
 
@@ -37,8 +37,10 @@ def _facts(manifest: Manifest) -> list[str]:
     facts = [f"- base model: {manifest.base_model}", f"- licence: {manifest.licence}"]
     if manifest.kind != "query_kind":
         facts += [f"- weights stored as {manifest.storage}", f"- reads {manifest.max_tokens} tokens at most"]
-    if manifest.dimensions:
+    if manifest.dimensions and not manifest.features:
         facts.append(f"- {manifest.dimensions} dimensions")
+    if manifest.features:
+        facts.append(f"- reads of a reranked list: {', '.join(manifest.features)}")
     if manifest.encoder:
         facts.append(f"- reads vectors of {manifest.encoder}")
     if manifest.seen:

@@ -48,7 +48,8 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
 
     `files` maps a file name to its SHA-256. `seen` holds `hash_tool` of every tool trained on.
     A cross-encoder's probability is sigmoid(logit / `temperature`), and `thresholds` are on that scale.
-    `encoder` is the identity of the encoder whose vectors a query-kind head reads.
+    `encoder` is the identity of the encoder whose vectors a query-kind head reads, `features` names what it
+    reads instead of a vector.
     `providers` are those it was measured on.
     """
 
@@ -69,6 +70,7 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     max_tokens: int = 256
     dimensions: int = 0
     encoder: str = ""
+    features: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     providers: tuple[str, ...] = ("cpu",)
 

@@ -1,4 +1,4 @@
-"""Does a request need one tool or several? A small head on the query's vector."""
+"""Does a request need one tool or several? A small head on its vector, or on what was found."""
 
 from __future__ import annotations
 
@@ -25,11 +25,16 @@ class QueryKindClassifier:
         self.identity = manifest.identity
         self.encoder = manifest.encoder
         """Identity of the encoder whose vectors it reads; those of another mean nothing to it."""
+        self.features = manifest.features
+        """Names of what it reads of a reranked list; empty where it reads the query's vector."""
         self.threshold = manifest.thresholds.get("multi", 0.5)
         self._layers = _read_layers(folder / HEAD, read_file(folder, manifest, HEAD))
 
     def probability_multi(self, vector: NDArray[np.float32]) -> float:
-        """Probability in (0, 1) that the request of this vector, float32 (d,), needs more than one tool."""
+        """Probability in (0, 1) that the request of this vector, float32 (d,), needs more than one tool.
+
+        For a head with `features` the vector holds their values.
+        """
         x = np.asarray(vector, np.float32)
         for position, (weight, bias) in enumerate(self._layers):
             x = (np.maximum(x, 0) if position else x) @ weight + bias

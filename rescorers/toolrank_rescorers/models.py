@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from toolrank_rescorers.llm.model import LanguageModel
 from toolrank_rescorers.scoring import ScoreCache
 
 
@@ -45,11 +46,18 @@ class QueryKind(Protocol):
     """A classifier: does a query want one tool or several?"""
 
     @property
+    def features(self) -> Sequence[str]:
+        """Names of the features of a scored list that it reads; empty where it reads the query's vector."""
+
+    @property
     def threshold(self) -> float:
         """Probability in (0, 1) from which a query counts as `multi`."""
 
     def probability_multi(self, vector: NDArray[np.float32]) -> float:
-        """Probability in [0, 1] that several tools are wanted; `vector` is the query's (d,)."""
+        """Probability in [0, 1] that several tools are wanted.
+
+        `vector` holds the values of `features`, or is the query's vector (d,).
+        """
 
 
 class Models(msgspec.Struct, frozen=True, eq=False):
@@ -58,6 +66,7 @@ class Models(msgspec.Struct, frozen=True, eq=False):
     scorer: Scorer | None = None
     query_kind: QueryKind | None = None
     cache: ScoreCache | None = None
+    llm: LanguageModel | None = None
 
     def threshold(self, name: str, setting: float | None, fallback: float) -> float:
         """The profile's setting, else what the cross-encoder's manifest says, else the fallback."""

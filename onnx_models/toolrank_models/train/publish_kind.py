@@ -40,7 +40,7 @@ def publish_query_kind(
     Args:
         head: arrays as `train_head` returns them.
         recipe: settings of the run.
-        encoder: identity of the encoder whose vectors it reads.
+        encoder: identity of the encoder whose vectors it reads, empty for a head that reads features.
         splits: what it learned from and is measured on.
         out: the model folder, created where absent.
         measured: date and command, for the card.
@@ -53,7 +53,7 @@ def publish_query_kind(
         name=recipe.name,
         kind="query_kind",
         version="1",
-        base_model=f"one hidden layer of {recipe.hidden} on vectors of {recipe.encoder}",
+        base_model=_form(recipe),
         licence="Apache-2.0",
         files={HEAD: digest(buffer.getvalue())},
         training=splits.data,
@@ -61,6 +61,7 @@ def publish_query_kind(
         thresholds={"multi": 0.5},
         dimensions=splits.train.vectors.shape[1],
         encoder=encoder,
+        features=recipe.features,
     )
     write_manifest(out, manifest)
     classifier = QueryKindClassifier(out, manifest)
@@ -68,6 +69,11 @@ def publish_query_kind(
     write_manifest(out, manifest)
     (out / CARD).write_text(card(manifest), encoding="utf-8")
     return manifest
+
+
+def _form(recipe: QueryKindRecipe) -> str:
+    layer = f"one hidden layer of {recipe.hidden}" if recipe.hidden else "logistic regression"
+    return f"{layer} on {'a reranked list' if recipe.features else f'vectors of {recipe.encoder}'}"
 
 
 def _figures(

@@ -30,11 +30,29 @@ class KindFigures(msgspec.Struct, frozen=True):
 
 
 class LabelledVectors(msgspec.Struct, frozen=True):
-    """Unit vectors float32 (n, d), whether each request needs several tools (n,), and its weight (n,)."""
+    """Vectors or features float32 (n, d), whether each request needs several tools (n,), weights (n,)."""
 
     vectors: Vectors
     multi: Labels
     weights: Vectors
+
+
+def train_on_features(
+    train: LabelledVectors, validation: LabelledVectors, recipe: QueryKindRecipe
+) -> dict[str, Vectors]:
+    """`train_head` on features scaled to mean 0 and deviation 1; the scaling becomes part of the head.
+
+    Raises:
+        EmptyTrainingSet, DivergedTraining: as `train_head`.
+    """
+    center, spread = train.vectors.mean(axis=0), np.maximum(train.vectors.std(axis=0), 1e-6)
+
+    def scaled(split: LabelledVectors) -> LabelledVectors:
+        return msgspec.structs.replace(split, vectors=(split.vectors - center) / spread)
+
+    head = train_head(scaled(train), scaled(validation), recipe)
+    weight = head["weight_0"] / spread[:, None]
+    return {**head, "weight_0": weight, "bias_0": head["bias_0"] - center @ weight}
 
 
 def train_head(
@@ -79,6 +97,8 @@ def kind_figures(probabilities: Vectors, multi: Labels, threshold: float = 0.5) 
 
 
 def _head(dimensions: int, recipe: QueryKindRecipe) -> nn.Sequential:
+    if recipe.hidden == 0:
+        return nn.Sequential(nn.Linear(dimensions, 1))
     return nn.Sequential(
         nn.Linear(dimensions, recipe.hidden),
         nn.ReLU(),

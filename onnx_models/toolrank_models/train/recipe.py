@@ -65,11 +65,15 @@ class EncoderRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
 
 
 class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings of a query-kind head."""
+    """Settings of a query-kind head, which reads the request's vector or what was found for it."""
 
     name: str
     encoder: str
-    """Name of the encoder whose vectors the head reads."""
+    """Name of the encoder that embeds the requests."""
+    features: tuple[str, ...] = ()
+    """What the head reads of a reranked list; empty: the request's vector."""
+    requests: Positive = 1_000
+    """With `features`: synthetic requests, of which one in five validates."""
     seed: int = 0
     joined: Positive = 6_000
     """Synthetic requests to learn from."""
@@ -79,7 +83,8 @@ class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     validation_written: Positive = 300
     written_weight: Share = 1.0
     """Weight of a written request beside a synthetic one."""
-    hidden: Positive = 128
+    hidden: Annotated[int, msgspec.Meta(ge=0)] = 128
+    """Width of the hidden layer; 0: none, which is logistic regression."""
     dropout: Share = 0.2
     epochs: Positive = 80
     batch: Positive = 256

@@ -9,13 +9,17 @@ import msgspec
 import numpy as np
 
 from toolrank_rescorers.errors import StageUnavailable
+from toolrank_rescorers.kind_features import kind_features
 from toolrank_rescorers.models import Models, QueryKind
 from toolrank_rescorers.stages.base import Stage
 from toolrank_rescorers.state import Matrix, QueryKindEstimate, State
 
 
 class Classify(Stage, frozen=True, tag="classify"):
-    """Sets the query kind that later stages can be gated by. `threshold` None takes the classifier's own."""
+    """Sets the query kind that later stages can be gated by. `threshold` None takes the classifier's own.
+
+    A classifier that reads the scored list needs to stand behind `cross_encode`.
+    """
 
     requires = frozenset({"vector", "query_kind"})
 
@@ -25,13 +29,19 @@ class Classify(Stage, frozen=True, tag="classify"):
         """The same list, with the kind of the query."""
         if models.query_kind is None:
             raise StageUnavailable("no classifier of query kinds is loaded")
-        if state.vector is None:
-            raise StageUnavailable("the request has no usable query vector")
-        probability = _probability(models.query_kind, state.vector)
+        probability = _probability(models.query_kind, _inputs(models.query_kind, state))
         threshold = models.query_kind.threshold if self.threshold is None else self.threshold
         kind = QueryKindEstimate("multi" if probability >= threshold else "single", probability)
         note = f"{kind.kind}-tool: probability of several {probability:.2f}, threshold {threshold:.2f}"
         return state.saying(note, kind=kind)
+
+
+def _inputs(classifier: QueryKind, state: State) -> Matrix:
+    if classifier.features:
+        return kind_features(state, classifier.features)
+    if state.vector is None:
+        raise StageUnavailable("the request has no usable query vector")
+    return state.vector
 
 
 def _probability(classifier: QueryKind, vector: Matrix) -> float:

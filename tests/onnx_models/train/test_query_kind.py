@@ -10,7 +10,7 @@ from toolrank_models.manifest import read_manifest
 from toolrank_models.runtime import load_query_kind
 from toolrank_models.train.errors import EmptyTrainingSet
 from toolrank_models.train.publish_kind import KindSplits, publish_query_kind
-from toolrank_models.train.query_kind import LabelledVectors, kind_figures, train_head
+from toolrank_models.train.query_kind import LabelledVectors, kind_figures, train_head, train_on_features
 from toolrank_models.train.recipe import QueryKindRecipe
 
 pytestmark = pytest.mark.needs("torch")
@@ -71,3 +71,38 @@ def test_the_confusion_adds_up():
     found = kind_figures(np.array([0.9, 0.4, 0.6, 0.1], np.float32), np.array([True, True, False, False]))
     assert (found.multi_as_multi, found.multi_as_single, found.single_as_multi) == (1, 1, 1)
     assert found.accuracy == 0.5
+
+
+def test_the_scale_of_features_does_not_matter(splits, tmp_path):
+    """Thousands beside thousandths: the scaling is part of the head."""
+    scale = np.array([1e3, 1e-3] * 4, np.float32)
+    recipe = QueryKindRecipe(
+        name="by-features", encoder="tiny", features=tuple("abcdefgh"), hidden=16, epochs=30, batch=64,
+        learning_rate=0.01,
+    )  # fmt: skip
+    stretched = msgspec.structs.replace(
+        splits,
+        train=msgspec.structs.replace(splits.train, vectors=splits.train.vectors * scale),
+        validation=msgspec.structs.replace(splits.validation, vectors=splits.validation.vectors * scale),
+    )
+    head = train_on_features(stretched.train, stretched.validation, recipe)
+    manifest = publish_query_kind(head, recipe, "", stretched, tmp_path, ("2000-01-01", "test"))
+    assert manifest.figures[0].value > 0.85
+    assert load_query_kind(tmp_path).features == tuple("abcdefgh")
+    assert "reads of a reranked list: a, b" in (tmp_path / "CARD.md").read_text()
+
+
+def test_without_a_hidden_layer_it_is_logistic_regression(tmp_path):
+    x = np.random.default_rng(0).normal(size=(400, 2)).astype(np.float32)
+    line = LabelledVectors(x, x[:, 0] > 0.3, np.ones(400, np.float32))
+    recipe = QueryKindRecipe(name="line", encoder="tiny", hidden=0, epochs=60, learning_rate=0.05)
+    head = train_head(line, line, recipe)
+    assert head.keys() == {"weight_0", "bias_0"}
+    assert (
+        publish_query_kind(
+            head, recipe, "", KindSplits(line, line, ("a",) * 400, ()), tmp_path, ("2000-01-01", "test")
+        )
+        .figures[0]
+        .value
+        > 0.95
+    )

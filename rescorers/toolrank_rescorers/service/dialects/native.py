@@ -80,7 +80,7 @@ def _prepared(service: Service, call: RescoreCall, profile: Profile, ticket: Tic
     degraded = []
     if "query_kind" not in needs or kind is None:
         kind = None
-    elif call.vector_model and call.vector_model != kind.encoder:
+    elif call.vector_model and kind.encoder and call.vector_model != kind.encoder:
         reason = f"reads vectors of {kind.encoder}, the request's are of {call.vector_model}"
         degraded, kind = [Degradation("query_kind", reason)], None
     else:
