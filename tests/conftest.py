@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,10 @@ def _has_module(*names: str) -> Callable[[], bool]:
     return lambda: all(importlib.util.find_spec(name) is not None for name in names)
 
 
+def _browser() -> str | None:
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "data": (SHARED_DATA.is_dir, "the research data folder ../shared/data is absent"),
     "weights": (
@@ -35,10 +40,15 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     ),
     "onnxruntime": (_has_module("onnxruntime"), "pip install 'toolrank[cpu]'"),
     "botocore": (_has_module("botocore"), "pip install 'toolrank[aws]'"),
+    "llm": (_has_module("httpx2"), "pip install 'toolrank[llm]'"),
     "mcp": (_has_module("mcp"), "pip install 'toolrank[mcp]'"),
     "serve": (
         _has_module("starlette", "uvicorn", "prometheus_client", "httpx2"),
         "pip install 'toolrank[serve,client]'",
+    ),
+    "clients": (
+        _has_module("cohere", "openai", "haystack", "langchain_cohere", "llama_index", "schemathesis"),
+        "pip install 'toolrank[clients]'",
     ),
     "eval": (_has_module("ir_measures"), "pip install 'toolrank[eval]'"),
     "torch": (_has_module("torch"), "pip install 'toolrank[train]'"),
@@ -51,6 +61,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         lambda: has_jdk_and_maven() and _has_module("elasticsearch")(),
         f"{INSTALL}; pip install 'toolrank[elasticsearch]'",
     ),
+    "browser": (lambda: _browser() is not None, "apt-get install chromium"),
     "google": (_has_module("googleapiclient"), "pip install google-api-python-client"),
 }
 """What a test can need: how to find out, and what to say where it is absent."""
@@ -88,3 +99,10 @@ def shared_data() -> Path:
     """The research data; tests that use it skip with the reason where it is absent."""
     require("data")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def browser() -> str:
+    """A headless browser that can print what it made of a page."""
+    require("browser")
+    return str(_browser())

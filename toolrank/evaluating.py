@@ -17,7 +17,7 @@ from toolrank.timing import timings
 from toolrank_engines.contract import Filter
 from toolrank_engines.document import ApiDocument
 from toolrank_evaluation.abstention import AbstentionQuality, abstention_quality
-from toolrank_evaluation.answer import Answer
+from toolrank_evaluation.answer import Answer, Ranker
 from toolrank_evaluation.dataset import JudgedQuery, check_dataset, check_queries, select
 from toolrank_evaluation.datasets.opening import open_dataset
 from toolrank_evaluation.datasets.queries_file import queries_file
@@ -26,6 +26,7 @@ from toolrank_evaluation.facets import Facets
 from toolrank_evaluation.metrics import check_cutoffs
 from toolrank_evaluation.report import Cost, Provenance, Report, digest_of
 from toolrank_ingest.progress import Progress
+from toolrank_ingest.source import Source
 from toolrank_rescorers.profiles import Profile, load_profile
 
 TIMED = 20
@@ -55,6 +56,8 @@ class Judged(msgspec.Struct, frozen=True):
     requests: int
     """How many there were to choose from."""
     facets: Facets
+    source: Source | None = None
+    """Of a dataset's documents; None over an own catalog, which is taken as it stands."""
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -77,7 +80,8 @@ def judged_dataset(name: str, data: Path, plan: Plan, progress: Progress) -> Ite
     place.parent.mkdir(parents=True, exist_ok=True)
     with Catalog.open(f"sqlite:{place}", settings=settings) as catalog:
         catalog.ingest(dataset.source, progress=progress)
-        yield _judged(catalog, dataset.name, dataset.queries, plan)
+        judged = _judged(catalog, dataset.name, dataset.queries, plan)
+        yield msgspec.structs.replace(judged, source=dataset.source)
 
 
 def judged_queries(catalog: Catalog, queries: Path, plan: Plan) -> Judged:
@@ -92,18 +96,34 @@ def judged_queries(catalog: Catalog, queries: Path, plan: Plan) -> Judged:
     return _judged(catalog, queries.name, judged, plan)
 
 
-def measure(judged: Judged, plan: Plan, progress: Progress, observe: Observer = lambda *_: None) -> Measured:
+def measure(
+    judged: Judged,
+    plan: Plan,
+    progress: Progress,
+    observe: Observer = lambda *_: None,
+    *,
+    systems: Mapping[str, CatalogSystem] | None = None,
+    rankers: Mapping[str, Ranker] | None = None,
+) -> Measured:
     """Asks every request of every profile, and again without what answers it where a profile can abstain.
+
+    Args:
+        judged: the requests.
+        plan: what to measure.
+        progress: told of every phase.
+        observe: told of every answer.
+        systems: other systems than the plan's profiles over the requests' catalog.
+        rankers: all that answer, where some are no systems: they cannot abstain, and take no time.
 
     Raises:
         EvaluationError: a profile could not run in full, or a k is too large.
         RescorerError: no such profile.
     """
     check_cutoffs(plan.sampling.cutoffs, len(_hashes(judged.catalog)))
-    systems = open_systems(judged.catalog, plan)
+    systems = open_systems(judged.catalog, plan) if systems is None else systems
+    rankers = {name: ranker_of(system) for name, system in systems.items()} if rankers is None else rankers
     watched = _Watch(observe)
     with progress.phase("evaluate", len(judged.queries)) as advance:
-        rankers = {name: system.ask for name, system in systems.items()}
         evaluation = evaluate(
             judged.queries,
             rankers,
@@ -141,6 +161,11 @@ def open_systems(catalog: Catalog, plan: Plan) -> dict[str, CatalogSystem]:
         name: CatalogSystem(catalog, load_profile(name), tokens, permitted=plan.permitted, hits=plan.hits)
         for name in dict.fromkeys(plan.profiles)
     }
+
+
+def ranker_of(system: CatalogSystem) -> Ranker:
+    """The system as an evaluation asks it: by the text of a request alone."""
+    return lambda query, k: system.ask(query.text, k)
 
 
 class _Watch:

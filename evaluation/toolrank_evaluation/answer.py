@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from toolrank_evaluation.dataset import JudgedQuery
 from toolrank_evaluation.errors import InvalidAnswer
 from toolrank_rescorers.state import StageTrace
 
@@ -33,8 +34,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return max((value for value in self.probabilities if value is not None), default=0.0)
 
 
-Ranker = Callable[[str, int], Answer]
-"""Maps a request's text and a depth to an answer of at most that many APIs."""
+Ranker = Callable[[JudgedQuery, int], Answer]
+"""Maps a request and a depth to an answer of at most that many APIs. Judgements are not to be looked at."""
 
 
 def check_answer(query_id: str, answer: Answer) -> Answer:

@@ -69,7 +69,7 @@ def evaluate(
     tokens = dict.fromkeys(rankers, 0)
     for query in queries:
         for profile, ranker in rankers.items():
-            answer = check_answer(query.id, ranker(query.text, max(cutoffs)))
+            answer = check_answer(query.id, ranker(query, max(cutoffs)))
             rankings[profile][query.id] = answer.ids
             tokens[profile] += answer.tokens
             observe(profile, query, answer)

@@ -31,8 +31,8 @@ FACETS = Facets(
 FEW = Sampling(resamples=50)
 
 
-def always_weather(request: str, k: int) -> Answer:
-    return Answer(ids=("w", "x", "y")[:k], tokens=len(request))
+def always_weather(request: JudgedQuery, k: int) -> Answer:
+    return Answer(ids=("w", "x", "y")[:k], tokens=len(request.text))
 
 
 def row(found: Evaluation, subset: str, facet: str = "subset") -> Row:
@@ -49,8 +49,8 @@ def test_figures_are_means_over_the_queries_of_a_subset() -> None:
 
 
 def test_the_mean_counts_each_subset_once() -> None:
-    def knows_singles(request: str, k: int) -> Answer:
-        return Answer(ids={"weather": ("w",), "news": ("n",)}.get(request, ("x",)))
+    def knows_singles(request: JudgedQuery, k: int) -> Answer:
+        return Answer(ids={"weather": ("w",), "news": ("n",)}.get(request.text, ("x",)))
 
     found = evaluate(QUERIES, {"p": knows_singles}, FACETS, sampling=FEW)
     assert row(found, MEAN).figures["recall@5"] == 0.5
@@ -104,7 +104,7 @@ def test_all_rankers_answer_a_request_before_the_next_is_asked() -> None:
     asked: list[tuple[str, str]] = []
 
     def recording(name: str):
-        return lambda request, k: asked.append((name, request)) or Answer(ids=("w",))
+        return lambda request, k: asked.append((name, request.text)) or Answer(ids=("w",))
 
     evaluate(QUERIES[:2], {"a": recording("a"), "b": recording("b")}, FACETS, sampling=FEW)
     assert asked == [("a", "weather"), ("b", "weather"), ("a", "news"), ("b", "news")]
