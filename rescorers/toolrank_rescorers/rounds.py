@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -36,7 +36,18 @@ def rescore_with(
     Raises:
         InvalidRequest: the request cannot be answered as asked.
     """
-    answer = rescore(request, profile, models)
+    return in_rounds(fetcher, request, lambda asked: rescore(asked, profile, models), rounds)
+
+
+def in_rounds(
+    fetcher: Fetcher, request: RescoreRequest, ask: Callable[[RescoreRequest], Rescored], rounds: int = 2
+) -> Rescored:
+    """`rescore_with` for a rescorer that is asked by a function: one in another process, say.
+
+    Raises:
+        Exception: whatever `ask` raises.
+    """
+    answer = ask(request)
     for done in range(rounds):
         if answer.need is None:
             break
@@ -48,7 +59,7 @@ def rescore_with(
         if len(larger.fetched) == len(request.fetched):
             return replace(answer, need=None)
         request = larger
-        answer = replace(rescore(request, profile, models), rounds=done + 1)
+        answer = replace(ask(request), rounds=done + 1)
     return answer
 
 

@@ -47,8 +47,10 @@ def _run(flags: dict[str, Any], config: Path | None) -> None:
     if find_spec("uvicorn") is None or find_spec("starlette") is None:
         raise MissingServe
     from toolrank_rescorers.service.core import Service
+    from toolrank_rescorers.service.logs import configure
     from toolrank_rescorers.service.server import serve as run
 
+    configure(settings.log_level)
     service = Service(settings)
     roles = ", ".join(f"{role} {info.identity}" for role, info in service.models.info().items())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import anyio
+import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,6 +16,7 @@ from toolrank_rescorers.service.dialect import Dialect, Endpoint
 from toolrank_rescorers.service.dialects import cohere, native, openai, tei
 from toolrank_rescorers.service.errors import MethodNotAllowed, NotFound, ServiceError
 from toolrank_rescorers.service.http import failed, handler, open_ticket
+from toolrank_rescorers.service.openapi import description, page
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *native.ENDPOINTS,
@@ -35,7 +37,25 @@ def application(service: Service) -> Starlette:
         Route(endpoint.path, handler(service, endpoint, threads), methods=[endpoint.method])
         for endpoint in ENDPOINTS
     ]
+    routes += _documents(service)
     return Starlette(routes=routes, exception_handlers={HTTPException: _outside})
+
+
+def _documents(service: Service) -> list[Route]:
+    """What is not JSON of a dialect: metrics, and the description of everything else."""
+    document = description(ENDPOINTS, keyed=bool(service.settings.keys))
+    encoded, readable = msgspec.json.encode(document), page(document)
+
+    async def metrics(request: Request) -> Response:
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    async def machine(request: Request) -> Response:
+        return Response(encoded, media_type="application/json")
+
+    async def human(request: Request) -> Response:
+        return Response(readable, media_type="text/html")
+
+    return [Route("/metrics", metrics), Route("/openapi.json", machine), Route("/docs", human)]
 
 
 async def _outside(request: Request, error: Exception) -> Response:

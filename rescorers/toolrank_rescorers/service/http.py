@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import uuid
 from collections.abc import Callable
@@ -18,11 +17,11 @@ from toolrank_rescorers.service.body import read_body
 from toolrank_rescorers.service.core import Service
 from toolrank_rescorers.service.dialect import Dialect, Endpoint
 from toolrank_rescorers.service.errors import Failure, Invalid, Malformed, failure_of
+from toolrank_rescorers.service.logs import log_answer, log_defect
 from toolrank_rescorers.service.ticket import Ticket
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _DEADLINE = "x-deadline-ms"
-_log = logging.getLogger("toolrank.service")
 
 
 def handler(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter) -> Callable[..., object]:
@@ -41,6 +40,7 @@ def handler(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter
         except Exception as error:  # noqa: BLE001 - whatever happens, the caller gets the dialect's error
             response = failed(endpoint.dialect, error, ticket)
         service.metrics.answered(endpoint.path, response.status_code, ticket.spent_ms / 1e3)
+        log_answer(endpoint.path, response.status_code, ticket)
         return response
 
     return handle
@@ -60,7 +60,7 @@ def failed(dialect: Dialect, error: BaseException, ticket: Ticket) -> Response:
     """The dialect's answer to a failure; a defect goes to the log with its traceback."""
     failure = failure_of(error)
     if failure.status == 500:
-        _log.error("defect", exc_info=error, extra={"request_id": ticket.request_id})
+        log_defect(error, ticket)
     content = msgspec.json.encode(dialect.error(failure, ticket.request_id))
     return json_response(dialect.status(failure), content, ticket.request_id, _retry(failure))
 
@@ -105,6 +105,8 @@ def _work(
         try:
             ticket.check()
             call = decode(decoder, body) if decoder is not None else None
+            if service.settings.log_queries:
+                ticket.query = getattr(call, "query", None)
             return msgspec.json.encode(endpoint.answer(service, call, ticket))
         except Exception as error:  # noqa: BLE001 - told to the caller by `failed`
             return error

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import uvicorn
 
 from toolrank_rescorers.service.app import application
+from toolrank_rescorers.service.connections import patient_for
 from toolrank_rescorers.service.core import Service
 
 _MAX_HEADER_BYTES = 32 * 1024
@@ -51,7 +52,7 @@ def _configuration(service: Service) -> uvicorn.Config:
         application(service),
         host=settings.host,
         port=settings.port,
-        http="h11",
+        http=patient_for(settings.body_seconds),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -59,6 +60,7 @@ def _configuration(service: Service) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+        limit_concurrency=settings.max_connections,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(settings.drain_seconds),
         ssl_certfile=settings.tls_certificate or None,

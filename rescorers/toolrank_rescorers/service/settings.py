@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -40,6 +40,8 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """Of all bodies that are being worked on."""
     max_requests: Positive = 128
     """Worked on at the same time; more are told to come back."""
+    max_connections: Positive = 1_024
+    """Open at the same time, idle ones included."""
     max_documents: Positive = 2_000
     """Of one rerank or embedding request."""
     max_waiting_tokens: Positive = 600_000
@@ -47,11 +49,11 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     score_cache: Annotated[int, msgspec.Meta(ge=0)] = 65_536
     """Scores of pairs to remember, about 150 bytes each."""
     body_seconds: Seconds = 10.0
-    """For a body to arrive."""
+    """For the head of a request to arrive, and then for its body."""
     deadline_seconds: Seconds = 30.0
     """For an answer, where the request asks for no less."""
     drain_seconds: Seconds = 30.0
     """For requests under way, once the process was told to stop."""
-    log_level: str = "info"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_queries: bool = False
     """Whether the log may hold what people ask."""

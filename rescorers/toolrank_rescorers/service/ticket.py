@@ -26,6 +26,8 @@ class Ticket:
         self.refusal: ServiceError | None = None
         self.waited = 0.0
         """Seconds spent in queues."""
+        self.query: str | None = None
+        """What was asked, where the log may hold it."""
         self.tokens = 0
         """Tokens that models read for it."""
         self._sleeper: threading.Event | None = None

@@ -1,0 +1,62 @@
+"""Structured logs: one JSON object a line. What people ask stands in them only where an operator wants it."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import sys
+
+import msgspec
+
+from toolrank_rescorers.service.ticket import Ticket
+
+_LOG = logging.getLogger("toolrank.service")
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class JsonLines(logging.Formatter):
+    """Time, level, message and whatever was given as `extra`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line; line breaks inside of values are escaped, so nothing can forge an entry."""
+        when = datetime.datetime.fromtimestamp(record.created, datetime.timezone.utc)
+        entry = {"time": when.isoformat(), "level": record.levelname.lower(), "message": record.getMessage()}
+        entry |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(entry, enc_hook=str).decode()
+
+
+def configure(level: str) -> None:
+    """Logs of the service and of its HTTP server go to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name in ("toolrank", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level.upper())
+    logging.getLogger("uvicorn").setLevel(max(logging.WARNING, logging.getLogger("toolrank").level))
+
+
+def log_answer(path: str, status: int, ticket: Ticket) -> None:
+    """One line an answer."""
+    if not _LOG.isEnabledFor(logging.INFO):
+        return
+    entry: dict[str, object] = {
+        "request_id": ticket.request_id,
+        "path": path,
+        "status": status,
+        "ms": round(ticket.spent_ms, 1),
+        "wait_ms": round(ticket.waited * 1e3, 1),
+        "tokens": ticket.tokens,
+    }
+    if ticket.key:
+        entry["key"] = ticket.key
+    if ticket.query is not None:
+        entry["query"] = ticket.query
+    _LOG.info("answered", extra=entry)
+
+
+def log_defect(error: BaseException, ticket: Ticket) -> None:
+    """A failure that nobody foresaw, with its traceback: the message of an exception may hold anything."""
+    _LOG.error("defect", exc_info=error, extra={"request_id": ticket.request_id})

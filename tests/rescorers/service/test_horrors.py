@@ -1,0 +1,186 @@
+"""What a service meets in the open: each gets its error in time, and the next good request is served."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import socket
+import time
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
+PATH = "/v1/rescore"
+GOOD = {"query": "weather", "candidates": [{"id": "a", "text": "weather of a city"}], "profile": "rerank"}
+
+
+@pytest.fixture(scope="module")
+def target(start: Any) -> Iterator[Any]:
+    with start(body_seconds=1.5, deadline_seconds=20) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _serves_on(target: Any) -> Iterator[None]:
+    yield
+    assert target.post(PATH, GOOD).status_code == 200
+    assert target.service.gate.bytes == 0
+
+
+def raw(target: Any, *parts: bytes, pause: float = 0.0, seconds: float = 30.0) -> bytes:
+    """Sends bytes as they are; the answer until the service closes the connection."""
+    with socket.create_connection(("127.0.0.1", target.port), timeout=seconds) as connection:
+        for part in parts:
+            connection.sendall(part)
+            time.sleep(pause)
+        received = b""
+        try:
+            while chunk := connection.recv(65_536):
+                received += chunk
+        except ConnectionResetError:
+            pass
+        return received
+
+
+def head(length: int) -> bytes:
+    fields = f"host: x\r\nconnection: close\r\ncontent-length: {length}\r\n"
+    return f"POST {PATH} HTTP/1.1\r\n{fields}\r\n".encode()
+
+
+def code(answer: Any) -> tuple[int, str]:
+    return answer.status_code, answer.json()["error"]["code"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "name"),
+    [
+        (b"", 400, "malformed"),
+        (b"{", 400, "malformed"),
+        (b"[" * 200_000, 422, "invalid"),
+        (b'{"x":' * 50_000, 422, "invalid"),
+        (b'{"query": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 422, "invalid"),
+        (b'{"query": "\xff\xfe", "candidates": []}', 400, "malformed"),
+        (b'{"query": "\\ud800", "candidates": []}', 400, "malformed"),
+        (b'{"query": NaN, "candidates": []}', 400, "malformed"),
+        (b'{"query": "q", "candidates": [], "k": 1e400}', 422, "invalid"),
+        (b'{"query": "q", "candidates": [], "k": -1}', 422, "invalid"),
+        (b'{"query": "q", "candidates": [{"id": "", "text": ""}]}', 422, "invalid"),
+        (b'{"query": "q", "candidates": [{"id": "a", "text": "a", "vector": "AAA"}]}', 422, "invalid"),
+        (
+            b'{"query": "q", "candidates": [], "profile": {"name": "x", "stages": [{"stage": "rm"}]}}',
+            422,
+            "invalid",
+        ),
+        (b'{"query": "q", "candidates": [], "profile": "/etc/passwd"}', 404, "not_found"),
+    ],
+)
+def test_bodies_that_are_no_requests(target: Any, body: bytes, status: int, name: str) -> None:
+    assert code(target.post(PATH, body)) == (status, name)
+
+
+def test_a_document_nested_too_deep(target: Any) -> None:
+    deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+    answer = target.post("/v1/rerank", b'{"query": "q", "documents": [' + deep + b"]}")
+    assert answer.status_code == 400
+    assert set(answer.json()) == {"message", "detail"}
+
+
+def test_more_candidates_than_there_may_be(target: Any) -> None:
+    candidates = [{"id": str(n), "text": "t"} for n in range(10_001)]
+    assert code(target.post(PATH, {"query": "q", "candidates": candidates})) == (422, "invalid")
+    answer = target.post(PATH, {"query": "q", "candidates": candidates[:10_000]})
+    assert answer.status_code == 200
+    assert len(answer.json()["results"]) == 10
+
+
+def test_a_document_of_twenty_megabytes(target: Any) -> None:
+    text = "word " * (4 * 2**20)
+    assert code(target.post(PATH, {**GOOD, "candidates": [{"id": "a", "text": text}]})) == (413, "too_large")
+
+
+def test_a_document_of_ten_megabytes_costs_no_more_than_a_page(target: Any) -> None:
+    text = "word " * (2 * 2**20)
+    started = time.perf_counter()
+    assert target.post(PATH, {**GOOD, "candidates": [{"id": "a", "text": text}]}).status_code == 200
+    assert time.perf_counter() - started < 15
+
+
+def test_empty_strings_and_ids_twice(target: Any) -> None:
+    candidates = [{"id": "a", "text": ""}, {"id": "a", "text": "again"}, {"id": "b", "text": " \x00 "}]
+    answer = target.post(PATH, {"query": "", "candidates": candidates})
+    assert sorted(hit["id"] for hit in answer.json()["results"]) == ["a", "b"]
+
+
+def test_a_gzip_bomb(target: Any) -> None:
+    bomb = gzip.compress(bytes(300 * 2**20))
+    before = psutil.Process().memory_info().rss
+    answer = target.post(PATH, bomb, headers={"content-encoding": "gzip"})
+    assert code(answer) == (413, "too_large")
+    assert psutil.Process().memory_info().rss - before < 150 * 2**20
+
+
+def test_compressed_requests_are_read(target: Any) -> None:
+    body = gzip.compress(json.dumps(GOOD).encode())
+    assert target.post(PATH, body, headers={"content-encoding": "gzip"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "status"),
+    [
+        (b"no gzip", "gzip", 400),
+        (gzip.compress(b"{}" * 99)[:-9], "gzip", 400),
+        (zlib.compress(b"{}"), "br", 415),
+    ],
+)
+def test_broken_compression(target: Any, body: bytes, encoding: str, status: int) -> None:
+    assert target.post(PATH, body, headers={"content-encoding": encoding}).status_code == status
+
+
+def test_a_body_that_trickles_in(target: Any) -> None:
+    assert raw(target, head(1_000), *([b"{"] * 3), pause=0.05).startswith(b"HTTP/1.1 408")
+
+
+def test_a_body_that_is_announced_too_large_is_not_read(target: Any) -> None:
+    assert raw(target, head(10**12)).startswith(b"HTTP/1.1 413")
+
+
+def test_half_a_request_and_a_closed_socket(target: Any) -> None:
+    for part in (b"POST", head(1_000), head(1_000) + b'{"query"', b"\x16\x03\x01\x02\x00"):
+        with socket.create_connection(("127.0.0.1", target.port), timeout=10) as connection:
+            connection.sendall(part)
+            connection.shutdown(socket.SHUT_WR)
+
+
+def test_headers_without_end(target: Any) -> None:
+    flood = b"GET /health/live HTTP/1.1\r\n" + b"x: y\r\n" * 200_000
+    assert raw(target, flood[: 200 * 1024]).startswith(b"HTTP/1.1 4")
+
+
+def test_a_header_that_never_comes(target: Any) -> None:
+    """A connection that says nothing, or not enough, is closed and holds no memory."""
+    assert raw(target, b"POST /v1/rescore HTTP/1.1\r\nhost: x\r\n") == b""
+    assert raw(target) == b""
+
+
+def test_a_wrong_path_and_a_wrong_method(target: Any) -> None:
+    assert code(target.get("/v1/nothing")) == (404, "not_found")
+    assert code(target.get(PATH)) == (405, "method_not_allowed")
+
+
+def test_many_horrors_at_once_leave_nothing_behind(target: Any) -> None:
+    """Broken requests side by side: the process keeps its memory, threads and files."""
+    bodies = [b"[" * 100_000, b'{"query": 1}', b"\xff" * 10_000, gzip.compress(bytes(2**20))]
+    process = psutil.Process(os.getpid())
+    target.post(PATH, bodies[0])
+    before = process.memory_info().rss
+    with ThreadPoolExecutor(16) as callers:
+        answers = list(callers.map(lambda n: target.post(PATH, bodies[n % 4]).status_code, range(120)))
+    assert set(answers) <= {400, 422, 429}
+    assert process.memory_info().rss - before < 100 * 2**20
+    assert target.service.gate.requests == 0

@@ -1,0 +1,218 @@
+"""What an operator relies on: keys, health, metrics, logs, draining, limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from toolrank_rescorers.service.keys import digest, new_key
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
+CALL = {"query": "weather", "candidates": [{"id": "a", "text": "weather of a city"}], "profile": "rerank"}
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.02)
+
+
+def entry(name: str, key: str, **limits: int) -> str:
+    more = "".join(f"{limit} = {value}\n" for limit, value in limits.items())
+    return f'[[keys]]\nname = "{name}"\nsha256 = "{digest(key)}"\n{more}'
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+def test_keys_are_asked_for_and_can_be_changed_while_it_runs(start: Any, tmp_path: Path) -> None:
+    old, new = new_key(), new_key()
+    file = tmp_path / "keys.toml"
+    file.write_text(entry("old", old))
+    with start(keys=str(file)) as service:
+        assert service.post("/v1/rescore", CALL).status_code == 401
+        assert service.post("/v1/rescore", CALL, headers=bearer("wrong")).status_code == 401
+        assert service.post("/v1/rescore", CALL, headers=bearer(old)).status_code == 200
+        assert service.get("/health/live").status_code == 200, "whoever looks after it needs no key"
+        file.write_text(entry("new", new))
+        eventually(lambda: service.post("/v1/rescore", CALL, headers=bearer(new)).status_code == 200)
+        assert service.post("/v1/rescore", CALL, headers=bearer(old)).status_code == 401
+        file.write_text("[[keys]\n")
+        time.sleep(1.1)
+        assert service.post("/v1/rescore", CALL, headers=bearer(new)).status_code == 200, (
+            "a slip locks nobody out"
+        )
+        assert "Expected" in service.service.keys.fault
+
+
+def test_a_key_has_a_limit_of_its_own(start: Any, tmp_path: Path) -> None:
+    small, large = new_key(), new_key()
+    file = tmp_path / "keys.toml"
+    file.write_text(entry("small", small, max_requests=1) + entry("large", large))
+    with start(keys=str(file), body_seconds=30) as service:
+        held = threading.Event()
+        done = threading.Event()
+
+        def waiting() -> Any:
+            yield b'{"query": "weather", '
+            held.set()
+            assert done.wait(60)
+            yield b'"candidates": []}'
+
+        answers: list[int] = []
+        caller = threading.Thread(
+            target=lambda: answers.append(
+                httpx2.post(
+                    service.url + "/v1/rescore", headers=bearer(small), content=waiting(), timeout=60
+                ).status_code
+            )
+        )
+        caller.start()
+        assert held.wait(60)
+        eventually(lambda: service.service.gate.requests == 1)
+        refused = service.post("/v1/rescore", CALL, headers=bearer(small))
+        assert refused.status_code == 429
+        assert int(refused.headers["retry-after"]) >= 1
+        assert service.post("/v1/rescore", CALL, headers=bearer(large)).status_code == 200
+        done.set()
+        caller.join(60)
+        assert answers == [200]
+
+
+def test_ready_means_that_models_answer(start: Any) -> None:
+    with start() as service:
+        ready = service.get("/health/ready")
+        assert ready.status_code == 200
+        assert set(ready.json()["models"]) == {"encoder", "cross_encoder", "query_kind"}
+        service.service.models.close()
+        assert service.get("/health/ready").status_code == 503
+        assert service.get("/health/live").status_code == 200
+
+
+def test_metrics_tell_what_was_done(start: Any) -> None:
+    with start() as service:
+        service.post("/v1/rescore", CALL)
+        service.post("/v1/rescore", CALL)
+        service.post("/v1/rescore", {"query": 1})
+        text = service.get("/metrics").text
+    for line in (
+        'toolrank_answers_total{path="/v1/rescore",status="200"} 2.0',
+        'toolrank_answers_total{path="/v1/rescore",status="422"} 1.0',
+        'toolrank_model_rows_total{model="cross_encoder"} 1.0',
+        'toolrank_score_cache_pairs_total{outcome="hit"} 1.0',
+        'toolrank_queue_tokens{model="cross_encoder"} 0.0',
+        'toolrank_stage_seconds_count{stage="cross_encode"} 2.0',
+    ):
+        assert line in text.splitlines()
+    assert "weather" not in text
+
+
+def test_the_description_lists_every_path(service: Any) -> None:
+    document = service.get("/openapi.json").json()
+    assert {"/v1/rescore", "/v2/rerank", "/rerank", "/v1/embeddings"} <= set(document["paths"])
+    assert document["paths"]["/v1/rescore"]["post"]["requestBody"]
+    assert "RescoreCall" in service.get("/docs").text
+    assert "<script" not in service.get("/docs").text
+
+
+def test_browsers_of_other_sites_get_no_permission(service: Any) -> None:
+    headers = {"origin": "https://elsewhere.example", "access-control-request-method": "POST"}
+    answer = httpx2.request("OPTIONS", service.url + "/v1/rescore", headers=headers)
+    assert answer.status_code == 405
+    assert not any(name.startswith("access-control") for name in answer.headers)
+
+
+def test_a_deadline_gives_what_there_is_or_says_so(service: Any) -> None:
+    texts = [f"text number {n} " + "of many words " * 20 for n in range(300)]
+    candidates = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    profile = {"name": "all", "stages": [{"stage": "cross_encode", "candidates": 300}]}
+    call = {"query": "q", "candidates": candidates, "profile": profile, "deadline_ms": 150}
+    answer = service.post("/v1/rescore", call).json()
+    assert [item["stage"] for item in answer["degraded"]] == ["cross_encode"]
+    assert [hit["id"] for hit in answer["results"]] == [str(n) for n in range(10)]
+    late = service.post("/rerank", {"query": "q", "texts": texts}, headers={"x-deadline-ms": "150"})
+    assert late.status_code == 504
+    assert late.json()["error_type"] == "Backend"
+    eventually(lambda: service.service.models.queues[1].waiting_tokens == 0)
+
+
+def test_a_caller_that_leaves_frees_the_queue(service: Any) -> None:
+    texts = [f"text number {n} " + "of other words " * 40 for n in range(400)]
+    with pytest.raises(httpx2.ReadTimeout):
+        service.post("/rerank", {"query": "q", "texts": texts}, timeout=0.5)
+    eventually(lambda: service.service.gate.requests == 0)
+    assert service.service.models.queues[1].waiting_tokens == 0
+
+
+class Process:
+    """`toolrank serve` as an operator starts it."""
+
+    def __init__(self, *options: str) -> None:
+        command = [
+            sys.executable,
+            "-c",
+            "from toolrank.cli import main; main()",
+            "serve",
+            "--port",
+            "0",
+            *options,
+        ]
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=os.environ | {"NO_COLOR": "1"}
+        )
+        assert self.process.stderr is not None
+        first = self.process.stderr.readline()
+        assert "toolrank serves http" in first, first + self.process.stderr.read()
+        self.url = first.split()[2]
+
+    def end(self) -> list[dict[str, Any]]:
+        """Exits as it was told; what it logged."""
+        assert self.process.stderr is not None
+        with self.process.stderr as stream:
+            lines = stream.read().splitlines()
+        self.process.wait(60)
+        return [json.loads(line) for line in lines]
+
+
+def test_it_says_where_it_listens_logs_no_query_and_drains_when_told_to_stop() -> None:
+    process = Process()
+    texts = [f"text {n} " + "of many words " * 30 for n in range(150)]
+    answers: list[httpx2.Response] = []
+    caller = threading.Thread(
+        target=lambda: answers.append(
+            httpx2.post(
+                process.url + "/rerank", json={"query": "my secret wish", "texts": texts}, timeout=120
+            )
+        )
+    )
+    caller.start()
+    eventually(lambda: "requests_under_way 1.0" in httpx2.get(process.url + "/metrics").text)
+    process.process.send_signal(signal.SIGTERM)
+    caller.join(120)
+    log = process.end()
+    assert answers[0].status_code == 200, "a request under way is finished"
+    assert len(answers[0].json()) == 150
+    answered = [item for item in log if item["message"] == "answered"]
+    assert answered[-1]["path"] == "/rerank"
+    assert answered[-1]["request_id"] == answers[0].headers["x-request-id"]
+    assert "secret" not in json.dumps(log)
+
+
+def test_queries_are_logged_only_where_that_was_asked_for() -> None:
+    process = Process("--set", "log_queries=true")
+    httpx2.post(process.url + "/rerank", json={"query": "my wish", "texts": ["a"]}, timeout=60)
+    process.process.send_signal(signal.SIGTERM)
+    assert [item["query"] for item in process.end() if "query" in item] == ["my wish"]
