@@ -11,7 +11,7 @@ from toolrank_rescorers.client.errors import CircuitOpen
 
 
 class Breaker:
-    """Closed while all is well, open after `failures` in a row, then after `rest` seconds it tries one request.
+    """Closed while all is well, open after `failures` in a row; after `rest` seconds one request may try.
 
     (Nygard, Release It!, 2007.) Safe to use from several threads.
     """

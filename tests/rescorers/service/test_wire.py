@@ -77,7 +77,7 @@ WORDING = {"message", "reason", "reasons", "abstained_because", "note", "identit
 
 
 def alike(found: Any, expected: Any) -> bool:
-    """The same keys, types, order, codes and flags. Numbers and words are a model's and a profile's matter."""
+    """The same keys, types, order, codes, flags. Numbers and words are a model's and a profile's matter."""
     if isinstance(expected, dict) and isinstance(found, dict):
         return found.keys() == expected.keys() and all(
             isinstance(found[key], type(expected[key]))
