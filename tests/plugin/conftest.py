@@ -15,6 +15,7 @@ from building import build
 from double import Double
 from jdk import find_jdk
 from opensearch_node import opensearch_node
+from real_service import Service, serving
 from searching import KEY, Search
 
 
@@ -49,6 +50,13 @@ def search(plugin_zip: Path, double: Double, tmp_path_factory: pytest.TempPathFa
         yield Search(node.start().url)
     finally:
         node.stop()
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The real rescorer with the shipped models."""
+    with serving(tmp_path_factory.mktemp("service")) as running:
+        yield running
 
 
 def _write_key(folder: Path) -> None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from double import Double, forwarding
+from real_service import Service
 from searching import PIPELINE, Search, ids, report
 
 pytestmark = [pytest.mark.needs("jdk", "serve", "onnxruntime", "weights"), pytest.mark.slow]
 
-TOOLRANK = str(Path(sys.executable).parent / "toolrank")
 QUERY = "What will the weather be like in Lisbon tomorrow?"
 APIS = {
     "forecast": ("Weather", "weather", "Weather forecast of a city for the coming days."),
@@ -33,42 +28,6 @@ NEEDING = {
         {"stage": "concentrate", "threshold": 0.01},
     ],
 }
-
-
-class Service(NamedTuple):
-    """A running rescorer, and a key that it knows."""
-
-    url: str
-    key: str
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """`toolrank serve` in a process of its own."""
-    said = subprocess.run(
-        [TOOLRANK, "serve", "--new-key", "node"], check=True, capture_output=True, text=True
-    )
-    line, _, entry = said.stdout.partition("\n")
-    keys = tmp_path_factory.mktemp("service") / "keys.toml"
-    keys.write_text(entry, "utf-8")
-    process = subprocess.Popen(
-        [TOOLRANK, "serve", "--port", "0", "--keys", str(keys)], stderr=subprocess.PIPE, text=True
-    )
-    try:
-        yield Service(_address(process), line.removeprefix("key: "))
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
-
-
-def _address(process: subprocess.Popen[str]) -> str:
-    assert process.stderr is not None
-    said = ""
-    for line in process.stderr:
-        said += line
-        if found := re.search(r"toolrank serves (http://\S+)", line):
-            return found.group(1)
-    raise RuntimeError(f"the service did not start:\n{said}")
 
 
 @pytest.fixture(scope="module", autouse=True)

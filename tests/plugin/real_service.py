@@ -1,0 +1,48 @@
+"""The rescorer as it is deployed: `toolrank serve` in a process of its own, with a key."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+TOOLRANK = str(Path(sys.executable).parent / "toolrank")
+
+
+class Service(NamedTuple):
+    """A running rescorer, and a key that it knows."""
+
+    url: str
+    key: str
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Service]:
+    """Starts it on a free port; its key file lies in `folder`."""
+    command = [TOOLRANK, "serve", "--new-key", "node"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True)
+    line, _, entry = said.stdout.partition("\n")
+    keys = folder / "keys.toml"
+    keys.write_text(entry, "utf-8")
+    process = subprocess.Popen(
+        [TOOLRANK, "serve", "--port", "0", "--keys", str(keys)], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield Service(_address(process), line.removeprefix("key: "))
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if found := re.search(r"toolrank serves (http://\S+)", line):
+            return found.group(1)
+    raise RuntimeError(f"the service did not start:\n{said}")
