@@ -6,6 +6,7 @@
 """
 
 from toolrank_rescorers.nnn.active_set import solve_active_set
+from toolrank_rescorers.nnn.batch import solve_batch
 from toolrank_rescorers.nnn.certificate import Certificate
 from toolrank_rescorers.nnn.columns import Generated, Searching, solve_by_columns
 from toolrank_rescorers.nnn.corpus import Corpus
@@ -26,6 +27,7 @@ __all__ = [
     "Solution",
     "ranking",
     "solve_active_set",
+    "solve_batch",
     "solve_by_columns",
     "solve_fista",
     "solve_path",

@@ -8,8 +8,9 @@ from toolrank_rescorers.nnn.audit import Audit, Suspects, conclude
 from toolrank_rescorers.nnn.corpus import Float32, Rows
 from toolrank_rescorers.nnn.pooling import Pooled
 from toolrank_rescorers.nnn.problem import Problem, Solution
+from toolrank_rescorers.nnn.selecting import largest
 
-_POOL_ROWS = 512
+POOL_ROWS = 512
 """A corpus of so few rows is looked at as a whole every time."""
 _FIRST_ROWS = 48
 """The working set is chosen so small because few rows beyond the support are ever looked at."""
@@ -51,12 +52,12 @@ def solve_active_set(
         A solution whose certificate is `exact`, or shows what it lacks.
     """
     audit = Audit(problem)
-    pooled = _first_pool(problem, audit, warm_start)
+    pooled = first_pool(problem, _scores(problem, audit), warm_start)
     rounds = 0
     while True:
         rounds += pooled.settle(tolerance, max_rounds - rounds)
         suspects = audit.suspects(pooled.residual, pooled.rows)
-        violators = _worst(problem, suspects, tolerance)
+        violators = worst(problem, suspects, tolerance)
         if not len(violators) or rounds >= max_rounds:
             break
         pooled.widen(violators)
@@ -64,14 +65,14 @@ def solve_active_set(
     return conclude(problem, pooled.evidence(suspects), tolerance=tolerance, rounds=rounds)
 
 
-def _first_pool(problem: Problem, audit: Audit, warm_start: Solution | None) -> Pooled:
-    """The rows of largest scores, all of a small corpus, and a warm start among them."""
-    scores = _scores(problem, audit)
+def first_pool(problem: Problem, correlations: Float32, warm_start: Solution | None = None) -> Pooled:
+    """The rows of largest d_jᵀq − l1 by some estimate of the correlations (n,); all of a small corpus."""
+    scores = correlations - np.asarray(problem.l1, dtype=np.float32)
     if warm_start is not None:
         scores[warm_start.support] = np.inf
-    rows = _largest(scores, _POOL_ROWS)
+    rows = largest(scores, POOL_ROWS)
     wanted = _FIRST_ROWS if warm_start is None else max(_FIRST_ROWS, len(warm_start.support))
-    pooled = Pooled(problem, rows, _largest(scores[rows], wanted))
+    pooled = Pooled(problem, rows, largest(scores[rows], wanted))
     if warm_start is not None:
         pooled.start_from(warm_start.support, warm_start.coefficients)
     return pooled
@@ -80,21 +81,11 @@ def _first_pool(problem: Problem, audit: Audit, warm_start: Solution | None) -> 
 def _scores(problem: Problem, audit: Audit) -> Float32:
     corpus = problem.corpus
     if corpus.sketch:
-        correlations = corpus.sketch.scan(problem.query)
-    elif corpus.rows <= _POOL_ROWS:
-        correlations = corpus.scan(problem.query)
-    else:
-        correlations = audit.scan(problem.query)
-    return correlations - np.asarray(problem.l1, dtype=np.float32)
+        return corpus.sketch.scan(problem.query)
+    return corpus.scan(problem.query) if corpus.rows <= POOL_ROWS else audit.scan(problem.query)
 
 
-def _largest(scores: Float32, count: int) -> Rows:
-    if len(scores) <= count:
-        return np.arange(len(scores))
-    return np.argpartition(scores, -count)[-count:]
-
-
-def _worst(problem: Problem, suspects: Suspects, tolerance: float) -> Rows:
+def worst(problem: Problem, suspects: Suspects, tolerance: float) -> Rows:
     """The rows that violate most, worst first."""
     excess = suspects.correlations - problem.penalties(suspects.rows)
     violators = np.flatnonzero(excess > tolerance)

@@ -68,6 +68,10 @@ class Corpus:
         """D v for every row (n,) in float32: what dense retrieval costs."""
         return self.documents @ vector.astype(np.float32)
 
+    def scan_many(self, vectors: Float64) -> Float32:
+        """D v for every row of the corpus and every vector (b, d): (b, n) in float32."""
+        return vectors.astype(np.float32) @ self.documents.T
+
     @cached_property
     def roundoff(self) -> float:
         """A scan in float32 is off by at most this times ‖v‖ in any row, in whatever order sums are taken."""
@@ -104,6 +108,10 @@ class Sketch:
     def scan(self, vector: Float64) -> Float32:
         """Approximates D v (n,) at dimensions / d of the price."""
         return self._head @ (self._basis @ vector.astype(np.float32))
+
+    def scan_many(self, vectors: Float64) -> Float32:
+        """Approximates D v for every row of the corpus and every vector (b, d): (b, n)."""
+        return (vectors.astype(np.float32) @ self._basis.T) @ self._head.T
 
 
 def _finite_matrix(documents: NDArray[np.floating]) -> tuple[Float32, float]:

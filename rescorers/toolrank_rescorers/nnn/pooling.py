@@ -29,6 +29,7 @@ class Pooled:
         )
         state = started(self._pool, first, problem.l2)
         self._now = Settled(state, 0, first, np.empty(0), problem.query, 0)
+        self._settled = 0
 
     @property
     def rows(self) -> Rows:
@@ -53,10 +54,13 @@ class Pooled:
         self._now = self._now._replace(k=k)
 
     def settle(self, tolerance: float, max_rounds: int) -> int:
-        """Solves over the pool from where it stands; returns the rounds taken."""
+        """Solves over the pool from where it stands; returns the rounds taken, 0 where nothing is new."""
         now = self._now
+        if self._settled == len(self.rows):
+            return 0
         held = now.places[: len(now.state.linear)]
         self._now = settle(now.state, now.k, held, self._pool, tolerance, max_rounds)
+        self._settled = len(self.rows)
         return self._now.rounds
 
     def widen(self, rows: Rows) -> None:

@@ -1,0 +1,106 @@
+"""Many queries against one corpus: scans become matrix products, which read the corpus once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank_rescorers.nnn.active_set import first_pool, worst
+from toolrank_rescorers.nnn.audit import Suspects, conclude
+from toolrank_rescorers.nnn.corpus import Corpus, Float32, Float64, Rows
+from toolrank_rescorers.nnn.kernels import exact_scan, scan_rows
+from toolrank_rescorers.nnn.problem import Problem, Solution
+
+_BLOCK = 4096
+"""Rows of the corpus in one product: its outcome stays in the cache."""
+_MARGIN = 0.05
+"""Rows so close below their penalty, as a share of the longest row, are kept from the common scan: it stays
+valid while the residual moves by less."""
+
+
+def solve_batch(
+    corpus: Corpus,
+    queries: NDArray[np.floating],
+    l1: float,
+    l2: float,
+    *,
+    tolerance: float = 1e-6,
+    max_rounds: int = 10_000,
+) -> list[Solution]:
+    """Solves for every query as `solve_active_set` does, with the same certificates, in two products.
+
+    The first, with the sketch where there is one, chooses the pools; the second holds every residual against
+    the corpus. Those queries whose residual then moves further than `_MARGIN` share a further one.
+
+    Args:
+        corpus: The documents.
+        queries: Vectors (b, d); memory beyond the corpus is b · n floats for the first product.
+        l1: Penalty ≥ 0 of every row.
+        l2: Ridge penalty ≥ 0.
+        tolerance: Largest violation that counts as none, > 0.
+        max_rounds: Bound on the rounds of each query.
+
+    Raises:
+        InvalidProblem: wrong shapes, values that are not finite, or penalties out of range.
+    """
+    problems = [Problem(corpus, query, l1, l2) for query in queries]
+    if not problems:
+        return []
+    scores = (corpus.sketch or corpus).scan_many(np.stack([problem.query for problem in problems]))
+    solving = [
+        _One(problem, row, tolerance, max_rounds) for problem, row in zip(problems, scores, strict=True)
+    ]
+    while unfinished := [one for one in solving if one.solution is None]:
+        residuals = np.stack([one.pooled.residual for one in unfinished])
+        for one, near in zip(unfinished, _near(corpus, residuals, l1), strict=True):
+            one.proceed(near)
+    return [one.solution for one in solving if one.solution is not None]
+
+
+class _One:
+    """One query of the batch, between the common products."""
+
+    def __init__(self, problem: Problem, scores: Float32, tolerance: float, max_rounds: int) -> None:
+        self._problem, self._tolerance, self._left = problem, tolerance, max_rounds
+        self.pooled = first_pool(problem, scores)
+        self.solution: Solution | None = None
+        self._rounds = self.pooled.settle(tolerance, max_rounds)
+
+    def proceed(self, near: Rows) -> None:
+        """Takes in what a product found near its residual, until it is solved or has moved too far."""
+        scanned = self.pooled.residual
+        while (moved := float(np.linalg.norm(self.pooled.residual - scanned))) <= _MARGIN:
+            suspects = self._suspects(near, moved)
+            violators = worst(self._problem, suspects, self._tolerance)
+            if not len(violators) or self._rounds >= self._left:
+                evidence = self.pooled.evidence(suspects)
+                self.solution = conclude(
+                    self._problem, evidence, tolerance=self._tolerance, rounds=self._rounds
+                )
+                return
+            self.pooled.widen(violators)
+            self._rounds += 1 + self.pooled.settle(self._tolerance, self._left - self._rounds)
+
+    def _suspects(self, near: Rows, moved: float) -> Suspects:
+        corpus, residual, known = self._problem.corpus, self.pooled.residual, self.pooled.rows
+        rows = np.setdiff1d(near, known, assume_unique=True)
+        correlations = scan_rows(corpus.documents, rows, residual.astype(np.float32))
+        above = rows[correlations > self._problem.penalties(rows) - corpus.scan_error(residual)]
+        checked = len(known) + len(rows) if moved else corpus.rows
+        return Suspects(above, exact_scan(corpus.documents, above, residual), checked)
+
+
+def _near(corpus: Corpus, residuals: Float64, l1: float) -> Sequence[Rows]:
+    """For every residual (b, d) the rows whose correlation is not `_MARGIN` below the penalty."""
+    left = residuals.astype(np.float32)
+    errors = np.array([corpus.scan_error(residual) for residual in residuals])
+    floors = (l1 - _MARGIN * corpus.largest_norm - errors).astype(np.float32)[:, None]
+    found: list[list[Rows]] = [[] for _ in residuals]
+    for start in range(0, corpus.rows, _BLOCK):
+        above = left @ corpus.documents[start : start + _BLOCK].T > floors
+        which, rows = np.nonzero(above)
+        for number, part in enumerate(np.split(rows, np.searchsorted(which, np.arange(1, len(left))))):
+            found[number].append(part + start)
+    return [np.concatenate(parts) for parts in found]

@@ -1,0 +1,27 @@
+"""Choosing the largest of many scores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolrank_rescorers.nnn.corpus import Float32, Rows
+
+_SAMPLED = 16
+"""Every so many-th score of a long list tells where its largest begin."""
+_LONG = 8192
+
+
+def largest(scores: Float32, count: int) -> Rows:
+    """Places of the `count` largest scores (n,) in any order; of a long list, about so many and never fewer.
+
+    A long list is cut at a quantile of a sample: one comparison a score instead of a partial sort.
+    """
+    if len(scores) <= count:
+        return np.arange(len(scores))
+    if len(scores) >= _LONG:
+        sample = scores[::_SAMPLED]
+        wanted = -(-count // _SAMPLED) + 8
+        places = np.flatnonzero(scores >= np.partition(sample, -wanted)[-wanted])
+        if count <= len(places) <= 4 * count:
+            return places
+    return np.argpartition(scores, -count)[-count:]
