@@ -13,6 +13,7 @@ import msgspec
 from toolrank_evaluation.abstention import AbstentionQuality
 from toolrank_evaluation.dataset import JudgedQuery
 from toolrank_evaluation.errors import InvalidReport
+from toolrank_evaluation.failures import Failures
 from toolrank_evaluation.metrics import Figures
 
 VERSION = 1
@@ -83,6 +84,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     costs: tuple[Cost, ...] = ()
     abstention: tuple[AbstentionQuality, ...] = ()
     timings: tuple[Timing, ...] = ()
+    failures: tuple[Failures, ...] = ()
+    """Where they were asked for: with the texts of requests as examples."""
 
     def row(self, subset: str, profile: str, facet: str = "subset") -> Row:
         """The row of one subset and profile.

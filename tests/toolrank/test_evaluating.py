@@ -11,10 +11,13 @@ import pytest
 from toolrank.answering import CatalogSystem, DefinitionTokens
 from toolrank.catalog import Catalog
 from toolrank.evaluating import Measured, Plan, judged_queries, measure
+from toolrank.failing import failure_collector
 from toolrank_engines.contract import Filter
 from toolrank_evaluation.errors import EvaluationError, InvalidCutoff, InvalidDataset
 from toolrank_evaluation.evaluate import Sampling
+from toolrank_evaluation.failures import Cause
 from toolrank_evaluation.report import encode_report
+from toolrank_ingest.opening import open_source
 from toolrank_ingest.progress import NullProgress
 from toolrank_rescorers.profiles import load_profile
 
@@ -97,3 +100,25 @@ def test_requests_for_unknown_apis_are_refused(catalog: Catalog, tmp_path: Path)
     file.write_text('{"query": "fly me to the moon", "relevant": ["rockets/launch"]}')
     with pytest.raises(InvalidDataset, match=r"catalog lacks.*'rockets/launch'"):
         judged_queries(catalog, file, PLAN)
+
+
+def test_misses_are_told_with_what_only_the_catalog_knows(
+    catalog: Catalog, functions_file: Path, tmp_path: Path
+) -> None:
+    functions = json.loads(functions_file.read_text())
+    (tmp_path / "secret.json").write_text(json.dumps(functions[:1]))
+    catalog.ingest(open_source(f"functions:{tmp_path / 'secret.json'}", name="secret", allowed=("admins",)))
+    email = api_id(catalog, "send_email")
+    (tmp_path / "again.json").write_text(json.dumps(functions[1:2]))
+    catalog.ingest(open_source(f"functions:{tmp_path / 'again.json'}", name="again"))
+    relevant = {"rain in Paris?": "secret/secret/get_weather", "mail Bob": email}
+    lines = [{"query": text, "relevant": [api]} for text, api in relevant.items()]
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text("\n".join(json.dumps(line) for line in lines))
+    plan = Plan(profiles=("dense",), timed=0, sampling=Sampling(cutoffs=(1,), resamples=10))
+    judged = judged_queries(catalog, queries, plan)
+    collector = failure_collector(judged, plan)
+    measure(judged, plan, NullProgress(), collector)
+    (found,) = collector.failures()
+    causes = {miss.api: miss.cause for group in found.groups for miss in group.examples}
+    assert causes == {"secret/secret/get_weather": Cause.PERMISSION, email: Cause.NEAR_DUPLICATE}

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.table import Table
 
@@ -16,13 +17,16 @@ from toolrank.cli.options import CatalogOption, DataOption, JsonOption, TenantOp
 from toolrank.cli.progress import progress
 from toolrank.errors import ExitCode
 from toolrank.evaluating import TIMED, Judged, Plan, judged_dataset, judged_queries, measure
+from toolrank.failing import failure_collector
 from toolrank_engines.contract import Filter
 from toolrank_evaluation.datasets.opening import DATASETS
 from toolrank_evaluation.evaluate import Sampling
 from toolrank_evaluation.facets import FACETS
+from toolrank_evaluation.failures import Failures
 from toolrank_evaluation.gate import check_baseline, failures, parse_drop, parse_floor
 from toolrank_evaluation.metrics import CUTOFFS
 from toolrank_evaluation.report import Report, Row, read_report, write_report
+from toolrank_ingest.prose import clip
 from toolrank_rescorers.profiles import shipped_profiles
 
 DatasetArgument = Annotated[
@@ -77,6 +81,9 @@ def evaluate_command(
         int, typer.Option("--timed", min=0, help="Of how many requests the time is taken; 0 for none.")
     ] = TIMED,
     seed: SeedOption = 0,
+    show_failures: Annotated[
+        bool, typer.Option("--failures", help="Group what was missed among the first 5 by its cause.")
+    ] = False,
     tenant: TenantOption = "",
     principal: Annotated[
         list[str] | None, typer.Option("--principal", help="Who asks: a user or a group. Repeatable.")
@@ -101,7 +108,7 @@ def evaluate_command(
         permitted=permitted,
     )
     with opened(dataset, data, queries, catalog, plan) as judged:
-        report = measure(judged, plan, progress()).report
+        report = _measured(judged, plan, show_failures)
     if output:
         write_report(report, output)
     print_json(report) if as_json else print_report(report, metric or METRICS, facet or ["subset"])
@@ -111,6 +118,14 @@ def evaluate_command(
     complain_gate(unmet)
     if unmet:
         raise typer.Exit(ExitCode.GATE)
+
+
+def _measured(judged: Judged, plan: Plan, with_failures: bool) -> Report:
+    if not with_failures:
+        return measure(judged, plan, progress()).report
+    collector = failure_collector(judged, plan)
+    report = measure(judged, plan, progress(), collector).report
+    return msgspec.structs.replace(report, failures=collector.failures())
 
 
 @contextmanager
@@ -142,6 +157,8 @@ def print_report(report: Report, metrics: list[str], facets: list[str]) -> None:
         rows = [row for row in report.rows if row.facet == facet]
         print_table(_figures_table(f"{report.dataset} by {facet}, %, 95 % interval", rows, metrics))
     print_table(_cost_table(report))
+    for missed in report.failures:
+        print_table(_failures_table(missed))
 
 
 def _figures_table(title: str, rows: list[Row], metrics: list[str]) -> Table:
@@ -153,6 +170,19 @@ def _figures_table(title: str, rows: list[Row], metrics: list[str]) -> Table:
                 figures = [_with_interval(row, name) for name in metrics]
                 table.add_row(subset, row.profile, str(row.queries), *figures)
         table.add_section()
+    return table
+
+
+def _failures_table(missed: Failures) -> Table:
+    counts = f"{missed.misses} of {missed.relevant} relevant APIs"
+    title = f"{missed.profile}: {counts} are not among the first {missed.k}"
+    table = Table("cause", "misses", "share", "requests", "for example", title=title)
+    for group in missed.groups:
+        example = group.examples[0]
+        request = f"{clip(example.text, 60)}: {example.api} ({example.detail})"
+        table.add_row(
+            group.cause.value, str(group.misses), f"{group.share:.0%}", str(group.requests), request
+        )
     return table
 
 
