@@ -15,6 +15,8 @@ from toolrank_models.errors import ModelError, ProviderRefused, RuntimeClash
 from toolrank_models.query_kind import QueryKindClassifier
 from toolrank_models.runtime import load_cross_encoder, load_encoder, load_query_kind
 from toolrank_models.settings import RuntimeSettings
+from toolrank_rescorers.llm.endpoint import ChatEndpoint, LlmSettings, MissingLlm
+from toolrank_rescorers.llm.model import LanguageModel
 from toolrank_rescorers.models import Models
 from toolrank_rescorers.scoring import ScoreCache
 from toolrank_rescorers.state import Degradation
@@ -61,6 +63,8 @@ class ModelSet:
         self._encoder: Once[Encoder] = Once(lambda: load_encoder(settings.encoder, runtime))
         self._scorer: Once[CrossEncoder] = Once(lambda: load_cross_encoder(settings.cross_encoder, runtime))
         self._kind: Once[QueryKindClassifier] = Once(lambda: load_query_kind(settings.query_kind))
+        self._llm_settings = _llm_settings(settings)
+        self._llm = lru_cache(maxsize=1)(lambda: ChatEndpoint(self._llm_settings))
         self._cache = ScoreCache()
         self._query_vector = lru_cache(maxsize=_QUERY_VECTORS)(self._encode_query)
 
@@ -91,7 +95,8 @@ class ModelSet:
         missing: list[Degradation] = []
         scorer = _or_degraded("cross_encoder", self._scorer, missing) if "scorer" in needs else None
         kind = _or_degraded("query_kind", self._kind, missing) if "query_kind" in needs else None
-        return Models(scorer=scorer, query_kind=kind, cache=self._cache), tuple(missing)
+        llm = self._language_model(missing) if "llm" in needs else None
+        return Models(scorer=scorer, query_kind=kind, cache=self._cache, llm=llm), tuple(missing)
 
     def forget(self) -> None:
         """Forgets query vectors and scores, so that the next request costs what the first one did."""
@@ -107,9 +112,29 @@ class ModelSet:
         }
         return {role: _identity(model) for role, model in roles.items()}
 
+    def _language_model(self, missing: list[Degradation]) -> LanguageModel | None:
+        """None where no endpoint is configured: then nothing is ever connected to."""
+        if not self._llm_settings.url:
+            return None
+        try:
+            return self._llm()
+        except MissingLlm as error:
+            missing.append(Degradation("llm", str(error)))
+            return None
+
     def _encode_query(self, request: str) -> Vector:
         vector: Vector = self.encoder.encode([request])[0]
         return vector
+
+
+def _llm_settings(settings: Settings) -> LlmSettings:
+    return LlmSettings(
+        url=settings.llm_url,
+        model=settings.llm_model,
+        key=settings.llm_key.get_secret_value(),
+        prompt_price=settings.llm_prompt_price,
+        completion_price=settings.llm_completion_price,
+    )
 
 
 def _or_degraded(role: str, model: Once[Model], missing: list[Degradation]) -> Model | None:

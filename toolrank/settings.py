@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import platformdirs
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from toolrank_rescorers.profiles import DEFAULT_PROFILE
@@ -26,6 +26,11 @@ class Settings(BaseSettings):
     query_kind: str = Field(default="query-kind", description="Single/multi classifier: a name or a folder.")
     provider: Literal["cpu", "cuda", "tensorrt"] = Field(default="cpu", description="Where the models run.")
     threads: int = Field(default=0, ge=0, le=1024, description="Threads of a model; 0: all it may use.")
+    llm_url: str = Field(default="", description="OpenAI-compatible endpoint, up to its version: …/v1.")
+    llm_model: str = Field(default="", description="Name of the language model at that endpoint.")
+    llm_key: SecretStr = Field(default=SecretStr(""), description="Bearer token of that endpoint.")
+    llm_prompt_price: float = Field(default=0.0, ge=0, description="Cost of a million tokens of prompt.")
+    llm_completion_price: float = Field(default=0.0, ge=0, description="Cost of a million tokens of answer.")
     embedding_cache: Path = Field(
         default=Path(platformdirs.user_cache_dir("toolrank")) / "embeddings.db",
         description="File that remembers embeddings between syncs.",

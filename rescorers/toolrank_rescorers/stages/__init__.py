@@ -13,10 +13,22 @@ from toolrank_rescorers.stages.diversify import Diversify
 from toolrank_rescorers.stages.fuse import Fuse
 from toolrank_rescorers.stages.mmr import Mmr
 from toolrank_rescorers.stages.pack import Pack
+from toolrank_rescorers.stages.rankgpt import RankGpt
 from toolrank_rescorers.stages.truncate import Truncate
 
 AnyStage = (
-    Fuse | Truncate | CrossEncode | Blend | Classify | Concentrate | Diversify | Decode | Mmr | Abstain | Pack
+    Fuse
+    | Truncate
+    | CrossEncode
+    | Blend
+    | Classify
+    | Concentrate
+    | Diversify
+    | Decode
+    | Mmr
+    | RankGpt
+    | Abstain
+    | Pack
 )
 """Tagged union by the field `stage`."""
 
@@ -32,6 +44,7 @@ __all__ = [
     "Fuse",
     "Mmr",
     "Pack",
+    "RankGpt",
     "Requirement",
     "Stage",
     "Truncate",

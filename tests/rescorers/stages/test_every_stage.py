@@ -26,6 +26,7 @@ from toolrank_rescorers.stages import (
     Fuse,
     Mmr,
     Pack,
+    RankGpt,
     Truncate,
 )
 from toolrank_rescorers.state import DefinitionSizes
@@ -38,7 +39,7 @@ PERMUTING = (
     Concentrate(),
     Diversify(per_component=1),
 )
-PERMUTING += (Decode(), Decode(relevance=0.1, candidates=3), Mmr(), Mmr(relevance="probability"), Abstain())
+PERMUTING += (Decode(), Decode(relevance=0.1, candidates=3), Mmr(), Mmr(relevance="probability"), RankGpt(), Abstain())
 CUTTING = (Truncate(seen=1, unseen=4), Truncate(seen=2, unseen=2), Pack(budget=5), Fuse(lexical=0.0))
 STAGES = PERMUTING + CUTTING
 

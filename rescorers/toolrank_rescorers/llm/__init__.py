@@ -1,0 +1,1 @@
+"""Language models as rankers: what is asked of them, how answers are read, and what they may cost."""

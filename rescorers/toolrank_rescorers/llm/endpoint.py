@@ -1,0 +1,156 @@
+"""An OpenAI-compatible endpoint: hosted, vLLM, Ollama, llama.cpp. Connects to nothing else."""
+
+from __future__ import annotations
+
+import time
+from importlib.util import find_spec
+from math import ceil
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from toolrank_rescorers.errors import RescorerError
+from toolrank_rescorers.llm.model import CallFailed, Completion, Message
+
+MAX_ANSWER_BYTES = 1024 * 1024
+_RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_SHOWN = 200
+
+
+class LlmSettings(msgspec.Struct, frozen=True):
+    """Where a language model is, and what it costs."""
+
+    url: str
+    """Up to and including the version: `https://api.example.com/v1`, `http://127.0.0.1:11434/v1`."""
+    model: str
+    key: str = ""
+    structured: Literal["auto", "always", "never"] = "auto"
+    """Whether to ask for JSON of a schema; `auto` stops asking where the endpoint refuses it."""
+    prompt_price: float = 0.0
+    """Per million tokens, in any currency."""
+    completion_price: float = 0.0
+
+
+class MissingLlm(RescorerError):
+    """The HTTP client is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("language models need the extra 'llm': pip install 'toolrank[llm]'")
+
+
+class _Choice(msgspec.Struct):
+    message: dict[str, Any]
+    finish_reason: str | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _Body(msgspec.Struct):
+    choices: list[_Choice]
+    usage: _Usage | None = None
+
+
+class ChatEndpoint:
+    """`POST {url}/chat/completions`. Safe to use from several threads."""
+
+    def __init__(self, settings: LlmSettings) -> None:
+        """Opens no connection yet.
+
+        Raises:
+            MissingLlm: the package `httpx2` is not installed.
+        """
+        if find_spec("httpx2") is None:
+            raise MissingLlm
+        import httpx2
+
+        self._settings = settings
+        self._schemas = settings.structured != "never"
+        headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
+        self._client = httpx2.Client(headers=headers, follow_redirects=False)
+
+    @property
+    def identity(self) -> str:
+        """Model and host."""
+        return f"{self._settings.model}@{urlsplit(self._settings.url).hostname}"
+
+    def complete(
+        self, messages: tuple[Message, ...], *, max_tokens: int, schema: dict[str, Any] | None, seconds: float
+    ) -> Completion:
+        """See `LanguageModel`. Whatever the endpoint does, the result is an answer or a `CallFailed`."""
+        deadline = time.monotonic() + seconds
+        body: dict[str, Any] = {
+            "model": self._settings.model,
+            "messages": [msgspec.structs.asdict(message) for message in messages],
+            "max_tokens": max_tokens,
+            "temperature": 0,
+        }
+        if schema is not None and self._schemas:
+            form = {"name": "answer", "strict": True, "schema": schema}
+            wanted = body | {"response_format": {"type": "json_schema", "json_schema": form}}
+            status, data = self._post(wanted, deadline)
+            if not (status in {400, 404, 422, 501} and self._settings.structured == "auto"):
+                return self._completion(status, data, messages)
+            self._schemas = False
+        return self._completion(*self._post(body, deadline), messages)
+
+    def _post(self, body: dict[str, Any], deadline: float) -> tuple[int, bytes]:
+        import httpx2
+
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise CallFailed("no time is left for another call")
+        url = f"{self._settings.url.rstrip('/')}/chat/completions"
+        content = msgspec.json.encode(body)
+        headers = {"content-type": "application/json"}
+        try:
+            with self._client.stream("POST", url, content=content, headers=headers, timeout=left) as response:
+                if response.status_code in _RETRIED:
+                    raise CallFailed(
+                        f"HTTP {response.status_code}", retry_after=_retry_after(response.headers)
+                    )
+                return response.status_code, _bounded(response.iter_bytes(), deadline)
+        except httpx2.TimeoutException as error:
+            raise CallFailed(f"no answer within {left:.3g} s") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise CallFailed(f"{type(error).__name__}: {str(error)[:_SHOWN]}", retry_after=0.0) from error
+
+    def _completion(self, status: int, data: bytes, messages: tuple[Message, ...]) -> Completion:
+        if status != 200:
+            raise CallFailed(f"HTTP {status}: {data[:_SHOWN].decode('utf-8', 'replace')}")
+        try:
+            body = msgspec.json.decode(data, type=_Body)
+            text = body.choices[0].message.get("content") or ""
+        except (ValueError, RecursionError, IndexError) as error:
+            what = f"the answer is no chat completion: {str(error)[:_SHOWN]}"
+            raise CallFailed(what, retry_after=0.0) from error
+        return self._priced(str(text), body.usage or _estimated(messages, str(text)))
+
+    def _priced(self, text: str, usage: _Usage) -> Completion:
+        prices = self._settings
+        cost = usage.prompt_tokens * prices.prompt_price + usage.completion_tokens * prices.completion_price
+        return Completion(text, usage.prompt_tokens, usage.completion_tokens, cost / 1e6)
+
+
+def _bounded(chunks: Any, deadline: float) -> bytes:  # noqa: ANN401 - an iterator of the HTTP client
+    data = bytearray()
+    for chunk in chunks:
+        data += chunk
+        if len(data) > MAX_ANSWER_BYTES:
+            raise CallFailed(f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes")
+        if time.monotonic() > deadline:
+            raise CallFailed("the answer did not end in time")
+    return bytes(data)
+
+
+def _estimated(messages: tuple[Message, ...], text: str) -> _Usage:
+    """Four characters a token, where the endpoint does not count."""
+    return _Usage(ceil(sum(len(message.content) for message in messages) / 4), ceil(len(text) / 4))
+
+
+def _retry_after(headers: Any) -> float:  # noqa: ANN401 - a mapping of the HTTP client
+    given = str(headers.get("retry-after", ""))
+    return float(given) if given.isdecimal() and len(given) < 5 else 0.0

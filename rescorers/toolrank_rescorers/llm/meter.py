@@ -1,0 +1,108 @@
+"""What calls to a language model may cost together, and what they have cost so far."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from math import ceil
+from typing import Any
+
+import msgspec
+
+from toolrank_rescorers.llm.model import CallFailed, Completion, LanguageModel, Message
+
+_PAUSE = 0.25
+"""Seconds before a second attempt where the endpoint names no other time; doubled each time."""
+
+
+class Caps(msgspec.Struct, frozen=True):
+    """Limits of all calls for one request."""
+
+    seconds: float
+    calls: int
+    tokens: int
+    cost: float
+    retries: int
+    """Further attempts, of all calls together."""
+
+
+class Meter:
+    """Calls a model within caps. Safe to use from several threads."""
+
+    def __init__(self, model: LanguageModel, caps: Caps) -> None:
+        self._model = model
+        self._caps = caps
+        self._deadline = time.monotonic() + caps.seconds
+        self._lock = threading.Lock()
+        self._retries = caps.retries
+        self._reserved = 0
+        self.calls, self.tokens, self.cost = 0, 0, 0.0
+        self.outcomes: Counter[str] = Counter()
+
+    def ask(
+        self, messages: tuple[Message, ...], max_tokens: int, schema: dict[str, Any] | None
+    ) -> Completion:
+        """The model's answer, after as many attempts as are left.
+
+        Raises:
+            CallFailed: no attempt succeeded, or a cap would be exceeded.
+        """
+        estimate = max_tokens + ceil(sum(len(message.content) for message in messages) / 4)
+        pause = _PAUSE
+        while True:
+            self._reserve(estimate)
+            try:
+                answer = self._model.complete(
+                    messages, max_tokens=max_tokens, schema=schema, seconds=self._remaining()
+                )
+            except CallFailed as error:
+                self._release(estimate, None)
+                self._wait(error, pause)
+                pause *= 2
+            else:
+                self._release(estimate, answer)
+                return answer
+
+    def retry(self) -> bool:
+        """Takes one of the further attempts; False when none is left."""
+        with self._lock:
+            self._retries -= 1
+            return self._retries >= 0
+
+    def figures(self) -> dict[str, float]:
+        """For the trace."""
+        return {"calls": float(self.calls), "tokens": float(self.tokens), "cost": self.cost, **self.outcomes}
+
+    def _reserve(self, estimate: int) -> None:
+        """Books a call before it is made, so that parallel ones cannot exceed a cap together."""
+        with self._lock:
+            if self.calls >= self._caps.calls:
+                raise CallFailed(f"the cap of {self._caps.calls} calls is reached")
+            if self.tokens + self._reserved + estimate > self._caps.tokens:
+                raise CallFailed(f"the cap of {self._caps.tokens:,} tokens would be exceeded")
+            if self.cost > 0 and self.cost >= self._caps.cost:
+                raise CallFailed(f"the cap of {self._caps.cost:g} on costs is reached")
+            self.calls += 1
+            self._reserved += estimate
+
+    def _release(self, estimate: int, answer: Completion | None) -> None:
+        with self._lock:
+            self._reserved -= estimate
+            if answer is not None:
+                self.tokens += answer.prompt_tokens + answer.completion_tokens
+                self.cost += answer.cost
+
+    def _remaining(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise CallFailed(f"the cap of {self._caps.seconds:g} s is reached")
+        return left
+
+    def _wait(self, error: CallFailed, pause: float) -> None:
+        if error.retry_after is None or not self.retry():
+            raise error
+        pause = max(pause, error.retry_after)
+        if pause >= self._remaining():
+            raise error
+        time.sleep(pause)

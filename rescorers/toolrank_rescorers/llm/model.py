@@ -1,0 +1,58 @@
+"""What is asked of a language model: any object with these methods serves."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from toolrank_rescorers.errors import RescorerError
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One turn of a conversation."""
+
+    role: str
+    content: str
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """An answer and what it took."""
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float = 0.0
+    """In the currency of the prices that the operator gave."""
+
+
+class CallFailed(RescorerError):
+    """A call that brought no answer."""
+
+    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+        """Seconds after which it may be tried again; None where another try would end the same."""
+
+
+class LanguageModel(Protocol):
+    """A language model, at an endpoint or in this process. Safe to use from several threads."""
+
+    @property
+    def identity(self) -> str:
+        """Where it is and its name, without secrets."""
+
+    def complete(
+        self, messages: tuple[Message, ...], *, max_tokens: int, schema: dict[str, Any] | None, seconds: float
+    ) -> Completion:
+        """The answer to a conversation, decoded greedily.
+
+        Args:
+            messages: the conversation, oldest first.
+            max_tokens: Length of the answer, at most.
+            schema: JSON Schema that the answer should follow; what cannot enforce it ignores it.
+            seconds: How long it may take.
+
+        Raises:
+            CallFailed: there is no answer.
+        """
