@@ -12,6 +12,7 @@ from toolrank.errors import EmptyCatalog
 from toolrank.fetching import EngineFetcher
 from toolrank.model_set import ModelSet
 from toolrank.packing import packed
+from toolrank.rescorer import RemoteRescorer, Rescorer, local_rescorer
 from toolrank.result import SearchHit, SearchResult
 from toolrank.settings import Settings
 from toolrank_engines.contract import Engine, Filter, IndexStats, SearchRequest, Vector
@@ -25,7 +26,7 @@ from toolrank_ingest.sync import SyncOptions, SyncReport, sync
 from toolrank_models.errors import ModelError, ProviderRefused, RuntimeClash
 from toolrank_rescorers.profiles import Profile, load_profile
 from toolrank_rescorers.request import Rescored, RescoreRequest
-from toolrank_rescorers.rounds import rescore_with
+from toolrank_rescorers.rounds import in_rounds
 from toolrank_rescorers.state import Degradation
 
 _NOBODY = Filter()
@@ -39,15 +40,24 @@ class Catalog:
         self.engine = engine
         self.settings = settings
         self.models = ModelSet(settings)
+        self._remote = (
+            RemoteRescorer(settings, lambda: self.models.encoder.identity) if settings.rescorer else None
+        )
 
     @classmethod
-    def open(cls, url: str | None = None, *, settings: Settings | None = None) -> Catalog:
+    def open(
+        cls, url: str | None = None, *, settings: Settings | None = None, rescorer: str | None = None
+    ) -> Catalog:
         """Opens a catalog, `sqlite:PATH` or a path ending in `.db`; by default the one in the settings.
+
+        `rescorer` is the URL of a service that ranks in place of the models in this process.
 
         Raises:
             UnknownEngine, EngineUnavailable: there is no such engine, or it cannot be opened.
         """
         settings = settings or Settings()
+        if rescorer is not None:
+            settings = settings.model_copy(update={"rescorer": rescorer})
         return cls(open_engine(url or settings.catalog), settings)
 
     def ingest(
@@ -106,13 +116,13 @@ class Catalog:
         wanted = SearchRequest(_text_for(request, chosen), vector, chosen.first_stage.size_for(k), filter)
         candidates = self.engine.search(wanted)
         clock.lap("first_stage")
-        models, missing = self.models.for_needs(chosen.needs())
+        rescorer, missing = self._rescorer(chosen)
         asked = RescoreRequest(request, candidates, vector, k)
         fetcher = EngineFetcher(self.engine, filter)
         if budget is None:
-            rescored = rescore_with(fetcher, asked, chosen, models)
+            rescored = in_rounds(fetcher, asked, lambda larger: rescorer(larger, chosen))
         else:
-            rescored = packed(fetcher, asked, chosen, models, budget)
+            rescored = packed(fetcher, asked, chosen, rescorer, budget)
         clock.lap("rescore")
         documents = self.engine.fetch([hit.id for hit in rescored.results], filter)
         clock.lap("fetch")
@@ -146,8 +156,10 @@ class Catalog:
         return self.engine.stats()
 
     def close(self) -> None:
-        """Releases the engine."""
+        """Releases the engine and the connections to a rescorer."""
         self.engine.close()
+        if self._remote is not None:
+            self._remote.close()
 
     def __enter__(self) -> Catalog:
         return self
@@ -156,6 +168,13 @@ class Catalog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _rescorer(self, profile: Profile) -> tuple[Rescorer, tuple[Degradation, ...]]:
+        """Who ranks, and what is missing for it."""
+        if self._remote is not None:
+            return self._remote, ()
+        models, missing = self.models.for_needs(profile.needs())
+        return local_rescorer(models), missing
 
     def _query_vector(self, request: str, profile: Profile) -> tuple[Vector | None, tuple[Degradation, ...]]:
         """The vector, or why the search has to do without one."""

@@ -7,12 +7,12 @@ import json
 from msgspec.structs import replace
 
 from toolrank.fetching import EngineFetcher
+from toolrank.rescorer import Rescorer
 from toolrank_ingest.definitions import render_definitions
-from toolrank_rescorers.models import Models
 from toolrank_rescorers.packing import token_counter
 from toolrank_rescorers.profiles import Profile
 from toolrank_rescorers.request import Rescored, RescoreRequest
-from toolrank_rescorers.rounds import rescore_with
+from toolrank_rescorers.rounds import in_rounds
 from toolrank_rescorers.stages.pack import Pack
 
 _DEPTH = 50
@@ -20,17 +20,19 @@ _DEPTH = 50
 
 
 def packed(
-    fetcher: EngineFetcher, request: RescoreRequest, profile: Profile, models: Models, budget: int
+    fetcher: EngineFetcher, request: RescoreRequest, profile: Profile, rescorer: Rescorer, budget: int
 ) -> Rescored:
     """Ranks, measures the definitions of the best, and ranks again with packing as the last stage.
 
     The second ranking costs no model time: the scores are in the cache.
     """
-    best = rescore_with(fetcher, replace(request, k=max(_DEPTH, request.k)), profile, models)
+    deep = replace(request, k=max(_DEPTH, request.k))
+    best = in_rounds(fetcher, deep, lambda asked: rescorer(asked, profile))
     documents = fetcher.documents([hit.id for hit in best.results])
     rendered = render_definitions(documents, "openai")
     texts = {
         document.id: json.dumps(definition) for document, definition in zip(documents, rendered, strict=True)
     }
     measured = replace(request, sizes=token_counter().measure(texts))
-    return rescore_with(fetcher, measured, profile.then(Pack(budget=budget)), models)
+    packing = profile.then(Pack(budget=budget))
+    return in_rounds(fetcher, measured, lambda asked: rescorer(asked, packing))
