@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from building import build
 from double import Double
-from jdk import find_jdk
+from keystore import write_key
 from opensearch_node import opensearch_node
 from real_service import Service, serving
 from searching import KEY, Search
@@ -45,7 +44,7 @@ def search(plugin_zip: Path, double: Double, tmp_path_factory: pytest.TempPathFa
         "toolrank.breaker.failures=10000",
     ]
     node = opensearch_node(folder, [plugin_zip], settings=settings)
-    _write_key(folder)
+    write_key(folder, KEY)
     try:
         yield Search(node.start().url)
     finally:
@@ -57,14 +56,3 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The real rescorer with the shipped models."""
     with serving(tmp_path_factory.mktemp("service")) as running:
         yield running
-
-
-def _write_key(folder: Path) -> None:
-    java = find_jdk()
-    assert java is not None
-    program = Path(__file__).parent / "Keystore.java"
-    subprocess.run(
-        [str(java / "bin" / "java"), "-cp", f"{folder}/home/lib/*", str(program),
-         str(folder / "config"), "toolrank.key", KEY],
-        check=True, capture_output=True,
-    )  # fmt: skip

@@ -5,32 +5,14 @@ How close to the deadline is measured by `scripts/bench plugin`; a shared machin
 
 from __future__ import annotations
 
-import json
-import math
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
-from double import (
-    Behaviour,
-    Call,
-    Double,
-    answering,
-    backwards,
-    cut_off,
-    dripping,
-    endless_headers,
-    headers_only,
-    huge,
-    no_http,
-    ranked,
-    raw_body,
-    reset,
-    silent,
-    status,
-)
+from double import Call, Double, answering, backwards, cut_off, huge, reset, silent, status
+from misdeeds import MISDEEDS
 from searching import PIPELINE, Refused, Search, ids, numbered, report
 
 pytestmark = pytest.mark.needs("jdk")
@@ -46,64 +28,6 @@ def search(search: Search) -> Callable[..., Any]:
     processor = {**PIPELINE["response_processors"][0]["toolrank"], "deadline_ms": DEADLINE_MILLIS}
     search.put("/_search/pipeline/hurried", {**PIPELINE, "response_processors": [{"toolrank": processor}]})
     return partial(search, pipeline="hurried")
-
-
-def with_first(**changed: Any) -> Behaviour:
-    """A good answer but for its first result."""
-
-    def make(call: Call) -> dict[str, Any]:
-        answer = backwards(call)
-        answer["results"][0].update(changed)
-        return answer
-
-    return answering(make)
-
-
-def doubled(call: Call) -> dict[str, Any]:
-    answer = backwards(call)
-    return {**answer, "results": answer["results"] + answer["results"][:1]}
-
-
-MISDEEDS: dict[str, tuple[Behaviour, set[str]]] = {
-    "silent": (silent, {"timeout"}),
-    "headers and no body": (headers_only, {"timeout"}),
-    "a byte now and then": (dripping, {"timeout"}),
-    "slow": (answering(backwards, after=3.0), {"timeout"}),
-    "endless headers": (endless_headers, {"timeout", "connection"}),
-    "connection reset": (reset, {"connection"}),
-    "half a body, then gone": (cut_off, {"connection"}),
-    "not HTTP": (no_http, {"connection"}),
-    "half JSON": (raw_body(lambda call: json.dumps(backwards(call)).encode()[:-40]), {"invalid_answer"}),
-    "two JSON documents": (
-        raw_body(lambda call: json.dumps(backwards(call)).encode() * 2),
-        {"invalid_answer"},
-    ),
-    "no JSON": (raw_body(lambda call: b"<html>"), {"invalid_answer"}),
-    "no body": (raw_body(lambda call: b""), {"invalid_answer"}),
-    "no UTF-8": (raw_body(lambda call: b'{"results": [{"id": "\xff\xfe"}]}'), {"invalid_answer"}),
-    "too deep": (raw_body(lambda call: b'{"results":' + b"[" * 200_000), {"invalid_answer"}),
-    "a list": (answering(lambda call: [1, 2]), {"invalid_answer"}),
-    "no results": (answering(lambda call: {"profile": "x"}), {"invalid_answer"}),
-    "wrong ids": (answering(lambda call: ranked(["d00", "nobody-sent-this"])), {"invalid_answer"}),
-    "one id twice": (answering(doubled), {"invalid_answer"}),
-    "NaN": (with_first(score=math.nan), {"invalid_answer"}),
-    "infinity": (with_first(score=math.inf), {"invalid_answer"}),
-    "too large for a float": (with_first(score=1e300), {"invalid_answer"}),
-    "text for a score": (with_first(score="high"), {"invalid_answer"}),
-    "null for an id": (with_first(id=None), {"invalid_answer"}),
-    "50 MB, announced": (huge(50 * 2**20, announced=True), {"too_large"}),
-    "50 MB in chunks": (huge(50 * 2**20, announced=False), {"too_large"}),
-    "wrong key": (status(401), {"unauthorized"}),
-    "refused": (status(422), {"refused"}),
-    "overloaded": (status(429), {"busy"}),
-    "unavailable": (status(503), {"busy"}),
-    "broken": (status(500), {"service_error"}),
-    "a redirect": (status(307), {"service_error"}),
-    "a need without sense": (
-        answering(lambda call: ranked(["d00"], need={"neighbours": {"vector": "?", "k": 3}})),
-        {"invalid_answer"},
-    ),
-}
 
 
 @pytest.mark.parametrize("misdeed", MISDEEDS)

@@ -1,0 +1,184 @@
+"""What the OpenSearch plugin costs a search, and how long a hostile service can hold one up.
+
+A real node with the Java agent and the plugin, the 4,331 APIs of ToolBench in it, requests of ToolBench dev
+as match queries. `plugin_added_ms`: a search for 5 hits through the plugin (window 50) less the same search
+without it, less the time that the service says it took; median of pairs that alternate, over one kept
+connection. `hostile_worst_ms`: the longest that any search took beyond its deadline, over all of
+`tests/plugin/misdeeds.py`.
+
+`--searches N` for each profile, `--hostile N` for each misdeed, `--data FOLDER`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data"
+sys.path[:0] = [str(ROOT / "tests" / "nodes"), str(ROOT / "tests" / "plugin")]
+
+from building import build  # noqa: E402
+from double import Double, answering, backwards  # noqa: E402
+from keystore import write_key  # noqa: E402
+from misdeeds import MISDEEDS  # noqa: E402
+from opensearch_node import opensearch_node  # noqa: E402
+from real_service import serving  # noqa: E402
+from searching import Search  # noqa: E402
+
+from toolrank_engines.document import ApiDocument  # noqa: E402
+from toolrank_engines.text import rerank_text  # noqa: E402
+from toolrank_evaluation.datasets.opening import open_dataset  # noqa: E402
+
+PROFILES = ("toolrank", "hybrid")
+DEADLINE_MILLIS = 300
+WARM_UP = 40
+PIPELINE: dict[str, Any] = {
+    "request_processors": [{"toolrank_window": {"window": 50}}],
+    "response_processors": [{"toolrank": {}}],
+}
+
+
+def main() -> None:
+    """Prints two tables and, last, one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--searches", type=int, default=150)
+    parser.add_argument("--hostile", type=int, default=10)
+    arguments = parser.parse_args()
+    dataset = open_dataset("toolbench", arguments.data)
+    documents = (item for item in dataset.source.read() if isinstance(item, ApiDocument))
+    apis = {str(n): stored(item) for n, item in enumerate(documents)}
+    texts = [query.text for query in dataset.queries]
+    plugin = build("package", "-DskipTests")
+    result = added(plugin, apis, texts, arguments.searches) | hostile(plugin, apis, texts, arguments.hostile)
+    print(json.dumps(result))
+
+
+def stored(document: ApiDocument) -> dict[str, Any]:
+    """What the index holds of an API."""
+    return {
+        "text": rerank_text(document),
+        "category": document.category,
+        "tool": document.tool,
+        "api": document.api,
+        "tool_key": document.tool_key,
+    }
+
+
+@contextmanager
+def node(plugin: Path, endpoint: str, key: str, apis: dict[str, Any]) -> Iterator[Searcher]:
+    """A node with the plugin, its index filled."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = [
+            f"toolrank.endpoint={endpoint}",
+            "toolrank.deadline=60s",
+            "toolrank.breaker.failures=10000",
+        ]
+        running = opensearch_node(Path(folder), [plugin], settings=settings)
+        write_key(Path(folder), key)
+        try:
+            url = running.start().url
+            search = Search(url)
+            search.index("toolbench", apis)
+            search.put("/_search/pipeline/bench", PIPELINE)
+            yield Searcher(url)
+        finally:
+            running.stop()
+
+
+class Searcher:
+    """Searches over one kept connection, and says how long each took."""
+
+    def __init__(self, url: str) -> None:
+        self.connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
+
+    def __call__(self, text: str, section: dict[str, Any] | None = None) -> tuple[float, dict[str, Any]]:
+        """Milliseconds, and the answer; without a section the plugin has no part in it."""
+        body: dict[str, Any] = {"size": 5, "query": {"match": {"text": text}}}
+        path = "/toolbench/_search"
+        if section is not None:
+            body["ext"] = {"toolrank": {"query": text, **section}}
+            path += "?search_pipeline=bench"
+        data = json.dumps(body)
+        started = time.perf_counter()
+        self.connection.request("POST", path, data, {"Content-Type": "application/json"})
+        answer = self.connection.getresponse().read()
+        milliseconds = (time.perf_counter() - started) * 1e3
+        return milliseconds, json.loads(answer)
+
+
+def added(plugin: Path, apis: dict[str, Any], texts: Sequence[str], searches: int) -> dict[str, Any]:
+    """Milliseconds that the plugin adds to a search beyond the service's own time."""
+    table = Table("profile", "plain ms", "with plugin ms", "service ms", "added ms", "p95 added ms")
+    result: dict[str, Any] = {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(Path(folder)) as service,
+        node(plugin, service.url, service.key, apis) as search,
+    ):
+        for profile in PROFILES:
+            for text in texts[-WARM_UP:]:
+                pair(search, text, profile)
+            rows = [pair(search, text, profile) for text in texts[:searches]]
+            plain, whole, own = (statistics.median(column) for column in zip(*rows, strict=True))
+            over = [with_plugin - without - served for without, with_plugin, served in rows]
+            quantiles = statistics.quantiles(over, n=20)
+            table.add_row(
+                profile,
+                *(f"{value:.1f}" for value in (plain, whole, own, statistics.median(over), quantiles[-1])),
+            )
+            suffix = "" if profile == PROFILES[0] else f"_{profile}"
+            result[f"plugin_added_ms{suffix}"] = round(statistics.median(over), 2)
+    Console(width=110).print(table)
+    return result
+
+
+def pair(search: Searcher, text: str, profile: str) -> tuple[float, float, float]:
+    """One search without the plugin and one with it."""
+    without, _ = search(text)
+    with_plugin, answer = search(text, {"profile": profile})
+    report = answer["ext"]["toolrank"]
+    assert report["status"] == "rescored", report
+    return without, with_plugin, report["service_ms"]
+
+
+def hostile(plugin: Path, apis: dict[str, Any], texts: Sequence[str], searches: int) -> dict[str, Any]:
+    """How far beyond its deadline a search was answered at the worst."""
+    table = Table("service", "reason", "median ms", "worst ms")
+    worst = 0.0
+    double = Double()
+    with node(plugin, double.url, "key", apis) as search:
+        with double.behaving(answering(backwards)):
+            for text in texts[:WARM_UP]:
+                search(text, {})
+        for name, (behaviour, _) in MISDEEDS.items():
+            with double.behaving(behaviour):
+                runs = [search(text, {"deadline_ms": DEADLINE_MILLIS}) for text in texts[:searches]]
+            reports = [answer["ext"]["toolrank"] for _, answer in runs]
+            assert all(len(answer["hits"]["hits"]) == 5 for _, answer in runs)
+            assert all(report["status"] == "original" for report in reports)
+            times = [milliseconds for milliseconds, _ in runs]
+            worst = max(worst, *times)
+            reasons = "/".join(sorted({report["reason"] for report in reports}))
+            table.add_row(name, reasons, f"{statistics.median(times):.1f}", f"{max(times):.1f}")
+    double.close()
+    Console(width=110).print(table)
+    print(f"deadline {DEADLINE_MILLIS} ms, {searches} searches under each service")
+    return {"deadline_ms": DEADLINE_MILLIS, "hostile_worst_ms": round(worst - DEADLINE_MILLIS, 1)}
+
+
+if __name__ == "__main__":
+    main()
