@@ -41,6 +41,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "onnxruntime": (_has_module("onnxruntime"), "pip install 'toolrank[cpu]'"),
     "botocore": (_has_module("botocore"), "pip install 'toolrank[aws]'"),
     "llm": (_has_module("httpx2"), "pip install 'toolrank[llm]'"),
+    "numba": (_has_module("numba"), "pip install 'toolrank[fast]'"),
     "mcp": (_has_module("mcp"), "pip install 'toolrank[mcp]'"),
     "serve": (
         _has_module("starlette", "uvicorn", "prometheus_client", "httpx2"),

@@ -28,8 +28,8 @@ print(json.dumps([COMPILED, answers]))
 """
 
 
+@pytest.mark.needs("numba")
 def test_both_speeds_agree() -> None:
-    pytest.importorskip("numba", reason="numba is not installed: there is one speed only")
     outputs = []
     for disabled in ("0", "1"):
         run = subprocess.run(
