@@ -26,7 +26,7 @@ def open_engine(url: str) -> Engine:
         return _open_remote(parse_address(url))
     path = _sqlite_path(url)
     if path is None:
-        raise UnknownEngine(f"no engine serves {_without_secrets(url)!r}; known are {_FORMS}")
+        raise UnknownEngine(f"no engine serves {without_secrets(url)!r}; known are {_FORMS}")
     from toolrank_engines.sqlite import SqliteEngine
 
     return SqliteEngine(path)
@@ -51,7 +51,7 @@ def _sqlite_path(url: str) -> Path | None:
     return Path(url).expanduser() if bare else None
 
 
-def _without_secrets(url: str) -> str:
-    """Passwords stand before an @."""
+def without_secrets(url: str) -> str:
+    """A URL that may be shown: passwords stand before an @."""
     scheme, separator, rest = url.partition("://")
     return scheme + separator + rest.rpartition("@")[2][:200]

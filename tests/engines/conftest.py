@@ -8,4 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-pytest.register_assert_rewrite("asking", "contract_writing", "contract_rankings", "contract_visibility")
+sys.path.insert(0, str(Path(__file__).parent / "remote"))
+pytest.register_assert_rewrite(
+    "asking", "contract_writing", "contract_rankings", "contract_visibility", "sessions"
+)

@@ -68,7 +68,7 @@ class RemoteEngine:
         self.url = address.url
         self.address = address
         self.server = server
-        self._dialect = dialect
+        self.dialect = dialect
         self._store = StateStore(server, address.name)
         self._reader = Reader(server, self._store)
         self._terms = Terms()
@@ -88,7 +88,7 @@ class RemoteEngine:
             state = self._store.change(lambda state: indexes.with_schema(state, self.address.name, schema))
             self._reader.remember(state)
             chosen = indexes.of_schema(state, schema)
-        body = indexes.body(self.address, self._dialect, schema)
+        body = indexes.body(self.address, self.dialect, schema)
         indexes.make(self.server, chosen, body)
         self._tidy(self._reader.state() or CatalogState())
         return chosen
@@ -153,7 +153,7 @@ class RemoteEngine:
         terms = self._terms.of_request(request.text)
         if not terms and request.vector is None:
             return []
-        ranking = Ranking(request, terms, self._dialect, self._weights)
+        ranking = Ranking(request, terms, self.dialect, self._weights)
         while True:
             asked = self._reader.ask(ranking.question)
             if asked is None:

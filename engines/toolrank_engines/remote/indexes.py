@@ -61,7 +61,7 @@ def with_schema(state: CatalogState, name: str, schema: IndexSchema) -> CatalogS
     if any(each.schema == schema for each in state.indexes.values()):
         return state
     number = state.number + 1
-    new = f"{name}-{schema.fingerprint}-{number}"
+    new = f"{name}-apis-{schema.fingerprint}-{number}"
     made = state.with_index(new, IndexState(schema), number=number)
     return made if state.live else replace(made, live=new)
 

@@ -85,15 +85,13 @@ class RemoteWriter:
             return
         wanted = narrowed(self._exists, {"terms": {"id": list(ids)}})
         body = listed(wanted, len(ids), ["*"]) | {"seq_no_primary_term": True}
-        hits = self._server.call("POST", f"/{self._index}/_search", body)["hits"]["hits"]
+        hits = self._unended(self._server.call("POST", f"/{self._index}/_search", body)["hits"]["hits"])
         for _ in range(_ATTEMPTS):
             if not hits:
                 return
-            marks = [self._mark(hit) for hit in hits]
-            failures = send(self._server, self._index, marks)
-            if any(each.status != 409 for each in failures):
-                self._all_done(failures)
-            hits = self._unmarked([hits[each.position]["_id"] for each in failures])
+            failures = send(self._server, self._index, [self._mark(hit) for hit in hits])
+            self._all_done([each for each in failures if each.status != 409])
+            hits = self._unended(self._newest([hits[each.position]["_id"] for each in failures]))
         raise EngineUnavailable(f"{self._index}: another process changes the same documents all the time")
 
     def _mark(self, hit: Json) -> Action:
@@ -101,12 +99,25 @@ class RemoteWriter:
         source = restored(hit["_source"]) | {"died": self._session}
         return Action({"index": {"_id": hit["_id"], **condition}}, source)
 
-    def _unmarked(self, names: Sequence[str]) -> list[Json]:
-        """The newest state of versions that changed since they were searched, but for those marked."""
+    def _newest(self, names: Sequence[str]) -> list[Json]:
+        """Versions that were changed since they were searched, as they are now."""
         if not names:
             return []
         found = self._server.call("POST", f"/{self._index}/_mget", {"ids": list(names)})["docs"]
-        return [each for each in found if each.get("found") and each["_source"].get("died") != self._session]
+        return [each for each in found if each.get("found")]
+
+    def _unended(self, hits: Sequence[Json]) -> list[Json]:
+        """Those that this session has not ended yet.
+
+        Raises:
+            EngineUnavailable: a later session ended one: this one was taken for dead.
+        """
+        ends = [hit["_source"].get("died", 0) for hit in hits]
+        if any(end > self._session for end in ends):
+            raise EngineUnavailable(
+                f"{self._index}: another process took over; nothing was changed: try again"
+            )
+        return [hit for hit, end in zip(hits, ends, strict=True) if end != self._session]
 
     def _all_done(self, failures: Sequence[Failure]) -> None:
         if failures:
