@@ -7,6 +7,7 @@ import enum
 from pydantic import ValidationError
 
 from toolrank_engines.errors import EngineError, EngineUnavailable, UnknownEngine
+from toolrank_engines.errors import MissingExtra as MissingClient
 from toolrank_evaluation.errors import EvaluationError
 from toolrank_evaluation.errors import MissingExtra as MissingEvaluation
 from toolrank_ingest.errors import IngestError, MissingExtra, SourceBusy, SuspiciousShrink
@@ -24,6 +25,17 @@ class EmptyCatalog(ToolrankError):
 
     def __init__(self, url: str) -> None:
         super().__init__(f"{url}: the catalog is empty: take something in with `toolrank ingest SOURCE`")
+
+
+class NotAServer(ToolrankError):
+    """A command for search servers, given a catalog of another kind."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url}: nothing to set up: only catalogs in OpenSearch and Elasticsearch need it")
+
+
+class InvalidAddress(ToolrankError):
+    """An address of a service that cannot be understood."""
 
 
 class ExitCode(enum.IntEnum):
@@ -51,6 +63,7 @@ _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (SourceBusy, ExitCode.REFUSED),
     (MissingExtra, ExitCode.UNAVAILABLE),
     (MissingEvaluation, ExitCode.UNAVAILABLE),
+    (MissingClient, ExitCode.UNAVAILABLE),
     (MissingServe, ExitCode.UNAVAILABLE),
     (InvalidSetting, ExitCode.USAGE),
     (UnknownEngine, ExitCode.INPUT),

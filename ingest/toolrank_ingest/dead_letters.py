@@ -77,6 +77,11 @@ def invalid_letter(source: str, number: int, document: ApiDocument, error: Inval
     return DeadLetter(source, f"document {number}: {document.id}", error.reason, excerpt)
 
 
+def refused_letter(source: str, error: InvalidDocument) -> DeadLetter:
+    """The letter for a document that the engine of this catalog refused while it was written."""
+    return DeadLetter(source, f"document {error.document_id}", error.reason)
+
+
 def duplicate_letter(source: str, number: int, document: ApiDocument) -> DeadLetter:
     """The letter for a document whose id another one of the same run has already."""
     reason = "duplicate id: the first document of this id was kept"

@@ -33,6 +33,13 @@ class CatalogChanged(IngestError):
     """Another process moved the catalog to another model during this sync, of which nothing was written."""
 
 
+class EmptySource(IngestError):
+    """A catalog that is to be copied and holds nothing."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url}: nothing to copy: the catalog is empty, or is not there")
+
+
 class InvalidEmbedding(IngestError):
     """An embedder returned something else than finite unit vectors of its own dimensions."""
 

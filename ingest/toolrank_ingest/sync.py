@@ -16,7 +16,7 @@ from typing import Annotated
 import msgspec
 
 from toolrank_engines.contract import Engine, IndexSchema
-from toolrank_ingest.dead_letters import DeadLetterFile
+from toolrank_ingest.dead_letters import DeadLetterFile, refused_letter
 from toolrank_ingest.embedder import Embedder, schema_of
 from toolrank_ingest.embedding_cache import EmbeddingCache
 from toolrank_ingest.errors import CatalogChanged
@@ -28,6 +28,7 @@ from toolrank_ingest.rebuild import rebuild
 from toolrank_ingest.source import Source
 from toolrank_ingest.spool import Spool
 from toolrank_ingest.vectors import DocumentVectors
+from toolrank_ingest.writing import write_accepted
 
 
 class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +122,7 @@ class _Sync:
             refuse_shrink(plan, self.source.name)
         if plan.written:
             self._embed(plan)
-        index, rebuilt = self._write(plan)
+        index, rebuilt = self._write(plan, letters)
         if cache and cache.note:
             self.progress.note(cache.note)
         return SyncReport(
@@ -157,13 +158,13 @@ class _Sync:
                 self.spool.attach(places, self.vectors.of(documents))
                 advance(len(batch))
 
-    def _write(self, plan: Plan) -> tuple[str, int]:
+    def _write(self, plan: Plan, letters: DeadLetterFile) -> tuple[str, int]:
         """Name of the index, and how many documents were rebuilt for it."""
         with self._alone():
             rebuilt = self._move_catalog()
             index = self.engine.ensure(self.schema)
             if not plan.is_empty:
-                self._apply(index, plan)
+                self._apply(index, plan, letters)
         return index, rebuilt
 
     def _move_catalog(self) -> int:
@@ -178,13 +179,14 @@ class _Sync:
             )
         return rebuild(self.engine, self.schema, self.vectors, self.options.batch, self.progress)
 
-    def _apply(self, index: str, plan: Plan) -> None:
+    def _apply(self, index: str, plan: Plan, letters: DeadLetterFile) -> None:
         with (
             self.progress.phase("write", plan.written + plan.gone) as advance,
             self.engine.writing(index) as writer,
         ):
             for batch in self.spool.embedded(self.options.batch):
-                writer.write(batch)
+                for refused in write_accepted(writer, batch):
+                    letters.add(refused_letter(self.source.name, refused))
                 advance(len(batch))
             writer.delete(self.spool.gone())
             advance(plan.gone)

@@ -18,11 +18,16 @@ from toolrank.cli.options import CatalogOption, JsonOption
 from toolrank.errors import KNOWN, ExitCode
 from toolrank.model_set import ModelSet
 from toolrank.settings import Settings
+from toolrank_engines.opening import without_secrets
+from toolrank_engines.remote.engine import RemoteEngine
+from toolrank_engines.remote.features import detect
 
 _EXTRAS = {
     "cpu or gpu": "onnxruntime",
     "aws": "botocore",
     "mcp": "mcp",
+    "opensearch": "opensearchpy",
+    "elasticsearch": "elasticsearch",
     "eval": "ir_measures",
     "train": "torch",
 }
@@ -67,7 +72,8 @@ def _settings(settings: Settings) -> Iterator[Finding]:
     for name, value in settings.model_dump(mode="json").items():
         variable = f"TOOLRANK_{name.upper()}"
         origin = "" if variable in os.environ else " (default)"
-        yield Finding("setting", variable, f"{value}{origin}")
+        shown = without_secrets(value) if name == "catalog" else value
+        yield Finding("setting", variable, f"{shown}{origin}")
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
@@ -76,16 +82,24 @@ def _models(settings: Settings) -> Iterator[Finding]:
 
 
 def _catalog(url: str | None, settings: Settings) -> Iterator[Finding]:
+    name = without_secrets(url or settings.catalog)
     try:
         with Catalog.open(url, settings=settings) as opened:
+            if isinstance(opened.engine, RemoteEngine):
+                yield from _server(opened.engine)
             stats = opened.stats()
     except KNOWN as error:
-        yield Finding("catalog", url or settings.catalog, str(error), ok=False)
+        yield Finding("catalog", name, str(error), ok=False)
         return
     if stats is None:
-        yield Finding("catalog", url or settings.catalog, "empty: take something in with `toolrank ingest`")
+        yield Finding("catalog", name, "empty: take something in with `toolrank ingest`")
         return
     size = f"{stats.documents:,} documents, {stats.bytes / 1e6:.1f} MB, {stats.schema.model}"
-    yield Finding("catalog", url or settings.catalog, size, ok=True)
+    yield Finding("catalog", name, size, ok=True)
     for source, count in stats.by_source.items():
         yield Finding("source", source, f"{count:,} documents")
+
+
+def _server(engine: RemoteEngine) -> Iterator[Finding]:
+    for name, value, ok in detect(engine.server).lines():
+        yield Finding("cluster", name, value, ok)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from toolrank.cli import compare, doctor, evaluate, ingest, mcp, models, search, serve
+from toolrank.cli import compare, copying, doctor, evaluate, ingest, mcp, models, search, serve, setup, tune
 from toolrank.cli.console import complain
 from toolrank.errors import KNOWN, exit_code
 
@@ -25,7 +25,10 @@ app.command("serve")(serve.serve)
 app.command("mcp")(mcp.mcp)
 app.command("eval")(evaluate.evaluate_command)
 app.command("compare")(compare.compare)
+app.command("tune")(tune.tune)
 app.add_typer(models.app, name="models")
+app.command("copy")(copying.copy)
+app.command("setup")(setup.setup)
 app.command("doctor")(doctor.doctor)
 
 

@@ -9,7 +9,11 @@ import typer
 
 CatalogOption = Annotated[
     str | None,
-    typer.Option("--catalog", "-c", help="URL of the catalog: sqlite:PATH. Default: TOOLRANK_CATALOG."),
+    typer.Option(
+        "--catalog",
+        "-c",
+        help="URL of the catalog: sqlite:PATH, opensearch://HOST/NAME, … Default: TOOLRANK_CATALOG.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 ProfileOption = Annotated[

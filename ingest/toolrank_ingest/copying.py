@@ -1,0 +1,93 @@
+"""Copies a catalog from one engine into another, vectors included: nothing is embedded again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from toolrank_engines.contract import Engine, IndexedDocument
+from toolrank_engines.errors import SchemaMismatch
+from toolrank_ingest.errors import EmptySource
+from toolrank_ingest.locks import catalog_lock
+from toolrank_ingest.progress import Progress
+from toolrank_ingest.spool import Spool
+from toolrank_ingest.writing import write_accepted
+
+_BATCH = 256
+
+
+class CopyReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a copy did. Numbers are documents."""
+
+    index: str
+    written: int
+    unchanged: int
+    deleted: int
+    refused: tuple[str, ...]
+    """Documents that the target's engine refused, each with the reason."""
+
+
+def copy_catalog(source: Engine, target: Engine, progress: Progress, locks: Path | None = None) -> CopyReport:
+    """Makes the target's live index equal to the source's, and touches only what differs.
+
+    Readers of the target see all of it at once, at the end. A copy that was killed has changed nothing.
+
+    Args:
+        source: where documents and vectors are read.
+        target: where they are written.
+        progress: told of the one phase.
+        locks: folder of the lock files, as for `sync`.
+
+    Raises:
+        EmptySource: the source has no live index.
+        SchemaMismatch: the target holds documents of another model or template.
+        EngineError: one of the engines failed; the target is as it was.
+    """
+    live = source.live()
+    if live is None:
+        raise EmptySource(source.url)
+    with catalog_lock(locks, target.url, progress), Spool() as spool:
+        index = _target_index(source, target)
+        spool.hold(target.hashes(index))
+        stats = source.stats()
+        copied = unchanged = 0
+        refused: list[str] = []
+        with (
+            progress.phase("copy", stats.documents if stats else None) as advance,
+            target.writing(index) as writer,
+        ):
+            for batch in _batches(source.documents(live[0])):
+                held = spool.confirm([(each.document.id, each.document.content_hash) for each in batch])
+                different = [each for each, same in zip(batch, held, strict=True) if not same]
+                for each in different:
+                    spool.keep(each.document.id)
+                bad = write_accepted(writer, different)
+                refused += [str(error) for error in bad]
+                copied += len(different) - len(bad)
+                unchanged += len(batch) - len(different)
+                advance(len(batch))
+            deleted = spool.count_gone()
+            writer.delete(spool.gone())
+    return CopyReport(
+        index=index, written=copied, unchanged=unchanged, deleted=deleted, refused=tuple(refused)
+    )
+
+
+def _target_index(source: Engine, target: Engine) -> str:
+    """The live index of the target, made where there is none."""
+    live, wanted = target.live(), source.live()
+    assert wanted is not None, "the source was looked at"
+    if live is not None and live[1] != wanted[1]:
+        raise SchemaMismatch(
+            f"{target.url} holds vectors of {live[1].model}, {source.url} those of {wanted[1].model}: "
+            "copy into a catalog of another name"
+        )
+    return target.ensure(wanted[1])
+
+
+def _batches(documents: Iterator[IndexedDocument]) -> Iterator[list[IndexedDocument]]:
+    while batch := list(itertools.islice(documents, _BATCH)):
+        yield batch
