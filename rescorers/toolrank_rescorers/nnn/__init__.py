@@ -5,6 +5,7 @@
 (exact, over an index that can only be searched) and `fista` (the paper's, for comparison). See docs/nnn.md.
 """
 
+from toolrank_rescorers.nnn.account import Account, account
 from toolrank_rescorers.nnn.active_set import solve_active_set
 from toolrank_rescorers.nnn.batch import solve_batch
 from toolrank_rescorers.nnn.certificate import Certificate
@@ -16,6 +17,7 @@ from toolrank_rescorers.nnn.path import Breakpoint, Path, solve_path
 from toolrank_rescorers.nnn.problem import Problem, Solution, ranking
 
 __all__ = [
+    "Account",
     "Breakpoint",
     "Certificate",
     "Corpus",
@@ -25,6 +27,7 @@ __all__ = [
     "Problem",
     "Searching",
     "Solution",
+    "account",
     "ranking",
     "solve_active_set",
     "solve_batch",

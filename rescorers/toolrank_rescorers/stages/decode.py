@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from toolrank_rescorers.errors import StageUnavailable
 from toolrank_rescorers.models import Models
-from toolrank_rescorers.nnn import Problem, Solution, ranking, solve_active_set
+from toolrank_rescorers.nnn import Account, Problem, Solution, account, ranking, solve_active_set
 from toolrank_rescorers.stages.base import Stage, Weight, Window
 from toolrank_rescorers.state import (
     Matrix,
@@ -24,6 +24,8 @@ from toolrank_rescorers.state import (
     unit_vectors,
 )
 
+_NAMED = 2
+"""APIs beyond the chosen that the note names."""
 _MAX_ROUNDS = 2_000
 """Far above what two hundred columns take; the certificate tells when it was not enough."""
 
@@ -77,16 +79,28 @@ class Decode(Stage, frozen=True, tag="decode"):
 def _by_solution(
     state: State, items: Sequence[Ranked], tail: Sequence[Ranked], problem: Problem, solution: Solution
 ) -> State:
-    scores = problem.corpus.documents @ solution.residual - problem.l1
-    reasons = {
-        item.id: f"not chosen, {-score:.2f} short of it" for item, score in zip(items, scores, strict=True)
-    }
+    told = account(problem, solution)
+    scores = -told.shortfalls
     scores[solution.support] = solution.coefficients
-    for row, coefficient in zip(solution.support, solution.coefficients, strict=True):
-        reasons[items[row].id] = f"chosen with weight {coefficient:.2f}"
     chosen = [replace(items[row], score=float(scores[row])) for row in ranking(solution, problem)]
     note = f"{len(solution.support)} of {len(items)} together reconstruct the query"
+    nearest = [items[row].id for row in told.next_in_line[:_NAMED]]
+    if nearest:
+        note += f"; nearest to what they leave: {', '.join(nearest)}"
+    reasons = _reasons(items, solution, told)
     return replace(state.with_ranked([*chosen, *tail], reasons, note), details=_details(problem, solution))
+
+
+def _reasons(items: Sequence[Ranked], solution: Solution, told: Account) -> dict[str, str]:
+    reasons = {}
+    for row, item in enumerate(items):
+        reasons[item.id] = f"not chosen, {told.shortfalls[row]:.2f} short of it"
+        if (rival := told.gave_way_to[row]) >= 0:
+            reasons[item.id] += f": gives way to {items[rival].id} (cosine {told.cosines[row]:.2f})"
+    for row, coefficient in zip(solution.support, solution.coefficients, strict=True):
+        share = f"explains {told.shares[row]:.0%} of the query"
+        reasons[items[row].id] = f"chosen with weight {coefficient:.2f}, {share}"
+    return reasons
 
 
 def _details(problem: Problem, solution: Solution) -> Mapping[str, float]:

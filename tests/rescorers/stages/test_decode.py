@@ -18,7 +18,10 @@ def test_orthogonal_vectors_take_their_share_of_the_query(bench):
     two = bench.apply(bench.fused(["a/1", "b/1"], AXES, vector=QUERY), Decode(l1=0.1, l2=1.0))
     assert bench.ids(two) == ["b/1", "a/1"]
     assert [item.score for item in two.ranked] == pytest.approx([0.35, 0.25])
-    assert two.reasons == {"b/1": "chosen with weight 0.35", "a/1": "chosen with weight 0.25"}
+    assert two.reasons == {
+        "b/1": "chosen with weight 0.35, explains 28% of the query",
+        "a/1": "chosen with weight 0.25, explains 15% of the query",
+    }
     assert bench.ids(bench.apply(state, Decode()))[-1] == "a/1"
 
 
@@ -26,10 +29,12 @@ def test_what_was_not_chosen_follows_by_how_near_it_came(bench):
     vectors = {"a/1": (0.0, -1.0), "b/1": (1.0, 0.0), "c/1": (0.6, 0.8)}
     after = bench.apply(bench.fused(list(vectors), vectors, vector=QUERY), Decode(l1=0.5, l2=0.0))
     assert bench.ids(after) == ["c/1", "b/1", "a/1"]
-    assert after.note == "1 of 3 together reconstruct the query"
+    left = "nearest to what they leave: b/1, a/1"
+    assert after.note == f"1 of 3 together reconstruct the query; {left}"
     residual = 0.5 * np.array([0.6, 0.8])
     assert after.ranked[1].score == pytest.approx(residual[0] - 0.5, abs=1e-6)
-    assert after.reasons["b/1"] == "not chosen, 0.20 short of it"
+    assert after.reasons["b/1"] == "not chosen, 0.20 short of it: gives way to c/1 (cosine 0.60)"
+    assert after.reasons["a/1"] == "not chosen, 0.90 short of it"
 
 
 def test_a_set_is_preferred_to_the_same_thing_twice(bench):

@@ -39,7 +39,14 @@ PERMUTING = (
     Concentrate(),
     Diversify(per_component=1),
 )
-PERMUTING += (Decode(), Decode(relevance=0.1, candidates=3), Mmr(), Mmr(relevance="probability"), RankGpt(), Abstain())
+PERMUTING += (
+    Decode(),
+    Decode(relevance=0.1, candidates=3),
+    Mmr(),
+    Mmr(relevance="probability"),
+    RankGpt(),
+    Abstain(),
+)
 CUTTING = (Truncate(seen=1, unseen=4), Truncate(seen=2, unseen=2), Pack(budget=5), Fuse(lexical=0.0))
 STAGES = PERMUTING + CUTTING
 
