@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toolrank_models.devices import NAMES, provider_list
 from toolrank_models.errors import MissingRuntime, NotFinite, ProviderRefused, RuntimeClash
 from toolrank_models.manifest import Storage
 from toolrank_models.processor import saturates
@@ -17,11 +18,6 @@ from toolrank_models.settings import Provider, RuntimeSettings
 from toolrank_models.threads import available_cpus
 from toolrank_models.workers import Workers
 
-_PROVIDERS: dict[Provider, tuple[str, ...]] = {
-    "cpu": ("CPUExecutionProvider",),
-    "cuda": ("CUDAExecutionProvider", "CPUExecutionProvider"),
-    "tensorrt": ("TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"),
-}
 _PACKAGES = ("onnxruntime", "onnxruntime-gpu")
 _DISABLED = ["SkipLayerNormFusion", "BiasGeluFusion"]
 """Their fused kernels cost more than what they replace: the first is scalar code, eight times the addition
@@ -37,11 +33,12 @@ class Session:
         self._session = runtime.InferenceSession(
             model,
             _options(runtime, storage, settings),
-            providers=list(_PROVIDERS[settings.provider]),
+            providers=provider_list(settings),
             disabled_optimizers=_DISABLED,
         )
         require_provider(settings.provider, self._session.get_providers())
         self._inputs = [tensor.name for tensor in self._session.get_inputs()]
+        self._bound = settings.bound or settings.provider != "cpu"
         self.workers = Workers((settings.threads or available_cpus()) if settings.provider == "cpu" else 1)
 
     def run(self, arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
@@ -57,9 +54,22 @@ class Session:
 
     def run_all(self, arrays: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float32]]:
         """All outputs of the graph, unchecked: a graph made for calibration has many."""
+        if self._bound:
+            return self._run_bound(arrays)
         found: list[NDArray[np.float32]] = self._session.run(
             None, dict(zip(self._inputs, arrays, strict=True))
         )
+        return found
+
+    def _run_bound(self, arrays: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float32]]:
+        """The same by IO binding: outputs are made where they are computed and copied once."""
+        binding = self._session.io_binding()
+        for name, array in zip(self._inputs, arrays, strict=True):
+            binding.bind_cpu_input(name, array)
+        for tensor in self._session.get_outputs():
+            binding.bind_output(tensor.name)
+        self._session.run_with_iobinding(binding)
+        found: list[NDArray[np.float32]] = binding.copy_outputs_to_cpu()
         return found
 
 
@@ -70,7 +80,7 @@ def require_provider(asked: Provider, granted: Iterable[str]) -> None:
         ProviderRefused: it is not.
     """
     granted = list(granted)
-    if _PROVIDERS[asked][0] not in granted:
+    if NAMES[asked] not in granted:
         raise ProviderRefused(asked, granted)
 
 

@@ -28,6 +28,14 @@ class RuntimeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     threads: int = 0
     token_budget: int = 0
     cached_tokens: int = 4_000_000
+    device: int = 0
+    """Number of the GPU."""
+    half: bool = False
+    """Whether TensorRT may compute in 16 bits."""
+    engine_cache: str = ""
+    """Folder of TensorRT's engines, which are slow to build; empty keeps none."""
+    bound: bool = False
+    """Whether tensors are handed over by IO binding on a CPU too; on a GPU they always are."""
 
     @property
     def batch_tokens(self) -> int:

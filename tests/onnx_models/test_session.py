@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from toolrank_models import session
+from toolrank_models.devices import CPU as CPU_PROVIDER
+from toolrank_models.devices import CUDA, TENSORRT, provider_list
 from toolrank_models.errors import ProviderRefused, RuntimeClash
 from toolrank_models.runtime import load_encoder
 from toolrank_models.session import require_one_runtime, require_provider
@@ -47,6 +50,37 @@ def test_a_gpu_that_is_not_there_is_an_error_and_not_a_slow_answer():
         pytest.skip("this machine has a GPU")
     with pytest.raises(ProviderRefused):
         load_encoder(settings=RuntimeSettings(provider="cuda"))
+
+
+def test_a_gpu_is_asked_for_with_its_number_and_what_may_stand_in():
+    found = provider_list(RuntimeSettings(provider="tensorrt", device=1, half=True, engine_cache="/engines"))
+    assert [name for name, _ in found] == [TENSORRT, CUDA, CPU_PROVIDER]
+    assert found[0][1] == {
+        "device_id": "1",
+        "trt_fp16_enable": "1",
+        "trt_engine_cache_enable": "1",
+        "trt_engine_cache_path": "/engines",
+    }
+    assert found[1][1]["device_id"] == "1"
+    assert provider_list(RuntimeSettings()) == [(CPU_PROVIDER, {})]
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_a_session_that_came_up_elsewhere_than_asked_is_refused(monkeypatch):
+    """The runtime says it has CUDA, and then runs on the processor: what a missing driver looks like."""
+    import onnxruntime
+
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider", *CPU])
+    monkeypatch.setattr(session, "provider_list", lambda settings: [(CPU_PROVIDER, {})])
+    with pytest.raises(ProviderRefused, match="cuda"):
+        load_encoder(settings=RuntimeSettings(provider="cuda"))
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_io_binding_and_long_buckets_give_the_same_numbers():
+    texts = ["weather", "the weather of a city " * 12, ""]
+    plain = load_encoder().encode(texts)
+    assert load_encoder(settings=RuntimeSettings(bound=True)).encode(texts).tobytes() == plain.tobytes()
 
 
 BLOCKED = """

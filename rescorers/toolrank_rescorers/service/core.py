@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from toolrank_rescorers.profiles import Profile, load_profile, shipped_profiles
@@ -44,6 +45,18 @@ class Service:
             known = sorted({*shipped_profiles(), self.default_profile.name})
             raise NotFound(f"no profile {wanted[:100]!r}; known are {', '.join(known)}")
         return load_profile(wanted)
+
+    def reload(self) -> None:
+        """Loads the models anew, and lets the old ones go when nobody can be using them any more.
+
+        Raises:
+            ModelError: a model is missing or damaged; the old ones go on serving.
+        """
+        fresh = ServiceModels(self.settings, self.metrics)
+        old, self.models = self.models, fresh
+        timer = threading.Timer(self.settings.deadline_seconds, old.close)
+        timer.daemon = True
+        timer.start()
 
     def close(self) -> None:
         """Stops the models' queues."""

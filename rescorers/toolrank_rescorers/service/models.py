@@ -34,16 +34,17 @@ class ServiceModels:
         Raises:
             ModelError: one of them is missing, damaged, or cannot run on the device asked for.
         """
-        runtime = RuntimeSettings(provider=settings.provider, threads=settings.threads)
+        runtimes = [_runtime(settings, int(device)) for device in settings.devices.split(",")]
         limits = QueueLimits(settings.max_waiting_tokens)
-        self.encoder = load_encoder(settings.encoder, runtime)
-        self.cross_encoder = load_cross_encoder(settings.cross_encoder, runtime)
+        encoders = [load_encoder(settings.encoder, runtime) for runtime in runtimes]
+        scorers = [load_cross_encoder(settings.cross_encoder, runtime) for runtime in runtimes]
+        self.encoder, self.cross_encoder = encoders[0], scorers[0]
         self.query_kind: QueryKindClassifier | None = (
             load_query_kind(settings.query_kind) if settings.query_kind else None
         )
         self.cache = ScoreCache(settings.score_cache)
-        self._vectors = _queue("encoder", [self.encoder], metrics, limits)
-        self._scores = _queue("cross_encoder", [self.cross_encoder], metrics, limits)
+        self._vectors = _queue("encoder", encoders, metrics, limits)
+        self._scores = _queue("cross_encoder", scorers, metrics, limits)
 
     @property
     def queues(self) -> tuple[ModelQueue, ...]:
@@ -128,3 +129,13 @@ def _queue(
     name: str, sessions: Sequence[Encoder] | Sequence[CrossEncoder], metrics: Metrics, limits: QueueLimits
 ) -> ModelQueue:
     return ModelQueue(name, sessions, sessions[0].workers.count, QueueMetrics(metrics, name), limits)
+
+
+def _runtime(settings: ServiceSettings, device: int) -> RuntimeSettings:
+    return RuntimeSettings(
+        provider=settings.provider,
+        threads=settings.threads,
+        device=device,
+        half=settings.half,
+        engine_cache=settings.engine_cache,
+    )

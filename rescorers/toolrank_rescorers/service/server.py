@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 import socket
+import threading
 from collections.abc import Callable
 
 import uvicorn
 
+from toolrank_models.errors import ModelError
 from toolrank_rescorers.service.app import application
 from toolrank_rescorers.service.connections import patient_for
 from toolrank_rescorers.service.core import Service
 
+_LOG = logging.getLogger("toolrank.service")
 _MAX_HEADER_BYTES = 32 * 1024
 _KEEP_ALIVE_SECONDS = 75
 """Longer than the pools of common clients and proxies, so that it is they who close."""
@@ -42,8 +47,22 @@ class Server(uvicorn.Server):
 
 
 def serve(service: Service, started: Callable[[str], None]) -> None:
-    """Serves until a signal says stop. `started` is called with the URL once it listens."""
+    """Serves until a signal says stop; SIGHUP loads the models anew.
+
+    `started` is called with the URL once it listens.
+    """
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=_reload, args=(service,)).start())
     Server(service, started).run()
+
+
+def _reload(service: Service) -> None:
+    try:
+        service.reload()
+    except ModelError as error:
+        _LOG.error("the models were not reloaded: %s", error)
+        return
+    _LOG.info("reloaded", extra={role: info.identity for role, info in service.models.info().items()})
 
 
 def _configuration(service: Service) -> uvicorn.Config:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from toolrank_models.errors import CorruptModel
+from toolrank_models.locate import find_model
 from toolrank_rescorers.service.keys import digest, new_key
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
@@ -216,3 +219,35 @@ def test_queries_are_logged_only_where_that_was_asked_for() -> None:
     httpx2.post(process.url + "/rerank", json={"query": "my wish", "texts": ["a"]}, timeout=60)
     process.process.send_signal(signal.SIGTERM)
     assert [item["query"] for item in process.end() if "query" in item] == ["my wish"]
+
+
+def test_a_damaged_model_at_reload_leaves_the_old_one_serving(start: Any, tmp_path: Path) -> None:
+    source, folder = find_model("reranker-l6"), tmp_path / "reranker-l6"
+    shutil.copytree(source, folder)
+    with start(cross_encoder=str(folder), score_cache=0) as service:
+        before = service.post("/v1/rescore", CALL).json()["results"]
+        old = service.service.models
+        (folder / "model.onnx").write_bytes(b"damaged")
+        with pytest.raises(CorruptModel):
+            service.service.reload()
+        assert service.service.models is old
+        assert service.post("/v1/rescore", CALL).json()["results"] == before
+        shutil.copyfile(source / "model.onnx", folder / "model.onnx")
+        service.service.reload()
+        assert service.service.models is not old
+        assert service.post("/v1/rescore", CALL).json()["results"] == before
+
+
+def test_a_signal_reloads_the_models() -> None:
+    process = Process()
+    process.process.send_signal(signal.SIGHUP)
+    assert httpx2.get(process.url + "/health/ready", timeout=60).status_code == 200, "it goes on serving"
+    process.process.send_signal(signal.SIGTERM)
+    assert "reloaded" in [item["message"] for item in process.end()]
+
+
+def test_several_sessions_give_the_numbers_of_one(start: Any, service: Any) -> None:
+    texts = [f"text {n} " + "of many words " * (n % 9) for n in range(60)]
+    call = {"query": "several", "texts": texts, "raw_scores": True}
+    with start(devices="0,0", score_cache=0) as two:
+        assert two.post("/rerank", call).json() == service.post("/rerank", call).json()
