@@ -17,6 +17,7 @@ from toolrank_models.export.graph import Graph, Shape
 from toolrank_models.export.heads import classifier_logit, mean_pooled
 from toolrank_models.export.linear import Float, InputScale, Linear, StaticInt8, WeightInt8
 from toolrank_models.export.original import Original, original_embeddings, original_logits
+from toolrank_models.export.smoothing import fold_attention
 from toolrank_models.export.transformer import Transformer
 from toolrank_models.manifest import CARD, MODEL, REFERENCE, TOKENIZER, Manifest, digest, write_manifest
 from toolrank_models.reference import EncoderReference, PairReference, pack
@@ -80,7 +81,8 @@ def export_cross_encoder(
 def _model(original: Original, head: Head, manifest: Manifest, samples: Sequence[Tokens]) -> bytes:
     bert = bert_weights(original.module)
     if manifest.storage == "static_int8":
-        return _build(bert, head, StaticInt8(_scales(bert, head, samples)), int8_words=True)[0]
+        bert, scales = fold_attention(bert, _scales(bert, head, samples))
+        return _build(bert, head, StaticInt8(scales), int8_words=True)[0]
     if manifest.storage == "weight_int8":
         return _build(bert, head, WeightInt8(), int8_words=True)[0]
     return _build(bert, head, Float(), int8_words=False)[0]
