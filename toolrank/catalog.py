@@ -11,7 +11,7 @@ from types import TracebackType
 from toolrank.errors import EmptyCatalog
 from toolrank.fetching import EngineFetcher
 from toolrank.model_set import ModelSet
-from toolrank.packing import packed
+from toolrank.packing import Packed, packed
 from toolrank.rescorer import RemoteRescorer, Rescorer, local_rescorer
 from toolrank.result import SearchHit, SearchResult
 from toolrank.settings import Settings
@@ -25,7 +25,7 @@ from toolrank_ingest.source import Source
 from toolrank_ingest.sync import SyncOptions, SyncReport, sync
 from toolrank_models.errors import ModelError, ProviderRefused, RuntimeClash
 from toolrank_rescorers.profiles import Profile, load_profile
-from toolrank_rescorers.request import Rescored, RescoreRequest
+from toolrank_rescorers.request import RescoreRequest
 from toolrank_rescorers.rounds import in_rounds
 from toolrank_rescorers.state import Degradation
 
@@ -102,7 +102,7 @@ class Catalog:
             k: how many hits at most, at least 0.
             filter: who asks, and what they want to see; without principals only public APIs.
             profile: a shipped profile, a `.toml` file or a profile; by default the one in the settings.
-            budget: tokens that the definitions of all hits may take together.
+            budget: tokens that the definitions of all hits may take together; some are slimmed for it.
 
         Raises:
             EmptyCatalog: nothing was ingested yet.
@@ -120,13 +120,13 @@ class Catalog:
         asked = RescoreRequest(request, candidates, vector, k)
         fetcher = EngineFetcher(self.engine, filter)
         if budget is None:
-            rescored = in_rounds(fetcher, asked, lambda larger: rescorer(larger, chosen))
+            answer = Packed(in_rounds(fetcher, asked, lambda larger: rescorer(larger, chosen)), frozenset())
         else:
-            rescored = packed(fetcher, asked, chosen, rescorer, budget)
+            answer = packed(fetcher, asked, chosen, rescorer, budget)
         clock.lap("rescore")
-        documents = self.engine.fetch([hit.id for hit in rescored.results], filter)
+        documents = self.engine.fetch([hit.id for hit in answer.rescored.results], filter)
         clock.lap("fetch")
-        return _result(chosen, rescored, documents, (*degraded, *missing), clock.laps)
+        return _result(chosen, answer, documents, (*degraded, *missing), clock.laps)
 
     async def aingest(
         self,
@@ -224,11 +224,12 @@ def _other_model(stored: str, used: str) -> str:
 
 def _result(
     profile: Profile,
-    rescored: Rescored,
+    answer: Packed,
     documents: Sequence[ApiDocument],
     degraded: Iterable[Degradation],
     laps: dict[str, float],
 ) -> SearchResult:
+    rescored = answer.rescored
     by_id = {document.id: document for document in documents}
     # A document that a sync removed between ranking and fetching is left out.
     hits = [hit for hit in rescored.results if hit.id in by_id]
@@ -244,4 +245,5 @@ def _result(
         degraded=(*degraded, *rescored.degraded),
         timings=laps | {f"rescore.{stage}": spent for stage, spent in rescored.timings.items()},
         trace=rescored.trace,
+        slimmed=answer.slimmed,
     )

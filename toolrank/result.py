@@ -10,6 +10,7 @@ import msgspec
 from toolrank_engines.document import ApiDocument
 from toolrank_ingest.definitions import DefinitionFormat, render_definitions
 from toolrank_ingest.function_names import documents_by_name
+from toolrank_ingest.slimming import slim_definition
 from toolrank_rescorers.state import Degradation, QueryKindEstimate, StageTrace
 
 
@@ -41,10 +42,16 @@ class SearchResult(msgspec.Struct, frozen=True):
     timings: Mapping[str, float]
     """Milliseconds by step."""
     trace: tuple[StageTrace, ...] = ()
+    slimmed: frozenset[str] = frozenset()
+    """Ids of hits whose definitions come without most of their prose, to fit into the budget."""
 
     def definitions(self, format: DefinitionFormat) -> list[dict[str, Any]]:  # noqa: A002
         """The hits as tool definitions to hand to a language model: those of an abstained answer too."""
-        return render_definitions(self._documents, format)
+        whole = render_definitions(self._documents, format)
+        return [
+            slim_definition(definition) if hit.document.id in self.slimmed else definition
+            for hit, definition in zip(self.hits, whole, strict=True)
+        ]
 
     def called(self, name: str) -> ApiDocument:
         """The API that a model means when it calls a function of `definitions` by its name.

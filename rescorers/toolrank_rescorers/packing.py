@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from math import ceil
 
 import msgspec
 
+from toolrank_rescorers.knapsack import best_set
 from toolrank_rescorers.state import DefinitionSizes
 
 VOCABULARY_VARIABLE = "TIKTOKEN_CACHE_DIR"
@@ -47,3 +48,16 @@ def first_fit(ids: Iterable[str], sizes: Mapping[str, int], budget: int) -> list
             kept.append(candidate_id)
             budget -= size
     return kept
+
+
+def best_fit(ids: Sequence[str], sizes: Mapping[str, int], budget: int, count: int) -> list[str]:
+    """The set of at most `count` ids that is worth most within `budget` tokens, in order.
+
+    The one at rank r is worth 1/r: a large definition gives way where others are worth more together. Exact,
+    except for problems beyond `knapsack.MAX_CELLS`, for which the first fit is taken. An id of unknown size
+    is left out.
+    """
+    ranks = {key: rank for rank, key in enumerate(ids, start=1) if key in sizes}
+    known = list(ranks)
+    found = best_set([1 / ranks[key] for key in known], [sizes[key] for key in known], budget, count)
+    return first_fit(known, sizes, budget)[:count] if found is None else [known[place] for place in found]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.packing import VOCABULARY_VARIABLE, first_fit, token_counter
+from toolrank_rescorers.packing import VOCABULARY_VARIABLE, best_fit, first_fit, token_counter
 
 
 @settings(deadline=None)
@@ -21,3 +21,24 @@ def test_nothing_is_downloaded_unasked_and_the_counter_is_named(monkeypatch):
     monkeypatch.delenv(VOCABULARY_VARIABLE, raising=False)
     sizes = token_counter().measure({"a": "", "b": "abc", "c": "abcde"})
     assert (sizes.counter, sizes.tokens) == ("length ÷ 4", {"a": 0, "b": 1, "c": 2})
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(st.text(max_size=3), st.integers(0, 50), max_size=9),
+    st.integers(0, 120),
+    st.integers(0, 9),
+)
+def test_the_best_set_is_worth_at_least_what_fits_first(sizes, budget, count):
+    order = list(sizes)
+    worth = {key: 1 / rank for rank, key in enumerate(order, start=1)}
+    best, first = best_fit(order, sizes, budget, count), first_fit(order, sizes, budget)[:count]
+    assert sum(sizes[key] for key in best) <= budget
+    assert len(best) <= count
+    assert sum(worth[key] for key in best) >= sum(worth[key] for key in first) - 1e-9
+    assert best == [key for key in order if key in best]
+
+
+def test_a_set_too_large_to_be_exact_is_the_first_fit():
+    sizes = {str(number): 3_000_000 for number in range(60)}
+    assert best_fit(list(sizes), sizes, 9_000_000, 50) == ["0", "1", "2"]

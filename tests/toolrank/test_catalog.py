@@ -84,6 +84,25 @@ def test_a_budget_leaves_out_what_does_not_fit(catalog: Catalog) -> None:
     assert catalog.search("email the weather", 5, budget=0).hits == ()
 
 
+def test_descriptions_are_slimmed_before_tools_are_dropped(settings: Settings, tmp_path: Path) -> None:
+    source = tmp_path / "wordy.json"
+    wordy = [
+        {"name": name, "description": f"{what}. " + "And much more is to be said. " * 20, "parameters": {}}
+        for name, what in (("get_weather", "Weather of a city"), ("send_email", "Send an email"))
+    ]
+    source.write_text(json.dumps([{"type": "function", "function": function} for function in wordy]))
+    with Catalog.open(settings=settings) as opened:
+        opened.ingest(f"functions:{source}")
+        tight = opened.search("email the weather", budget=100)
+        roomy = opened.search("email the weather", budget=1_000)
+    assert {hit.document.api for hit in tight.hits} == {"get_weather", "send_email"}
+    assert tight.slimmed == {hit.document.id for hit in tight.hits}
+    assert "much more" not in json.dumps(tight.definitions("mcp"))
+    assert not roomy.slimmed
+    assert "much more" in json.dumps(roomy.definitions("mcp"))
+    assert tight.trace[-1].details["tokens"] <= 100
+
+
 def test_k_beyond_the_catalog_and_k_of_nothing(catalog: Catalog) -> None:
     assert len(found(catalog, "weather", k=1_000, profile="dense")) == 8
     assert found(catalog, "weather", k=0) == []
