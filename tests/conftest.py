@@ -52,6 +52,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         "pip install 'toolrank[clients]'",
     ),
     "eval": (_has_module("ir_measures"), "pip install 'toolrank[eval]'"),
+    "tune": (_has_module("optuna"), "pip install 'toolrank[tune]'"),
     "torch": (_has_module("torch"), "pip install 'toolrank[train]'"),
     "jdk": (has_jdk_and_maven, INSTALL),
     "opensearch": (

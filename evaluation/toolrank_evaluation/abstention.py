@@ -54,6 +54,13 @@ def abstention_quality(
     )
 
 
+def threshold_for(answered: Sequence[Answer], most_false: float = 0.05) -> float:
+    """The highest threshold, in hundredths, at which at most so large a share are false alarms."""
+    sure = np.array([answer.confidence for answer in answered])
+    thresholds = [hundredth / 100 for hundredth in range(100)]
+    return max(t for t in thresholds if (sure < t).mean() <= most_false)
+
+
 def auc(positives: Sequence[float], negatives: Sequence[float]) -> float:
     """Area under the ROC curve: P(positive > negative) + ½ P(equal) (Mann & Whitney, 1947)."""
     ordered = np.sort(np.asarray(negatives, dtype=np.float64))

@@ -42,6 +42,10 @@ class InvalidGate(EvaluationError):
     """A condition that does not say a known figure and a bound."""
 
 
+class InvalidSpace(EvaluationError):
+    """Something to tune that the profile does not have, or values it cannot take."""
+
+
 class MissingExtra(EvaluationError):
     """The metrics library is not installed; the message holds the install line."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import MutableMapping
 
 from msgspec.structs import replace
 
@@ -13,19 +14,40 @@ from toolrank_rescorers.request import Rescored, RescoreRequest, closing_answer,
 from toolrank_rescorers.stages import Stage
 from toolrank_rescorers.state import StageTrace, State
 
+Memo = MutableMapping[tuple[Stage, ...], State]
+"""States of one request by the stages that led to them. It may forget, and need not keep what it is given."""
 
-def rescore(request: RescoreRequest, profile: Profile, models: Models) -> Rescored:
+
+def rescore(request: RescoreRequest, profile: Profile, models: Models, memo: Memo | None = None) -> Rescored:
     """Ranks the candidates by the stages of `profile`. Reads no index, keeps no state but the score cache.
 
     A stage that cannot do its work is left out, and `degraded` says which and why.
 
+    Args:
+        request: query and candidates.
+        profile: the stages.
+        models: what the stages run with.
+        memo: for trying many profiles on one request: what begins alike is run once. Same request and
+            models, or the answer is another one's.
+
     Raises:
         InvalidRequest: the request cannot be answered as asked.
     """
-    state = opening_state(request)
-    for stage in profile.stages:
-        state = _run(stage, state, models)
+    done, state = _begun(request, profile, memo)
+    for place in range(done, len(profile.stages)):
+        state = _run(profile.stages[place], state, models)
+        if memo is not None:
+            memo[profile.stages[: place + 1]] = state
     return closing_answer(state, request.k)
+
+
+def _begun(request: RescoreRequest, profile: Profile, memo: Memo | None) -> tuple[int, State]:
+    """How many stages are done already, and the state after them."""
+    for done in range(len(profile.stages), 0, -1) if memo is not None else ():
+        state = memo.get(profile.stages[:done]) if memo is not None else None
+        if state is not None:
+            return done, state
+    return 0, opening_state(request)
 
 
 def _run(stage: Stage, state: State, models: Models) -> State:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from toolrank_evaluation.abstention import abstention_quality, auc
+from toolrank_evaluation.abstention import abstention_quality, auc, threshold_for
 from toolrank_evaluation.answer import Answer
 
 LEVELS = st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.5, 0.9]), min_size=1, max_size=20)
@@ -35,6 +35,12 @@ def test_never_abstaining_is_never_wrong() -> None:
 def test_both_kinds_are_needed() -> None:
     with pytest.raises(ValueError, match="missing"):
         abstention_quality("p", [sure(0.5)], [])
+
+
+@pytest.mark.parametrize(("most_false", "expected"), [(0.0, 0.1), (0.25, 0.3), (0.5, 0.5), (1.0, 0.99)])
+def test_the_threshold_is_the_highest_that_false_alarms_allow(most_false: float, expected: float) -> None:
+    answered = [sure(0.1), sure(0.3), sure(0.5), sure(0.9)]
+    assert threshold_for(answered, most_false) == expected
 
 
 @given(LEVELS, LEVELS)
