@@ -52,7 +52,12 @@ class Service:
         Raises:
             ModelError: a model is missing or damaged; the old ones go on serving.
         """
-        fresh = ServiceModels(self.settings, self.metrics)
+        try:
+            fresh = ServiceModels(self.settings, self.metrics)
+        except Exception:
+            self.metrics.reloaded("failed")
+            raise
+        self.metrics.reloaded("done")
         old, self.models = self.models, fresh
         timer = threading.Timer(self.settings.deadline_seconds, old.close)
         timer.daemon = True

@@ -34,6 +34,7 @@ class Metrics:
         self._seconds = self._histogram("answer_seconds", "From first byte to answer", _SECONDS, "path")
         self._stages = self._histogram("stage_seconds", "Time of a pipeline's stage", _SECONDS, "stage")
         self._degraded = self._counter("degraded", "Stages that could not do their work", "stage")
+        self._reloads = self._counter("reloads", "Times the models were loaded anew", "outcome")
         self.tokens = self._counter("model_tokens", "Padded tokens worked on", "model")
         self.rows = self._counter("model_rows", "Texts and pairs worked on", "model")
         self.busy = self._counter("model_busy_seconds", "Time that threads spent in a model", "model")
@@ -52,6 +53,10 @@ class Metrics:
             self._stages.labels(stage).observe(milliseconds / 1e3)
         for stage in degraded:
             self._degraded.labels(stage).inc()
+
+    def reloaded(self, outcome: str) -> None:
+        """The models were loaded anew (`done`), or not (`failed`)."""
+        self._reloads.labels(outcome).inc()
 
     def watch(self, service: Service) -> None:
         """Adds what is read off the service whenever somebody asks."""

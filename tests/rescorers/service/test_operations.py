@@ -242,6 +242,8 @@ def test_a_signal_reloads_the_models() -> None:
     process = Process()
     process.process.send_signal(signal.SIGHUP)
     assert httpx2.get(process.url + "/health/ready", timeout=60).status_code == 200, "it goes on serving"
+    done = 'toolrank_reloads_total{outcome="done"} 1.0'
+    eventually(lambda: done in httpx2.get(process.url + "/metrics", timeout=60).text)
     process.process.send_signal(signal.SIGTERM)
     assert "reloaded" in [item["message"] for item in process.end()]
 

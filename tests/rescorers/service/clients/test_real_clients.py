@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,13 @@ TEXTS = ["Finds hotel rooms.", "Weather forecast of a city.", "Sends an e-mail."
 
 
 @pytest.fixture(autouse=True)
-def _silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients that would call home are told not to."""
+def _silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Clients that would call home are told not to; what they leave open is closed before the next test."""
     for name in ("HAYSTACK_TELEMETRY_ENABLED", "LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"):
         monkeypatch.setenv(name, "false")
     monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -179,3 +183,10 @@ def test_haystack_jina(keyed: Any) -> None:
         ranker.warm_up()
     ranked = ranker.run(query=QUERY, documents=[Document(content=text) for text in TEXTS])["documents"]
     assert ranked[0].content == TEXTS[1]
+
+
+def test_the_example_of_the_page_works(service: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    page = Path(__file__).resolve().parents[4] / "docs" / "service.md"
+    example = page.read_text("utf-8").partition("```python\n")[2].partition("```")[0]
+    exec(compile(example.replace("http://127.0.0.1:8080", service.url), str(page), "exec"), {})
+    assert capsys.readouterr().out == "[0, 1]\n"
