@@ -18,6 +18,13 @@ from real_service import Service, serving
 from searching import KEY, Search
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test waits for Maven and for a node: minutes, where much else runs."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(1200))
+
+
 @pytest.fixture(scope="session")
 def plugin_zip() -> Path:
     """The plugin as it is installed; building it runs its format check, lint and unit tests."""

@@ -144,7 +144,7 @@ class TestLimits:
             await (misdeed if call.get("fetched") else needing("Weather/tool1"))(call, writer)
 
         with double.behaving(behave):
-            answer = search_with(search, bool_query(), ext={"toolrank": {"deadline_ms": 4_000}})
+            answer = search_with(search, bool_query(), ext={"toolrank": {"deadline_ms": 6_000}})
         assert report(answer)["status"] == "rescored"
         assert [each["stage"] for each in report(answer)["degraded"]] == ["fetch"]
         assert ids(answer) == ["d05", "d04", "d03", "d02", "d01", "d00"]
