@@ -17,10 +17,12 @@ from toolrank.cli.console import print_json, print_table
 from toolrank.cli.options import CatalogOption, JsonOption
 from toolrank.errors import KNOWN, ExitCode
 from toolrank.model_set import ModelSet
+from toolrank.serving import read_settings
 from toolrank.settings import Settings
 from toolrank_engines.opening import without_secrets
 from toolrank_engines.remote.engine import RemoteEngine
 from toolrank_engines.remote.features import detect
+from toolrank_rescorers.service.errors import InvalidSetting
 
 _EXTRAS = {
     "cpu or gpu": "onnxruntime",
@@ -28,6 +30,8 @@ _EXTRAS = {
     "mcp": "mcp",
     "opensearch": "opensearchpy",
     "elasticsearch": "elasticsearch",
+    "serve": "uvicorn",
+    "client": "httpx2",
     "eval": "ir_measures",
     "train": "torch",
 }
@@ -45,7 +49,13 @@ class Finding(msgspec.Struct, frozen=True):
 def doctor(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
     """Reports settings with their origin, installed extras, models and the catalog."""
     settings = Settings()
-    findings = [*_versions(), *_settings(settings), *_models(settings), *_catalog(catalog, settings)]
+    findings = [
+        *_versions(),
+        *_settings(settings),
+        *_service(),
+        *_models(settings),
+        *_catalog(catalog, settings),
+    ]
     if as_json:
         print_json(findings)
     else:
@@ -74,6 +84,17 @@ def _settings(settings: Settings) -> Iterator[Finding]:
         origin = "" if variable in os.environ else " (default)"
         shown = without_secrets(value) if name == "catalog" else value
         yield Finding("setting", variable, f"{shown}{origin}")
+
+
+def _service() -> Iterator[Finding]:
+    """What `toolrank serve` would run with here; a value of the key file is never shown, only its path."""
+    try:
+        explained = read_settings({})
+    except InvalidSetting as error:
+        yield Finding("service", "settings", str(error), ok=False)
+        return
+    for name, value in msgspec.structs.asdict(explained.settings).items():
+        yield Finding("service", name, f"{value} ({explained.origins.get(name, 'default')})")
 
 
 def _models(settings: Settings) -> Iterator[Finding]:

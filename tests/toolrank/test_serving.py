@@ -1,0 +1,78 @@
+"""Settings of the service: who beats whom, and what is said about a slip."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from toolrank.cli import app
+from toolrank.serving import read_settings
+from toolrank_rescorers.service.errors import InvalidSetting
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "serve.toml"
+    path.write_text('port = 1000\nhost = "10.0.0.1"\nmax_requests = 7\n')
+    return path
+
+
+def test_flags_beat_the_environment_which_beats_the_file_which_beats_defaults(file: Path) -> None:
+    environment = {"TOOLRANK_SERVE_PORT": "2000", "TOOLRANK_SERVE_HOST": "10.0.0.2"}
+    explained = read_settings({"port": 3000, "host": None}, file, environment)
+    assert (explained.settings.port, explained.settings.host) == (3000, "10.0.0.2")
+    assert explained.settings.max_requests == 7
+    assert explained.settings.max_documents == 2_000
+    assert explained.origins == {
+        "port": "--port",
+        "host": "TOOLRANK_SERVE_HOST",
+        "max_requests": f"{file}: max_requests",
+    }
+
+
+def test_models_are_those_of_a_catalog_unless_the_service_has_its_own(file: Path) -> None:
+    shared = {"TOOLRANK_CROSS_ENCODER": "one", "TOOLRANK_ENCODER": "two"}
+    settings = read_settings({}, None, {**shared, "TOOLRANK_SERVE_ENCODER": "three"}).settings
+    assert (settings.cross_encoder, settings.encoder) == ("one", "three")
+
+
+def test_the_file_can_be_named_by_the_environment(file: Path) -> None:
+    assert read_settings({}, None, {"TOOLRANK_SERVE_CONFIG": str(file)}).settings.port == 1000
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "said"),
+    [
+        ({"prot": "1"}, {}, "--prot: no setting 'prot'; known are host, port"),
+        ({"port": "70000"}, {}, "--port: Expected `int` <= 65535"),
+        ({}, {"TOOLRANK_SERVE_MAX_REQUESTS": "many"}, "TOOLRANK_SERVE_MAX_REQUESTS: Expected `int`"),
+        ({"provider": "tpu"}, {}, "--provider: Invalid enum value 'tpu'"),
+        ({"devices": "a"}, {}, "--devices: "),
+    ],
+)
+def test_a_slip_is_named_with_its_place(
+    flags: dict[str, str], environment: dict[str, str], said: str
+) -> None:
+    with pytest.raises(InvalidSetting) as error:
+        read_settings(flags, None, environment)
+    assert str(error.value).startswith(said)
+
+
+def test_doctor_tells_what_the_service_would_run_with(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TOOLRANK_CATALOG", f"sqlite:{tmp_path / 'c.db'}")
+    monkeypatch.setenv("TOOLRANK_SERVE_PORT", "1234")
+    told = CliRunner().invoke(app, ["doctor", "--json"]).stdout
+    assert '"name":"port","value":"1234 (TOOLRANK_SERVE_PORT)"' in told
+    assert '"name":"host","value":"127.0.0.1 (default)"' in told
+
+
+def test_a_new_key_is_printed_with_its_entry() -> None:
+    from toolrank_rescorers.service.keys import digest, parse_keys
+
+    told = CliRunner().invoke(app, ["serve", "--new-key", "plugin"]).stdout
+    key, _, entry = told.partition("\n\n")
+    assert list(parse_keys(entry, "file")) == [digest(key.removeprefix("key: "))]
