@@ -1,0 +1,326 @@
+"""Does NNN decoding find better sets than ranking, does exactness matter, does a λ1 per query matter?
+
+Untrained vectors of the shipped encoder; ToolBench dev and ToolLens test; each request is decoded over its
+256 nearest APIs (`benchmarks/nnn.py` shows that three rounds of 64 find the support of the whole catalog).
+Every parameter is chosen by two-fold cross-fitting: the requests are halved by a digest of their ids, and
+what is reported of one half was chosen on the other, by R@5 + Comp@5. `oracle` alone sees the answers: it
+takes the best λ1 of the grid for every request, and shows the headroom. *Hybrid rows* are
+[√w · dense; √(1−w) · words], words being unit tf-idf vectors hashed to 2,048 dimensions, λ2 = 1. Differences
+to dense are paired, with 95 % bootstrap intervals.
+
+`--dataset NAME` (repeatable), `--limit N` requests of each, `--data FOLDER`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from nnn import DATA, encoded
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from toolrank_engines.document import ApiDocument
+from toolrank_engines.text import retrieval_text
+from toolrank_evaluation.dataset import select
+from toolrank_evaluation.datasets.opening import open_dataset
+from toolrank_rescorers.mmr import mmr
+from toolrank_rescorers.nnn import Path as PenaltyPath
+from toolrank_rescorers.nnn import Problem, Solution, ranking, solve_fista, solve_path
+
+NEAREST = 256
+DEPTH = 5
+LOWEST = 0.05
+GRID = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
+SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+SIZES = (2, 3, 4, 5, 6, 8, 12)
+DROPS = (0.08, 0.04, 0.02, 0.01, 0.005)
+WORDS = 2_048
+SHARES_DENSE = (0.5, 0.7, 0.85)
+RIDGES = (0.1, 1.0, 3.0)
+FIGURES = ("R@3", "R@5", "C@3", "C@5")
+Floats = NDArray[np.float64]
+
+
+def main() -> None:
+    """Prints one table a dataset and, last, one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--dataset", action="append")
+    parser.add_argument("--limit", type=int)
+    arguments = parser.parse_args()
+    figures: dict[str, Any] = {}
+    for name in arguments.dataset or ["toolbench", "toollens"]:
+        requests, folds = read(name, arguments.data, arguments.limit)
+        table = Table(
+            "decoding", *FIGURES, "Δ R@5 (95 %)", "Δ C@5 (95 %)", "chosen on the other half", title=name
+        )
+        for method, (values, chosen) in results(requests, folds).items():
+            figures |= {
+                f"{name}.{method}.{key}": round(float(v), 4)
+                for key, v in zip(FIGURES, values.mean(0), strict=True)
+            }
+            if method == "dense":
+                dense = values
+            differences = [interval(values[:, i] - dense[:, i]) for i in (1, 3)]
+            table.add_row(method, *(f"{100 * v:.1f}" for v in values.mean(0)), *differences, chosen)
+        Console(width=150).print(table)
+    print(json.dumps(figures))
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One request over its nearest APIs, which stand in order of similarity."""
+
+    vectors: NDArray[np.float32]
+    query: Floats
+    words: NDArray[np.float32]
+    """Unit tf-idf vectors of the same (m, 2048)."""
+    query_words: Floats
+    relevant: NDArray[np.bool_]
+    """Which of them are right (m,)."""
+    wanted: int
+    """How many are right in the whole catalog."""
+
+    @property
+    def similarities(self) -> Floats:
+        """Cosines with the query (m,)."""
+        return self.vectors.astype(np.float64) @ self.query
+
+    def hybrid(self, weight: float) -> tuple[NDArray[np.float32], Floats]:
+        """Rows and query of which this share is dense."""
+        dense, lexical = np.float32(weight**0.5), np.float32((1 - weight) ** 0.5)
+        rows = np.concatenate([dense * self.vectors, lexical * self.words], axis=1)
+        return rows, np.concatenate([dense * self.query, lexical * self.query_words])
+
+    def judge(self, order: Sequence[int] | NDArray[np.intp]) -> Floats:
+        """R@3, R@5, C@3, C@5 of an order."""
+        found = [int(self.relevant[list(order[:k])].sum()) for k in (3, DEPTH)]
+        return np.array([n / self.wanted for n in found] + [float(n == self.wanted) for n in found])
+
+
+def read(name: str, data: Path, limit: int | None) -> tuple[list[Request], NDArray[np.bool_]]:
+    """The requests of a dataset, and which half each belongs to."""
+    dataset = open_dataset(name, data)
+    documents = [item for item in dataset.source.read() if isinstance(item, ApiDocument)]
+    texts = [retrieval_text(document) for document in documents]
+    rows = encoded(f"{name}-apis", texts)
+    chosen = select(dataset.queries, limit)
+    queries = encoded(f"{name}-requests", [query.text for query in chosen])
+    words, query_words = tf_idf(texts, [query.text for query in chosen])
+    ids = np.array([document.id for document in documents])
+    requests = []
+    for query, vector, said in zip(chosen, queries, query_words, strict=True):
+        near = np.argsort(-(rows @ vector), kind="stable")[:NEAREST]
+        relevant = np.isin(ids[near], list(query.relevant))
+        requests.append(
+            Request(
+                rows[near],
+                vector.astype(np.float64),
+                words[near],
+                said.astype(np.float64),
+                relevant,
+                len(query.relevant),
+            )
+        )
+    halves = [hashlib.blake2b(query.id.encode(), digest_size=1).digest()[0] % 2 == 1 for query in chosen]
+    return requests, np.array(halves)
+
+
+def tf_idf(texts: Sequence[str], queries: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Unit vectors of documents (n, 2048) and queries; idf from the documents."""
+    counts, asked = (np.stack([_hashed(text) for text in part]) for part in (texts, queries))
+    idf = np.log((1 + len(texts)) / (1 + (counts > 0).sum(axis=0))) + 1
+    weighted = [np.log1p(part) * idf for part in (counts, asked)]
+    documents, said = (
+        part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-9) for part in weighted
+    )
+    return documents.astype(np.float32), said.astype(np.float32)
+
+
+def _hashed(text: str) -> NDArray[np.float32]:
+    counts = np.zeros(WORDS, dtype=np.float32)
+    for word in re.findall(r"[a-z0-9]+", text.lower()):
+        counts[zlib.crc32(word.encode()) % WORDS] += 1
+    return counts
+
+
+def results(requests: list[Request], folds: NDArray[np.bool_]) -> dict[str, tuple[Floats, str]]:
+    """Figures of every request (n, 4) by every way of decoding, and what was chosen for it."""
+    tried = {name: [[] for _ in settings] for name, (settings, _) in METHODS.items()}
+    for request in requests:
+        paths = {l2: solve_path(Problem(request.vectors, request.query, LOWEST, l2)) for l2 in RIDGES}
+        paths |= {-w: solve_path(Problem(*request.hybrid(w), LOWEST, 1.0)) for w in SHARES_DENSE}
+        for name, (settings, order) in METHODS.items():
+            for place, setting in enumerate(settings):
+                tried[name][place].append(request.judge(order(request, paths, setting)))
+    judged = {name: np.array(values) for name, values in tried.items()}  # (settings, n, 4)
+    found = {"dense": (judged["dense"][0], "")}
+    for name, values in judged.items():
+        found[name] = cross_fitted(values, folds, METHODS[name][0])
+    picks = [best(judged["one λ1 for all"], folds == other) for other in (True, False)]
+    found |= dict(fixed_steps(requests, folds, picks))
+    found["λ1 by a learned rule"] = (
+        learned(requests, judged["λ1 relative to the best"], folds),
+        "ridge regression",
+    )
+    found["λ1 by an oracle"] = (oracle(judged["one λ1 for all"], folds, picks), "best of the grid")
+    return found
+
+
+def best(values: Floats, where: NDArray[np.bool_]) -> int:
+    """The setting with the largest R@5 + C@5 on these requests."""
+    return int(values[:, where][:, :, [1, 3]].sum(axis=2).mean(axis=1).argmax())
+
+
+def cross_fitted(values: Floats, folds: NDArray[np.bool_], settings: Sequence[Any]) -> tuple[Floats, str]:
+    """Figures of each half under what was best on the other."""
+    one, other = best(values, folds), best(values, ~folds)
+    result = np.where(folds[:, None], values[other], values[one])
+    names = dict.fromkeys(str(settings[place]) for place in (one, other) if settings[place] is not None)
+    return result, " | ".join(names)
+
+
+def fixed_steps(
+    requests: list[Request], folds: NDArray[np.bool_], picks: Sequence[int]
+) -> Iterator[tuple[str, tuple[Floats, str]]]:
+    """FISTA stopped early, at the penalties chosen for the exact answer."""
+    settings = METHODS["one λ1 for all"][0]
+    for steps in (10, 50):
+        values = []
+        for request, fold in zip(requests, folds, strict=True):
+            l2, l1 = settings[picks[1] if fold else picks[0]]
+            problem = Problem(request.vectors, request.query, l1, l2)
+            solution = solve_fista(problem, fixed_steps=steps, restart=False)
+            values.append(request.judge(ranking(solution, problem, DEPTH)))
+        yield f"the same, {steps} FISTA steps", (np.array(values), "as above")
+
+
+def features(request: Request) -> Floats:
+    """What a rule can know of a request: how its similarities fall."""
+    s = request.similarities
+    return np.array([1.0, s[0], s[0] - s[1], s[0] - s[4], s[0] - s[19], s[:10].std(), s[:50].mean()])
+
+
+def learned(requests: list[Request], values: Floats, folds: NDArray[np.bool_]) -> Floats:
+    """Predicts R@5 + C@5 of each setting from the features, fitted on the other half, and takes the best."""
+    x = np.array([features(request) for request in requests])
+    y = values[:, :, [1, 3]].sum(axis=2).T
+    result = np.empty((len(requests), 4))
+    for half in (folds, ~folds):
+        mean, deviation = x[half].mean(0), x[half].std(0) + 1e-9
+        scaled = (x - mean) / deviation
+        scaled[:, 0] = 1.0
+        weights = np.linalg.solve(
+            scaled[half].T @ scaled[half] + 10 * np.eye(x.shape[1]), scaled[half].T @ y[half]
+        )
+        pick = (scaled @ weights).argmax(axis=1)
+        chosen = values[pick, np.arange(len(requests))]
+        result[~half] = chosen[~half]
+    return result
+
+
+def oracle(values: Floats, folds: NDArray[np.bool_], picks: Sequence[int]) -> Floats:
+    """The best λ1 of the grid for every request, at the λ2 chosen for all."""
+    settings = METHODS["one λ1 for all"][0]
+    result = np.empty(values.shape[1:])
+    for half, pick in ((~folds, picks[0]), (folds, picks[1])):
+        same = [place for place, (l2, _) in enumerate(settings) if l2 == settings[pick][0]]
+        part = values[same]
+        pick_each = part[:, :, [1, 3]].sum(axis=2).argmax(axis=0)
+        result[half] = part[pick_each, np.arange(part.shape[1])][half]
+    return result
+
+
+Paths = dict[float, PenaltyPath]
+"""By λ2; those of hybrid rows by minus the share that is dense."""
+Order = Callable[[Request, Paths, Any], Sequence[int] | NDArray[np.intp]]
+
+
+def at(path: PenaltyPath, l1: float) -> NDArray[np.intp]:
+    """The first of the ranking at a penalty ≥ the path's last."""
+    problem = path.problem
+    here = Problem(problem.corpus, problem.query, max(l1, LOWEST), problem.l2)
+    support, z = path.at(max(l1, LOWEST) - LOWEST)
+    residual = problem.query - z @ problem.corpus.exact_rows(support)
+    return ranking(Solution(support, z, residual, path.breakpoints[-1].solution.certificate), here, DEPTH)
+
+
+def by_size(path: PenaltyPath, size: int) -> NDArray[np.intp]:
+    """λ1 where the support first has this size."""
+    shift = next((p.shift for p in path.breakpoints if len(p.solution.support) >= size), 0.0)
+    return at(path, shift + LOWEST)
+
+
+def by_drop(path: PenaltyPath, least: float) -> NDArray[np.intp]:
+    """λ1 before the first event after which ‖r‖² falls by less than this share of ‖q‖² per 0.05 of λ1."""
+    energy = float(path.problem.query @ path.problem.query)
+    points = path.breakpoints
+    left = [float(p.solution.residual @ p.solution.residual) / energy for p in points]
+    for place in range(1, len(points) - 1):
+        step = points[place].shift - points[place + 1].shift
+        if step > 0 and (left[place] - left[place + 1]) / step * 0.05 < least:
+            return at(path, points[place].shift + LOWEST)
+    return at(path, LOWEST)
+
+
+def joined(path: PenaltyPath) -> Sequence[int]:
+    """By order of joining, then by similarity."""
+    order = path.order_of_joining().tolist()
+    return (order + [row for row in range(NEAREST) if row not in order])[:DEPTH]
+
+
+METHODS: dict[str, tuple[Sequence[Any], Order]] = {
+    "dense": ([None], lambda r, _p, _s: np.arange(DEPTH)),
+    "MMR": (
+        [0.0, 0.1, 0.2, 0.3, 0.4, 0.5],
+        lambda r, _p, diversity: mmr(r.similarities, r.vectors, diversity, DEPTH),
+    ),
+    "one λ1 for all": (
+        [(l2, l1) for l2 in RIDGES for l1 in GRID],
+        lambda _r, paths, s: at(paths[s[0]], s[1]),
+    ),
+    "λ1 relative to the best": (
+        [(l2, share) for l2 in RIDGES for share in SHARES],
+        lambda r, paths, s: at(paths[s[0]], s[1] * float(r.similarities[0])),
+    ),
+    "λ1 by support size": (
+        [(l2, size) for l2 in RIDGES for size in SIZES],
+        lambda _r, paths, s: by_size(paths[s[0]], s[1]),
+    ),
+    "λ1 by residual drop": (
+        [(l2, drop) for l2 in RIDGES for drop in DROPS],
+        lambda _r, paths, s: by_drop(paths[s[0]], s[1]),
+    ),
+    "hybrid rows, ranked": (
+        SHARES_DENSE,
+        lambda r, _p, w: np.argsort(-np.dot(*r.hybrid(w)), kind="stable")[:DEPTH],
+    ),
+    "hybrid rows, decoded": (
+        [(w, l1) for w in SHARES_DENSE for l1 in GRID],
+        lambda _r, paths, s: at(paths[-s[0]], s[1]),
+    ),
+    "order of joining": (list(RIDGES), lambda _r, paths, l2: joined(paths[l2])),
+}
+"""Settings (λ2 first) and the order that each gives."""
+
+
+def interval(differences: Floats, resamples: int = 2_000) -> str:
+    """Mean of paired differences in points, with a 95 % bootstrap interval."""
+    rng = np.random.default_rng(0)
+    picks = rng.integers(len(differences), size=(resamples, len(differences)))
+    low, high = 100 * np.quantile(differences[picks].mean(axis=1), (0.025, 0.975))
+    return f"{100 * differences.mean():+.1f} ({low:+.1f} to {high:+.1f})"
+
+
+if __name__ == "__main__":
+    main()
