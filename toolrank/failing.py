@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from toolrank.evaluating import Judged, Plan
-from toolrank_engines.contract import Vector
+from toolrank_engines.contract import IndexedDocument
 from toolrank_evaluation.failures import Circumstances, FailureCollector
+from toolrank_evaluation.health.duplicates import WordWeights, say_the_same
 
-ALIKE = 0.95
-"""Cosine of the document vectors above which two APIs count as near-duplicates."""
 HITS = 5
 
 
@@ -25,24 +22,21 @@ def _circumstances(judged: Judged, plan: Plan) -> Circumstances:
     engine = judged.catalog.engine
     relevant = sorted({api for query in judged.queries for api in query.relevant})
     visible = {document.id for document in engine.fetch(relevant, plan.permitted)}
-    vectors, deprecated = _indexed(judged)
+    items = _indexed(judged)
+    weights = WordWeights(item.document for item in items.values())
 
     def alike(one: str, other: str) -> bool:
-        return (
-            float(np.dot(vectors[one], vectors[other])) > ALIKE if {one, other} <= vectors.keys() else False
-        )
+        if not {one, other} <= items.keys():
+            return False
+        pair = items[one], items[other]
+        words = weights.vectors([item.document for item in pair])
+        return say_the_same(float(np.dot(*words)), float(np.dot(pair[0].vector, pair[1].vector)))
 
-    return Circumstances(visible.__contains__, frozenset(deprecated), alike)
+    deprecated = frozenset(api for api, item in items.items() if item.document.deprecated)
+    return Circumstances(visible.__contains__, deprecated, alike)
 
 
-def _indexed(judged: Judged) -> tuple[dict[str, Vector], Sequence[str]]:
-    """Unit vectors by id, and the ids of deprecated APIs."""
+def _indexed(judged: Judged) -> dict[str, IndexedDocument]:
     live = judged.catalog.engine.live()
     assert live is not None, "judged requests are asked of a catalog that holds something"
-    vectors: dict[str, Vector] = {}
-    deprecated = []
-    for item in judged.catalog.engine.documents(live[0]):
-        vectors[item.document.id] = item.vector
-        if item.document.deprecated:
-            deprecated.append(item.document.id)
-    return vectors, deprecated
+    return {item.document.id: item for item in judged.catalog.engine.documents(live[0])}

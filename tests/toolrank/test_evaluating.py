@@ -111,8 +111,12 @@ def test_misses_are_told_with_what_only_the_catalog_knows(
     email = api_id(catalog, "send_email")
     (tmp_path / "again.json").write_text(json.dumps(functions[1:2]))
     catalog.ingest(open_source(f"functions:{tmp_path / 'again.json'}", name="again"))
-    relevant = {"rain in Paris?": "secret/secret/get_weather", "mail Bob": email}
-    lines = [{"query": text, "relevant": [api]} for text, api in relevant.items()]
+    twins = [email, "again/again/send_email"]
+    relevant = {
+        "rain in Paris?": ["secret/secret/get_weather"],
+        "Send an email message to a recipient": twins,
+    }
+    lines = [{"query": text, "relevant": apis} for text, apis in relevant.items()]
     queries = tmp_path / "queries.jsonl"
     queries.write_text("\n".join(json.dumps(line) for line in lines))
     plan = Plan(profiles=("dense",), timed=0, sampling=Sampling(cutoffs=(1,), resamples=10))
@@ -121,4 +125,5 @@ def test_misses_are_told_with_what_only_the_catalog_knows(
     measure(judged, plan, NullProgress(), collector)
     (found,) = collector.failures()
     causes = {miss.api: miss.cause for group in found.groups for miss in group.examples}
-    assert causes == {"secret/secret/get_weather": Cause.PERMISSION, email: Cause.NEAR_DUPLICATE}
+    assert causes.pop("secret/secret/get_weather") is Cause.PERMISSION
+    assert list(causes.values()) == [Cause.NEAR_DUPLICATE], "of twins only one is first"

@@ -8,7 +8,20 @@ from typing import Annotated
 
 import typer
 
-from toolrank.cli import compare, copying, doctor, evaluate, ingest, mcp, models, search, serve, setup, tune
+from toolrank.cli import (
+    compare,
+    copying,
+    doctor,
+    evaluate,
+    ingest,
+    lint,
+    mcp,
+    models,
+    search,
+    serve,
+    setup,
+    tune,
+)
 from toolrank.cli.console import complain
 from toolrank.errors import KNOWN, exit_code
 
@@ -26,6 +39,7 @@ app.command("mcp")(mcp.mcp)
 app.command("eval")(evaluate.evaluate_command)
 app.command("compare")(compare.compare)
 app.command("tune")(tune.tune)
+app.command("lint")(lint.lint)
 app.add_typer(models.app, name="models")
 app.command("copy")(copying.copy)
 app.command("setup")(setup.setup)

@@ -14,7 +14,7 @@ from toolrank.cli.evaluate import DatasetArgument, LimitOption, QueriesOption, S
 from toolrank.cli.options import CatalogOption, DataOption, JsonOption
 from toolrank.cli.progress import progress
 from toolrank.evaluating import Plan
-from toolrank.tuning import tune_profile
+from toolrank.profile_tuning import tune_profile
 from toolrank_evaluation.report import write_whole
 from toolrank_evaluation.tuning.search import Effort
 from toolrank_evaluation.tuning.space import parse_choice, usual_space

@@ -11,7 +11,7 @@ import pytest
 from toolrank.catalog import Catalog
 from toolrank.evaluating import Judged, Plan, judged_queries
 from toolrank.fetching import EngineFetcher
-from toolrank.tuning import tune_profile
+from toolrank.profile_tuning import tune_profile
 from toolrank_engines.contract import Filter, SearchRequest
 from toolrank_evaluation.dataset import JudgedQuery
 from toolrank_evaluation.errors import EvaluationError, InvalidSpace

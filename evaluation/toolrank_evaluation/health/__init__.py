@@ -1,0 +1,1 @@
+"""What in a catalog keeps requests from finding the right API."""

@@ -1,0 +1,64 @@
+"""What a check of a catalog finds, and what it does to retrieval."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+
+class Kind(str, enum.Enum):
+    """What can be wrong with an API's description."""
+
+    NEAR_DUPLICATE = "near-duplicate"
+    """Another API says almost the same."""
+    EMPTY = "empty description"
+    """Nothing but a name."""
+    BOILERPLATE = "boilerplate description"
+    """Several APIs of different names share the description word for word, or it only repeats the name."""
+    PARAMETERS = "parameters without description"
+    """None of its parameters is described."""
+    NOT_FOUND = "not found"
+    """Its own requests do not bring it among the first hits."""
+    CONFUSABLE = "confusable"
+    """Its own requests bring an API of another tool first."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Something about one API, with its measured effect."""
+
+    kind: Kind
+    api: str
+    detail: str
+    other: str = ""
+    """The second API of a pair."""
+    rank: int | None = None
+    """Of the API for its own request; None where it was not among the hits, or was not asked."""
+    rank_without: int | None = None
+    """The same if the second API did not exist."""
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """How APIs of one kind of finding are found by their own requests, beside those without any finding."""
+
+    kind: Kind
+    apis: int
+    asked: int
+    found: float
+    """Share of the asked ones among the first hits."""
+    reciprocal_rank: float
+    found_sound: float
+    """The same of APIs without this finding."""
+    reciprocal_rank_sound: float
+
+
+class Health(msgspec.Struct, frozen=True):
+    """The state of a catalog."""
+
+    apis: int
+    asked: int
+    """APIs for which a request was made up or given, and asked."""
+    depth: int
+    """How many hits count."""
+    findings: tuple[Finding, ...]
+    effects: tuple[Effect, ...]
