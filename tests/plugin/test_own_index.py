@@ -1,0 +1,115 @@
+"""The plugin over a catalog that toolrank keeps in OpenSearch, through the pipeline of the template."""
+
+from __future__ import annotations
+
+import base64
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from double import Call, Double, answering, backwards, forwarding
+from real_service import Service
+from searching import Search, ids, report
+
+from toolrank_engines.contract import IndexedDocument, IndexSchema, Vector
+from toolrank_engines.document import ApiDocument, Effect
+from toolrank_engines.opening import open_engine
+from toolrank_engines.text import rerank_text
+
+pytestmark = pytest.mark.needs("opensearch")
+
+TEMPLATE = Path(__file__).resolve().parents[2] / "plugin/templates/opensearch-plugin/01-pipeline.json"
+APIS = {
+    "forecast": ("weather", "Weather forecast of a city for the coming days."),
+    "current": ("weather", "Weather of a city as it is now."),
+    "history": ("weather", "Measured temperatures of past years."),
+    "rooms": ("hotels", "Finds hotel rooms in a city, whatever the weather."),
+    "guides": ("travel", "Guides of a city."),
+}
+
+
+def document(api: str) -> ApiDocument:
+    tool, says = APIS[api]
+    return ApiDocument(
+        id=f"demo/{tool}/{api}", source="demo", category="Any", tool=tool, api=api,
+        description=says, effect=Effect.READ, deprecated=api == "guides",
+    )  # fmt: skip
+
+
+def vector_of(api: str) -> Vector:
+    values = np.zeros(8, np.float32)
+    values[list(APIS).index(api)], values[7] = 0.8, 0.6
+    return values
+
+
+@pytest.fixture(scope="module", autouse=True)
+def catalog(search: Search) -> None:
+    with closing(open_engine(search.url.replace("http:", "opensearch:") + "/plugin-catalog")) as engine:
+        index = engine.ensure(IndexSchema("test-encoder", 8, 1))
+        items = [IndexedDocument(document(api), vector_of(api)) for api in APIS]
+        with engine.writing(index) as writer:
+            writer.write(items)
+        with engine.writing(index) as writer:  # another version of each: the former ones must not be seen
+            writer.write(items)
+            writer.delete(["demo/travel/guides"])
+    step = json.loads(TEMPLATE.read_text("utf-8"))
+    search.put("/_search/pipeline/own-index", step["body"])
+
+
+def asked(search: Search, **section: Any) -> Any:
+    words = {
+        "multi_match": {"query": "weather of a city", "fields": ["description", "api.text", "tool.text"]}
+    }
+    knn = {"knn": {"vector": {"vector": vector_of("forecast").tolist(), "k": 5}}}
+    query = {"bool": {"must": [words], "should": [knn]}}
+    body = {"query": query, "_source": ["id"], "ext": {"toolrank": {"query": "weather of a city", **section}}}
+    return search(body, "plugin-catalog", "own-index")
+
+
+def test_a_hit_is_told_as_the_engine_tells_it(search: Search, double: Double) -> None:
+    with double.behaving(answering(backwards)):
+        answer = asked(search)
+        (call,) = double.calls
+    assert report(answer)["status"] == "rescored"
+    sent = {each["api"]: each for each in call["candidates"]}
+    assert {"forecast", "current", "rooms"} <= set(sent) <= set(APIS) - {"guides"}
+    assert len(call["candidates"]) == len(sent)
+    for api, candidate in sent.items():
+        assert candidate["text"] == rerank_text(document(api))
+        assert candidate["tool"] == APIS[api][0]
+        assert candidate["effect"] == "read"
+        assert base64.b64decode(candidate["vector"]) == vector_of(api).tobytes()
+    assert base64.b64decode(call["vector"]) == vector_of("forecast").tobytes()
+    assert all(set(hit) == {"_index", "_id", "_score", "_source"} for hit in answer["hits"]["hits"])
+
+
+@pytest.mark.parametrize("need", ["tools", "neighbours"])
+def test_what_is_needed_comes_from_the_committed_state(search: Search, double: Double, need: str) -> None:
+    wanted: dict[str, Any] = {"apis_of_tools": ["Any/weather", "Any/travel"]}
+    if need == "neighbours":
+        wanted = {"neighbours": {"vector": base64.b64encode(vector_of("history").tobytes()).decode(), "k": 5}}
+
+    def needing(call: Call) -> dict[str, Any]:
+        return {**backwards(call), **({} if call.get("fetched") else {"need": wanted})}
+
+    with double.behaving(answering(needing)):
+        answer = asked(search, window=1)
+        fetched = [each["api"] for each in double.calls[1]["fetched"]]
+    assert "history" in fetched
+    assert "guides" not in fetched
+    assert len(fetched) == len(set(fetched))
+    assert report(answer)["rounds"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.needs("serve", "onnxruntime", "weights")
+def test_nnn_decoding_runs_over_the_stored_vectors(search: Search, double: Double, service: Service) -> None:
+    with double.behaving(forwarding(*service)):
+        answer = asked(search, profile="nnn", vector_model="")
+    assert report(answer)["status"] == "rescored"
+    assert "degraded" not in report(answer)
+    assert ids(answer)
+    assert any(reason.startswith("decode:") for hit in report(answer)["hits"] for reason in hit["reasons"])
