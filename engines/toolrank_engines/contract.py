@@ -79,6 +79,8 @@ class Candidate(msgspec.Struct, frozen=True):
     dense: Place | None = None
     deprecated: bool = False
     effect: Effect = Effect.UNKNOWN
+    intent: Place | None = None
+    """Its place among what the nearest sample requests vote for; engines leave it open."""
 
     @property
     def tool_key(self) -> str:

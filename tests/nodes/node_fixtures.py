@@ -16,25 +16,32 @@ from elasticsearch_node import elasticsearch_node
 from node_process import Node
 from opensearch_node import opensearch_node
 
+RUNNABLE: dict[str, tuple[str, Callable[[Path], Node]]] = {
+    "opensearch": ("TOOLRANK_OPENSEARCH_URL", opensearch_node),
+    "elasticsearch": ("TOOLRANK_ELASTICSEARCH_URL", elasticsearch_node),
+}
+"""The variable that names a running node, and what makes one."""
+
 
 @pytest.fixture(scope="session")
 def opensearch_url() -> Iterator[str]:
     """Address of an OpenSearch node with k-NN; tests that use it are marked `needs("opensearch")`."""
-    yield from _running("TOOLRANK_OPENSEARCH_URL", opensearch_node)
+    yield from running(*RUNNABLE["opensearch"])
 
 
 @pytest.fixture(scope="session")
 def elasticsearch_url() -> Iterator[str]:
     """Address of an Elasticsearch node; tests that use it are marked `needs("elasticsearch")`."""
-    yield from _running("TOOLRANK_ELASTICSEARCH_URL", elasticsearch_node)
+    yield from running(*RUNNABLE["elasticsearch"])
 
 
-def _running(variable: str, make: Callable[[Path], Node]) -> Iterator[str]:
+def running(variable: str, make: Callable[[Path], Node]) -> Iterator[str]:
+    """Address of the node that a variable names, or of one that runs until the generator ends."""
     given = os.environ.get(variable)
     if given:
         yield given.rstrip("/")
         return
-    with tempfile.TemporaryDirectory(prefix="node-", dir=_fast_folder()) as folder:
+    with tempfile.TemporaryDirectory(prefix="node-", dir=fast_folder()) as folder:
         node = make(Path(folder))
         try:
             yield node.start().url
@@ -42,6 +49,6 @@ def _running(variable: str, make: Callable[[Path], Node]) -> Iterator[str]:
             node.stop()
 
 
-def _fast_folder() -> str | None:
+def fast_folder() -> str | None:
     """Memory where there is some: hundreds of small indexes wait mostly for the disk."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -104,7 +104,9 @@ class RemoteWriter:
         if not names:
             return []
         found = self._server.call("POST", f"/{self._index}/_mget", {"ids": list(names)})["docs"]
-        return [each for each in found if each.get("found")]
+        if any("error" in each for each in found):
+            raise EngineUnavailable(f"{self._index}: the server cannot read what it holds")
+        return [each for each in found if each["found"]]
 
     def _unended(self, hits: Sequence[Json]) -> list[Json]:
         """Those that this session has not ended yet.

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from contract_suite import EngineContract
+from leaks import LeakContract
 
 from toolrank_engines.contract import Engine
 from toolrank_engines.sqlite import SqliteEngine
 
 
-class TestSqlite(EngineContract):
+class TestSqlite(EngineContract, LeakContract):
     @pytest.fixture
     def make_engine(self, tmp_path: Path) -> Iterator[Callable[[], Engine]]:
         numbers = itertools.count()

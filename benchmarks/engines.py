@@ -1,0 +1,236 @@
+"""The same catalog in SQLite, OpenSearch and Elasticsearch: do they answer alike, and how fast?
+
+ToolBench's APIs are taken into SQLite with the shipped encoder and copied into a real node of each
+server, which is started for it (TOOLRANK_OPENSEARCH_URL and TOOLRANK_ELASTICSEARCH_URL name running
+ones). Printed as JSON:
+
+`same_top10`: share of requests whose ten best by the default profile are the same, in order, on all three
+engines, with exact vector search; `same_first_stage`: whose candidates and places are. `columns_equal`:
+share of requests for which NNN by column generation over the server's nearest neighbours chooses the
+support of the exact solution over the whole corpus within 3 rounds; `columns_certified`: those for which
+a certificate could be reported. `copy` is documents a second; `first_stage_ms` the median and 99th
+percentile of a search for 50 candidates of each ranking. `ingest`: all operations of AWS services written
+in one sync, with drawn vectors, so that no encoder counts.
+
+`--limit N` requests, evenly spread; `--ingest N` documents at most; `--data DIR`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank.catalog import Catalog
+from toolrank.evaluating import Plan, judged_dataset
+from toolrank_engines.contract import Candidate, Engine, Filter, SearchRequest
+from toolrank_engines.document import ApiDocument
+from toolrank_engines.opening import open_engine
+from toolrank_ingest.copying import copy_catalog
+from toolrank_ingest.progress import NullProgress
+from toolrank_ingest.source import DeadLetter
+from toolrank_ingest.sources.botocore_models import BotocoreSource
+from toolrank_ingest.sync import SyncOptions, sync
+from toolrank_rescorers.nnn.active_set import solve_active_set
+from toolrank_rescorers.nnn.columns import solve_by_columns
+from toolrank_rescorers.nnn.errors import InvalidProblem
+from toolrank_rescorers.nnn.problem import Problem
+
+NODES = Path(__file__).parents[1] / "tests" / "nodes"
+SERVERS = ("opensearch", "elasticsearch")
+CANDIDATES = 50
+L1, L2 = 0.3, 1.0
+"""The penalties of the profile `nnn`."""
+ROUNDS = 3
+
+
+class DrawnVectors:
+    """An embedder that costs nothing: unit vectors, drawn anew for every text."""
+
+    identity = "drawn@1"
+    dimensions = 384
+
+    def __init__(self) -> None:
+        self._rng = np.random.default_rng(7)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors (n, d)."""
+        drawn = self._rng.standard_normal((len(texts), self.dimensions)).astype(np.float32)
+        return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+class FirstOperations:
+    """At most so many operations of AWS services."""
+
+    name = "botocore"
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def read(self) -> Iterator[ApiDocument | DeadLetter]:
+        """The documents."""
+        return itertools.islice(BotocoreSource().read(), self._most)
+
+
+def main() -> None:
+    """Reads the command line, starts the nodes and prints one JSON document."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--limit", type=int, default=None)
+    parser.add_argument("--ingest", type=int, default=20_000)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    options = parser.parse_args()
+    plan = Plan(profiles=("toolrank",), limit=options.limit)
+    with ExitStack() as stack:
+        judged = stack.enter_context(judged_dataset("toolbench", options.data, plan, NullProgress()))
+        servers = {kind: stack.enter_context(node(kind)) for kind in SERVERS}
+        catalogs, copied = copies(stack, judged.catalog, servers)
+        requests = [query.text for query in judged.queries]
+        report = {
+            "requests": len(requests),
+            **compare(catalogs, requests),
+            "copy": copied,
+            "first_stage_ms": latencies(catalogs, requests),
+            **{kind: columns(catalogs[kind], judged.catalog, requests) for kind in SERVERS},
+            "ingest": {kind: ingest(url, kind, options.ingest) for kind, url in servers.items()},
+        }
+    print(json.dumps(report, indent=2))
+
+
+@contextlib.contextmanager
+def node(kind: str) -> Iterator[str]:
+    """HTTP address of a node."""
+    sys.path.insert(0, str(NODES))
+    from node_fixtures import RUNNABLE, running
+
+    yield from running(*RUNNABLE[kind])
+
+
+def copies(
+    stack: ExitStack, original: Catalog, servers: dict[str, str]
+) -> tuple[dict[str, Catalog], dict[str, float]]:
+    """Catalogs by engine, which share their models and scores, and documents a second of each copy."""
+    catalogs = {"sqlite": original}
+    rates = {}
+    for kind, server in servers.items():
+        engine = stack.enter_context(closing(open_engine(new_url(server, kind))))
+        started = time.perf_counter()
+        report = copy_catalog(original.engine, engine, NullProgress())
+        rates[kind] = report.written / (time.perf_counter() - started)
+        catalogs[kind] = Catalog(engine, original.settings)
+        catalogs[kind].models = original.models
+    return catalogs, rates
+
+
+def new_url(server: str, kind: str) -> str:
+    """URL of a catalog of its own, with exact vector search."""
+    return f"{kind}://{server.partition('://')[2]}/bench-{uuid.uuid4().hex[:8]}?vectors=exact&replicas=0"
+
+
+def compare(catalogs: dict[str, Catalog], requests: Sequence[str]) -> dict[str, Any]:
+    """Shares of requests that all engines answer alike, and a few that they do not."""
+    alike = same_candidates = 0
+    different = []
+    for request in requests:
+        vector = catalogs["sqlite"].models.query_vector(request)
+        asked = SearchRequest(request, vector, CANDIDATES)
+        stages = [[place(each) for each in catalog.engine.search(asked)] for catalog in catalogs.values()]
+        same_candidates += all(stage == stages[0] for stage in stages)
+        tops = {
+            name: [hit.document.id for hit in catalog.search(request, 10).hits]
+            for name, catalog in catalogs.items()
+        }
+        if len({tuple(top) for top in tops.values()}) == 1:
+            alike += 1
+        else:
+            different.append({"request": request[:80], **tops})
+    return {
+        "same_top10": alike / len(requests),
+        "same_first_stage": same_candidates / len(requests),
+        "different": different[:5],
+    }
+
+
+def place(candidate: Candidate) -> tuple[object, ...]:
+    """Id, ranks and scores of a candidate."""
+    rankings = (candidate.lexical, candidate.dense)
+    return candidate.id, *(each and (each.rank, round(each.score, 6)) for each in rankings)
+
+
+def latencies(catalogs: dict[str, Catalog], requests: Sequence[str]) -> dict[str, list[float]]:
+    """Median and 99th percentile of the first stage by engine, in ms; the engines take turns."""
+    spent: dict[str, list[float]] = {name: [] for name in catalogs}
+    for request in requests:
+        vector = catalogs["sqlite"].models.query_vector(request)
+        for name, catalog in catalogs.items():
+            started = time.perf_counter()
+            catalog.engine.search(SearchRequest(request, vector, CANDIDATES))
+            spent[name].append(1e3 * (time.perf_counter() - started))
+    return {
+        name: [round(statistics.median(each), 1), round(float(np.percentile(each, 99)), 1)]
+        for name, each in spent.items()
+    }
+
+
+def columns(remote: Catalog, original: Catalog, requests: Sequence[str]) -> dict[str, float]:
+    """How often column generation over the server chooses what the whole corpus would."""
+    keys, matrix = corpus(original.engine)
+    equal = certified = 0
+    for request in requests:
+        query = original.models.query_vector(request).astype(np.float64)
+        exact = solve_active_set(Problem(matrix, query, L1, L2))
+        wanted = {keys[row] for row in exact.support}
+        try:
+            found = solve_by_columns(
+                lambda vector, k: [(c.id, c.vector) for c in remote.engine.neighbours(vector, k, Filter())],
+                query, L1, L2,
+            )  # fmt: skip
+        except InvalidProblem:
+            continue
+        equal += set(found.support) == wanted and found.rounds <= ROUNDS
+        certified += bool(np.isfinite(found.solution.certificate.gap))
+    return {"columns_equal": equal / len(requests), "columns_certified": certified / len(requests)}
+
+
+def corpus(engine: Engine) -> tuple[list[str], NDArray[np.float32]]:
+    """Ids and vectors (n, d) of the live index."""
+    live = engine.live()
+    assert live is not None
+    stored = list(engine.documents(live[0]))
+    return [each.document.id for each in stored], np.stack([each.vector for each in stored])
+
+
+def ingest(server: str, kind: str, most: int) -> dict[str, Any]:
+    """A first sync of many documents, and the same again."""
+    with closing(open_engine(new_url(server, kind))) as engine, tempfile.TemporaryDirectory() as locks:
+        options = SyncOptions(locks=Path(locks))
+        source = FirstOperations(most)
+        first = sync(source, engine, DrawnVectors(), None, options)
+        again = sync(source, engine, DrawnVectors(), None, options)
+        stats = engine.stats()
+        assert stats is not None
+        return {
+            "documents": stats.documents,
+            "written_per_second": round(first.added / first.seconds["write"]),
+            "bytes_per_document": round(stats.bytes / max(stats.documents, 1)),
+            "seconds": msgspec.to_builtins(first.seconds),
+            "again_seconds": again.seconds["total"],
+            "again_written": again.added + again.changed,
+        }
+
+
+if __name__ == "__main__":
+    main()
