@@ -108,10 +108,10 @@ def test_misses_are_told_with_what_only_the_catalog_knows(
     functions = json.loads(functions_file.read_text())
     (tmp_path / "secret.json").write_text(json.dumps(functions[:1]))
     catalog.ingest(open_source(f"functions:{tmp_path / 'secret.json'}", name="secret", allowed=("admins",)))
-    email = api_id(catalog, "send_email")
-    (tmp_path / "again.json").write_text(json.dumps(functions[1:2]))
-    catalog.ingest(open_source(f"functions:{tmp_path / 'again.json'}", name="again"))
-    twins = [email, "again/again/send_email"]
+    for name in ("mail", "post"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(functions[1:2]))
+        catalog.ingest(f"functions:{tmp_path / name}.json", name=name)
+    twins = ["mail/mail/send_email", "post/post/send_email"]
     relevant = {
         "rain in Paris?": ["secret/secret/get_weather"],
         "Send an email message to a recipient": twins,
