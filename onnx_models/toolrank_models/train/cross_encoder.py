@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
+from toolrank_models.errors import UnsupportedModel
+from toolrank_models.train.checkpoint import load_state
+from toolrank_models.train.errors import BrokenCheckpoint
 from toolrank_models.train.examples import RankingList
 from toolrank_models.train.recipe import RerankerRecipe
 
@@ -57,8 +61,24 @@ class TrainableCrossEncoder:
             folder, num_labels=1, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
         )
         model.get_input_embeddings().weight.requires_grad_(False)
+        if recipe.layers:
+            keep_layers(model, recipe.layers)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         return cls(model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half)
+
+    @classmethod
+    def trained(cls, folder: Path, recipe: RerankerRecipe, run: Path) -> TrainableCrossEncoder:
+        """The best weights of a run with all layers of the body.
+
+        Raises:
+            BrokenCheckpoint: the run has not been validated yet.
+        """
+        best = load_state(run / "best.pt")
+        if best is None:
+            raise BrokenCheckpoint(run / "best.pt", "is not there yet")
+        found = cls.from_body(folder, msgspec.structs.replace(recipe, layers=0))
+        found.model.load_state_dict(best["model"])
+        return found
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """One logit a pair, float32 (n,), with gradients where they are enabled."""
@@ -88,6 +108,20 @@ class TrainableCrossEncoder:
             ends = np.cumsum([len(item.texts) for item in part])[:-1]
             scores += np.split(flat, ends)
         return scores
+
+
+def keep_layers(model: Any, count: int) -> None:  # noqa: ANN401
+    """Leaves `count` layers of a BERT classifier, evenly spread from the first to the last.
+
+    Raises:
+        UnsupportedModel: it has fewer.
+    """
+    layers = model.bert.encoder.layer
+    if count > len(layers):
+        raise UnsupportedModel(f"a student of {count} layers from a body of {len(layers)}")
+    chosen = [round(place) for place in np.linspace(0, len(layers) - 1, count)]
+    model.bert.encoder.layer = torch.nn.ModuleList(layers[place] for place in chosen)
+    model.config.num_hidden_layers = count
 
 
 def padded(encodings: Sequence[Encoding]) -> dict[str, Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
@@ -50,7 +50,15 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RerankerRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """Settings of a cross-encoder run."""
 
+    order: Literal["listwise", "pairwise", "pointwise"] = "listwise"
+    """Loss of a list's order, see `losses`."""
     bce_weight: Annotated[float, msgspec.Meta(ge=0.0)] = 0.2
+    layers: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Of the body, evenly spread from the first to the last; 0: all."""
+    distil: Literal["margin_mse", "order"] = "margin_mse"
+    """What is copied where the run has a teacher."""
+    teacher_weight: Share = 0.8
+    """Weight of the teacher where there is one, beside that of the labels."""
     chunk_pairs: Positive = 16
     """Pairs run together, sorted by length: less padding."""
 

@@ -10,7 +10,10 @@ from toolrank_models.train.losses import (  # noqa: E402
     contrastive_loss,
     list_loss,
     listwise_loss,
+    margin_mse,
+    pairwise_loss,
     pointwise_loss,
+    teacher_order,
 )
 
 
@@ -53,3 +56,33 @@ def test_a_request_without_a_right_text_counts_nothing():
     alone = contrastive_loss(scores[:1], torch.tensor([[True, False]]))
     both = contrastive_loss(scores, torch.tensor([[True, False], [False, False]]))
     assert float(alone) == pytest.approx(float(both))
+
+
+def test_a_pair_in_the_wrong_order_costs_as_ranknet_says():
+    right_first, wrong_first = (
+        pairwise_loss(torch.tensor(scores), torch.tensor([True, False]))
+        for scores in ([3.0, 1.0], [1.0, 3.0])
+    )
+    assert float(right_first) == pytest.approx(math.log(1 + math.exp(-2)))
+    assert float(wrong_first) == pytest.approx(math.log(1 + math.exp(2)))
+
+
+@pytest.mark.parametrize("order", ["listwise", "pairwise", "pointwise"])
+@pytest.mark.parametrize("relevant", [[True, False], [True, True], [False, False]])
+def test_every_loss_is_finite_for_every_list(order, relevant):
+    scores = torch.tensor([0.5, -0.5], requires_grad=True)
+    list_loss(scores, torch.tensor(relevant), 0.2, order).backward()
+    assert torch.isfinite(scores.grad).all()
+
+
+def test_a_student_with_the_teacher_s_margins_has_nothing_to_learn():
+    teacher = torch.tensor([4.0, 1.0, -2.0])
+    assert float(margin_mse(teacher + 7, teacher)) == pytest.approx(0, abs=1e-9)
+    assert float(margin_mse(torch.zeros(2), torch.tensor([1.0, -1.0]))) == pytest.approx(2.0)
+
+
+def test_a_student_is_asked_for_the_teacher_s_order_alone():
+    teacher = torch.tensor([4.0, 1.0, -2.0])
+    same, reverse = teacher_order(teacher * 9, teacher), teacher_order(-teacher * 9, teacher)
+    assert float(same) < 1e-3
+    assert same < reverse
