@@ -10,6 +10,7 @@ import msgspec
 from toolrank_engines.document import ApiDocument, validate_document
 from toolrank_engines.errors import InvalidDocument
 from toolrank_ingest.source import DeadLetter, Source
+from toolrank_ingest.unchanged import digest, fingerprint_of
 from toolrank_ingest.watching import watch_source
 
 
@@ -38,6 +39,11 @@ class LabelledSource:
         changes = {field: value for field, value in msgspec.structs.asdict(self._labels).items() if value}
         for item in self.source.read():
             yield item if isinstance(item, DeadLetter) else self._labelled(item, changes)
+
+    def fingerprint(self) -> str | None:
+        """Changes with the source and with its labels; None where the source cannot tell."""
+        inner = fingerprint_of(self.source)
+        return None if inner is None else digest(inner, msgspec.json.encode(self._labels).decode())
 
     def watch(self, on_change: Callable[[Source], None], stop: threading.Event | None = None) -> None:
         """Passes on what a live source reports, labelled.

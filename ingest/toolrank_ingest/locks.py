@@ -66,11 +66,20 @@ def _acquire(lock: FileLock, seconds: float) -> None:
         raise LocalWriteFailed(f"lock file {lock.lock_file}: {error.strerror or error}") from error
 
 
-def _lock(folder: Path | None, *parts: str) -> FileLock:
+def state_file(folder: Path | None, suffix: str, *parts: str) -> Path:
+    """A file of ours in the folder of locks, or in the user's state folder, named by a digest of `parts`.
+
+    Raises:
+        LocalWriteFailed: the folder cannot be made.
+    """
     folder = folder or user_state_path("toolrank") / "locks"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LocalWriteFailed(f"folder of locks {folder}: {error.strerror or error}") from error
     name = hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
-    return FileLock(folder / f"{name}.lock", thread_local=False)
+    return folder / f"{name}.{suffix}"
+
+
+def _lock(folder: Path | None, *parts: str) -> FileLock:
+    return FileLock(state_file(folder, "lock", *parts), thread_local=False)

@@ -20,13 +20,14 @@ from toolrank_ingest.dead_letters import DeadLetterFile, refused_letter
 from toolrank_ingest.embedder import Embedder, schema_of
 from toolrank_ingest.embedding_cache import EmbeddingCache
 from toolrank_ingest.errors import CatalogChanged
-from toolrank_ingest.locks import catalog_lock, source_lock
+from toolrank_ingest.locks import catalog_lock, source_lock, state_file
 from toolrank_ingest.plan import Plan, Planner, refuse_shrink
 from toolrank_ingest.progress import NullProgress, Progress, Recorder
 from toolrank_ingest.reading import read_source
 from toolrank_ingest.rebuild import rebuild
 from toolrank_ingest.source import Source
 from toolrank_ingest.spool import Spool
+from toolrank_ingest.unchanged import LastSync
 from toolrank_ingest.vectors import DocumentVectors
 from toolrank_ingest.writing import write_accepted
 
@@ -42,6 +43,8 @@ class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Folder of the lock files, the same for all who sync the catalog; None: in the user's state folder."""
     wait: float = 0.0
     """Seconds to wait for another sync of the same source."""
+    reread: bool = False
+    """Read the source even if its files and the index are what they were after the last sync."""
     source_timeout: float | None = 300.0
     """Seconds that the source may take to yield its next item; None waits for ever."""
     batch: Annotated[int, msgspec.Meta(ge=1)] = 256
@@ -97,7 +100,8 @@ def sync(
     ):
         vectors = DocumentVectors(embedder, cache)
         recorder = Recorder(progress or NullProgress())
-        run = _Sync(source, engine, schema_of(embedder), vectors, spool, options, recorder)
+        last = LastSync(state_file(options.locks, "synced", "source", engine.url, source.name), source)
+        run = _Sync(source, engine, schema_of(embedder), vectors, spool, last, options, recorder)
         return run.run(letters, cache)
 
 
@@ -110,6 +114,7 @@ class _Sync:
     schema: IndexSchema
     vectors: DocumentVectors
     spool: Spool
+    last: LastSync
     options: SyncOptions
     progress: Recorder
     before: IndexSchema | None = None
@@ -146,10 +151,27 @@ class _Sync:
             live = self.engine.live()
             if live is not None:
                 self.before = live[1]
+                if (unchanged := self._still_held(live[0])) is not None:
+                    return Plan(held=unchanged, unchanged=unchanged)
                 planner.hold(self.engine.hashes(live[0], self.source.name))
         with self.progress.phase("read", None) as advance:
             planner.read(read_source(self.source, self.options.source_timeout), advance)
         return planner.plan
+
+    def _still_held(self, index: str) -> int | None:
+        """Number of documents where neither the source nor the index changed since the last sync."""
+        if self.options.reread:
+            return None
+        documents = self.last.still_holds(self.engine.hashes(index, self.source.name))
+        if documents is not None:
+            self.progress.note(f"{self.source.name}: nothing changed since the last sync, so it was not read")
+        return documents
+
+    def _remember(self, index: str, letters: DeadLetterFile) -> None:
+        if letters.count:
+            self.last.forget()  # the next run names again what was left out
+        else:
+            self.last.remember(self.engine.hashes(index, self.source.name))
 
     def _embed(self, plan: Plan) -> None:
         with self.progress.phase("embed", plan.written) as advance:
@@ -165,6 +187,7 @@ class _Sync:
             index = self.engine.ensure(self.schema)
             if not plan.is_empty:
                 self._apply(index, plan, letters)
+            self._remember(index, letters)
         return index, rebuilt
 
     def _move_catalog(self) -> int:

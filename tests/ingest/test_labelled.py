@@ -24,6 +24,14 @@ class Fixed:
         yield LETTER
 
 
+class Printed(Fixed):
+    def __init__(self, fingerprint: str | None) -> None:
+        self.printed = fingerprint
+
+    def fingerprint(self) -> str | None:
+        return self.printed
+
+
 class Live(Fixed):
     def watch(self, on_change: Callable[[Source], None], stop: threading.Event | None = None) -> None:
         on_change(Fixed())
@@ -52,3 +60,18 @@ def test_what_a_watch_reports_is_labelled_too() -> None:
 def test_a_source_that_announces_nothing_cannot_be_watched() -> None:
     with pytest.raises(SourceError, match="announces no changes"):
         LabelledSource(Fixed(), Labels(tenant="acme")).watch(lambda _: None)
+
+
+def test_the_fingerprint_changes_with_the_source_and_with_the_labels() -> None:
+    printed = [
+        LabelledSource(source, labels).fingerprint()
+        for source in (Printed("one"), Printed("other"))
+        for labels in (Labels(tenant="acme"), Labels(category="acme"))
+    ]
+    assert len(set(printed)) == 4
+    assert LabelledSource(Printed("one"), Labels(tenant="acme")).fingerprint() == printed[0]
+
+
+@pytest.mark.parametrize("source", [Fixed(), Printed(None)])
+def test_a_source_that_cannot_tell_has_no_fingerprint(source: Source) -> None:
+    assert LabelledSource(source, Labels(tenant="acme")).fingerprint() is None

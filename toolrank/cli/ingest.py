@@ -41,6 +41,9 @@ def ingest(
     allow: Annotated[
         list[str] | None, typer.Option("--allow", help="Principal who may see the documents. Repeatable.")
     ] = None,
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Read files again that are as they were at the last sync.")
+    ] = False,
     allow_shrink: Annotated[
         bool, typer.Option("--allow-shrink", help="Delete even when a source lost more than half or all.")
     ] = False,
@@ -88,7 +91,11 @@ def ingest(
     ]
     _refuse_namesakes(opened)
     options = SyncOptions(
-        allow_shrink=allow_shrink, dead_letters=dead_letters, wait=wait, source_timeout=timeout
+        allow_shrink=allow_shrink,
+        dead_letters=dead_letters,
+        wait=wait,
+        reread=reread,
+        source_timeout=timeout,
     )
     with Catalog.open(catalog) as target:
         if watch:

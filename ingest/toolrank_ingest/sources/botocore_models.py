@@ -20,6 +20,7 @@ from toolrank_ingest.errors import MissingExtra, SourceError
 from toolrank_ingest.json_files import Entry, os_reason, parse
 from toolrank_ingest.parts import read_parts
 from toolrank_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip, html_text
+from toolrank_ingest.unchanged import file_fingerprint
 
 if TYPE_CHECKING:
     from botocore.loaders import Loader
@@ -118,6 +119,16 @@ class BotocoreSource:
             SourceError: a named service does not exist, or the one model asked for cannot be read.
         """
         yield from read_parts(self.name, self._known_services(), self._read_service)
+
+    def fingerprint(self) -> str:
+        """Changes with the models of these services.
+
+        Raises:
+            SourceError: a named service does not exist.
+            OSError: a model cannot be read.
+        """
+        services = self._known_services()
+        return file_fingerprint((self._model_path(service) for service in services), *services)
 
     def _known_services(self) -> Sequence[str]:
         known: list[str] = self._loader.list_available_services(_MODEL)

@@ -20,6 +20,7 @@ from toolrank_ingest.json_files import UNREADABLE, Entry, parse, read_file, reas
 from toolrank_ingest.json_pointer import pointer
 from toolrank_ingest.parts import FoundFile, find_files, read_parts
 from toolrank_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip
+from toolrank_ingest.unchanged import file_fingerprint
 
 MAX_FILE_BYTES = 100 * 1024 * 1024
 """A larger discovery document is refused; the largest real one has 6 MB."""
@@ -96,8 +97,19 @@ class GoogleDiscoverySource:
         Raises:
             SourceError: nothing there, or the one file that is there cannot be read.
         """
-        files = find_files(self._path or installed_documents(), _SUFFIXES)
-        yield from read_parts(self.name, files, partial(self._read_file, seen={}))
+        yield from read_parts(self.name, self._files(), partial(self._read_file, seen={}))
+
+    def fingerprint(self) -> str:
+        """Changes with the files.
+
+        Raises:
+            SourceError: nothing there.
+            OSError: a file cannot be read.
+        """
+        return file_fingerprint(file.path for file in self._files())
+
+    def _files(self) -> list[FoundFile]:
+        return find_files(self._path or installed_documents(), _SUFFIXES)
 
     def _read_file(self, file: FoundFile, seen: dict[str, Path]) -> Iterator[Converted]:
         description = parse(read_file(file.path, MAX_FILE_BYTES), str(file.path), _Description)

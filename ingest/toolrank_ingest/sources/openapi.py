@@ -18,6 +18,7 @@ from toolrank_ingest.naming import default_name
 from toolrank_ingest.parts import FoundFile, find_files, read_parts
 from toolrank_ingest.sources.openapi_file import Specification, load_specification
 from toolrank_ingest.sources.openapi_operation import OperationReader
+from toolrank_ingest.unchanged import file_fingerprint
 
 MAX_FILE_BYTES = 100 * 1024 * 1024
 """A larger description is refused unless the source is told otherwise."""
@@ -53,6 +54,16 @@ class OpenApiSource:
         """
         files = find_files(self._path, _SUFFIXES)
         yield from read_parts(self.name, files, partial(self._read_file, tools=set()))
+
+    def fingerprint(self) -> str:
+        """Changes with the files.
+
+        Raises:
+            SourceError: nothing there.
+            OSError: a file cannot be read.
+        """
+        files = find_files(self._path, _SUFFIXES)
+        return file_fingerprint((file.path for file in files), str(self._path), str(self._limit))
 
     def _read_file(self, file: FoundFile, tools: set[str]) -> Iterator[Converted]:
         specification = load_specification(file.path, self._limit)
