@@ -30,6 +30,10 @@ class InvalidRun(EvaluationError):
     """A file of rankings that cannot be read as one."""
 
 
+class InvalidLog(EvaluationError):
+    """A file of logged tool calls that cannot be read as one."""
+
+
 class InvalidReport(EvaluationError):
     """A file that is no complete report of this version."""
 

@@ -13,6 +13,7 @@ from toolrank.cli import (
     copying,
     doctor,
     evaluate,
+    harvest,
     ingest,
     lint,
     mcp,
@@ -40,6 +41,7 @@ app.command("eval")(evaluate.evaluate_command)
 app.command("compare")(compare.compare)
 app.command("tune")(tune.tune)
 app.command("lint")(lint.lint)
+app.command("harvest")(harvest.harvest)
 app.add_typer(models.app, name="models")
 app.command("copy")(copying.copy)
 app.command("setup")(setup.setup)

@@ -1,0 +1,1 @@
+"""From logged tool calls to judged requests: read, mask, resolve against the catalog, merge."""
