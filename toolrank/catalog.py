@@ -10,6 +10,7 @@ from types import TracebackType
 
 from toolrank.errors import EmptyCatalog
 from toolrank.fetching import EngineFetcher
+from toolrank.intents import CatalogIntents
 from toolrank.model_set import ModelSet
 from toolrank.packing import Packed, packed
 from toolrank.rescorer import RemoteRescorer, Rescorer, local_rescorer
@@ -17,6 +18,7 @@ from toolrank.result import SearchHit, SearchResult
 from toolrank.settings import Settings
 from toolrank_engines.contract import Engine, Filter, IndexStats, SearchRequest, Vector
 from toolrank_engines.document import ApiDocument
+from toolrank_engines.intents.store import Intent
 from toolrank_engines.opening import open_engine
 from toolrank_ingest.embedding_cache import EmbeddingCache
 from toolrank_ingest.opening import open_source
@@ -40,6 +42,7 @@ class Catalog:
         self.engine = engine
         self.settings = settings
         self.models = ModelSet(settings)
+        self.intents = CatalogIntents(engine, settings, lambda: self.models.encoder)
         self._remote = (
             RemoteRescorer(settings, lambda: self.models.encoder.identity) if settings.rescorer else None
         )
@@ -114,10 +117,12 @@ class Catalog:
         vector, degraded = self._query_vector(request, chosen)
         clock.lap("embed")
         wanted = SearchRequest(_text_for(request, chosen), vector, chosen.first_stage.size_for(k), filter)
-        candidates = self.engine.search(wanted)
+        candidates, trust = self.engine.search(wanted), 1.0
+        if "intent" in chosen.needs() and self._remote is None:
+            candidates, trust = self.intents.added_to(candidates, vector, filter)
         clock.lap("first_stage")
         rescorer, missing = self._rescorer(chosen)
-        asked = RescoreRequest(request, candidates, vector, k)
+        asked = RescoreRequest(request, candidates, vector, k, intent_trust=trust)
         fetcher = EngineFetcher(self.engine, filter)
         if budget is None:
             answer = Packed(in_rounds(fetcher, asked, lambda larger: rescorer(larger, chosen)), frozenset())
@@ -150,6 +155,38 @@ class Catalog:
     ) -> SearchResult:
         """`search` in a worker thread: models and engine release the interpreter while they work."""
         return await asyncio.to_thread(self.search, request, k, filter=filter, profile=profile, budget=budget)
+
+    def add_intents(self, intents: Iterable[Intent]) -> int:
+        """Takes sample requests in, which vote for their APIs in profiles that give them weight; how many.
+
+        Raises:
+            EngineUnavailable: they cannot be stored.
+            ModelError: they cannot be embedded.
+        """
+        return self.intents.add(intents)
+
+    def feedback(
+        self,
+        request: str,
+        chosen: Sequence[str],
+        *,
+        client: str = "",
+        filter: Filter = _NOBODY,  # noqa: A002
+    ) -> int:
+        """Learns from what somebody chose for a request; how many ids were remembered.
+
+        Choices count once two clients agree, lose weight with age, and push out nobody else's.
+
+        Args:
+            request: what was wanted.
+            chosen: ids of the APIs that served it; those the client may not see are left out.
+            client: who chose, as one and the same name each time; nameless ones count as one client.
+            filter: what the client may see.
+
+        Raises:
+            EngineUnavailable, ModelError: as `add_intents`.
+        """
+        return self.intents.choose(request, chosen, client, filter)
 
     def stats(self) -> IndexStats | None:
         """What the catalog holds, None before the first ingest."""

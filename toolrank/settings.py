@@ -26,6 +26,9 @@ class Settings(BaseSettings):
     query_kind: str = Field(default="query-kind", description="Single/multi classifier: a name or a folder.")
     provider: Literal["cpu", "cuda", "tensorrt"] = Field(default="cpu", description="Where the models run.")
     threads: int = Field(default=0, ge=0, le=1024, description="Threads of a model; 0: all it may use.")
+    intents: Path | None = Field(
+        default=None, description="File of sample requests; by default beside an SQLite catalog."
+    )
     llm_url: str = Field(default="", description="OpenAI-compatible endpoint, up to its version: …/v1.")
     llm_model: str = Field(default="", description="Name of the language model at that endpoint.")
     llm_key: SecretStr = Field(default=SecretStr(""), description="Bearer token of that endpoint.")

@@ -53,11 +53,11 @@ def first_fit(ids: Iterable[str], sizes: Mapping[str, int], budget: int) -> list
 def best_fit(ids: Sequence[str], sizes: Mapping[str, int], budget: int, count: int) -> list[str]:
     """The set of at most `count` ids that is worth most within `budget` tokens, in order.
 
-    The one at rank r is worth 1/r: a large definition gives way where others are worth more together. Exact,
-    except for problems beyond `knapsack.MAX_CELLS`, for which the first fit is taken. An id of unknown size
-    is left out.
+    The one at rank r is worth r^-1.5: a large definition gives way where others are worth more together.
+    Exact, except for problems beyond `knapsack.MAX_CELLS`, for which the first fit is taken. An id of unknown
+    size is left out.
     """
     ranks = {key: rank for rank, key in enumerate(ids, start=1) if key in sizes}
     known = list(ranks)
-    found = best_set([1 / ranks[key] for key in known], [sizes[key] for key in known], budget, count)
+    found = best_set([ranks[key] ** -1.5 for key in known], [sizes[key] for key in known], budget, count)
     return first_fit(known, sizes, budget)[:count] if found is None else [known[place] for place in found]

@@ -41,6 +41,8 @@ class RescoreRequest(msgspec.Struct, frozen=True, eq=False):
     """Tool keys of which every visible API has been fetched."""
     sizes: DefinitionSizes | None = None
     """Sizes of the definitions, for a pipeline that packs into a token budget."""
+    intent_trust: float = 1.0
+    """How far the candidates' `intent` places are to be trusted, in [0, 1]."""
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -98,6 +100,7 @@ def opening_state(request: RescoreRequest) -> State:
         ranked=tuple(ranked),
         complete_tools=request.complete_tools,
         sizes=request.sizes,
+        intent_trust=request.intent_trust,
     )
     return _with_vector(state, request.vector)
 
@@ -134,7 +137,7 @@ def _check(request: RescoreRequest) -> None:
     if given > MAX_CANDIDATES:
         raise InvalidRequest(f"{given:,} candidates: at most {MAX_CANDIDATES:,} in one request")
     for candidate in request.candidates:
-        for place in (candidate.lexical, candidate.dense):
+        for place in (candidate.lexical, candidate.dense, candidate.intent):
             if place is not None and place.rank < 1:
                 raise InvalidRequest(f"{candidate.id[:200]!r} has rank {place.rank}: ranks count from 1")
 
@@ -151,6 +154,7 @@ def _merged(candidates: Iterable[Candidate]) -> list[Candidate]:
                 known,
                 lexical=_better(known.lexical, candidate.lexical),
                 dense=_better(known.dense, candidate.dense),
+                intent=_better(known.intent, candidate.intent),
             )
     return list(merged.values())
 
@@ -163,7 +167,7 @@ def _better(one: Place | None, other: Place | None) -> Place | None:
 
 def _placeless(candidate: Candidate) -> Candidate:
     """A neighbour of some other vector may carry a place: it is none for this query."""
-    return replace(candidate, lexical=None, dense=None)
+    return replace(candidate, lexical=None, dense=None, intent=None)
 
 
 def _with_vector(state: State, vector: Vector | None) -> State:

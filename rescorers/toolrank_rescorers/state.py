@@ -126,6 +126,8 @@ class State(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     complete_tools: frozenset[str] = frozenset()
     """Tool keys of which every visible API is among the candidates already."""
     sizes: DefinitionSizes | None = None
+    intent_trust: float = 1.0
+    """What the weight of the `intent` ranking is multiplied by."""
     kind: QueryKindEstimate | None = None
     abstained: str = ""
     """Why nothing in the list can be trusted to do the job; empty when something can."""

@@ -31,7 +31,7 @@ def test_nothing_is_downloaded_unasked_and_the_counter_is_named(monkeypatch):
 )
 def test_the_best_set_is_worth_at_least_what_fits_first(sizes, budget, count):
     order = list(sizes)
-    worth = {key: 1 / rank for rank, key in enumerate(order, start=1)}
+    worth = {key: rank**-1.5 for rank, key in enumerate(order, start=1)}
     best, first = best_fit(order, sizes, budget, count), first_fit(order, sizes, budget)[:count]
     assert sum(sizes[key] for key in best) <= budget
     assert len(best) <= count

@@ -47,9 +47,7 @@ class IntentStore:
         self._lock = threading.Lock()
         self._known: tuple[object, Intents] | None = None
 
-    def put(
-        self, intents: Sequence[Intent], vectors: Sequence[Vector], model: str, client: str = ""
-    ) -> None:
+    def put(self, intents: Sequence[Intent], vectors: Sequence[Vector], model: str, client: str = "") -> None:
         """Adds samples, or choices of a client; what is known already becomes new again.
 
         Args:
@@ -126,7 +124,7 @@ class IntentStore:
 
     def _read(self, model: str) -> Intents:
         if not self.path.exists():
-            return Intents((), (), np.zeros(0), np.zeros((0, 0), dtype=np.float32))
+            return Intents((), (), np.zeros(0), np.zeros((0, 0), dtype=np.float32), frozenset())
         query = "SELECT api, client, at, vector FROM intents WHERE model = ? ORDER BY request, api, client"
         with self._connection() as connection:
             rows = connection.execute(query, (model,)).fetchall()
@@ -136,6 +134,7 @@ class IntentStore:
             tuple(row[1] for row in rows),
             np.array([row[2] for row in rows]),
             np.stack(vectors).astype(np.float32) if vectors else np.zeros((0, 0), dtype=np.float32),
+            frozenset(row[0] for row in rows),
         )
 
     def _stamp(self) -> object:

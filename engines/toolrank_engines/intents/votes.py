@@ -16,6 +16,8 @@ HALF_LIFE_DAYS = 60.0
 """After so long, what somebody chose once counts half."""
 QUORUM = 2
 """So many different clients must have chosen an API for requests like this before their choices count."""
+_JUDGED_BY = 10
+"""So many of the best candidates tell how well samples cover what a request is about."""
 _DAY = 86_400.0
 
 
@@ -29,6 +31,8 @@ class Intents(msgspec.Struct, frozen=True, eq=False):
     """Seconds since the epoch, (n,)."""
     vectors: NDArray[np.float32]
     """Unit vectors of the requests, (n, d)."""
+    covered: frozenset[str]
+    """APIs that have samples at all."""
 
 
 class Voting(msgspec.Struct, frozen=True):
@@ -49,6 +53,19 @@ def nearest(intents: Intents, vector: Vector, voting: Voting) -> list[tuple[int,
     rows = np.flatnonzero(similarity >= voting.floor)
     order = rows[np.lexsort((rows, -similarity[rows]))]
     return [(int(row), float(similarity[row])) for row in order]
+
+
+def trust(order: Sequence[str], covered: frozenset[str]) -> float:
+    """How far to trust the votes for a request, in [0, 1]: the fourth power of the share of covered APIs.
+
+    Where few of the APIs that a request is about have samples, those few would win by having them at all.
+
+    Args:
+        order: ids of the best candidates by the other rankings.
+        covered: ids of APIs with samples.
+    """
+    best = order[:_JUDGED_BY]
+    return (sum(key in covered for key in best) / len(best)) ** 4 if best else 1.0
 
 
 def vote(

@@ -1,4 +1,4 @@
-"""Weighted reciprocal rank fusion of the two first-stage rankings."""
+"""Weighted reciprocal rank fusion of the first-stage rankings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from toolrank_engines.contract import Candidate, Place
 from toolrank_rescorers.models import Models
 from toolrank_rescorers.stages.base import Requirement, Stage, Weight
 from toolrank_rescorers.state import Ranked, State, by_score
@@ -20,12 +21,13 @@ class Fuse(Stage, frozen=True, tag="fuse"):
 
     lexical: Weight = 1.0
     dense: Weight = 1.0
+    intent: Weight = 0.0
+    """Of the APIs that the nearest sample requests vote for."""
     k: Weight = 60.0
 
     def needs(self) -> frozenset[Requirement]:
         """The rankings that count."""
-        weights: dict[Requirement, float] = {"lexical": self.lexical, "dense": self.dense}
-        return frozenset(name for name, weight in weights.items() if weight > 0)
+        return frozenset(name for name, weight in self._weights().items() if weight > 0)
 
     def apply(self, state: State, models: Models) -> State:
         """Orders by fused score; candidates without any place follow in their incoming order."""
@@ -33,35 +35,37 @@ class Fuse(Stage, frozen=True, tag="fuse"):
         for item in state.ranked:
             if item.fetched:
                 fetched.append(item)
-            elif item.candidate.lexical is None and item.candidate.dense is None:
+            elif not any(_rankings(item.candidate).values()):
                 placeless.append(item)
-            elif self._places(item):
-                found.append(replace(item, score=self._score(item), first_rank=self._best(item)))
+            elif places := self._places(item, state.intent_trust):
+                best = min(rank for _, _, rank in places)
+                score = sum(weight / (self.k + rank) for _, weight, rank in places)
+                found.append(replace(item, score=score, first_rank=best))
         ordered = [*by_score(found, lambda item: item.score), *placeless]
         return state.with_ranked(
             _renumber(ordered, fetched),
-            {item.id: self._reason(item) for item in found},
+            {item.id: self._reason(item, state.intent_trust) for item in found},
             f"{len(ordered)} candidates fused",
         )
 
-    def _places(self, item: Ranked) -> list[tuple[str, float, int]]:
+    def _places(self, item: Ranked, trust: float) -> list[tuple[str, float, int]]:
         """(name, weight, rank) for every ranking that counts and found the candidate."""
-        lexical, dense = item.candidate.lexical, item.candidate.dense
-        places = []
-        if lexical is not None and self.lexical > 0:
-            places.append(("lexical", self.lexical, lexical.rank))
-        if dense is not None and self.dense > 0:
-            places.append(("dense", self.dense, dense.rank))
-        return places
+        weights = self._weights() | {"intent": self.intent * trust}
+        return [
+            (name, weights[name], place.rank)
+            for name, place in _rankings(item.candidate).items()
+            if place is not None and weights[name] > 0
+        ]
 
-    def _score(self, item: Ranked) -> float:
-        return sum(weight / (self.k + rank) for _, weight, rank in self._places(item))
+    def _weights(self) -> dict[Requirement, float]:
+        return {"lexical": self.lexical, "dense": self.dense, "intent": self.intent}
 
-    def _best(self, item: Ranked) -> int:
-        return min(rank for _, _, rank in self._places(item))
+    def _reason(self, item: Ranked, trust: float) -> str:
+        return " + ".join(f"{name} rank {rank}" for name, _, rank in self._places(item, trust))
 
-    def _reason(self, item: Ranked) -> str:
-        return " + ".join(f"{name} rank {rank}" for name, _, rank in self._places(item))
+
+def _rankings(candidate: Candidate) -> dict[Requirement, Place | None]:
+    return {"lexical": candidate.lexical, "dense": candidate.dense, "intent": candidate.intent}
 
 
 def _renumber(ordered: Iterable[Ranked], fetched: Iterable[Ranked]) -> list[Ranked]:

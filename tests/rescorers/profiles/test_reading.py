@@ -25,7 +25,7 @@ def test_a_profile_of_ones_own_is_read_from_its_path(tmp_path):
 def test_needs_tell_what_to_compute_and_load():
     assert load_profile("bm25").needs() == {"lexical"}
     assert not load_profile("bm25").needs_vector
-    assert load_profile("rerank").needs() == {"lexical", "dense", "scorer"}
+    assert load_profile("rerank").needs() == {"lexical", "dense", "intent", "scorer"}
     assert load_profile("rerank").needs_vector
 
 

@@ -1,0 +1,81 @@
+"""The file of sample requests: what is kept, what makes room, who sees a change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from toolrank_engines.errors import EngineUnavailable
+from toolrank_engines.intents.store import MAX_PER_CLIENT, Intent, IntentStore
+
+VECTOR = np.array([0.6, 0.8], dtype=np.float32)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> IntentStore:
+    return IntentStore(tmp_path / "deep" / "catalog.intents")
+
+
+def put(store: IntentStore, *pairs: tuple[str, str], client: str = "", model: str = "m@1") -> None:
+    store.put([Intent(*pair) for pair in pairs], [VECTOR] * len(pairs), model, client)
+
+
+def test_before_the_first_sample_there_is_no_file(store: IntentStore) -> None:
+    assert store.of_model("m@1").apis == ()
+    assert not store.path.exists()
+
+
+def test_samples_come_back_with_their_vectors(store: IntentStore) -> None:
+    put(store, ("rain?", "weather"), ("mail it", "email"))
+    found = store.of_model("m@1")
+    assert sorted(found.apis) == ["email", "weather"]
+    assert found.covered == {"email", "weather"}
+    np.testing.assert_array_equal(found.vectors, np.stack([VECTOR, VECTOR]))
+
+
+def test_the_same_sample_twice_is_one(store: IntentStore) -> None:
+    put(store, ("rain?", "weather"), ("rain?", "weather"))
+    put(store, ("rain?", "weather"))
+    assert store.of_model("m@1").apis == ("weather",)
+
+
+def test_another_process_sees_a_change_at_once(store: IntentStore) -> None:
+    other = IntentStore(store.path)
+    put(store, ("rain?", "weather"))
+    assert other.of_model("m@1").apis == ("weather",)
+    put(store, ("mail it", "email"))
+    assert len(other.of_model("m@1").apis) == 2
+    store.remove("email")
+    assert other.of_model("m@1").apis == ("weather",)
+
+
+def test_a_flood_of_one_client_drowns_only_its_own(store: IntentStore) -> None:
+    put(store, ("rain?", "weather"))
+    put(store, ("rain?", "weather"), client="quiet")
+    for start in range(0, 1_000, 250):
+        put(store, *((f"spam {start + n}", "spam") for n in range(250)), client="loud")
+    found = store.of_model("m@1")
+    assert found.clients.count("loud") == MAX_PER_CLIENT
+    assert found.apis.count("weather") == 2
+
+
+def test_samples_of_another_encoder_wait_until_they_are_embedded_anew(store: IntentStore) -> None:
+    put(store, ("rain?", "weather"), client="x")
+    assert store.of_model("m@2").apis == ()
+    stale = store.stale("m@2", 10)
+    assert stale == [(Intent("rain?", "weather"), "x")]
+    at = store.of_model("m@1").times[0]
+    store.embedded(stale, [VECTOR], "m@2")
+    assert store.stale("m@2", 10) == []
+    assert store.of_model("m@2").times[0] == at, "what was chosen long ago does not become new by it"
+
+
+def test_a_file_that_is_something_else_is_a_typed_error(store: IntentStore) -> None:
+    store.path.parent.mkdir()
+    store.path.write_text("not a database at all, but long enough to look at")
+    with pytest.raises(EngineUnavailable, match="sample requests"):
+        put(store, ("rain?", "weather"))
+    with pytest.raises(EngineUnavailable, match="sample requests"):
+        store.of_model("m@1")

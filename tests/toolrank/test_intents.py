@@ -1,0 +1,77 @@
+"""Sample requests and choices, from the SDK."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from toolrank.catalog import Catalog
+from toolrank.settings import Settings
+from toolrank_engines.contract import Filter
+from toolrank_engines.intents.store import Intent
+from toolrank_ingest.opening import open_source
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime")
+
+SLANG = "ping the gang about tonight"
+EMAIL = "functions/functions/send_email"
+
+
+def first(catalog: Catalog, request: str = SLANG, **options: object) -> str:
+    return catalog.search(request, profile="hybrid", **options).hits[0].document.api
+
+
+def samples(catalog: Catalog) -> list[Intent]:
+    """One dull sample for every API, so that all are covered, and the slang for one."""
+    ids = [key for key, _ in catalog.engine.hashes(catalog.engine.live()[0])]
+    return [Intent(f"please use {key.rpartition('/')[2]}", key) for key in ids]
+
+
+def test_a_request_like_a_sample_finds_its_api(catalog: Catalog) -> None:
+    assert first(catalog) != "send_email", "no word and little meaning is shared"
+    assert catalog.add_intents([*samples(catalog), Intent("ping the team about tomorrow", EMAIL)]) == 9
+    result = catalog.search(SLANG, profile="hybrid")
+    assert result.hits[0].document.api == "send_email"
+    assert "intent rank 1" in result.hits[0].reasons[0]
+
+
+def test_a_profile_that_gives_samples_no_weight_ignores_them(catalog: Catalog) -> None:
+    before = [hit.document.id for hit in catalog.search(SLANG, profile="bm25").hits]
+    catalog.add_intents([Intent(SLANG, EMAIL)])
+    assert [hit.document.id for hit in catalog.search(SLANG, profile="bm25").hits] == before
+
+
+def test_choices_count_once_two_clients_agree(catalog: Catalog) -> None:
+    catalog.add_intents(samples(catalog))
+    usual = first(catalog)
+    assert catalog.feedback(SLANG, [EMAIL], client="alice") == 1
+    assert first(catalog) == usual
+    assert catalog.feedback(SLANG, [EMAIL], client="bob") == 1
+    assert first(catalog) == "send_email"
+
+
+def test_a_flood_of_one_client_changes_nothing(catalog: Catalog) -> None:
+    catalog.add_intents(samples(catalog))
+    before = [hit.document.id for hit in catalog.search(SLANG, profile="hybrid").hits]
+    for number in range(30):
+        catalog.feedback(f"{SLANG} {number}", [EMAIL], client="mallory")
+    assert [hit.document.id for hit in catalog.search(SLANG, profile="hybrid").hits] == before
+
+
+def test_what_may_not_be_seen_is_neither_found_nor_remembered(
+    settings: Settings, functions_file: Path
+) -> None:
+    with Catalog.open(settings=settings) as opened:
+        opened.ingest(open_source(f"functions:{functions_file}", allowed=("staff",)))
+        opened.add_intents([Intent(SLANG, EMAIL)])
+        assert opened.search(SLANG, profile="hybrid").hits == ()
+        assert opened.feedback(SLANG, [EMAIL], client="guest") == 0
+        staff = Filter(principals=frozenset({"staff"}))
+        assert opened.feedback(SLANG, [EMAIL, "no/such/api"], client="alice", filter=staff) == 1
+        assert opened.search(SLANG, profile="hybrid", filter=staff).hits
+
+
+def test_an_api_that_is_gone_is_not_voted_for(catalog: Catalog) -> None:
+    catalog.add_intents([Intent(SLANG, "functions/functions/long_gone")])
+    assert all(hit.document.api != "long_gone" for hit in catalog.search(SLANG, profile="hybrid").hits)
