@@ -2,7 +2,8 @@
 
 Each sync runs in a process of its own, so that its peak memory is its own: a quarter and a half of the
 services and all of them, EC2 among them every time, since the largest model has to be parsed as a whole.
-`peak_mb` holds the three peaks. Shipped encoder, fresh catalog and cache.
+`peak_mb` holds the three peaks. Shipped encoder, fresh catalog and cache. The last row reads the unchanged models
+again, as a sync does that lost its memory of the last one.
 
 `--services N` takes only so many services, spread evenly over the alphabet.
 """
@@ -33,7 +34,7 @@ class Measured(msgspec.Struct):
     vectors_mb: float
 
 
-def child(folder: Path, services: list[str]) -> None:
+def child(folder: Path, services: list[str], reread: bool) -> None:
     """Syncs once, and prints what it took."""
     from toolrank_engines.sqlite import SqliteEngine
     from toolrank_ingest.embedding_cache import EmbeddingCache
@@ -48,7 +49,7 @@ def child(folder: Path, services: list[str]) -> None:
         SqliteEngine(folder / "catalog.db"),
         encoder,
         EmbeddingCache(folder / "embeddings.db"),
-        SyncOptions(locks=folder / "locks"),
+        SyncOptions(locks=folder / "locks", reread=reread),
         LineProgress(interval=30),
     )
     documents = report.added + report.unchanged
@@ -57,9 +58,10 @@ def child(folder: Path, services: list[str]) -> None:
     print(msgspec.json.encode(Measured(documents, report.embedded, report.seconds, peak, vectors)).decode())
 
 
-def measure(folder: Path, services: list[str]) -> Measured:
+def measure(folder: Path, services: list[str], reread: bool = False) -> Measured:
     """One sync in a new process."""
     command = [sys.executable, __file__, "--child", str(folder), ",".join(services)]
+    command += ["--reread"] if reread else []
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     return msgspec.json.decode(done.stdout, type=Measured)
 
@@ -92,9 +94,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--services", type=int)
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--reread", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        child(Path(arguments.child[0]), arguments.child[1].split(","))
+        child(Path(arguments.child[0]), arguments.child[1].split(","), arguments.reread)
         return
     print(f"{'':<10} documents embedded   read s  embed s  write s  total s  peak MB  vectors     rest")
     sizes = []
@@ -107,6 +110,8 @@ def main() -> None:
             show(f"{share:.0%}", sizes[-1])
         again = measure(place, services)
         show("again", again)
+        reread = measure(place, services, reread=True)
+        show("reread", reread)
     first = sizes[-1]
     figures = {
         "documents": first.documents,
@@ -114,6 +119,7 @@ def main() -> None:
         "resync_s": round(again.seconds["total"], 2),
         "resync_embeddings": again.embedded,
         "resync_time_ratio": round(again.seconds["total"] / first.seconds["total"], 4),
+        "reread_s": round(reread.seconds["total"], 2),
         "peak_mb": [round(measured.peak_mb) for measured in sizes],
         "vectors_mb": [round(measured.vectors_mb, 1) for measured in sizes],
     }
