@@ -2,8 +2,8 @@
 
 Each sync runs in a process of its own, so that its peak memory is its own: a quarter and a half of the
 services and all of them, EC2 among them every time, since the largest model has to be parsed as a whole.
-`peak_mb` holds the three peaks. Shipped encoder, fresh catalog and cache. The last row reads the unchanged models
-again, as a sync does that lost its memory of the last one.
+`peak_mb` holds the three peaks. Shipped encoder, fresh catalog and cache. The last row reads the unchanged
+models again, as a sync does that lost its memory of the last one.
 
 `--services N` takes only so many services, spread evenly over the alphabet.
 """
