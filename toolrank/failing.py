@@ -30,7 +30,7 @@ def _circumstances(judged: Judged, plan: Plan) -> Circumstances:
             return False
         pair = items[one], items[other]
         words = weights.vectors([item.document for item in pair])
-        return say_the_same(float(np.dot(*words)), float(np.dot(pair[0].vector, pair[1].vector)))
+        return bool(say_the_same(float(np.dot(*words)), float(np.dot(pair[0].vector, pair[1].vector))))
 
     deprecated = frozenset(api for api, item in items.items() if item.document.deprecated)
     return Circumstances(visible.__contains__, deprecated, alike)

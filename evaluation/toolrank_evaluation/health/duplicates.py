@@ -11,18 +11,30 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_engines.document import ApiDocument
+from toolrank_engines.document import ApiDocument, Effect
 from toolrank_engines.text import plain, split_identifier
 
-WORDS = 0.8
+WORDS = 0.7
 """Cosine of the weighted words above which two APIs may be duplicates …"""
-MEANING = 0.7
-"""… if that of their vectors is above this."""
+BOTH = 1.4
+"""… if it and that of their vectors, which also hold tool and category, together exceed this."""
 ALIKE = 0.95
 """Cosine of the vectors that is enough alone."""
 _BUCKETS = 4_096
 _BLOCK = 1_024
+_ROOT = 5
 _WORD = re.compile(r"\w+")
+
+_OPPOSITES = frozenset(
+    frozenset(pair.split("/"))
+    for pair in (
+        "accept/reject add/remove allow/deny associate/disassociate attach/detach create/delete create/update"
+        " disable/enable export/import hide/show lock/unlock open/close pause/resume register/deregister"
+        " start/stop subscribe/unsubscribe tag/untag"
+    ).split()
+)
+
+Cosines = NDArray[np.float32] | float
 
 Pair = tuple[int, int, float, float]
 """Two positions, the first one lower, with the cosines of their words and of their vectors."""
@@ -32,7 +44,8 @@ def near_duplicates(documents: Sequence[ApiDocument], vectors: NDArray[np.float3
     """Every pair that says almost the same, in the order of positions; n² / 2 products, block by block.
 
     Words are those of name, description and parameters, without tool and category: a copy in another tool is
-    a copy. Their weights are TF-IDF, hashed into 4,096 signed buckets (Weinberger et al., ICML 2009).
+    a copy. Their weights are TF-IDF, hashed into 4,096 signed buckets (Weinberger et al., ICML 2009). Families
+    such as "create a thing" and "describe a thing" share nearly all words: see `told_apart`.
 
     Args:
         documents: the APIs (n).
@@ -42,15 +55,47 @@ def near_duplicates(documents: Sequence[ApiDocument], vectors: NDArray[np.float3
     for start in range(0, len(documents), _BLOCK):
         rows = slice(start, start + _BLOCK)
         by_word, by_vector = words[rows] @ words[start:].T, vectors[rows] @ vectors[start:].T
-        alike = ((by_word > WORDS) & (by_vector > MEANING)) | (by_vector > ALIKE)
-        for row, column in zip(*np.nonzero(np.triu(alike, 1)), strict=True):
-            cosines = float(by_word[row, column]), float(by_vector[row, column])
-            yield int(start + row), int(start + column), *cosines
+        for row, column in zip(*np.nonzero(np.triu(say_the_same(by_word, by_vector), 1)), strict=True):
+            one, other = int(start + row), int(start + column)
+            if not told_apart(documents[one], documents[other]):
+                yield one, other, float(by_word[row, column]), float(by_vector[row, column])
 
 
-def say_the_same(words: float, meaning: float) -> bool:
-    """Whether two cosines, of the weighted words and of the vectors, make near-duplicates."""
-    return (words > WORDS and meaning > MEANING) or meaning > ALIKE
+def told_apart(one: ApiDocument, other: ApiDocument) -> bool:
+    """Whether two APIs of much the same words are meant to differ.
+
+    They are if one reads and the other writes, if one undoes the other, or if in one tool a word that only one
+    of their names has is in that one's description and not in the other's: an author who writes so means two
+    things.
+    """
+    if Effect.UNKNOWN not in {one.effect, other.effect} and one.effect != other.effect:
+        return True
+    if frozenset((_verb(one), _verb(other))) in _OPPOSITES:
+        return True
+    return one.tool_key == other.tool_key and (_own_word(one, other) or _own_word(other, one))
+
+
+def _verb(document: ApiDocument) -> str:
+    return next(iter(_WORD.findall(split_identifier(document.api).lower())), "")
+
+
+def _own_word(one: ApiDocument, other: ApiDocument) -> bool:
+    own = _roots(split_identifier(one.api)) - _roots(split_identifier(other.api))
+    return bool(own & _roots(one.description) - _roots(other.description))
+
+
+def _roots(text: str) -> set[str]:
+    """The first five letters of every word: `creates` and `created` are one."""
+    return {word[:_ROOT] for word in _WORD.findall(text.lower())}
+
+
+def say_the_same(words: Cosines, meaning: Cosines) -> NDArray[np.bool_]:
+    """Whether cosines, of the weighted words and of the vectors, make near-duplicates; arrays of one shape.
+
+    The bounds were chosen on copies planted into ToolBench's catalog.
+    """
+    words, meaning = np.asarray(words), np.asarray(meaning)
+    return ((words > WORDS) & (words + meaning > BOTH)) | (meaning > ALIKE)
 
 
 def word_vectors(documents: Sequence[ApiDocument]) -> NDArray[np.float32]:

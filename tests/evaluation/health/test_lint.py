@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolrank_engines.document import ApiDocument, Parameter
+from toolrank_engines.document import ApiDocument, Effect, Parameter
 from toolrank_evaluation.health.duplicates import near_duplicates, word_vectors
 from toolrank_evaluation.health.finding_itself import own_request
 from toolrank_evaluation.health.findings import Kind
@@ -65,6 +65,31 @@ def test_a_copy_in_another_tool_is_found_with_its_effect() -> None:
     assert (pair.rank, pair.rank_without) == (2, 1), "the copy's id comes first among equals"
     (effect,) = [effect for effect in health.effects if effect.kind is Kind.NEAR_DUPLICATE]
     assert effect.reciprocal_rank < effect.reciprocal_rank_sound
+
+
+def pairs(*documents: ApiDocument) -> list[tuple[str, str]]:
+    return found([*SOUND, *documents]).get(Kind.NEAR_DUPLICATE, [])
+
+
+def test_members_of_a_family_are_no_duplicates() -> None:
+    create = api("create_gateway", "Creates a network gateway for the given virtual cloud of an account")
+    describe = api("describe_gateway", "Describes a network gateway of the given virtual cloud of an account")
+    assert pairs(create, describe) == []
+    renamed = api("create_one_gateway", create.description)
+    assert pairs(create, renamed) == [(create.id, renamed.id)]
+
+
+def test_what_undoes_another_is_no_duplicate() -> None:
+    text = "Takes the protection of an image against deregistration into account"
+    assert pairs(api("enable_protection", text), api("disable_protection", text)) == []
+
+
+def test_reading_is_no_duplicate_of_writing() -> None:
+    text = "The secret of an application in the vault of a region"
+    read = api("secret", text, "one", effect=Effect.READ)
+    assert pairs(read, api("secret", text, "two", effect=Effect.WRITE)) == []
+    unknown = api("secret", text, "two")
+    assert pairs(read, unknown) == [(read.id, unknown.id)]
 
 
 def test_descriptions_that_tell_nothing_are_found() -> None:
