@@ -26,13 +26,28 @@ _ROOT = 5
 _WORD = re.compile(r"\w+")
 
 _OPPOSITES = frozenset(
-    frozenset(pair.split("/"))
+    frozenset(pair)
     for pair in (
-        "accept/reject add/remove allow/deny associate/disassociate attach/detach create/delete create/update"
-        " disable/enable export/import hide/show lock/unlock open/close pause/resume register/deregister"
-        " start/stop subscribe/unsubscribe tag/untag"
-    ).split()
+        ("accept", "reject"),
+        ("add", "remove"),
+        ("allow", "deny"),
+        ("associate", "disassociate"),
+        ("attach", "detach"),
+        ("create", "delete"),
+        ("create", "update"),
+        ("disable", "enable"),
+        ("export", "import"),
+        ("hide", "show"),
+        ("lock", "unlock"),
+        ("open", "close"),
+        ("pause", "resume"),
+        ("register", "deregister"),
+        ("start", "stop"),
+        ("subscribe", "unsubscribe"),
+        ("tag", "untag"),
+    )
 )
+"""Verbs of which no two say the same, however alike the rest is."""
 
 Cosines = NDArray[np.float32] | float
 
@@ -44,8 +59,8 @@ def near_duplicates(documents: Sequence[ApiDocument], vectors: NDArray[np.float3
     """Every pair that says almost the same, in the order of positions; n² / 2 products, block by block.
 
     Words are those of name, description and parameters, without tool and category: a copy in another tool is
-    a copy. Their weights are TF-IDF, hashed into 4,096 signed buckets (Weinberger et al., ICML 2009). Families
-    such as "create a thing" and "describe a thing" share nearly all words: see `told_apart`.
+    a copy. Their weights are TF-IDF, hashed into 4,096 signed buckets (Weinberger et al., ICML 2009).
+    Families such as "create a thing" and "describe a thing" share nearly all words: see `told_apart`.
 
     Args:
         documents: the APIs (n).
@@ -64,9 +79,9 @@ def near_duplicates(documents: Sequence[ApiDocument], vectors: NDArray[np.float3
 def told_apart(one: ApiDocument, other: ApiDocument) -> bool:
     """Whether two APIs of much the same words are meant to differ.
 
-    They are if one reads and the other writes, if one undoes the other, or if in one tool a word that only one
-    of their names has is in that one's description and not in the other's: an author who writes so means two
-    things.
+    They are if one reads and the other writes, if one undoes the other, or if in one tool a word that only
+    one of their names has is in that one's description and not in the other's: an author who writes so means
+    two things.
     """
     if Effect.UNKNOWN not in {one.effect, other.effect} and one.effect != other.effect:
         return True
