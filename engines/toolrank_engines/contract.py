@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -125,6 +125,21 @@ class Writer(Protocol):
         """Removes documents; unknown ids are ignored."""
 
 
+class JobPart(msgspec.Struct, frozen=True):
+    """One of several parts of a job, which share no document: each is written by a process of its own."""
+
+    job: str
+    """The same for all parts, and for every attempt."""
+    number: int
+    """From 1."""
+    parts: int
+
+    def holds(self, document_id: str) -> bool:
+        """Whether a document belongs to this part, by a digest of its id."""
+        digest = hashlib.blake2b(document_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "big") % self.parts == self.number - 1
+
+
 class Engine(Protocol):
     """A store of documents that answers two rankings at once. Safe to use from several threads."""
 
@@ -181,3 +196,14 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Releases files and connections."""
+
+
+@runtime_checkable
+class PartedEngine(Engine, Protocol):
+    """An engine that several processes can write to at the same time."""
+
+    def writing_part(self, index: str, part: JobPart) -> AbstractContextManager[Writer]:
+        """A session as `writing` gives it, beside those of the other parts of the job.
+
+        Its changes become visible when it ends, whether the others have ended or not.
+        """

@@ -33,6 +33,13 @@ class CatalogChanged(IngestError):
     """Another process moved the catalog to another model during this sync, of which nothing was written."""
 
 
+class NotSharded(IngestError):
+    """An engine that takes one writer at a time was asked to take several."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url} takes one writer at a time: sync into it without a shard")
+
+
 class EmptySource(IngestError):
     """A catalog that is to be copied and holds nothing."""
 

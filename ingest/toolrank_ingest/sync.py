@@ -8,7 +8,8 @@ should be, and the next one finds in the embedding cache what this one had embed
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -25,6 +26,7 @@ from toolrank_ingest.plan import Plan, Planner, refuse_shrink
 from toolrank_ingest.progress import NullProgress, Progress, Recorder
 from toolrank_ingest.reading import read_source
 from toolrank_ingest.rebuild import rebuild
+from toolrank_ingest.sharding import Sharding
 from toolrank_ingest.source import Source
 from toolrank_ingest.spool import Spool
 from toolrank_ingest.unchanged import LastSync
@@ -43,6 +45,9 @@ class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Folder of the lock files, the same for all who sync the catalog; None: in the user's state folder."""
     wait: float = 0.0
     """Seconds to wait for another sync of the same source."""
+    shard: tuple[int, int] | None = None
+    """`(i, n)`: only the i-th of n parts of the source, counted from 1, by a digest of the ids. Other
+    processes sync the other parts at the same time; each part is visible when it is done."""
     reread: bool = False
     """Read the source even if its files and the index are what they were after the last sync."""
     source_timeout: float | None = 300.0
@@ -90,18 +95,22 @@ def sync(
         SourceBusy: another process is syncing this source.
         InvalidEmbedding: the embedder returned something else than unit vectors.
         LocalWriteFailed: no room for temporary files, locks or dead letters.
-        CatalogChanged: another process moved the catalog to another model meanwhile.
+        CatalogChanged: another process moved the catalog to another model meanwhile; or the catalog is of
+            another model, and this is the sync of one part.
+        NotSharded: the engine has one writer at a time.
         EngineError: the engine failed; its session was rolled back.
     """
+    sharding = Sharding(source, engine, options)
+    source = sharding.source
     with (
-        source_lock(options.locks, engine.url, source.name, options.wait),
-        DeadLetterFile(options.dead_letters, f"{engine.url} {source.name}") as letters,
+        source_lock(options.locks, engine.url, sharding.name, options.wait),
+        DeadLetterFile(options.dead_letters, f"{engine.url} {sharding.name}") as letters,
         Spool() as spool,
     ):
         vectors = DocumentVectors(embedder, cache)
         recorder = Recorder(progress or NullProgress())
-        last = LastSync(state_file(options.locks, "synced", "source", engine.url, source.name), source)
-        run = _Sync(source, engine, schema_of(embedder), vectors, spool, last, options, recorder)
+        last = LastSync(state_file(options.locks, "synced", "source", engine.url, sharding.name), source)
+        run = _Sync(source, engine, schema_of(embedder), vectors, spool, last, options, recorder, sharding)
         return run.run(letters, cache)
 
 
@@ -117,6 +126,7 @@ class _Sync:
     last: LastSync
     options: SyncOptions
     progress: Recorder
+    sharding: Sharding
     before: IndexSchema | None = None
     """Schema of the live index when the run began."""
 
@@ -153,7 +163,7 @@ class _Sync:
                 self.before = live[1]
                 if (unchanged := self._still_held(live[0])) is not None:
                     return Plan(held=unchanged, unchanged=unchanged)
-                planner.hold(self.engine.hashes(live[0], self.source.name))
+                planner.hold(self._hashes(live[0]))
         with self.progress.phase("read", None) as advance:
             planner.read(read_source(self.source, self.options.source_timeout), advance)
         return planner.plan
@@ -162,7 +172,7 @@ class _Sync:
         """Number of documents where neither the source nor the index changed since the last sync."""
         if self.options.reread:
             return None
-        documents = self.last.still_holds(self.engine.hashes(index, self.source.name))
+        documents = self.last.still_holds(self._hashes(index))
         if documents is not None:
             self.progress.note(f"{self.source.name}: nothing changed since the last sync, so it was not read")
         return documents
@@ -171,7 +181,10 @@ class _Sync:
         if letters.count:
             self.last.forget()  # the next run names again what was left out
         else:
-            self.last.remember(self.engine.hashes(index, self.source.name))
+            self.last.remember(self._hashes(index))
+
+    def _hashes(self, index: str) -> Iterator[tuple[str, str]]:
+        return self.sharding.own(self.engine.hashes(index, self.source.name))
 
     def _embed(self, plan: Plan) -> None:
         with self.progress.phase("embed", plan.written) as advance:
@@ -195,6 +208,7 @@ class _Sync:
         live = self.engine.live()
         if live is None or live[1] == self.schema:
             return 0
+        self.sharding.refuse_rebuild(live[1])
         if live[1] != self.before:
             raise CatalogChanged(
                 f"{self.engine.url} was moved to {live[1].model} by another process during this sync; "
@@ -205,7 +219,7 @@ class _Sync:
     def _apply(self, index: str, plan: Plan, letters: DeadLetterFile) -> None:
         with (
             self.progress.phase("write", plan.written + plan.gone) as advance,
-            self.engine.writing(index) as writer,
+            self.sharding.writing(index) as writer,
         ):
             for batch in self.spool.embedded(self.options.batch):
                 for refused in write_accepted(writer, batch):
@@ -215,4 +229,7 @@ class _Sync:
             advance(plan.gone)
 
     def _alone(self) -> AbstractContextManager[None]:
+        """Shards write side by side: the engine keeps them apart from everybody else."""
+        if self.sharding.part is not None:
+            return nullcontext()
         return catalog_lock(self.options.locks, self.engine.url, self.progress)

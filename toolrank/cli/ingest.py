@@ -17,6 +17,7 @@ from toolrank.cli.options import CatalogOption, JsonOption, TenantOption
 from toolrank.cli.progress import progress
 from toolrank.errors import ExitCode
 from toolrank_ingest.opening import open_source
+from toolrank_ingest.sharding import parse_shard
 from toolrank_ingest.source import Source
 from toolrank_ingest.sources.mcp_endpoint import LiveSettings
 from toolrank_ingest.sync import SyncOptions, SyncReport
@@ -69,6 +70,15 @@ def ingest(
     wait: Annotated[
         float, typer.Option("--wait", min=0.0, help="Seconds to wait for another sync of the same source.")
     ] = 0.0,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--shard",
+            metavar="I/N",
+            help="Only the I-th of N parts of each source; other processes take the others at the same time. "
+            "OpenSearch and Elasticsearch.",
+        ),
+    ] = None,
     watch: Annotated[
         bool,
         typer.Option("--watch", help="Go on, and sync again whenever a live MCP server announces a change."),
@@ -96,6 +106,7 @@ def ingest(
         wait=wait,
         reread=reread,
         source_timeout=timeout,
+        shard=None if shard is None else _shard(shard),
     )
     with Catalog.open(catalog) as target:
         if watch:
@@ -121,6 +132,13 @@ def _follow(catalog: Catalog, source: Source, options: SyncOptions, as_json: boo
         watch_source(source, changed, stop)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    try:
+        return parse_shard(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--shard") from None
 
 
 def _refuse_namesakes(sources: list[Source]) -> None:

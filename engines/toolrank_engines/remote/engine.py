@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -23,6 +24,7 @@ from toolrank_engines.contract import (
     IndexedDocument,
     IndexSchema,
     IndexStats,
+    JobPart,
     SearchRequest,
     Vector,
 )
@@ -33,7 +35,7 @@ from toolrank_engines.remote import indexes
 from toolrank_engines.remote.address import Address
 from toolrank_engines.remote.cleaning import clean
 from toolrank_engines.remote.dialect import Dialect
-from toolrank_engines.remote.lease import Lease
+from toolrank_engines.remote.lease import Lease, PartLease
 from toolrank_engines.remote.queries import (
     MAX_WINDOW,
     committed,
@@ -112,8 +114,28 @@ class RemoteEngine:
             EngineUnavailable: another session does not end, or the server cannot be reached.
         """
         lease = Lease(self._store, index, self.address.settings.busy)
+        with self._session(index, lease) as writer:
+            yield writer
+
+    @contextmanager
+    def writing_part(self, index: str, part: JobPart) -> Iterator[RemoteWriter]:
+        """A session beside those that write the other parts of the same job, on however many machines.
+
+        Its changes become visible together when it ends. Whoever writes something else waits for all parts;
+        a second process with the same part waits for the first.
+
+        Raises:
+            As `writing`.
+        """
+        lease = PartLease(self._store, index, part, self.address.settings.busy)
+        with self._session(index, lease) as writer:
+            yield writer
+
+    @contextmanager
+    def _session(self, index: str, lease: Lease) -> Iterator[RemoteWriter]:
         try:
-            clean(self.server, index, lease.before)
+            if lease.is_alone:
+                clean(self.server, index, lease.before)
             writer = RemoteWriter(self.server, index, lease, self._terms)
             yield writer
             if writer.changed:
@@ -221,15 +243,18 @@ class RemoteEngine:
         self.server.close()
 
     def _tidy(self, state: CatalogState | None) -> None:
-        """Brings alias and indexes in line with the state, also after somebody was killed half-way."""
-        if state is None or not state.live:
-            return
-        indexes.point_alias(self.server, self.address.name, state)
-        if state.dropped:
-            indexes.delete(self.server, state.dropped)
-            self._reader.remember(
-                self._store.change(lambda now: indexes.without_dropped(now, state.dropped), refresh=False)
-            )
+        """Brings alias and indexes in line with the state, also after somebody was killed half-way.
+
+        Until it finds nothing new: an alias for an older state might have replaced that of a newer one.
+        """
+        while state is not None and state.live:
+            indexes.point_alias(self.server, self.address.name, state)
+            if dropped := state.dropped:
+                indexes.delete(self.server, dropped)
+                self._store.change(partial(indexes.without_dropped, deleted=dropped), refresh=False)
+            before, state = state, self._reader.state()
+            if state is not None and _shown(state) == _shown(before):
+                return
 
     def _sources(self, question: Question) -> list[Json]:
         asked = self._reader.ask(question)
@@ -247,3 +272,8 @@ class RemoteEngine:
             if len(page) < _PAGE:
                 return
             after = page[-1]["id"]
+
+
+def _shown(state: CatalogState) -> Json:
+    """What the alias depends on."""
+    return {state.live: committed(state.index(state.live))}

@@ -3,6 +3,9 @@
 The writer raises a counter in the state while it lives. Who waits takes over a right whose counter has
 stood still for `LEASE_SECONDS` by its own clock, so that clocks need not agree. A writer that was taken for
 dead and comes back cannot commit: what it wrote belongs to a session that never counts.
+
+Sessions that write different parts of one job, which share no document, go on side by side. Each becomes
+visible when it ends, and each has a counter of its own besides the common one.
 """
 
 from __future__ import annotations
@@ -12,12 +15,17 @@ import uuid
 
 from msgspec.structs import replace
 
+from toolrank_engines.contract import JobPart
 from toolrank_engines.errors import EngineUnavailable
-from toolrank_engines.remote.state import CatalogState, IndexState, StateStore, begin, end
+from toolrank_engines.remote.sessions import beaten, begin, end, join
+from toolrank_engines.remote.state import CatalogState, IndexState, PartHeld, StateStore
 
 LEASE_SECONDS = 15.0
 _BEAT_SECONDS = 2.0
 _PAUSE = 0.05
+
+Sign = tuple[str, int]
+"""Who has a right, and how often they said that they live."""
 
 
 class Lease:
@@ -33,7 +41,7 @@ class Lease:
         self._store = store
         self._index = index
         self._token = uuid.uuid4().hex
-        self._abandoned: tuple[str, int] | None = None
+        self._abandoned: Sign | None = None
         state = self._acquire(patience)
         self._beaten = time.monotonic()
         self.before: IndexState = state.index(index)
@@ -43,6 +51,11 @@ class Lease:
     def session(self) -> int:
         """Number of the session."""
         return self.before.begun
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody else was writing when this session began."""
+        return self.before.open == (self.session,)
 
     def beat(self) -> None:
         """Says that the session lives; to be called between writes.
@@ -60,7 +73,9 @@ class Lease:
         Raises:
             EngineUnavailable: the right was lost.
         """
-        return self._store.change(lambda state: end(self._checked(state), self._index, commit=True))
+        return self._store.change(
+            lambda state: end(self._checked(state), self._index, self.session, commit=True)
+        )
 
     def abort(self) -> None:
         """Makes sure that what the session wrote never counts."""
@@ -68,14 +83,14 @@ class Lease:
 
     def _acquire(self, patience: float) -> CatalogState:
         started = stood = time.monotonic()
-        seen: tuple[str, int] | None = None
+        seen: Sign | None = None
         while True:
             state = self._store.change(self._take)
-            if state.writer == self._token:
+            if self._has(state):
                 return state
             now = time.monotonic()
-            if (state.writer, state.beat) != seen:
-                seen, stood = (state.writer, state.beat), now
+            if self._rival(state) != seen:
+                seen, stood = self._rival(state), now
             if now - stood > LEASE_SECONDS:
                 self._abandoned = seen
             if now - started > patience:
@@ -86,19 +101,63 @@ class Lease:
 
     def _take(self, state: CatalogState) -> CatalogState:
         state.index(self._index)
-        if state.writer in ("", self._token) or (state.writer, state.beat) == self._abandoned:
+        if state.writer in ("", self._token) or self._rival(state) == self._abandoned:
             return begin(state, self._index, self._token)
         return state
 
+    def _rival(self, state: CatalogState) -> Sign:
+        """Who is waited for."""
+        return state.writer, state.beat
+
+    def _has(self, state: CatalogState) -> bool:
+        return state.writer == self._token
+
     def _beat(self, state: CatalogState) -> CatalogState:
-        return replace(self._checked(state), beat=state.beat + 1)
+        return beaten(self._checked(state), self.session)
 
     def _abort(self, state: CatalogState) -> CatalogState:
-        return end(state, self._index, commit=False) if state.writer == self._token else state
+        return end(state, self._index, self.session, commit=False) if self._has(state) else state
 
     def _checked(self, state: CatalogState) -> CatalogState:
-        if state.writer != self._token:
+        if not self._has(state):
             raise EngineUnavailable(
                 f"{self._index}: another process took over; nothing was changed, try again"
             )
         return state
+
+
+class PartLease(Lease):
+    """The right of a session that writes one part of a job, beside those that write the others."""
+
+    def __init__(self, store: StateStore, index: str, part: JobPart, patience: float) -> None:
+        self._job = f"job {part.job} in {part.parts} parts"
+        self._part = str(part.number)
+        super().__init__(store, index, patience)
+
+    def _take(self, state: CatalogState) -> CatalogState:
+        state.index(self._index)
+        own = PartHeld(self._part, self._token)
+        same_part = self._number(state)
+        is_free = same_part is None if state.writer == self._job else not state.writer
+        if is_free:
+            return join(state, self._index, self._job, own)
+        if self._has(state) or self._rival(state) != self._abandoned:
+            return state
+        if same_part is not None:
+            state = replace(end(state, self._index, int(same_part), commit=False), writer=self._job)
+        return join(state, self._index, self._job, own)
+
+    def _rival(self, state: CatalogState) -> Sign:
+        number = self._number(state)
+        if number is None:
+            return super()._rival(state)
+        return state.parts[number].token, state.parts[number].beat
+
+    def _has(self, state: CatalogState) -> bool:
+        return any(held.token == self._token for held in state.parts.values())
+
+    def _number(self, state: CatalogState) -> str | None:
+        """Number of the session that writes the same part of the same job."""
+        if state.writer != self._job:
+            return None
+        return next((number for number, held in state.parts.items() if held.part == self._part), None)

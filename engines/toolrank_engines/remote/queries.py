@@ -19,11 +19,11 @@ def committed(index: IndexState) -> list[Json]:
     """Filters for the documents that exist in the last committed state of an index."""
     born: Json = {"range": {"born": {"lte": index.generation}}}
     died: Json = {"range": {"died": {"lte": index.generation}}}
-    if not index.aborted:
+    hidden = [session for session in index.hidden if session <= index.generation]
+    if not hidden:
         return [born, {"bool": {"must_not": [died]}}]
-    aborted = list(index.aborted)
-    really_died = {"bool": {"filter": [died], "must_not": [{"terms": {"died": aborted}}]}}
-    return [born, {"bool": {"must_not": [{"terms": {"born": aborted}}, really_died]}}]
+    really_died = {"bool": {"filter": [died], "must_not": [{"terms": {"died": hidden}}]}}
+    return [born, {"bool": {"must_not": [{"terms": {"born": hidden}}, really_died]}}]
 
 
 def visible(wanted: Filter, index: IndexState) -> Json:

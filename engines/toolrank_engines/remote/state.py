@@ -17,7 +17,6 @@ from toolrank_engines.remote.server import Json, Refused, Server
 
 FORMAT = 1
 """Version of the state and of the mapping. A larger one is refused."""
-_KEPT_ABORTED = 200
 _ATTEMPTS = 100
 
 
@@ -31,6 +30,21 @@ class IndexState(msgspec.Struct, frozen=True):
     """The last session that began."""
     aborted: tuple[int, ...] = ()
     """Sessions up to `begun` that will never be committed: what they wrote does not exist."""
+    open: tuple[int, ...] = ()
+    """Sessions that go on. Of those that write parts of one job, a later one may be committed earlier."""
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Sessions that do not count, whatever the generation."""
+        return (*self.aborted, *self.open)
+
+
+class PartHeld(msgspec.Struct, frozen=True):
+    """Who writes one part of a job."""
+
+    part: str
+    token: str
+    beat: int = 0
 
 
 class CatalogState(msgspec.Struct, frozen=True):
@@ -43,9 +57,11 @@ class CatalogState(msgspec.Struct, frozen=True):
     number: int = 0
     """Of the last index made."""
     writer: str = ""
-    """Token of the session that has the right to write, empty when nobody has."""
+    """Token of the session, or of the job of several, that has the right to write; empty when nobody has."""
     beat: int = 0
     """Raised by the writer while it lives."""
+    parts: dict[str, PartHeld] = {}
+    """Sessions that write parts of one job at the same time, by number."""
     format: int = FORMAT
 
     def index(self, name: str) -> IndexState:
@@ -160,30 +176,3 @@ def decode_state(source: Json) -> CatalogState:
         return msgspec.convert(source["state"], CatalogState)
     except (KeyError, msgspec.ValidationError) as error:
         raise CorruptStore(f"the state of the catalog cannot be read: {error}") from error
-
-
-def begin(state: CatalogState, index: str, token: str) -> CatalogState:
-    """Gives the right to write to a new session; one that had it and did not end counts as aborted."""
-    chosen = state.index(index)
-    indexes = {name: _without_unfinished(each) for name, each in state.indexes.items()}
-    begun = msgspec.structs.replace(indexes[index], begun=chosen.begun + 1)
-    return msgspec.structs.replace(
-        state, indexes={**indexes, index: begun}, writer=token, beat=state.beat + 1
-    )
-
-
-def end(state: CatalogState, index: str, commit: bool) -> CatalogState:
-    """Takes the right to write back, and makes the session count or never count."""
-    chosen = state.index(index)
-    if commit:
-        ended = msgspec.structs.replace(chosen, generation=chosen.begun)
-    else:
-        ended = _without_unfinished(chosen)
-    return state.with_index(index, ended, writer="")
-
-
-def _without_unfinished(index: IndexState) -> IndexState:
-    if index.begun == index.generation or index.begun in index.aborted:
-        return index
-    aborted = (*index.aborted, index.begun)[-_KEPT_ABORTED:]
-    return msgspec.structs.replace(index, aborted=aborted)

@@ -1,0 +1,373 @@
+"""A million synthetic APIs in OpenSearch: how fast they are taken in and searched, and how well found.
+
+Every synthetic API is one of ToolBench with a number in its names; its vector is that of the real one, moved
+by 0.6 along the difference of two other real ones, so that vectors are as clustered and as flat as real ones.
+Requests are those of ToolBench dev, with vectors of the shipped encoder.
+
+`load` starts a node whose data stays in FOLDER and syncs the catalog in shards, by several processes at once;
+begun again, it goes on with the shards that are missing. `search` starts the node on the same data and
+measures: recall@50 of the engine's vector ranking against exact search over all vectors (`recall_at_50_1m`),
+that of the graph when asked for 50 without surplus, and times of hybrid searches for 50 candidates of each
+ranking, one after the other. Printed last is one JSON object, also kept in FOLDER/figures.json.
+
+    scripts/bench large_catalog load FOLDER [--documents 1000000] [--shards 8] [--processes 2] [--heap 6g]
+    scripts/bench large_catalog search FOLDER [--requests 200]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from toolrank.evaluating import Plan, judged_dataset
+from toolrank_engines.contract import Filter, SearchRequest
+from toolrank_engines.document import ApiDocument, decode_document, document_id, encode_document
+from toolrank_engines.opening import open_engine
+from toolrank_engines.remote.engine import RemoteEngine
+from toolrank_ingest.embedder import schema_of
+from toolrank_ingest.progress import NullProgress
+from toolrank_ingest.sync import SyncOptions, SyncReport, sync
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "nodes"))
+from node_process import Node
+from opensearch_node import opensearch_node
+
+SOURCE = "synthetic"
+SPREAD = 0.6
+CANDIDATES = 50
+LOAD_SETTINGS = {"index.translog.flush_threshold_size": "4gb", "index.merge.scheduler.max_thread_count": 1}
+"""Fewer and larger segments while much is written; docs/operating.md says why."""
+NODE_SETTINGS = ("indices.memory.index_buffer_size=40%",)
+_SUSPENDED = 10.0
+"""Seconds between two looks, one a second, from which on the machine was busy with something else."""
+Floats = NDArray[np.float32]
+
+
+class RealApis:
+    """What synthetic APIs are made from: documents, their vectors (n, d), and requests with theirs (m, d)."""
+
+    def __init__(self, folder: Path) -> None:
+        with (folder / "documents.jsonl").open("rb") as lines:
+            self.documents = [decode_document(line) for line in lines]
+        stored = np.load(folder / "vectors.npz")
+        self.vectors: Floats = stored["documents"]
+        self.queries: Floats = stored["queries"]
+        self.requests: list[str] = json.loads((folder / "requests.json").read_text("utf-8"))
+
+    def synthetic(self, number: int) -> ApiDocument:
+        """The API of this number, from 0."""
+        real = self.documents[number % len(self.documents)]
+        copy = number // len(self.documents)
+        tool, api = f"{real.tool} {copy}", f"{real.api} {number:07}"
+        return msgspec.structs.replace(
+            real, id=document_id(SOURCE, tool, api), source=SOURCE, tool=tool, api=api
+        )
+
+    def vectors_of(self, numbers: NDArray[np.int64]) -> Floats:
+        """Unit vectors (n, d) of synthetic APIs."""
+        count = len(self.vectors)
+        drawn = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        one = (drawn >> np.uint64(40)) % np.uint64(count)
+        other = (drawn >> np.uint64(16)) % np.uint64(count)
+        moved = self.vectors[one] - self.vectors[other]
+        moved *= SPREAD / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-9)
+        vectors = self.vectors[numbers % count] + moved
+        unit: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return unit
+
+
+class SyntheticSource:
+    """So many synthetic APIs."""
+
+    name = SOURCE
+
+    def __init__(self, real: RealApis, documents: int) -> None:
+        self._real = real
+        self._documents = documents
+
+    def read(self) -> Iterator[ApiDocument]:
+        """The documents."""
+        return (self._real.synthetic(number) for number in range(self._documents))
+
+
+class NumberedVectors:
+    """The embedder of synthetic APIs, which it knows by the number in their names."""
+
+    identity = "synthetic@1"
+
+    def __init__(self, real: RealApis) -> None:
+        self._real = real
+        self.dimensions = real.vectors.shape[1]
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Unit vectors (n, d)."""
+        found = (re.search(r"\b\d{7}\b", text) for text in texts)
+        return self._real.vectors_of(np.array([int(each[0]) for each in found if each], np.int64))
+
+
+def main() -> None:
+    """Reads the command line and prints one JSON object last."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("command", choices=["load", "search", "shard"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--shards", type=int, default=8)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--heap", default="6g")
+    parser.add_argument("--requests", type=int, default=200)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--url", help=argparse.SUPPRESS)
+    parser.add_argument("--shard", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.command == "shard":
+        print(msgspec.json.encode(load_shard(options)).decode())
+        return
+    figures = load(options) if options.command == "load" else search(options)
+    print(json.dumps(keep(options.folder, figures)))
+
+
+def keep(folder: Path, figures: dict[str, Any]) -> dict[str, Any]:
+    """Adds figures to those of former runs in the folder."""
+    file = folder / "figures.json"
+    known = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    file.write_text(json.dumps(known | figures, indent=2), "utf-8")
+    return {**known, **figures}
+
+
+@contextmanager
+def node(folder: Path, heap: str) -> Iterator[Node]:
+    """A node over the data of the folder."""
+    place = folder / "node"
+    place.mkdir(parents=True, exist_ok=True)
+    started = opensearch_node(place, heap=heap, settings=NODE_SETTINGS)
+    try:
+        yield started.start()
+    finally:
+        started.stop()
+
+
+def url_of(running: Node) -> str:
+    """URL of the catalog: one shard, and so patient that it outlasts a machine that is suspended."""
+    place = running.url.partition("://")[2]
+    return f"opensearch://{place}/large?shards=1&replicas=0&timeout=900&patience=900&busy=900"
+
+
+def prepare(folder: Path, data: Path) -> RealApis:
+    """Embeds ToolBench with the shipped encoder, once."""
+    if not (folder / "requests.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with judged_dataset("toolbench", data, Plan(profiles=("hybrid",)), NullProgress()) as judged:
+            live = judged.catalog.engine.live()
+            assert live is not None
+            stored = list(judged.catalog.engine.documents(live[0]))
+            requests = [query.text for query in judged.queries]
+            queries = np.stack([judged.catalog.models.query_vector(text) for text in requests])
+        (folder / "documents.jsonl").write_bytes(
+            b"".join(encode_document(each.document) + b"\n" for each in stored)
+        )
+        np.savez(
+            folder / "vectors.npz", documents=np.stack([each.vector for each in stored]), queries=queries
+        )
+        (folder / "requests.json").write_text(json.dumps(requests), "utf-8")
+    return RealApis(folder)
+
+
+def load_shard(options: argparse.Namespace) -> SyncReport:
+    """One process: syncs one shard."""
+    real = RealApis(options.folder)
+    with closing(open_engine(options.url)) as engine:
+        shard = SyncOptions(
+            locks=options.folder / "locks", shard=(options.shard, options.shards), source_timeout=None
+        )
+        source = SyntheticSource(real, options.documents)
+        return sync(source, engine, NumberedVectors(real), None, shard)
+
+
+def load(options: argparse.Namespace) -> dict[str, Any]:
+    """Syncs all shards, `--processes` at a time, and waits until the server has merged what it wants to."""
+    real = prepare(options.folder, options.data)
+    with node(options.folder, options.heap) as running, closing(open_engine(url_of(running))) as engine:
+        assert isinstance(engine, RemoteEngine)
+        index = engine.ensure(schema_of(NumberedVectors(real)))
+        engine.server.call("PUT", f"/{index}/_settings", LOAD_SETTINGS)
+        watch = Watch(engine, index, running.pid)
+        waiting = list(range(1, options.shards + 1))
+        working: list[subprocess.Popen[bytes]] = []
+        while waiting or working:
+            while waiting and len(working) < options.processes:
+                working.append(start_shard(options, url_of(running), waiting.pop(0)))
+            watch.look()
+            for process in [each for each in working if each.poll() is not None]:
+                working.remove(process)
+                if process.returncode:
+                    raise SystemExit(f"a shard failed with exit status {process.returncode}")
+        return watch.figures(options)
+
+
+def start_shard(options: argparse.Namespace, url: str, number: int) -> subprocess.Popen[bytes]:
+    """A process that syncs one shard; its report goes to the log."""
+    command = [sys.executable, __file__, "shard", str(options.folder), "--url", url]
+    command += ["--shard", str(number), "--shards", str(options.shards)]
+    return subprocess.Popen([*command, "--documents", str(options.documents)], stdout=sys.stderr)
+
+
+class Watch:
+    """Looks at the server once a second, and adds up the time in which this process was not suspended."""
+
+    def __init__(self, engine: RemoteEngine, index: str, pid: int) -> None:
+        self._engine = engine
+        self._index = index
+        self._node = psutil.Process(pid)
+        self._before = self.count()
+        self._last = self._told = time.monotonic()
+        self.seconds = 0.0
+        self.suspended = 0.0
+
+    def look(self) -> None:
+        """Waits a second and counts it; prints a line every half a minute."""
+        time.sleep(1)
+        now = time.monotonic()
+        spent, self._last = now - self._last, now
+        if spent > _SUSPENDED:
+            self.suspended += spent
+        else:
+            self.seconds += spent
+        if now - self._told > 30:
+            self._told = now
+            print(f"{self.seconds:6.0f} s: {self.count():,} written, {self.memory()}", flush=True)
+
+    def count(self) -> int:
+        """Documents that were written, visible or not."""
+        stats = self._engine.server.call("GET", f"/{self._index}/_stats/indexing")
+        return int(stats["_all"]["primaries"]["indexing"]["index_total"])
+
+    def memory(self) -> dict[str, float]:
+        """Of the node, in GB."""
+        nodes = self._engine.server.call("GET", "/_nodes/stats/jvm")["nodes"].values()
+        heap = sum(each["jvm"]["mem"]["heap_used_in_bytes"] for each in nodes)
+        return {"heap_gb": round(heap / 1e9, 2), "rss_gb": round(self._rss() / 1e9, 2)}
+
+    def _rss(self) -> int:
+        """Of the process that holds most: where the tests run as root, another one stands before the node."""
+        family = [self._node, *self._node.children(recursive=True)]
+        return int(max(each.memory_info().rss for each in family))
+
+    def figures(self, options: argparse.Namespace) -> dict[str, Any]:
+        """After the last shard; then merges are waited for."""
+        written, wrote = self.count() - self._before, self.seconds
+        self._engine.server.call("POST", f"/{self._index}/_flush")
+        while self._merging():
+            self.look()
+        stats = self._engine.stats()
+        assert stats is not None
+        return {
+            "documents": stats.documents,
+            "written": written,
+            "load_seconds": round(wrote),
+            "merge_seconds_after": round(self.seconds - wrote),
+            "suspended_seconds": round(self.suspended),
+            "documents_per_second": round(written / max(wrote, 1)),
+            "processes": options.processes,
+            "bytes_per_document": round(stats.bytes / max(stats.documents, 1)),
+            "disk_gb": round(stats.bytes / 1e9, 2),
+            "segments": self._segments(),
+            "memory_loading": self.memory(),
+        }
+
+    def _merging(self) -> bool:
+        stats = self._engine.server.call("GET", f"/{self._index}/_stats/merge")
+        return bool(stats["_all"]["primaries"]["merges"]["current"])
+
+    def _segments(self) -> int:
+        stats = self._engine.server.call("GET", f"/{self._index}/_stats/segments")
+        return int(stats["_all"]["primaries"]["segments"]["count"])
+
+
+def search(options: argparse.Namespace) -> dict[str, Any]:
+    """Recall and times over what was loaded."""
+    real = RealApis(options.folder)
+    with node(options.folder, options.heap) as running, closing(open_engine(url_of(running))) as engine:
+        assert isinstance(engine, RemoteEngine)
+        live = engine.live()
+        stats = engine.stats()
+        assert live is not None
+        assert stats is not None
+        picked = np.linspace(0, len(real.requests) - 1, options.requests).astype(int)
+        nearest = exact(real, stats.documents, real.queries[picked])
+        wanted = [{real.synthetic(int(number)).id for number in row} for row in nearest]
+        found, plain = [], []
+        for position in picked:
+            vector = real.queries[position]
+            found.append({c.id for c in engine.neighbours(vector, CANDIDATES, Filter())})
+            plain.append(graph_only(engine, live[0], vector))
+        times = [hybrid_ms(engine, real, position) for _ in range(2) for position in picked]
+        first, asked = times[: len(picked)], times[len(picked) :]
+        watch = Watch(engine, live[0], running.pid)
+        return {
+            "searched_documents": stats.documents,
+            "recall_at_50_1m": round(mean_recall(found, wanted), 4),
+            "graph_recall_at_50": round(mean_recall(plain, wanted), 4),
+            "hybrid_ms": percentiles(asked),
+            "hybrid_first_time_ms": percentiles(first),
+            "memory_searching": watch.memory(),
+        }
+
+
+def exact(real: RealApis, documents: int, queries: Floats) -> NDArray[np.int64]:
+    """Numbers of the nearest synthetic APIs of each query (m, 50), compared with all of them."""
+    block = 50_000
+    best = np.empty((len(queries), 0), np.float32)
+    numbers = np.empty((len(queries), 0), np.int64)
+    for start in range(0, documents, block):
+        range_ = np.arange(start, min(start + block, documents))
+        scores = np.hstack([best, queries @ real.vectors_of(range_).T])
+        candidates = np.hstack([numbers, np.broadcast_to(range_, (len(queries), len(range_)))])
+        top = np.argpartition(-scores, CANDIDATES, axis=1)[:, :CANDIDATES]
+        best = np.take_along_axis(scores, top, axis=1)
+        numbers = np.take_along_axis(candidates, top, axis=1)
+    return numbers
+
+
+def graph_only(engine: RemoteEngine, index: str, vector: Floats) -> set[str]:
+    """Ids of the graph's own 50 nearest, of all documents, as the server scores them."""
+    query = {"knn": {"vector": {"vector": vector.tolist(), "k": CANDIDATES}}}
+    body = {"size": CANDIDATES, "query": query, "_source": ["id"]}
+    hits = engine.server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
+    return {hit["_source"]["id"] for hit in hits}
+
+
+def hybrid_ms(engine: RemoteEngine, real: RealApis, position: int) -> float:
+    """Milliseconds of a search for candidates of both rankings."""
+    request = SearchRequest(real.requests[position], real.queries[position], CANDIDATES)
+    started = time.perf_counter()
+    engine.search(request)
+    return 1e3 * (time.perf_counter() - started)
+
+
+def percentiles(times: Sequence[float]) -> dict[str, float]:
+    """Median and 99th percentile."""
+    return {f"p{each}": round(float(np.percentile(times, each)), 1) for each in (50, 99)}
+
+
+def mean_recall(found: Sequence[set[str]], wanted: Sequence[set[str]]) -> float:
+    """Share of what was wanted that was found."""
+    return float(np.mean([len(a & b) / len(b) for a, b in zip(found, wanted, strict=True)]))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    main()

@@ -1,0 +1,102 @@
+"""One source synced in parts, each by a process of its own, on however many machines.
+
+Every process reads the whole source and takes the documents of its part, by a digest of their ids: so the
+parts share no document, whatever the order in which the source yields them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from toolrank_engines.contract import Engine, IndexSchema, JobPart, PartedEngine, Writer
+from toolrank_ingest.errors import CatalogChanged, NotSharded
+from toolrank_ingest.reading import Item
+from toolrank_ingest.source import DeadLetter, Source
+from toolrank_ingest.unchanged import FingerprintedSource
+
+if TYPE_CHECKING:
+    from toolrank_ingest.sync import SyncOptions
+
+MOST_SHARDS = 1_000
+
+
+class Sharding:
+    """What differs between the sync of a whole source and that of one part."""
+
+    def __init__(self, source: Source, engine: Engine, options: SyncOptions) -> None:
+        """Takes the part that the options name.
+
+        Raises:
+            NotSharded: the engine has one writer at a time.
+        """
+        self._engine = engine
+        self.source = source
+        self.part: JobPart | None = None
+        self.name = source.name
+        """Of the locks and of what is remembered."""
+        if options.shard is not None:
+            self.part = JobPart(source.name, *options.shard)
+            self.source = SourcePart(source, self.part)
+            self.name = f"{source.name} {self.part.number}/{self.part.parts}"
+            if not isinstance(engine, PartedEngine):
+                raise NotSharded(engine.url)
+
+    def own(self, hashes: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Those of the pairs (id, content hash) that belong to the part."""
+        part = self.part
+        return (pair for pair in hashes if part is None or part.holds(pair[0]))
+
+    def writing(self, index: str) -> AbstractContextManager[Writer]:
+        """A session of the engine."""
+        if self.part is not None and isinstance(self._engine, PartedEngine):
+            return self._engine.writing_part(index, self.part)
+        return self._engine.writing(index)
+
+    def refuse_rebuild(self, held: IndexSchema) -> None:
+        """One part cannot be moved to another model alone.
+
+        Raises:
+            CatalogChanged: this is the sync of one part.
+        """
+        if self.part is not None:
+            raise CatalogChanged(
+                f"{self._engine.url} holds vectors of {held.model}: to move it to another model, sync one "
+                "source without a shard first"
+            )
+
+
+class SourcePart:
+    """A source of which only one part is seen. Of its dead letters, the first part tells."""
+
+    def __init__(self, source: Source, part: JobPart) -> None:
+        self.name = source.name
+        self._source = source
+        self._part = part
+
+    def read(self) -> Iterator[Item]:
+        """The documents of the part."""
+        for item in self._source.read():
+            if self._part.number == 1 if isinstance(item, DeadLetter) else self._part.holds(item.id):
+                yield item
+
+    def fingerprint(self) -> str | None:
+        """That of the whole source."""
+        return self._source.fingerprint() if isinstance(self._source, FingerprintedSource) else None
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """`i/n` as two numbers.
+
+    Raises:
+        ValueError: it is something else, or i is not among 1 … n.
+    """
+    found = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text)
+    if found is None:
+        raise ValueError(f"{text[:40]!r} is not of the form 2/8")
+    number, parts = int(found[1]), int(found[2])
+    if not 1 <= number <= parts <= MOST_SHARDS:
+        raise ValueError(f"{text} is not among 1/{parts} … {parts}/{parts}, of {MOST_SHARDS} at most")
+    return number, parts
