@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from toolrank_engines.document import ApiDocument, Effect
 
 Vector = NDArray[np.float32]
+SLOTS = 65_536
 
 
 class IndexSchema(msgspec.Struct, frozen=True):
@@ -134,10 +135,20 @@ class JobPart(msgspec.Struct, frozen=True):
     """From 1."""
     parts: int
 
+    @property
+    def slots(self) -> range:
+        """The slots whose documents belong to this part."""
+        return range(SLOTS * (self.number - 1) // self.parts, SLOTS * self.number // self.parts)
+
     def holds(self, document_id: str) -> bool:
-        """Whether a document belongs to this part, by a digest of its id."""
-        digest = hashlib.blake2b(document_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        return int.from_bytes(digest, "big") % self.parts == self.number - 1
+        """Whether a document belongs to this part."""
+        return slot_of(document_id) in self.slots
+
+
+def slot_of(document_id: str) -> int:
+    """A number below `SLOTS`, by a digest of the id: parts are ranges of slots, which is quick to search."""
+    digest = hashlib.blake2b(document_id.encode("utf-8", "surrogatepass"), digest_size=4).digest()
+    return int.from_bytes(digest, "big") % SLOTS
 
 
 class Engine(Protocol):
@@ -207,3 +218,8 @@ class PartedEngine(Engine, Protocol):
 
         Its changes become visible when it ends, whether the others have ended or not.
         """
+
+    def hashes(
+        self, index: str, source: str | None = None, part: JobPart | None = None
+    ) -> Iterator[tuple[str, str]]:
+        """As `Engine.hashes`, of one part only."""

@@ -7,7 +7,7 @@ parts share no document, whatever the order in which the source yields them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -44,10 +44,11 @@ class Sharding:
             if not isinstance(engine, PartedEngine):
                 raise NotSharded(engine.url)
 
-    def own(self, hashes: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """Those of the pairs (id, content hash) that belong to the part."""
-        part = self.part
-        return (pair for pair in hashes if part is None or part.holds(pair[0]))
+    def hashes(self, index: str) -> Iterator[tuple[str, str]]:
+        """Pairs (id, content hash) that the index holds of the part."""
+        if self.part is not None and isinstance(self._engine, PartedEngine):
+            return self._engine.hashes(index, self.source.name, self.part)
+        return self._engine.hashes(index, self.source.name)
 
     def writing(self, index: str) -> AbstractContextManager[Writer]:
         """A session of the engine."""

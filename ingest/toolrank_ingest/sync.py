@@ -8,7 +8,6 @@ should be, and the next one finds in the embedding cache what this one had embed
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,7 +162,7 @@ class _Sync:
                 self.before = live[1]
                 if (unchanged := self._still_held(live[0])) is not None:
                     return Plan(held=unchanged, unchanged=unchanged)
-                planner.hold(self._hashes(live[0]))
+                planner.hold(self.sharding.hashes(live[0]))
         with self.progress.phase("read", None) as advance:
             planner.read(read_source(self.source, self.options.source_timeout), advance)
         return planner.plan
@@ -172,7 +171,7 @@ class _Sync:
         """Number of documents where neither the source nor the index changed since the last sync."""
         if self.options.reread:
             return None
-        documents = self.last.still_holds(self._hashes(index))
+        documents = self.last.still_holds(self.sharding.hashes(index))
         if documents is not None:
             self.progress.note(f"{self.source.name}: nothing changed since the last sync, so it was not read")
         return documents
@@ -181,10 +180,7 @@ class _Sync:
         if letters.count:
             self.last.forget()  # the next run names again what was left out
         else:
-            self.last.remember(self._hashes(index))
-
-    def _hashes(self, index: str) -> Iterator[tuple[str, str]]:
-        return self.sharding.own(self.engine.hashes(index, self.source.name))
+            self.last.remember(self.sharding.hashes(index))
 
     def _embed(self, plan: Plan) -> None:
         with self.progress.phase("embed", plan.written) as advance:

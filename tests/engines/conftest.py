@@ -10,5 +10,5 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "remote"))
 pytest.register_assert_rewrite(
-    "asking", "contract_writing", "contract_rankings", "contract_visibility", "sessions"
+    "asking", "contract_writing", "contract_rankings", "contract_visibility", "sessions", "parts"
 )

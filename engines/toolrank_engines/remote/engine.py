@@ -58,6 +58,7 @@ from toolrank_engines.remote.state import CatalogState, StateStore
 from toolrank_engines.remote.writer import RemoteWriter
 
 _PAGE = 500
+_PAGE_OF_COLUMNS = 5_000
 _FETCHED_AT_ONCE = 1_000
 _MAX_SOURCES = 10_000
 
@@ -145,15 +146,20 @@ class RemoteEngine:
             raise
         self._tidy(self._reader.remember(lease.commit()))
 
-    def hashes(self, index: str, source: str | None = None) -> Iterator[tuple[str, str]]:
-        """Pairs (id, content hash) of one source's documents, or of all, ordered by id.
+    def hashes(
+        self, index: str, source: str | None = None, part: JobPart | None = None
+    ) -> Iterator[tuple[str, str]]:
+        """Pairs (id, content hash) of one source's documents, of one part of them, or of all, ordered by id.
 
         Raises:
             UnknownIndex: there is no index of this name.
         """
         wanted: list[Json] = [] if source is None else [{"terms": {"source": storable([source])}}]
-        for found in self._stream(index, wanted, ["id", "content_hash"]):
-            yield found["id"], found["content_hash"]
+        if part is not None:
+            wanted.append({"range": {"slot": {"gte": part.slots.start, "lt": part.slots.stop}}})
+        columns = {"size": _PAGE_OF_COLUMNS, "_source": False, "docvalue_fields": ["id", "content_hash"]}
+        for hit in self._stream(index, wanted, [], columns):
+            yield hit["fields"]["id"][0], hit["fields"]["content_hash"][0]
 
     def documents(self, index: str) -> Iterator[IndexedDocument]:
         """Every document with its vector, ordered by id.
@@ -161,8 +167,8 @@ class RemoteEngine:
         Raises:
             UnknownIndex: there is no index of this name.
         """
-        for found in self._stream(index, [], [*DOCUMENT_FIELDS, "vector_f32"]):
-            yield IndexedDocument(document_of(found), vector_of(found))
+        for hit in self._stream(index, [], [*DOCUMENT_FIELDS, "vector_f32"]):
+            yield IndexedDocument(document_of(hit["_source"]), vector_of(hit["_source"]))
 
     def search(self, request: SearchRequest) -> list[Candidate]:
         """Candidates of both rankings in one round trip, best lexical or dense rank first, ties by id.
@@ -260,18 +266,20 @@ class RemoteEngine:
         asked = self._reader.ask(question)
         return [source for answer in asked[1] for source in sources_of(answer)] if asked else []
 
-    def _stream(self, index: str, wanted: list[Json], fields: Sequence[str]) -> Iterator[Json]:
-        """Sources of one committed state of any index, page by page, ordered by id."""
+    def _stream(
+        self, index: str, wanted: list[Json], fields: Sequence[str], more: Json | None = None
+    ) -> Iterator[Json]:
+        """Hits in one committed state of any index, page by page, ordered by id."""
         state = self._reader.state() or CatalogState()
         shown: Json = {"bool": {"filter": [*committed(state.index(index)), *wanted]}}
         after: str | None = None
         while True:
-            body = listed(shown, _PAGE, fields, after)
-            page = sources_of(self.server.call("POST", f"/{index}/_search", body))
+            body = listed(shown, _PAGE, fields, after) | (more or {})
+            page: list[Json] = self.server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
             yield from page
-            if len(page) < _PAGE:
+            if len(page) < body["size"]:
                 return
-            after = page[-1]["id"]
+            after = page[-1]["sort"][0]
 
 
 def _shown(state: CatalogState) -> Json:

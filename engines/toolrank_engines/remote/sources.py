@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_engines.contract import Candidate, IndexedDocument, Vector
+from toolrank_engines.contract import Candidate, IndexedDocument, Vector, slot_of
 from toolrank_engines.document import ApiDocument, Effect
 from toolrank_engines.errors import CorruptStore, InvalidDocument
 from toolrank_engines.lexical.terms import TermCounts, Terms
@@ -83,6 +83,7 @@ def _source(item: IndexedDocument, counts: TermCounts, lengths: NDArray[np.uint1
             "lengths": dict(zip(FIELDS, lengths.tolist(), strict=True)),
             "vector_f32": base64.b64encode(np.asarray(item.vector, "<f4").tobytes()).decode(),
             "born": session,
+            "slot": slot_of(document.id),
         }
         | derived(counts, lengths, item.vector)
     )

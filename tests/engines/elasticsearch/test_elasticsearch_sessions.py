@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from parts import PartContract
 from sessions import SessionContract, short_lease
 
 __all__ = ["short_lease"]
@@ -10,5 +11,5 @@ __all__ = ["short_lease"]
 pytestmark = [pytest.mark.needs("elasticsearch"), pytest.mark.slow]
 
 
-class TestElasticsearchSessions(SessionContract):
+class TestElasticsearchSessions(SessionContract, PartContract):
     """Everything is inherited; `make_engine` is in conftest.py."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from parts import PartContract
 from sessions import SessionContract, short_lease
 
 __all__ = ["short_lease"]
@@ -10,5 +11,5 @@ __all__ = ["short_lease"]
 pytestmark = [pytest.mark.needs("opensearch"), pytest.mark.slow]
 
 
-class TestOpenSearchSessions(SessionContract):
+class TestOpenSearchSessions(SessionContract, PartContract):
     """Everything is inherited; `make_engine` is in conftest.py."""
