@@ -18,6 +18,7 @@ from toolrank.cli import (
     lint,
     mcp,
     models,
+    plan,
     search,
     serve,
     setup,
@@ -45,6 +46,7 @@ app.command("harvest")(harvest.harvest)
 app.add_typer(models.app, name="models")
 app.command("copy")(copying.copy)
 app.command("setup")(setup.setup)
+app.command("plan")(plan.plan)
 app.command("doctor")(doctor.doctor)
 
 

@@ -34,6 +34,7 @@ from toolrank_engines.lexical.weights import LexicalWeights
 from toolrank_engines.remote import indexes
 from toolrank_engines.remote.address import Address
 from toolrank_engines.remote.cleaning import clean
+from toolrank_engines.remote.counting import CountCache
 from toolrank_engines.remote.dialect import Dialect
 from toolrank_engines.remote.lease import Lease, PartLease
 from toolrank_engines.remote.queries import (
@@ -75,6 +76,7 @@ class RemoteEngine:
         self._store = StateStore(server, address.name)
         self._reader = Reader(server, self._store)
         self._terms = Terms()
+        self._counted = CountCache()
         self._weights = np.array(msgspec.structs.astuple(LexicalWeights()))
 
     def live(self) -> tuple[str, IndexSchema] | None:
@@ -181,12 +183,12 @@ class RemoteEngine:
         terms = self._terms.of_request(request.text)
         if not terms and request.vector is None:
             return []
-        ranking = Ranking(request, terms, self.dialect, self._weights)
+        ranking = Ranking(request, terms, self.dialect, self._weights, self._counted)
         while True:
             asked = self._reader.ask(ranking.question)
             if asked is None:
                 return []
-            found = ranking.candidates(asked[1])
+            found = ranking.candidates(*asked)
             if found is not None:
                 return found
 

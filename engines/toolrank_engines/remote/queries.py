@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from toolrank_engines.contract import Filter
-from toolrank_engines.lexical.words import FIELDS
 from toolrank_engines.remote.server import Json
 from toolrank_engines.remote.state import IndexState
 
@@ -69,18 +68,6 @@ def holding(terms: Sequence[str], shown: Json, size: int, fields: Sequence[str])
         "sort": BEST_FIRST,
         "track_total_hits": False,
         "_source": [*fields, "lengths", *(f"counts.{term}" for term in terms)],
-    }
-
-
-def statistics(terms: Sequence[str], shown: Json) -> Json:
-    """Search that counts the visible documents, their words by field, and those that hold each term."""
-    sums = {field: {"sum": {"field": f"lengths.{field}"}} for field in FIELDS}
-    holders = {str(number): {"term": {"words": term}} for number, term in enumerate(terms)}
-    return {
-        "size": 0,
-        "track_total_hits": True,
-        "query": shown,
-        "aggs": {**sums, "holders": {"filters": {"filters": holders}}},
     }
 
 

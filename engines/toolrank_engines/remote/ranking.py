@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolrank_engines.contract import Candidate, SearchRequest
+from toolrank_engines.remote.counting import CountCache, Counts
 from toolrank_engines.remote.dialect import Dialect
-from toolrank_engines.remote.queries import MAX_WINDOW, holding, statistics, visible
+from toolrank_engines.remote.queries import MAX_WINDOW, holding, visible
 from toolrank_engines.remote.reading import Live
 from toolrank_engines.remote.scoring import Places, dense_places, lexical_places
 from toolrank_engines.remote.server import Json
@@ -30,12 +31,19 @@ class Ranking:
     """
 
     def __init__(
-        self, request: SearchRequest, terms: Sequence[str], dialect: Dialect, weights: NDArray[np.float64]
+        self,
+        request: SearchRequest,
+        terms: Sequence[str],
+        dialect: Dialect,
+        weights: NDArray[np.float64],
+        counted: CountCache,
     ) -> None:
         self._request = request
         self._terms = terms
         self._dialect = dialect
         self._weights = weights
+        self._counted = counted
+        self._counts = Counts()
         self._window = min(2 * request.size + _SURPLUS, MAX_WINDOW)
 
     def question(self, live: Live) -> list[Json]:
@@ -50,11 +58,18 @@ class Ranking:
             searches.append(self._nearest(live, shown))
         if self._terms:
             searches.append(holding(self._terms, shown, self._window, CANDIDATE_FIELDS))
-            searches.append(statistics(self._terms, shown))
+            self._counts = self._counted.known(live, self._request.filter)
+            counting = self._counts.question(self._terms, shown)
+            searches += [counting] if counting else []
         return searches
 
-    def candidates(self, answers: Sequence[Json]) -> list[Candidate] | None:
-        """Candidates of both rankings, best rank of either first, ties by id; None: ask again."""
+    def candidates(self, live: Live, answers: Sequence[Json]) -> list[Candidate] | None:
+        """Candidates of both rankings, best rank of either first, ties by id; None: ask again.
+
+        Args:
+            live: the state that the last question was asked for.
+            answers: to its searches.
+        """
         sources: dict[str, Json] = {}
         dense: Places = {}
         lexical: Places = {}
@@ -62,12 +77,20 @@ class Ranking:
             found = _by_id(answers[0], sources)
             vectors = [vector_of(each) for each in found]
             dense = dense_places(found, vectors, self._request.vector)
+            answers = answers[1:]
         if self._terms:
-            lexical = lexical_places(_by_id(answers[-2], sources), answers[-1], self._terms, self._weights)
+            found = _by_id(answers[0], sources)
+            lexical = lexical_places(found, self._all_counts(live, answers[1:]), self._terms, self._weights)
         if self._is_cut_in_a_tie(dense) or self._is_cut_in_a_tie(lexical):
             self._window = min(_WIDENED * self._window, MAX_WINDOW)
             return None
         return _together(sources, self._cut(lexical), self._cut(dense))
+
+    def _all_counts(self, live: Live, answers: Sequence[Json]) -> Counts:
+        for answer in answers:
+            self._counts = self._counts.with_answer(self._terms, answer)
+            self._counted.keep(live, self._request.filter, self._counts)
+        return self._counts
 
     def _nearest(self, live: Live, shown: Json) -> Json:
         assert self._request.vector is not None

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from toolrank_engines.contract import Place, Vector
 from toolrank_engines.lexical.bm25 import Postings, Visible, bm25f
 from toolrank_engines.lexical.words import FIELDS
+from toolrank_engines.remote.counting import Counts
 from toolrank_engines.remote.server import Json
 
 Places = dict[str, Place]
@@ -24,27 +25,22 @@ Places = dict[str, Place]
 
 
 def lexical_places(
-    sources: Sequence[Json], statistics: Json, terms: Sequence[str], weights: NDArray[np.float64]
+    sources: Sequence[Json], counts: Counts, terms: Sequence[str], weights: NDArray[np.float64]
 ) -> Places:
     """All hits by BM25F.
 
     Args:
         sources: of the hits: id, counts of the terms, lengths by field.
-        statistics: answer to `queries.statistics` for the same terms.
+        counts: of what is visible, with all of the terms.
         terms: of the request, in alphabetical order.
         weights: by field (fields,).
     """
-    documents = statistics["hits"]["total"]["value"]
-    if not sources or not documents:
+    if not sources or not counts.documents:
         return {}
-    sums = np.array([statistics["aggregations"][name]["value"] for name in FIELDS])
-    shown = Visible(np.ones(len(sources), dtype=bool), documents, np.maximum(sums / documents, 1e-9))
-    holders = statistics["aggregations"]["holders"]["buckets"]
+    averages = np.maximum(np.array(counts.words) / counts.documents, 1e-9)
+    shown = Visible(np.ones(len(sources), dtype=bool), counts.documents, averages)
     lengths = np.array([[source["lengths"][name] for name in FIELDS] for source in sources], np.float64)
-    postings = (
-        _postings(term, sources, lengths, holders[str(number)]["doc_count"])
-        for number, term in enumerate(terms)
-    )
+    postings = (_postings(term, sources, lengths, counts.holders[term]) for term in terms)
     return _places([source["id"] for source in sources], bm25f(postings, shown, weights))
 
 
