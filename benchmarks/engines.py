@@ -2,15 +2,18 @@
 
 ToolBench's APIs are taken into SQLite with the shipped encoder and copied into a real node of each
 server, which is started for it (TOOLRANK_OPENSEARCH_URL and TOOLRANK_ELASTICSEARCH_URL name running
-ones). Printed as JSON:
+ones). Printed are tables and, last, one
+JSON object; `--parts` chooses, and `--keep FILE` adds to what former runs of other parts found.
 
-`same_top10`: share of requests whose ten best by the default profile are the same, in order, on all three
-engines, with exact vector search; `same_first_stage`: whose candidates and places are. `columns_equal`:
-share of requests for which NNN by column generation over the server's nearest neighbours chooses the
-support of the exact solution over the whole corpus within 3 rounds; `columns_certified`: those for which
-a certificate could be reported. `copy` is documents a second; `first_stage_ms` the median and 99th
-percentile of a search for 50 candidates of each ranking. `ingest`: all operations of AWS services written
-in one sync, with drawn vectors, so that no encoder counts.
+- `same`: `same_top10` is the share of requests whose ten best by the default profile are the same, in order,
+  on all three engines, with exact vector search; `same_first_stage` that whose candidates and places are.
+- `columns`: `columns_equal` is the share of requests for which NNN by column generation over the server's
+  nearest neighbours chooses the support of the exact solution over the whole corpus within 3 rounds, the
+  smaller of both servers; `columns_certified` that of those which could report a certificate.
+- `times`: documents a second of a copy; median and 99th percentile of a search for 50 candidates of each
+  ranking, in ms.
+- `ingest`: all operations of AWS services in one sync, with drawn vectors, so that no encoder counts.
+- `large`: figures of `scripts/bench large_catalog`, kept in the folder that `--large` names.
 
 `--limit N` requests, evenly spread; `--ingest N` documents at most; `--data DIR`.
 """
@@ -86,28 +89,67 @@ class FirstOperations:
         return itertools.islice(BotocoreSource().read(), self._most)
 
 
+PARTS = ("same", "columns", "times", "ingest", "large")
+
+
 def main() -> None:
-    """Reads the command line, starts the nodes and prints one JSON document."""
+    """Reads the command line, starts the nodes, prints tables and one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--parts", default=",".join(PARTS[:-1]), help=", ".join(PARTS))
     parser.add_argument("--limit", type=int, default=None)
     parser.add_argument("--ingest", type=int, default=20_000)
+    parser.add_argument("--large", type=Path, default=Path("var/large"))
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     options = parser.parse_args()
-    plan = Plan(profiles=("toolrank",), limit=options.limit)
+    parts = options.parts.split(",")
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"unknown parts {sorted(unknown)}; known are {PARTS}")
+    report: dict[str, Any] = {}
+    if options.keep and options.keep.exists():
+        report = json.loads(options.keep.read_text("utf-8"))
     with ExitStack() as stack:
+        if set(parts) - {"large"}:
+            servers = {kind: stack.enter_context(node(kind)) for kind in SERVERS}
+            report |= against_servers(stack, options, parts, servers)
+    if "large" in parts:
+        report |= json.loads((options.large / "figures.json").read_text("utf-8"))
+    if options.keep:
+        options.keep.write_text(json.dumps(report, indent=2), "utf-8")
+    show(report)
+    print(json.dumps(report))
+
+
+def against_servers(
+    stack: ExitStack, options: argparse.Namespace, parts: Sequence[str], servers: dict[str, str]
+) -> dict[str, Any]:
+    """The parts that need running nodes."""
+    report: dict[str, Any] = {}
+    if {"same", "columns", "times"} & set(parts):
+        plan = Plan(profiles=("toolrank",), limit=options.limit)
         judged = stack.enter_context(judged_dataset("toolbench", options.data, plan, NullProgress()))
-        servers = {kind: stack.enter_context(node(kind)) for kind in SERVERS}
         catalogs, copied = copies(stack, judged.catalog, servers)
         requests = [query.text for query in judged.queries]
-        report = {
-            "requests": len(requests),
-            **compare(catalogs, requests),
-            "copy": copied,
-            "first_stage_ms": latencies(catalogs, requests),
-            **{kind: columns(catalogs[kind], judged.catalog, requests) for kind in SERVERS},
-            "ingest": {kind: ingest(url, kind, options.ingest) for kind, url in servers.items()},
-        }
-    print(json.dumps(report, indent=2))
+        report["requests"] = len(requests)
+        if "same" in parts:
+            report |= compare(catalogs, requests)
+        if "times" in parts:
+            report |= {"copied_per_second": copied, "first_stage_ms": latencies(catalogs, requests)}
+        if "columns" in parts:
+            report |= all_columns(catalogs, requests)
+    if "ingest" in parts:
+        report["ingest"] = {kind: ingest(url, kind, options.ingest) for kind, url in servers.items()}
+    return report
+
+
+def show(report: dict[str, Any]) -> None:
+    """Numbers as a table, those by engine in a line each."""
+    for name, value in report.items():
+        if isinstance(value, dict):
+            for inner, figure in value.items():
+                print(f"{name:<22} {inner:<24} {figure}")
+        elif not isinstance(value, list):
+            print(f"{name:<47} {value}")
 
 
 @contextlib.contextmanager
@@ -183,6 +225,13 @@ def latencies(catalogs: dict[str, Catalog], requests: Sequence[str]) -> dict[str
         name: [round(statistics.median(each), 1), round(float(np.percentile(each, 99)), 1)]
         for name, each in spent.items()
     }
+
+
+def all_columns(catalogs: dict[str, Catalog], requests: Sequence[str]) -> dict[str, Any]:
+    """Column generation over each server, and the smaller share."""
+    found = {kind: columns(catalogs[kind], catalogs["sqlite"], requests) for kind in SERVERS}
+    smallest = {name: min(each[name] for each in found.values()) for name in found[SERVERS[0]]}
+    return {**smallest, "columns": found}
 
 
 def columns(remote: Catalog, original: Catalog, requests: Sequence[str]) -> dict[str, float]:
