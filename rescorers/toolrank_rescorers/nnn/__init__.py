@@ -9,6 +9,7 @@ from toolrank_rescorers.nnn.account import Account, account
 from toolrank_rescorers.nnn.active_set import solve_active_set
 from toolrank_rescorers.nnn.batch import solve_batch
 from toolrank_rescorers.nnn.certificate import Certificate
+from toolrank_rescorers.nnn.choosing import LearnedPenalty, shift_of_residual_drop, shift_of_support
 from toolrank_rescorers.nnn.columns import Generated, Searching, solve_by_columns
 from toolrank_rescorers.nnn.corpus import Corpus
 from toolrank_rescorers.nnn.errors import InvalidProblem
@@ -23,12 +24,15 @@ __all__ = [
     "Corpus",
     "Generated",
     "InvalidProblem",
+    "LearnedPenalty",
     "Path",
     "Problem",
     "Searching",
     "Solution",
     "account",
     "ranking",
+    "shift_of_residual_drop",
+    "shift_of_support",
     "solve_active_set",
     "solve_batch",
     "solve_by_columns",

@@ -42,6 +42,34 @@ def test_random_penalties_on_the_paths_of_the_sweep(oracle: Any) -> None:
         assert_agrees(oracle.adversarial(seed), rng.uniform(), f"seed {seed}")
 
 
+def assert_solved_at_every_breakpoint(instance: Any, message: object = "") -> int:
+    """Just where a row joins or leaves, the next is as good as the last: the solver must stop all the same."""
+    documents, query, l1, l2 = instance
+    path = solve_path(Problem(documents, query, l1, l2))
+    for point in path.breakpoints:
+        exact = solve_active_set(Problem(documents, query, l1 + point.shift, l2))
+        assert exact.certificate.exact, message
+        residual = point.solution.residual
+        np.testing.assert_allclose(residual, exact.residual, atol=2e-6, err_msg=str(message))
+    return len(path.breakpoints)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_exact_solver_at_every_breakpoint_of_the_sweep(oracle: Any) -> None:
+    seeds = range(0, SWEEP, 4)
+    solved = sum(
+        assert_solved_at_every_breakpoint(oracle.adversarial(seed), f"seed {seed}") for seed in seeds
+    )
+    assert solved > 4 * len(seeds)
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**63))
+def test_the_exact_solver_at_every_breakpoint(oracle: Any, seed: int) -> None:
+    assert_solved_at_every_breakpoint(oracle.adversarial(seed))
+
+
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**63), share=st.floats(0, 1))
 def test_seeds_that_hypothesis_thinks_of(oracle: Any, seed: int, share: float) -> None:
