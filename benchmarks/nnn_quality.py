@@ -4,11 +4,14 @@ Untrained vectors of the shipped encoder; ToolBench dev and ToolLens test; each 
 256 nearest APIs (`benchmarks/nnn.py` shows that three rounds of 64 find the support of the whole catalog).
 Every parameter is chosen by two-fold cross-fitting: the requests are halved by a digest of their ids, and
 what is reported of one half was chosen on the other, by R@5 + Comp@5. `oracle` alone sees the answers: it
-takes the best λ1 of the grid for every request, and shows the headroom. *Hybrid rows* are
-[√w · dense; √(1−w) · words], words being unit tf-idf vectors hashed to 2,048 dimensions, λ2 = 1. Differences
-to dense are paired, with 95 % bootstrap intervals.
+takes the best λ1 of the grid for every request, and shows the headroom. *Hybrid rows* are those of
+`toolrank_rescorers.nnn.hybrid`, λ2 = 1. Differences are paired, with 95 % bootstrap intervals: to dense
+retrieval, and to one λ1 for all.
 
-`--dataset NAME` (repeatable), `--limit N` requests of each, `--data FOLDER`.
+`--dataset NAME` (repeatable), `--limit N` requests of each, `--data FOLDER`, `--encoder FOLDER` (an exported
+model in place of the shipped one), `--vectors FOLDER` (its vectors, made elsewhere: NAME-apis.npy and
+NAME-requests.npy, rows in the order of the data).
+# needs: compare  # noqa: ERA001
 """
 
 from __future__ import annotations

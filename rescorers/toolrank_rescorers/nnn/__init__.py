@@ -14,6 +14,7 @@ from toolrank_rescorers.nnn.columns import Generated, Searching, solve_by_column
 from toolrank_rescorers.nnn.corpus import Corpus
 from toolrank_rescorers.nnn.errors import InvalidProblem
 from toolrank_rescorers.nnn.fista import solve_fista
+from toolrank_rescorers.nnn.hybrid import Hybrid, Lexicon
 from toolrank_rescorers.nnn.path import Breakpoint, Path, solve_path
 from toolrank_rescorers.nnn.problem import Problem, Solution, ranking
 
@@ -23,8 +24,10 @@ __all__ = [
     "Certificate",
     "Corpus",
     "Generated",
+    "Hybrid",
     "InvalidProblem",
     "LearnedPenalty",
+    "Lexicon",
     "Path",
     "Problem",
     "Searching",

@@ -1,10 +1,11 @@
-"""Choosing l1 for one query, where the paper takes one for all: by size, by what more would bring, by experience.
+"""Choosing l1 for one query, where the paper takes one for all: by size, by gain, or by experience.
 
 The first two read the query's own path, the third what was learned from judged requests.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,12 +32,14 @@ def shift_of_support(path: Path, size: int) -> float:
 def shift_of_residual_drop(path: Path, least: float) -> float:
     """The τ from which on ‖r‖² falls slower than by `least`·‖q‖² for each unit that l1 falls.
 
-    What is looked at is the mean rate between two breakpoints, from the second on: at the first row's entry
-    there is nothing to compare with. A path that keeps its pace is taken to its end.
+    What is looked at is the mean rate between two breakpoints. The first row is chosen in any case; a path
+    that keeps its pace is taken to its end.
     """
     energy = float(path.problem.query @ path.problem.query)
     points = path.breakpoints
-    for upper, lower in zip(points[1:], points[2:], strict=False):
+    for upper, lower in itertools.pairwise(points):
+        if not len(upper.solution.support):
+            continue
         fallen = _squared(upper.solution.residual) - _squared(lower.solution.residual)
         if fallen < least * energy * (upper.shift - lower.shift):
             return upper.shift

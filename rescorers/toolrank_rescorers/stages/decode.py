@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,7 +11,19 @@ from msgspec.structs import replace
 
 from toolrank_rescorers.errors import StageUnavailable
 from toolrank_rescorers.models import Models
-from toolrank_rescorers.nnn import Account, Problem, Solution, account, ranking, solve_active_set
+from toolrank_rescorers.nnn import (
+    Account,
+    Hybrid,
+    Lexicon,
+    Path,
+    Problem,
+    Solution,
+    account,
+    shift_of_residual_drop,
+    shift_of_support,
+    solve_active_set,
+    solve_path,
+)
 from toolrank_rescorers.stages.base import Stage, Weight, Window
 from toolrank_rescorers.state import (
     Matrix,
@@ -26,6 +38,7 @@ from toolrank_rescorers.state import (
 
 _NAMED = 2
 """APIs beyond the chosen that the note names."""
+_NAMED_WORDS = 5
 _MAX_ROUNDS = 2_000
 """Far above what two hundred columns take; the certificate tells when it was not enough."""
 
@@ -33,8 +46,11 @@ _MAX_ROUNDS = 2_000
 class Decode(Stage, frozen=True, tag="decode"):
     """minimise over z ≥ 0  ½‖q − Dᵀz‖² + Σ (l1 − γ·s_i) z_i + ½·l2·‖z‖²,  D: unit vectors of the candidates.
 
-    Order: by coefficient z, then by how near an API came to being chosen, d_iᵀr − (l1 − γ·s_i). s_i is the
-    present score (standardised by `blend`), γ is `relevance`; with γ > 0 the stage needs scored candidates.
+    Order: by coefficient z, or by `order` of joining as l1 falls; then by how near an API came to being
+    chosen, d_iᵀr − (l1 − γ·s_i). s_i is the present score (standardised by `blend`), γ is `relevance`; with
+    γ > 0 the stage needs scored candidates. With `dense_share` w < 1, rows and query are
+    [√w · vector; √(1−w) · words]. `support` and `residual_drop` choose l1 for each query, from `l1` upwards.
+
     With `neighbours` > 0, so many nearest to the residual r = q − Dᵀz, beyond those chosen, are asked for.
     This is column generation: when an exact search brings nothing new, the set is optimal over everything
     visible. The certificate covers the candidates at hand.
@@ -45,6 +61,12 @@ class Decode(Stage, frozen=True, tag="decode"):
     l1: Weight = 0.3
     l2: Weight = 1.0
     relevance: Weight = 0.0
+    dense_share: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = 1.0
+    support: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
+    """Raise l1 to where no more are chosen than these; 0 for as many as there are."""
+    residual_drop: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 0.0
+    """Raise l1 to where ‖r‖² begins to fall slower than by this share of ‖q‖² a unit of l1."""
+    order: Literal["weight", "joining"] = "weight"
     candidates: Window = 200
     neighbours: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
 
@@ -58,54 +80,113 @@ class Decode(Stage, frozen=True, tag="decode"):
             raise StageUnavailable("there are no cross-encoder scores to weigh the penalty with")
         query = direction_of(state)
         head, tail = head_and_tail(state, self.candidates)
-        ordered = sorted(head, key=lambda item: item.tie)
-        vectors, unusable = unit_vectors(ordered, len(query))
-        problem = Problem(vectors, query, self._penalties(ordered), self.l2)
+        items = sorted(head, key=lambda item: item.tie)
+        vectors, unusable = unit_vectors(items, len(query))
+        lexicon = Lexicon.of([item.candidate.text for item in items], self._words_of(state))
+        rows = Hybrid.of(vectors, query, lexicon, self.dense_share)
+        decoded = self._decoded(items, rows)
+        after = _by_solution(state, [*items, *tail], decoded)
+        return replace(after, need=self._need(state, decoded)).lacking_vectors(self.name, unusable)
+
+    def _words_of(self, state: State) -> str:
+        return state.query if self.dense_share < 1 else ""
+
+    def _decoded(self, items: Sequence[Ranked], rows: Hybrid) -> _Decoded:
+        """The solution, at the penalty that the path recommends where one is to be chosen."""
+        penalties = self.l1 - self.relevance * np.array([item.score for item in items])
+        problem = Problem(rows.rows, rows.query, penalties, self.l2)
+        path, shift = None, 0.0
+        if self.support or self.residual_drop or self.order == "joining":
+            path = solve_path(problem)
+            shift = self._shift(path)
+            problem = Problem(problem.corpus, rows.query, penalties + shift, self.l2)
         solution = solve_active_set(problem, max_rounds=_MAX_ROUNDS)
-        after = _by_solution(state, ordered, tail, problem, solution)
-        return replace(after, need=self._need(state, solution)).lacking_vectors(self.name, unusable)
+        joining = path if self.order == "joining" else None
+        return _Decoded(rows, problem, solution, account(problem, solution), self.l1 + shift, joining)
 
-    def _penalties(self, items: Sequence[Ranked]) -> Matrix:
-        return self.l1 - self.relevance * np.array([item.score for item in items])
+    def _shift(self, path: Path) -> float:
+        return max(
+            shift_of_support(path, self.support) if self.support else 0.0,
+            shift_of_residual_drop(path, self.residual_drop) if self.residual_drop else 0.0,
+        )
 
-    def _need(self, state: State, solution: Solution) -> Need:
-        if not self.neighbours or not solution.residual.any():
+    def _need(self, state: State, decoded: _Decoded) -> Need:
+        direction = decoded.rows.direction_left(decoded.solution.residual)
+        if not self.neighbours or not direction.any():
             return state.need
         # The chosen have d_iᵀr = penalty + l2 z_i and are the nearest themselves: ask for as many more.
-        wanted = self.neighbours + len(solution.support)
-        return replace(state.need, neighbours=Neighbours.of(solution.residual, wanted))
+        wanted = self.neighbours + len(decoded.solution.support)
+        return replace(state.need, neighbours=Neighbours.of(direction, wanted))
 
 
-def _by_solution(
-    state: State, items: Sequence[Ranked], tail: Sequence[Ranked], problem: Problem, solution: Solution
-) -> State:
-    told = account(problem, solution)
-    scores = -told.shortfalls
-    scores[solution.support] = solution.coefficients
-    chosen = [replace(items[row], score=float(scores[row])) for row in ranking(solution, problem)]
-    note = f"{len(solution.support)} of {len(items)} together reconstruct the query"
-    nearest = [items[row].id for row in told.next_in_line[:_NAMED]]
-    if nearest:
-        note += f"; nearest to what they leave: {', '.join(nearest)}"
-    reasons = _reasons(items, solution, told)
-    return replace(state.with_ranked([*chosen, *tail], reasons, note), details=_details(problem, solution))
+class _Decoded(NamedTuple):
+    """The answer over the head of a list, by row."""
+
+    rows: Hybrid
+    problem: Problem
+    solution: Solution
+    told: Account
+    l1: float
+    """The penalty that was taken, before relevance."""
+    joining: Path | None
+    """Where the order is that of joining."""
+
+    def scores(self) -> Matrix:
+        """Coefficient, or the penalty at which a row joined; how far it fell short where it is not chosen."""
+        scores, chosen = -self.told.shortfalls, self.solution.support
+        if self.joining is None:
+            scores[chosen] = self.solution.coefficients
+            return scores
+        joined = np.full(len(scores), self.l1)
+        for point in reversed(self.joining.breakpoints):
+            if point.joins:
+                joined[point.row] = self.l1 + point.shift
+        scores[chosen] = joined[chosen]
+        return scores
+
+    def order(self, scores: Matrix) -> Sequence[int]:
+        """The chosen rows first, each part by score, then by place."""
+        left_out = np.ones(len(scores), dtype=bool)
+        left_out[self.solution.support] = False
+        return list(np.lexsort((-scores, left_out)))
 
 
-def _reasons(items: Sequence[Ranked], solution: Solution, told: Account) -> dict[str, str]:
-    reasons = {}
-    for row, item in enumerate(items):
-        reasons[item.id] = f"not chosen, {told.shortfalls[row]:.2f} short of it"
+def _by_solution(state: State, items: Sequence[Ranked], decoded: _Decoded) -> State:
+    """`items`: those that were decoded, then the rest of the list."""
+    scores = decoded.scores()
+    ranked = [replace(items[row], score=float(scores[row])) for row in decoded.order(scores)]
+    after = state.with_ranked(
+        [*ranked, *items[len(scores) :]], _reasons(items, decoded), _note(items, decoded)
+    )
+    return replace(after, details=_details(decoded))
+
+
+def _note(items: Sequence[Ranked], decoded: _Decoded) -> str:
+    told, solution = decoded.told, decoded.solution
+    parts = [f"{len(solution.support)} of {len(told.shares)} together reconstruct the query"]
+    if nearest := [items[row].id for row in told.next_in_line[:_NAMED]]:
+        parts.append(f"nearest to what they leave: {', '.join(nearest)}")
+    if words := list(decoded.rows.words_left(solution.residual))[:_NAMED_WORDS]:
+        parts.append(f"words they leave: {', '.join(words)}")
+    return "; ".join(parts)
+
+
+def _reasons(items: Sequence[Ranked], decoded: _Decoded) -> dict[str, str]:
+    told, solution, reasons = decoded.told, decoded.solution, {}
+    for row, short in enumerate(told.shortfalls):
+        reason = f"not chosen, {short:.2f} short of it"
         if (rival := told.gave_way_to[row]) >= 0:
-            reasons[item.id] += f": gives way to {items[rival].id} (cosine {told.cosines[row]:.2f})"
+            reason += f": gives way to {items[rival].id} (cosine {told.cosines[row]:.2f})"
+        reasons[items[row].id] = reason
     for row, coefficient in zip(solution.support, solution.coefficients, strict=True):
         share = f"explains {told.shares[row]:.0%} of the query"
         reasons[items[row].id] = f"chosen with weight {coefficient:.2f}, {share}"
     return reasons
 
 
-def _details(problem: Problem, solution: Solution) -> Mapping[str, float]:
-    """The certificate, and how much of the query is left unexplained."""
-    left = float(np.linalg.norm(solution.residual) / np.linalg.norm(problem.query))
-    proof = solution.certificate
+def _details(decoded: _Decoded) -> Mapping[str, float]:
+    """The certificate, the penalty, and how much of the query is left unexplained."""
+    solution, proof = decoded.solution, decoded.solution.certificate
+    left = float(np.linalg.norm(solution.residual) / np.linalg.norm(decoded.problem.query))
     numbers = {"violation": proof.violation, "gap": proof.gap, "rounds": proof.rounds, "residual": left}
-    return {name: float(number) for name, number in numbers.items()}
+    return {name: float(number) for name, number in (numbers | {"l1": decoded.l1}).items()}

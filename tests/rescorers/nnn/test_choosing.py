@@ -1,4 +1,4 @@
-"""A penalty per query: where the path has so many rows, where more brings little, and where others did well."""
+"""A penalty per query: where the path has so many rows, where more brings little, where others did well."""
 
 from __future__ import annotations
 

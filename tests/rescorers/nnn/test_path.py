@@ -43,7 +43,7 @@ def test_random_penalties_on_the_paths_of_the_sweep(oracle: Any) -> None:
 
 
 def assert_solved_at_every_breakpoint(instance: Any, message: object = "") -> int:
-    """Just where a row joins or leaves, the next is as good as the last: the solver must stop all the same."""
+    """Where a row joins or leaves, both supports are optimal: the solver must stop all the same."""
     documents, query, l1, l2 = instance
     path = solve_path(Problem(documents, query, l1, l2))
     for point in path.breakpoints:

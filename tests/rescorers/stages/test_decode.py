@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.stages import CrossEncode, Decode
+from toolrank_rescorers.stages import CrossEncode, Decode, Fuse
 
 QUERY = np.array([3.0, 4.0], dtype=np.float32)
 """0.6 of the first direction and 0.8 of the second."""
@@ -59,6 +59,60 @@ def test_a_relevant_row_pays_a_smaller_penalty(bench):
     after = bench.apply(state, CrossEncode(), Decode(l1=0.3, l2=1.0, relevance=0.1), scorer=scorer)
     assert bench.ids(after) == ["a/1", "b/1"]
     assert [item.score for item in after.ranked] == pytest.approx([(0.6 - 0.1) / 2, (0.8 - 0.5) / 2])
+
+
+def test_a_largest_support_raises_the_penalty_of_this_query_alone(bench):
+    state = bench.fused(["a/1", "b/1"], AXES, vector=QUERY)
+    after = bench.apply(state, Decode(l1=0.1, l2=0.0, support=1))
+    assert after.note.startswith("1 of 2")
+    assert after.details["l1"] == pytest.approx(0.6), "where the second is about to join"
+    assert bench.apply(state, Decode(l1=0.1, l2=0.0)).details["l1"] == pytest.approx(0.1)
+
+
+def test_the_penalty_stays_where_more_would_explain_little(bench):
+    """With both axes ‖r‖² falls at 4·l1, on average by 1.4 a unit from 0.6 to 0.1."""
+    state = bench.fused(["a/1", "b/1"], AXES, vector=QUERY)
+    assert bench.apply(state, Decode(l1=0.1, l2=0.0, residual_drop=1.5)).details["l1"] == pytest.approx(0.6)
+    assert bench.apply(state, Decode(l1=0.1, l2=0.0, residual_drop=1.3)).details["l1"] == pytest.approx(0.1)
+
+
+def test_the_order_of_joining_is_not_that_of_the_weights(bench):
+    """c/1 joins first and hands its weight over to the two axes that it lies between."""
+    vectors = {"a/1": (1.0, 0.0), "b/1": (0.0, 1.0), "c/1": (0.8, 0.6)}
+    query = np.array([0.7, 0.714], dtype=np.float32)
+    state = bench.fused(list(vectors), vectors, vector=query)
+    by_weight = bench.apply(state, Decode(l1=0.01, l2=0.5))
+    joining = bench.apply(state, Decode(l1=0.01, l2=0.5, order="joining"))
+    assert bench.ids(joining) == ["c/1", "b/1", "a/1"]
+    assert bench.ids(by_weight) == ["c/1", "b/1", "a/1"]
+    assert joining.ranked[0].score == pytest.approx(0.8 * 0.7 + 0.6 * 0.714, abs=1e-3), "where it joined"
+    assert [item.score for item in joining.ranked] == sorted((i.score for i in joining.ranked), reverse=True)
+
+
+def test_words_that_nobody_explains_are_named_and_lead_to_who_does(bench):
+    """Both vectors say the same; only the words tell that the second API is still wanted."""
+    candidates = [
+        bench.candidate("a/1", lexical=1, vector=(1.0, 0.0), text="weather forecast"),
+        bench.candidate("a/2", lexical=2, vector=(0.999, 0.045), text="weather forecast today"),
+        bench.candidate("b/1", lexical=3, vector=(0.9, 0.436), text="currency rates"),
+    ]
+    state = bench.state(candidates, vector=np.array([1.0, 0.0], dtype=np.float32))
+    state = msgspec.structs.replace(
+        bench.apply(state, Fuse()), query="weather forecast and currency in rupees"
+    )
+    dense = bench.apply(state, Decode(l1=0.2, l2=0.1))
+    hybrid = bench.apply(state, Decode(l1=0.2, l2=0.1, dense_share=0.5))
+    assert bench.ids(dense)[:2] == ["a/1", "a/2"]
+    assert bench.ids(hybrid)[:2] == ["a/1", "b/1"]
+    assert "words they leave" not in dense.note
+    assert hybrid.note.partition("words they leave: ")[2].split(", ") == ["currency", "weather", "forecast"]
+
+
+def test_with_words_the_dense_part_of_the_residual_is_searched_for(bench):
+    state = bench.fused(["a/1"], AXES, vector=QUERY)
+    need = bench.apply(state, Decode(l1=0.1, l2=0.0, dense_share=0.5, neighbours=7)).need
+    assert need.neighbours.array.shape == (2,)
+    assert need.neighbours.array[1] == pytest.approx(0.8)
 
 
 def test_the_certificate_is_in_the_trace(bench):
