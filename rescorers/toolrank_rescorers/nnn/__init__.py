@@ -17,6 +17,8 @@ from toolrank_rescorers.nnn.fista import solve_fista
 from toolrank_rescorers.nnn.hybrid import Hybrid, Lexicon
 from toolrank_rescorers.nnn.path import Breakpoint, Path, solve_path
 from toolrank_rescorers.nnn.problem import Problem, Solution, ranking
+from toolrank_rescorers.nnn.scans import NumpyScans, Scans
+from toolrank_rescorers.nnn.torch_scans import TorchScans
 
 __all__ = [
     "Account",
@@ -28,10 +30,13 @@ __all__ = [
     "InvalidProblem",
     "LearnedPenalty",
     "Lexicon",
+    "NumpyScans",
     "Path",
     "Problem",
+    "Scans",
     "Searching",
     "Solution",
+    "TorchScans",
     "account",
     "ranking",
     "shift_of_residual_drop",

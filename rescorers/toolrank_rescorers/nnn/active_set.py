@@ -72,10 +72,15 @@ def first_pool(problem: Problem, correlations: Float32, warm_start: Solution | N
         scores[warm_start.support] = np.inf
     rows = largest(scores, POOL_ROWS)
     wanted = _FIRST_ROWS if warm_start is None else max(_FIRST_ROWS, len(warm_start.support))
-    pooled = Pooled(problem, rows, largest(scores[rows], wanted))
+    pooled = pool_of(problem, rows, scores[rows], wanted)
     if warm_start is not None:
         pooled.start_from(warm_start.support, warm_start.coefficients)
     return pooled
+
+
+def pool_of(problem: Problem, rows: Rows, scores: Float32, wanted: int = _FIRST_ROWS) -> Pooled:
+    """These rows (m,), of which those with the largest scores (m,) are looked at first."""
+    return Pooled(problem, rows, largest(scores, wanted))
 
 
 def _scores(problem: Problem, audit: Audit) -> Float32:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_rescorers.nnn.active_set import first_pool, worst
+from toolrank_rescorers.nnn.active_set import POOL_ROWS, pool_of, worst
 from toolrank_rescorers.nnn.audit import Suspects, conclude
 from toolrank_rescorers.nnn.corpus import Corpus, Float32, Float64, Rows
+from toolrank_rescorers.nnn.errors import InvalidProblem
 from toolrank_rescorers.nnn.kernels import exact_scan, scan_rows
+from toolrank_rescorers.nnn.pooling import Pooled
 from toolrank_rescorers.nnn.problem import Problem, Solution
+from toolrank_rescorers.nnn.scans import NumpyScans
 
-_BLOCK = 4096
-"""Rows of the corpus in one product: its outcome stays in the cache."""
 _MARGIN = 0.05
 """Rows so close below their penalty, as a share of the longest row, are kept from the common scan: it stays
 valid while the residual moves by less."""
@@ -32,7 +31,8 @@ def solve_batch(
     """Solves for every query as `solve_active_set` does, with the same certificates, in two products.
 
     The first, with the sketch where there is one, chooses the pools; the second holds every residual against
-    the corpus. Those queries whose residual then moves further than `_MARGIN` share a further one.
+    the corpus. Those queries whose residual then moves further than `_MARGIN` share a further one. They run
+    where `Corpus.with_scans` says, in numpy unless told otherwise; the small systems stay here.
 
     Args:
         corpus: The documents.
@@ -45,16 +45,20 @@ def solve_batch(
     Raises:
         InvalidProblem: wrong shapes, values that are not finite, or penalties out of range.
     """
+    if not isinstance(l1, int | float):
+        raise InvalidProblem("l1", f"a batch takes one number for all rows, got {type(l1).__name__}")
     problems = [Problem(corpus, query, l1, l2) for query in queries]
     if not problems:
         return []
-    scores = (corpus.sketch or corpus).scan_many(np.stack([problem.query for problem in problems]))
+    scans = corpus.scans or NumpyScans(corpus)
+    best = scans.best(np.stack([problem.query for problem in problems]), POOL_ROWS)
     solving = [
-        _One(problem, row, tolerance, max_rounds) for problem, row in zip(problems, scores, strict=True)
+        _One(problem, pool_of(problem, *found), tolerance, max_rounds)
+        for problem, found in zip(problems, best, strict=True)
     ]
     while unfinished := [one for one in solving if one.solution is None]:
         residuals = np.stack([one.pooled.residual for one in unfinished])
-        for one, near in zip(unfinished, _near(corpus, residuals, l1), strict=True):
+        for one, near in zip(unfinished, scans.above(residuals, _floors(corpus, residuals, l1)), strict=True):
             one.proceed(near)
     return [one.solution for one in solving if one.solution is not None]
 
@@ -62,9 +66,9 @@ def solve_batch(
 class _One:
     """One query of the batch, between the common products."""
 
-    def __init__(self, problem: Problem, scores: Float32, tolerance: float, max_rounds: int) -> None:
+    def __init__(self, problem: Problem, pooled: Pooled, tolerance: float, max_rounds: int) -> None:
         self._problem, self._tolerance, self._left = problem, tolerance, max_rounds
-        self.pooled = first_pool(problem, scores)
+        self.pooled = pooled
         self.solution: Solution | None = None
         self._rounds = self.pooled.settle(tolerance, max_rounds)
 
@@ -92,15 +96,8 @@ class _One:
         return Suspects(above, exact_scan(corpus.documents, above, residual), checked)
 
 
-def _near(corpus: Corpus, residuals: Float64, l1: float) -> Sequence[Rows]:
-    """For every residual (b, d) the rows whose correlation is not `_MARGIN` below the penalty."""
-    left = residuals.astype(np.float32)
+def _floors(corpus: Corpus, residuals: Float64, l1: float) -> Float32:
+    """For every residual (b, d) the correlation that is `_MARGIN` below the penalty, rounding allowed for."""
     errors = np.array([corpus.scan_error(residual) for residual in residuals])
-    floors = (l1 - _MARGIN * corpus.largest_norm - errors).astype(np.float32)[:, None]
-    found: list[list[Rows]] = [[] for _ in residuals]
-    for start in range(0, corpus.rows, _BLOCK):
-        above = left @ corpus.documents[start : start + _BLOCK].T > floors
-        which, rows = np.nonzero(above)
-        for number, part in enumerate(np.split(rows, np.searchsorted(which, np.arange(1, len(left))))):
-            found[number].append(part + start)
-    return [np.concatenate(parts) for parts in found]
+    floors: Float32 = (l1 - _MARGIN * corpus.largest_norm - errors).astype(np.float32)
+    return floors

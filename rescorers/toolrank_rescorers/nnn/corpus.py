@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolrank_rescorers.nnn.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from toolrank_rescorers.nnn.scans import Scans
 
 Rows = NDArray[np.intp]
 Float32 = NDArray[np.float32]
@@ -36,6 +41,7 @@ class Corpus:
     def __init__(self, documents: NDArray[np.floating]) -> None:
         self.documents, self._energy = _finite_matrix(documents)
         self.sketch: Sketch | None = None
+        self.scans: Scans | None = None
 
     @property
     def rows(self) -> int:
@@ -92,6 +98,11 @@ class Corpus:
         """
         if dimensions < self.dimensions:
             self.sketch = Sketch(self.documents, dimensions)
+        return self
+
+    def with_scans(self, make: Callable[[Corpus], Scans]) -> Corpus:
+        """Lets batches take their products elsewhere: `with_scans(TorchScans)` keeps the rows on a GPU."""
+        self.scans = make(self)
         return self
 
 

@@ -49,3 +49,9 @@ def test_no_query_at_all_is_no_mistake() -> None:
 def test_one_bad_query_is_refused() -> None:
     with pytest.raises(InvalidProblem, match="query"):
         solve_batch(Corpus(np.eye(2, dtype=np.float32)), np.array([[1.0, 0.0], [np.nan, 0.0]]), 0.1, 0.1)
+
+
+@pytest.mark.parametrize("l1", [np.full(2, 0.1), "0.1", None])
+def test_a_batch_takes_one_penalty_for_all_rows(l1: object) -> None:
+    with pytest.raises(InvalidProblem, match="one number for all rows"):
+        solve_batch(Corpus(np.eye(2, dtype=np.float32)), np.eye(2), l1, 0.1)

@@ -1,0 +1,85 @@
+"""Wherever the products of a batch are taken, the same rows are found, and the same answers proved."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from toolrank_rescorers.nnn import Corpus, NumpyScans, TorchScans, solve_batch
+from toolrank_rescorers.nnn.torch_scans import ImprecisePrecision, MissingTorch
+
+
+def by_torch(corpus: Corpus) -> TorchScans:
+    return TorchScans(corpus, "cpu")
+
+
+WAYS = [NumpyScans, pytest.param(by_torch, marks=pytest.mark.needs("torch"))]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("size", [3, 700, 9_000])
+def test_the_best_rows_are_found_with_their_correlations(
+    unit_rows: Callable[..., Any], way: Any, size: int
+) -> None:
+    rows = unit_rows(size, 24)
+    vectors = rows[:3].astype(float)
+    for vector, (places, scores) in zip(vectors, way(Corpus(rows)).best(vectors, 100), strict=True):
+        exact = rows.astype(float) @ vector
+        assert len(np.unique(places)) == len(places) >= min(100, size)
+        assert set(np.argsort(-exact)[: min(90, size)].tolist()) <= set(places.tolist())
+        np.testing.assert_allclose(scores, exact[places], atol=1e-5)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_row_above_its_floor_is_found(
+    unit_rows: Callable[..., Any], way: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("scans", "torch_scans"):
+        monkeypatch.setattr(f"toolrank_rescorers.nnn.{module}._BLOCK", 1_000)
+    rows = unit_rows(4_500, 24)
+    vectors = rows[[0, 7, 4_499]].astype(float)
+    floors = np.array([0.3, 2.0, 0.5], dtype=np.float32)
+    found = way(Corpus(rows)).above(vectors, floors)
+    assert [len(places) for places in found][1] == 0
+    for vector, floor, places in zip(vectors, floors, found, strict=True):
+        exact = rows.astype(float) @ vector
+        clear = np.flatnonzero(np.abs(exact - floor) > 1e-6)
+        np.testing.assert_array_equal(np.intersect1d(places, clear), clear[exact[clear] > floor])
+        assert (np.diff(places) > 0).all()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("l1", [0.05, 0.3])
+def test_a_batch_is_solved_and_proved_by_them(unit_rows: Callable[..., Any], way: Any, l1: float) -> None:
+    rows = unit_rows(5_000, 32)
+    queries = np.stack([rows[i : i + 3].mean(0) for i in range(0, 60, 7)])
+    usual = solve_batch(Corpus(rows), queries, l1, 0.1)
+    for solution, same in zip(
+        solve_batch(Corpus(rows).with_scans(way), queries, l1, 0.1), usual, strict=True
+    ):
+        assert solution.certificate.exact
+        np.testing.assert_array_equal(solution.support, same.support)
+        np.testing.assert_allclose(solution.coefficients, same.coefficients, atol=1e-7)
+
+
+@pytest.mark.needs("torch")
+def test_products_that_prove_nothing_are_refused(unit_rows: Callable[..., Any]) -> None:
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        with pytest.raises(ImprecisePrecision, match="highest"):
+            solve_batch(Corpus(unit_rows(30, 8)).with_scans(by_torch), np.ones((1, 8)), 0.1, 0.1)
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="torch is installed")
+def test_without_torch_the_cure_is_named() -> None:
+    with pytest.raises(MissingTorch, match="pip install torch"):
+        Corpus(np.eye(2, dtype=np.float32)).with_scans(TorchScans)
