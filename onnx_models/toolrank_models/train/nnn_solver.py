@@ -13,18 +13,25 @@ import torch
 from torch import Tensor
 
 
-def unrolled_fista(documents: Tensor, queries: Tensor, l1: float, l2: float, steps: int) -> Tensor:
+def unrolled_fista(
+    documents: Tensor, queries: Tensor, l1: float, l2: float, steps: int, *, restart: bool = False
+) -> Tensor:
     """Coefficients after `steps` steps of FISTA from 0 (Beck and Teboulle 2009), (b, n) for queries (b, d).
 
-    The step is 1/L with L = λ_max(DDᵀ) + λ2; L is treated as a constant of the backward pass.
+    The step is 1/L with L = λ_max(DDᵀ) + λ2; L is treated as a constant of the backward pass. With `restart`
+    a query's momentum is forgotten when it points uphill (O'Donoghue and Candès 2015). Runs where the
+    tensors are.
     """
     step = 1.0 / (largest_eigenvalue(documents) + l2)
     z = moved = queries.new_zeros(len(queries), len(documents))
-    momentum = 1.0
+    momentum = queries.new_ones(len(queries), 1)
     for _ in range(steps):
         residual = queries - moved @ documents
         gradient = l1 + l2 * moved - residual @ documents.T
         following = torch.relu(moved - step * gradient)
+        if restart:
+            uphill = ((moved - following) * (following - z)).sum(dim=1, keepdim=True) > 0
+            momentum = torch.where(uphill, torch.ones_like(momentum), momentum)
         next_momentum = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         moved = following + (momentum - 1) / next_momentum * (following - z)
         z, momentum = following, next_momentum

@@ -13,7 +13,7 @@ from toolrank_rescorers.nnn.choosing import LearnedPenalty, shift_of_residual_dr
 from toolrank_rescorers.nnn.columns import Generated, Searching, solve_by_columns
 from toolrank_rescorers.nnn.corpus import Corpus
 from toolrank_rescorers.nnn.errors import InvalidProblem
-from toolrank_rescorers.nnn.fista import solve_fista
+from toolrank_rescorers.nnn.fista import solve_fista, solve_fista_batch
 from toolrank_rescorers.nnn.hybrid import Hybrid, Lexicon
 from toolrank_rescorers.nnn.path import Breakpoint, Path, solve_path
 from toolrank_rescorers.nnn.problem import Problem, Solution, ranking
@@ -45,5 +45,6 @@ __all__ = [
     "solve_batch",
     "solve_by_columns",
     "solve_fista",
+    "solve_fista_batch",
     "solve_path",
 ]

@@ -10,7 +10,7 @@ from toolrank_rescorers.nnn.pooling import Pooled
 from toolrank_rescorers.nnn.problem import Problem, Solution
 from toolrank_rescorers.nnn.selecting import largest
 
-POOL_ROWS = 512
+POOL_ROWS = 256
 """A corpus of so few rows is looked at as a whole every time."""
 _FIRST_ROWS = 48
 """The working set is chosen so small because few rows beyond the support are ever looked at."""
@@ -30,7 +30,7 @@ def solve_active_set(
     The best rows by one scan form a pool, the best of the pool the working set. It is solved by an active-set
     method (Lawson & Hanson, Solving Least Squares Problems, 1974, ch. 23, several violators a round) in
     float64. Then the rows of the pool that the residual violates join it, until there are none, and then
-    those of the whole corpus, found by `Audit`.
+    those of the whole corpus, found by `Audit`. With `Corpus.with_codes` these scans are of eight bits.
 
     *Termination.* After every round z minimises P over its support, with z > 0 there, so P is a function of
     the support. It falls strictly: let N be the violators entering at z_N = 0. The step p towards the
@@ -85,6 +85,8 @@ def pool_of(problem: Problem, rows: Rows, scores: Float32, wanted: int = _FIRST_
 
 def _scores(problem: Problem, audit: Audit) -> Float32:
     corpus = problem.corpus
+    if corpus.codes and corpus.rows > POOL_ROWS:
+        return corpus.codes.scan(problem.query).correlations
     if corpus.sketch:
         return corpus.sketch.scan(problem.query)
     return corpus.scan(problem.query) if corpus.rows <= POOL_ROWS else audit.scan(problem.query)

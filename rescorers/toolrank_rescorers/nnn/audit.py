@@ -7,7 +7,7 @@ and x_j = d_jᵀv/‖v‖, Cauchy–Schwarz gives
 
 so every row with x_j ≤ ν cos(φ + arccos(l1_j / ν‖r‖)), ν ≥ max ‖d_j‖, is below its penalty: one comparison a
 row. The first scan is at v = q; after a later scan, v is the residual of that moment and φ is small. Both the
-bound and the scans allow for the rounding of float32.
+bound and the scans allow for the rounding of float32. With codes, the residual is scanned in eight bits.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Audit:
         corpus, l1 = self._problem.corpus, self._problem.l1
         if len(known) == corpus.rows:
             return Suspects(np.empty(0, dtype=np.intp), np.empty(0), corpus.rows)
-        rows = self._not_excluded(residual, known)
+        rows = self._not_excluded(residual, known) if corpus.codes is None else self._open(residual, known)
         checked = corpus.rows if rows is None else len(known) + len(rows)
         slack = corpus.scan_error(residual)
         if rows is None:
@@ -65,6 +65,13 @@ class Audit:
             correlations = scan_rows(corpus.documents, rows, residual.astype(np.float32))
             near = rows[correlations > self._problem.penalties(rows) - slack]
         return Suspects(near, exact_scan(corpus.documents, near, residual), checked)
+
+    def _open(self, residual: Float64, known: Rows) -> Rows:
+        """Rows beyond the known ones that eight bits leave open."""
+        assert self._problem.corpus.codes is not None
+        coded = self._problem.corpus.codes.scan(residual)
+        rows = coded.above(self._problem.l1)
+        return rows[~np.isin(rows, known)]
 
     def _not_excluded(self, residual: Float64, known: Rows) -> Rows | None:
         """Rows beyond the known ones that the bound leaves open; None where a scan is cheaper."""

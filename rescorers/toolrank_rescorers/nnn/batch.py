@@ -7,14 +7,15 @@ from numpy.typing import NDArray
 
 from toolrank_rescorers.nnn.active_set import POOL_ROWS, pool_of, worst
 from toolrank_rescorers.nnn.audit import Suspects, conclude
-from toolrank_rescorers.nnn.corpus import Corpus, Float32, Float64, Rows
+from toolrank_rescorers.nnn.corpus import Corpus
 from toolrank_rescorers.nnn.errors import InvalidProblem
 from toolrank_rescorers.nnn.kernels import exact_scan, scan_rows
 from toolrank_rescorers.nnn.pooling import Pooled
 from toolrank_rescorers.nnn.problem import Problem, Solution
-from toolrank_rescorers.nnn.scans import NumpyScans
+from toolrank_rescorers.nnn.scans import Near, scans_of
+from toolrank_rescorers.nnn.spreading import spread
 
-_MARGIN = 0.05
+_MARGIN = 0.02
 """Rows so close below their penalty, as a share of the longest row, are kept from the common scan: it stays
 valid while the residual moves by less."""
 
@@ -50,16 +51,15 @@ def solve_batch(
     problems = [Problem(corpus, query, l1, l2) for query in queries]
     if not problems:
         return []
-    scans = corpus.scans or NumpyScans(corpus)
+    scans, floor = scans_of(corpus), l1 - _MARGIN * corpus.largest_norm
     best = scans.best(np.stack([problem.query for problem in problems]), POOL_ROWS)
-    solving = [
-        _One(problem, pool_of(problem, *found), tolerance, max_rounds)
-        for problem, found in zip(problems, best, strict=True)
-    ]
+    solving = spread(
+        lambda found: _One(found[0], pool_of(found[0], *found[1]), tolerance, max_rounds),
+        zip(problems, best, strict=True),
+    )
     while unfinished := [one for one in solving if one.solution is None]:
-        residuals = np.stack([one.pooled.residual for one in unfinished])
-        for one, near in zip(unfinished, scans.above(residuals, _floors(corpus, residuals, l1)), strict=True):
-            one.proceed(near)
+        near = scans.above(np.stack([one.pooled.residual for one in unfinished]), floor)
+        spread(lambda pair: pair[0].proceed(pair[1]), zip(unfinished, near, strict=True))
     return [one.solution for one in solving if one.solution is not None]
 
 
@@ -69,10 +69,11 @@ class _One:
     def __init__(self, problem: Problem, pooled: Pooled, tolerance: float, max_rounds: int) -> None:
         self._problem, self._tolerance, self._left = problem, tolerance, max_rounds
         self.pooled = pooled
+        self._l1 = float(problem.l1)
         self.solution: Solution | None = None
         self._rounds = self.pooled.settle(tolerance, max_rounds)
 
-    def proceed(self, near: Rows) -> None:
+    def proceed(self, near: Near) -> None:
         """Takes in what a product found near its residual, until it is solved or has moved too far."""
         scanned = self.pooled.residual
         while (moved := float(np.linalg.norm(self.pooled.residual - scanned))) <= _MARGIN:
@@ -87,17 +88,12 @@ class _One:
             self.pooled.widen(violators)
             self._rounds += 1 + self.pooled.settle(self._tolerance, self._left - self._rounds)
 
-    def _suspects(self, near: Rows, moved: float) -> Suspects:
+    def _suspects(self, near: Near, moved: float) -> Suspects:
+        """Of the rows near the residual that was scanned, those that may violate at the present one."""
         corpus, residual, known = self._problem.corpus, self.pooled.residual, self.pooled.rows
-        rows = np.setdiff1d(near, known, assume_unique=True)
+        least = self._l1 - near.error - moved * corpus.largest_norm
+        rows = near.rows[near.correlations > least]
+        rows = rows[~np.isin(rows, known)]
         correlations = scan_rows(corpus.documents, rows, residual.astype(np.float32))
-        above = rows[correlations > self._problem.penalties(rows) - corpus.scan_error(residual)]
-        checked = len(known) + len(rows) if moved else corpus.rows
-        return Suspects(above, exact_scan(corpus.documents, above, residual), checked)
-
-
-def _floors(corpus: Corpus, residuals: Float64, l1: float) -> Float32:
-    """For every residual (b, d) the correlation that is `_MARGIN` below the penalty, rounding allowed for."""
-    errors = np.array([corpus.scan_error(residual) for residual in residuals])
-    floors: Float32 = (l1 - _MARGIN * corpus.largest_norm - errors).astype(np.float32)
-    return floors
+        above = rows[correlations > self._l1 - corpus.scan_error(residual)]
+        return Suspects(above, exact_scan(corpus.documents, above, residual), len(known) + len(rows))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolrank_rescorers.nnn.audit import Audit, Evidence, conclude
-from toolrank_rescorers.nnn.corpus import Float32, Float64
+from toolrank_rescorers.nnn.corpus import Corpus, Float32, Float64
 from toolrank_rescorers.nnn.problem import Problem, Solution
 
 _CHECK_EVERY = 10
@@ -46,6 +47,55 @@ def solve_fista(
         if fixed_steps is None and done % _CHECK_EVERY == 0 and _largest_violation(problem, z) <= tolerance:
             break
     return conclude(problem, _evidence(problem, z), tolerance=tolerance, rounds=done)
+
+
+def solve_fista_batch(
+    corpus: Corpus,
+    queries: NDArray[np.floating],
+    l1: float,
+    l2: float,
+    *,
+    tolerance: float = 1e-6,
+    max_iterations: int = 100_000,
+) -> list[Solution]:
+    """The same for many queries (b, d) in matrix products, each with restarts of its own.
+
+    Every ten steps those that are within the tolerance leave the batch.
+
+    Raises:
+        InvalidProblem: wrong shapes, values that are not finite, or penalties out of range.
+    """
+    problems = [Problem(corpus, query, l1, l2) for query in queries]
+    step_size = 1.0 / max(corpus.lipschitz + l2, np.finfo(np.float64).tiny)
+    running = np.arange(len(problems))
+    left = np.array([problem.query for problem in problems]).reshape(len(problems), corpus.dimensions)
+    z = y = np.zeros((len(problems), corpus.rows))
+    momentum = np.ones((len(problems), 1))
+    solutions: dict[int, Solution] = {}
+    done = 0
+    while len(running):
+        if done % _CHECK_EVERY == 0:
+            excess = _excesses(corpus, left, z, l1, l2)
+            worst = np.where(z > 0, np.abs(excess), excess).max(axis=1)
+            ends = (worst <= tolerance) | (done >= max_iterations)
+            for number, row in zip(running[ends], z[ends], strict=True):
+                evidence = _evidence(problems[number], row)
+                solutions[number] = conclude(problems[number], evidence, tolerance=tolerance, rounds=done)
+            stay = ~ends
+            running, left, z, y, momentum = running[stay], left[stay], z[stay], y[stay], momentum[stay]
+        following = np.maximum(0.0, y + step_size * _excesses(corpus, left, y, l1, l2))
+        uphill = ((y - following) * (following - z)).sum(axis=1, keepdims=True) > 0
+        momentum[uphill] = 1.0
+        later = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
+        y = following + ((momentum - 1.0) / later) * (following - z)
+        z, momentum, done = following, later, done + 1
+    return [solutions[number] for number in range(len(problems))]
+
+
+def _excesses(corpus: Corpus, queries: Float64, z: Float64, l1: float, l2: float) -> Float64:
+    """`_excess` of many problems (b, n)."""
+    residuals = queries - z.astype(np.float32) @ corpus.documents
+    return corpus.scan_many(residuals) - l1 - l2 * z
 
 
 def _evidence(problem: Problem, z: Float64) -> Evidence:

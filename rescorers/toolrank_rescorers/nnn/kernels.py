@@ -25,6 +25,18 @@ def _product_loops(matrix: Float64, vector: Float64) -> Float64:
     return result
 
 
+def _complete_product(matrix: Float64, start: int, vector: Float64, result: Float64) -> None:
+    result[start:] = matrix[start:] @ vector
+
+
+def _complete_product_loops(matrix: Float64, start: int, vector: Float64, result: Float64) -> None:
+    for i in range(start, matrix.shape[0]):
+        total = 0.0
+        for j in range(matrix.shape[1]):
+            total += matrix[i, j] * vector[j]
+        result[i] = total
+
+
 def _lower_product(lower: Float64, k: int, vector: Float64) -> Float64:
     return lower[:k, :k] @ vector
 
@@ -123,6 +135,8 @@ def _exact_scan_loops(documents: Float32, rows: Rows, vector: Float64) -> Float6
 
 product = faster_of(_product, _product_loops)
 """A x (m,) of A (m, n) and x (n,)."""
+complete_product = faster_of(_complete_product, _complete_product_loops)
+"""A x (m,) of A (m, n) and x (n,), from this place on, into a result (m,)."""
 lower_product = faster_of(_lower_product, _lower_product_loops)
 """M x (k,) of the leading k rows and columns of a lower triangular M."""
 lower_combination = faster_of(_lower_combination, _lower_combination_loops)

@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_rescorers.nnn.compiled import COMPILED, compiled
+from toolrank_rescorers.nnn.compiled import compiled
 from toolrank_rescorers.nnn.corpus import Float64, Rows
 from toolrank_rescorers.nnn.factor import delete, insert, project, solve
-from toolrank_rescorers.nnn.kernels import block_product, product, rows_combination
+from toolrank_rescorers.nnn.kernels import block_product, complete_product, rows_combination
 
 DEPENDENT = 1e-10
 """A row counts as dependent on the active ones when less than this share of it is left unexplained."""
 _INSEPARABLE = 1e-15
-_ENTERING = 1 if COMPILED else 4
-"""Violators added in one round: one is fewest steps, several are fewest calls."""
+_ENTERING = 4
+"""Violators added in one round: few are fewest steps, more are fewest rounds."""
 
 
 class State(NamedTuple):
@@ -29,8 +29,9 @@ class State(NamedTuple):
     vectors: Float64
     """D_W (w, d)."""
     gram: Float64
-    """D_W D_Wᵀ (w, w), of which only the rows that `known` marks are filled."""
-    known: NDArray[np.bool_]
+    """D_W D_Wᵀ (w, w), of which only the beginnings of rows are filled."""
+    filled: Rows
+    """How much of each row of the Gram matrix is there (w,): all of those that are active."""
     linear: Float64
     """D_W q − l1 (w,)."""
     l2: float
@@ -79,11 +80,11 @@ def minimise(state: State, k: int, tolerance: float, max_rounds: int) -> tuple[i
 
 @compiled
 def gram_row(state: State, position: int) -> Float64:
-    """D_W d_p (w,): computed when a row is first looked at, since few of them ever enter."""
-    if not state.known[position]:
-        state.gram[position] = product(state.vectors, state.vectors[position])
-        state.known[position] = True
+    """D_W d_p (w,): completed when a row is looked at, since few of them ever enter."""
     row: Float64 = state.gram[position]
+    if state.filled[position] < len(row):
+        complete_product(state.vectors, state.filled[position], state.vectors[position], row)
+        state.filled[position] = len(row)
     return row
 
 
@@ -170,29 +171,30 @@ def residual_of(state: State, k: int, query: Float64) -> Float64:
 def opened(vectors: Float64, linear: Float64, l2: float) -> State:
     """A state of these rows (w, d) and their D q − l1 (w,), none of them active."""
     w = len(linear)
-    known = np.zeros(w, dtype=np.bool_)
+    filled = np.zeros(w, dtype=np.intp)
     active = np.zeros(w, dtype=np.intp)
-    return State(vectors, np.empty((w, w)), known, linear, l2, np.zeros((w, w)), active, np.zeros(w))
+    return State(vectors, np.empty((w, w)), filled, linear, l2, np.zeros((w, w)), active, np.zeros(w))
 
 
 @compiled
-def extended(state: State, vectors: Float64, linear: Float64) -> State:
-    """The state with further rows (m, d), and their D q − l1 (m,); what is active stays as it is."""
+def extended(state: State, k: int, vectors: Float64, linear: Float64) -> State:
+    """The state with further rows (m, d), and their D q − l1 (m,); the k active ones stay as they are."""
     old = len(state.linear)
     w = old + len(linear)
     gram, factor = np.empty((w, w)), np.zeros((w, w))
     gram[:old, :old] = state.gram
-    for position in np.flatnonzero(state.known):
-        gram[position, old:] = product(vectors, state.vectors[position])
     factor[:old, :old] = state.factor
-    more = np.zeros(len(linear))
-    return State(
+    none = np.zeros(len(linear), dtype=np.intp)
+    larger = State(
         np.concatenate((state.vectors, vectors)),
         gram,
-        np.concatenate((state.known, more > 0.0)),
+        np.concatenate((state.filled, none)),
         np.concatenate((state.linear, linear)),
         state.l2,
         factor,
-        np.concatenate((state.active, more.astype(np.intp))),
-        np.concatenate((state.z, more)),
+        np.concatenate((state.active, none)),
+        np.concatenate((state.z, np.zeros(len(linear)))),
     )
+    for position in larger.active[:k]:
+        gram_row(larger, position)
+    return larger

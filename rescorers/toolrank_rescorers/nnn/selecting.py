@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolrank_rescorers.nnn.corpus import Float32, Rows
 
@@ -11,7 +12,7 @@ _SAMPLED = 16
 _LONG = 8192
 
 
-def largest(scores: Float32, count: int) -> Rows:
+def largest(scores: Float32 | NDArray[np.int32], count: int) -> Rows:
     """Places of the `count` largest scores (n,) in any order; of a long list, about so many and never fewer.
 
     A long list is cut at a quantile of a sample: one comparison a score instead of a partial sort.

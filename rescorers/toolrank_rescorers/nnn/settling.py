@@ -69,7 +69,7 @@ def settle(
             break
         new = near[joining]
         vectors = _exact_rows(pool.documents, pool.rows[new])
-        state = extended(state, vectors, product(vectors, pool.query) - pool.penalties[new])
+        state = extended(state, k, vectors, product(vectors, pool.query) - pool.penalties[new])
         places = np.concatenate((places, new))
         pool.held[new] = True
         rounds += 1

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toolrank_rescorers.errors import RescorerError
 from toolrank_rescorers.nnn.corpus import Corpus, Float32, Float64, Rows
+from toolrank_rescorers.nnn.scans import Near
 
 _BLOCK = 131_072
 """Rows of the corpus in one product: with 64 vectors its outcome takes 32 MB."""
@@ -27,7 +27,8 @@ class ImprecisePrecision(RescorerError):
 
     def __init__(self, precision: str) -> None:
         super().__init__(
-            f"products in {precision!r} precision prove nothing: torch.set_float32_matmul_precision('highest')"
+            f"products in {precision!r} precision prove nothing: "
+            "torch.set_float32_matmul_precision('highest')"
         )
 
 
@@ -48,6 +49,7 @@ class TorchScans:
         except ImportError as error:
             raise MissingTorch from error
         self._torch: Any = torch
+        self._corpus = corpus
         self._documents = torch.from_numpy(corpus.documents).to(device)
 
     def best(self, vectors: Float64, count: int) -> Sequence[tuple[Rows, Float32]]:
@@ -66,21 +68,23 @@ class TorchScans:
             rows = torch.gather(rows, 1, places)
         return list(zip(rows.cpu().numpy(), values.cpu().numpy(), strict=True))
 
-    def above(self, vectors: Float64, floors: NDArray[np.float32]) -> Sequence[Rows]:
-        """Every row whose correlation with a vector (b, d) is above its floor (b,), ascending.
+    def above(self, vectors: Float64, floor: float) -> Sequence[Near]:
+        """Every row whose correlation with a vector (b, d) is above the floor, ascending.
 
         Raises:
             ImprecisePrecision: torch is set to a lower precision.
         """
-        torch = self._torch
-        least = torch.from_numpy(floors).to(self._documents.device)[:, None]
-        pairs = []
+        torch, pairs = self._torch, []
+        errors = np.array([self._corpus.scan_error(vector) for vector in vectors])
+        least = torch.from_numpy((floor - errors).astype(np.float32)).to(self._documents.device)[:, None]
         for start, scores in self._products(vectors):
             which, rows = torch.nonzero(scores > least, as_tuple=True)
-            pairs.append((which.cpu().numpy(), rows.cpu().numpy() + start))
-        which, rows = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+            pairs.append([part.cpu().numpy() for part in (which, rows + start, scores[which, rows])])
+        which, rows, scores = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         order = np.argsort(which, kind="stable")
-        return np.split(rows[order], np.searchsorted(which[order], np.arange(1, len(vectors))))
+        ends = np.searchsorted(which[order], np.arange(1, len(vectors)))
+        parts = (np.split(rows[order], ends), np.split(scores[order], ends), errors.tolist())
+        return [Near(*part) for part in zip(*parts, strict=True)]
 
     def _products(self, vectors: Float64) -> Any:  # noqa: ANN401 - pairs of a first row and a tensor
         torch = self._torch

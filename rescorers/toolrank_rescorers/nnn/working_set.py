@@ -31,7 +31,7 @@ class WorkingSet:
 
     def extend(self, rows: Rows) -> None:
         """Adds corpus rows that are not in it yet."""
-        self.state = extended(self.state, *self._vectors_and_linear(rows))
+        self.state = extended(self.state, 0, *self._vectors_and_linear(rows))
         self.rows = np.append(self.rows, rows)
         self.holds[rows] = True
 

@@ -36,6 +36,14 @@ def test_enough_steps_reach_the_exact_solution(l2):
     assert torch.allclose(found, exact, atol=1e-5)
 
 
+def test_restarting_comes_nearer_in_as_many_steps():
+    documents, queries, exact = problem(0.0)
+    plain, restarted = (
+        unrolled_fista(documents, queries, 0.1, 0.0, steps=300, restart=restart) for restart in (False, True)
+    )
+    assert (restarted - exact).abs().max() < (plain - exact).abs().max()
+
+
 @pytest.mark.parametrize("l2", [0.0, 0.5])
 def test_on_the_support_the_solution_is_that_of_a_linear_system(l2):
     documents, queries, exact = problem(l2)
