@@ -72,7 +72,7 @@ def main() -> None:
     bench = Bench()
     for suffix, penalties in PENALTIES.items():
         for key, catalog in catalogs.items():
-            corpus = Corpus(catalog).with_sketch()
+            corpus = Corpus(catalog).with_codes()
             if "scan" in parts:
                 bench.against_scan(key + suffix, corpus, queries[:: 1 if key == "4k" else 2], penalties)
             if "batch" in parts:
@@ -93,9 +93,9 @@ def texts_of(source: Source) -> list[str]:
     return [retrieval_text(item) for item in source.read() if isinstance(item, ApiDocument)]
 
 
-def encoded(name: str, texts: Sequence[str]) -> Vectors:
-    """Unit vectors (n, d) of the texts by the shipped encoder, kept under `var/bench`."""
-    encoder = load_encoder()
+def encoded(name: str, texts: Sequence[str], model: str = "minilm-l6") -> Vectors:
+    """Unit vectors (n, d) of the texts by the shipped or a named encoder, kept under `var/bench`."""
+    encoder = load_encoder(model)
     digest = hashlib.blake2b("\0".join([encoder.manifest.identity, *texts]).encode(), digest_size=6)
     path = CACHE / f"{name}-{digest.hexdigest()}.npy"
     if not path.is_file():
@@ -163,6 +163,8 @@ class Bench:
         self.report("matrix product, 64", f"product_{key}", corpus.rows, products)
         self.report("exact, 64 together", f"per_batch_{key}", corpus.rows, solves, products)
         self.figures[f"vs_scan_batch_{key}"] = float(np.median(solves) / np.median(products))
+        if key.startswith("100k"):  # the largest, where the corpus and not the answers sets the price
+            self.figures["vs_scan_batch" + key.removeprefix("100k")] = self.figures[f"vs_scan_batch_{key}"]
 
     def candidates(
         self, key: str, rows: Vectors, queries: Vectors, penalties: tuple[float, float], size: int
@@ -192,7 +194,7 @@ class Bench:
 
     def against_others(self, rows: Vectors, queries: Vectors, penalties: tuple[float, float]) -> None:
         """Other solvers on the same few requests as the exact one."""
-        corpus = Corpus(rows).with_sketch()
+        corpus = Corpus(rows).with_codes()
         _ = corpus.lipschitz  # not charged to FISTA: the paper precomputes it too
         problems = [Problem(corpus, query, *penalties) for query in queries]
         exact = np.array([np.median([seconds(solve_active_set, p) for _ in range(9)]) for p in problems])

@@ -11,16 +11,14 @@ retrieval, and to one λ1 for all.
 `--dataset NAME` (repeatable), `--limit N` requests of each, `--data FOLDER`, `--encoder FOLDER` (an exported
 model in place of the shipped one), `--vectors FOLDER` (its vectors, made elsewhere: NAME-apis.npy and
 NAME-requests.npy, rows in the order of the data).
-# needs: compare  # noqa: ERA001
 """
+# needs: compare  # noqa: ERA001
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import json
-import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +35,19 @@ from toolrank_engines.text import retrieval_text
 from toolrank_evaluation.dataset import select
 from toolrank_evaluation.datasets.opening import open_dataset
 from toolrank_rescorers.mmr import mmr
+from toolrank_rescorers.nnn import (
+    Hybrid,
+    LearnedPenalty,
+    Lexicon,
+    Problem,
+    Solution,
+    ranking,
+    shift_of_residual_drop,
+    shift_of_support,
+    solve_fista,
+    solve_path,
+)
 from toolrank_rescorers.nnn import Path as PenaltyPath
-from toolrank_rescorers.nnn import Problem, Solution, ranking, solve_fista, solve_path
 
 NEAREST = 256
 DEPTH = 5
@@ -46,10 +55,10 @@ LOWEST = 0.05
 GRID = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SIZES = (2, 3, 4, 5, 6, 8, 12)
-DROPS = (0.08, 0.04, 0.02, 0.01, 0.005)
-WORDS = 2_048
+DROPS = (3.0, 2.0, 1.5, 1.0, 0.75, 0.5, 0.25)
 SHARES_DENSE = (0.5, 0.7, 0.85)
 RIDGES = (0.1, 1.0, 3.0)
+ONE = "one λ1 for all"
 FIGURES = ("R@3", "R@5", "C@3", "C@5")
 Floats = NDArray[np.float64]
 
@@ -60,23 +69,29 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--dataset", action="append")
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--encoder", default="minilm-l6")
+    parser.add_argument("--vectors", type=Path)
     arguments = parser.parse_args()
     figures: dict[str, Any] = {}
     for name in arguments.dataset or ["toolbench", "toollens"]:
-        requests, folds = read(name, arguments.data, arguments.limit)
-        table = Table(
-            "decoding", *FIGURES, "Δ R@5 (95 %)", "Δ C@5 (95 %)", "chosen on the other half", title=name
-        )
+        requests, folds = read(name, arguments)
+        columns = ("Δ R@5 to dense", "Δ C@5", f"Δ R@5 to {ONE}", "Δ C@5", "chosen on the other half")
+        table = Table("decoding", *FIGURES, *columns, title=name)
+        references: dict[str, Floats] = {}
         for method, (values, chosen) in results(requests, folds).items():
             figures |= {
                 f"{name}.{method}.{key}": round(float(v), 4)
                 for key, v in zip(FIGURES, values.mean(0), strict=True)
             }
-            if method == "dense":
-                dense = values
-            differences = [interval(values[:, i] - dense[:, i]) for i in (1, 3)]
+            if method in {"dense", ONE}:
+                references[method] = values
+            differences = [
+                interval(values[:, i] - references[to][:, i]) if to in references and to != method else ""
+                for to in ("dense", ONE)
+                for i in (1, 3)
+            ]
             table.add_row(method, *(f"{100 * v:.1f}" for v in values.mean(0)), *differences, chosen)
-        Console(width=150).print(table)
+        Console(width=200).print(table)
     print(json.dumps(figures))
 
 
@@ -86,9 +101,7 @@ class Request:
 
     vectors: NDArray[np.float32]
     query: Floats
-    words: NDArray[np.float32]
-    """Unit tf-idf vectors of the same (m, 2048)."""
-    query_words: Floats
+    lexicon: Lexicon
     relevant: NDArray[np.bool_]
     """Which of them are right (m,)."""
     wanted: int
@@ -99,11 +112,10 @@ class Request:
         """Cosines with the query (m,)."""
         return self.vectors.astype(np.float64) @ self.query
 
-    def hybrid(self, weight: float) -> tuple[NDArray[np.float32], Floats]:
+    def hybrid(self, weight: float) -> tuple[Floats, Floats]:
         """Rows and query of which this share is dense."""
-        dense, lexical = np.float32(weight**0.5), np.float32((1 - weight) ** 0.5)
-        rows = np.concatenate([dense * self.vectors, lexical * self.words], axis=1)
-        return rows, np.concatenate([dense * self.query, lexical * self.query_words])
+        mixed = Hybrid.of(self.vectors, self.query, self.lexicon, weight)
+        return mixed.rows, mixed.query
 
     def judge(self, order: Sequence[int] | NDArray[np.intp]) -> Floats:
         """R@3, R@5, C@3, C@5 of an order."""
@@ -111,50 +123,28 @@ class Request:
         return np.array([n / self.wanted for n in found] + [float(n == self.wanted) for n in found])
 
 
-def read(name: str, data: Path, limit: int | None) -> tuple[list[Request], NDArray[np.bool_]]:
+def read(name: str, arguments: argparse.Namespace) -> tuple[list[Request], NDArray[np.bool_]]:
     """The requests of a dataset, and which half each belongs to."""
-    dataset = open_dataset(name, data)
+    dataset = open_dataset(name, arguments.data)
     documents = [item for item in dataset.source.read() if isinstance(item, ApiDocument)]
     texts = [retrieval_text(document) for document in documents]
-    rows = encoded(f"{name}-apis", texts)
-    chosen = select(dataset.queries, limit)
-    queries = encoded(f"{name}-requests", [query.text for query in chosen])
-    words, query_words = tf_idf(texts, [query.text for query in chosen])
+    chosen = select(dataset.queries, arguments.limit)
+    if arguments.vectors:
+        rows = np.load(arguments.vectors / f"{name}-apis.npy")
+        queries = np.load(arguments.vectors / f"{name}-requests.npy")
+    else:
+        rows = encoded(f"{name}-apis", texts, arguments.encoder)
+        queries = encoded(f"{name}-requests", [query.text for query in chosen], arguments.encoder)
     ids = np.array([document.id for document in documents])
     requests = []
-    for query, vector, said in zip(chosen, queries, query_words, strict=True):
+    for query, vector in zip(chosen, queries, strict=True):
         near = np.argsort(-(rows @ vector), kind="stable")[:NEAREST]
+        lexicon = Lexicon.of([texts[row] for row in near], query.text)
         relevant = np.isin(ids[near], list(query.relevant))
-        requests.append(
-            Request(
-                rows[near],
-                vector.astype(np.float64),
-                words[near],
-                said.astype(np.float64),
-                relevant,
-                len(query.relevant),
-            )
-        )
+        exact = vector.astype(np.float64)
+        requests.append(Request(rows[near], exact, lexicon, relevant, len(query.relevant)))
     halves = [hashlib.blake2b(query.id.encode(), digest_size=1).digest()[0] % 2 == 1 for query in chosen]
     return requests, np.array(halves)
-
-
-def tf_idf(texts: Sequence[str], queries: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Unit vectors of documents (n, 2048) and queries; idf from the documents."""
-    counts, asked = (np.stack([_hashed(text) for text in part]) for part in (texts, queries))
-    idf = np.log((1 + len(texts)) / (1 + (counts > 0).sum(axis=0))) + 1
-    weighted = [np.log1p(part) * idf for part in (counts, asked)]
-    documents, said = (
-        part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-9) for part in weighted
-    )
-    return documents.astype(np.float32), said.astype(np.float32)
-
-
-def _hashed(text: str) -> NDArray[np.float32]:
-    counts = np.zeros(WORDS, dtype=np.float32)
-    for word in re.findall(r"[a-z0-9]+", text.lower()):
-        counts[zlib.crc32(word.encode()) % WORDS] += 1
-    return counts
 
 
 def results(requests: list[Request], folds: NDArray[np.bool_]) -> dict[str, tuple[Floats, str]]:
@@ -170,13 +160,13 @@ def results(requests: list[Request], folds: NDArray[np.bool_]) -> dict[str, tupl
     found = {"dense": (judged["dense"][0], "")}
     for name, values in judged.items():
         found[name] = cross_fitted(values, folds, METHODS[name][0])
-    picks = [best(judged["one λ1 for all"], folds == other) for other in (True, False)]
+    picks = [best(judged[ONE], folds == other) for other in (True, False)]
     found |= dict(fixed_steps(requests, folds, picks))
     found["λ1 by a learned rule"] = (
         learned(requests, judged["λ1 relative to the best"], folds),
         "ridge regression",
     )
-    found["λ1 by an oracle"] = (oracle(judged["one λ1 for all"], folds, picks), "best of the grid")
+    found["λ1 by an oracle"] = (oracle(judged[ONE], folds, picks), "best of the grid")
     return found
 
 
@@ -197,7 +187,7 @@ def fixed_steps(
     requests: list[Request], folds: NDArray[np.bool_], picks: Sequence[int]
 ) -> Iterator[tuple[str, tuple[Floats, str]]]:
     """FISTA stopped early, at the penalties chosen for the exact answer."""
-    settings = METHODS["one λ1 for all"][0]
+    settings = METHODS[ONE][0]
     for steps in (10, 50):
         values = []
         for request, fold in zip(requests, folds, strict=True):
@@ -208,33 +198,22 @@ def fixed_steps(
         yield f"the same, {steps} FISTA steps", (np.array(values), "as above")
 
 
-def features(request: Request) -> Floats:
-    """What a rule can know of a request: how its similarities fall."""
-    s = request.similarities
-    return np.array([1.0, s[0], s[0] - s[1], s[0] - s[4], s[0] - s[19], s[:10].std(), s[:50].mean()])
-
-
 def learned(requests: list[Request], values: Floats, folds: NDArray[np.bool_]) -> Floats:
-    """Predicts R@5 + C@5 of each setting from the features, fitted on the other half, and takes the best."""
-    x = np.array([features(request) for request in requests])
-    y = values[:, :, [1, 3]].sum(axis=2).T
+    """Each half by what `LearnedPenalty` learned of R@5 + C@5 on the other."""
+    similarities = [request.similarities for request in requests]
+    utilities = values[:, :, [1, 3]].sum(axis=2).T
     result = np.empty((len(requests), 4))
     for half in (folds, ~folds):
-        mean, deviation = x[half].mean(0), x[half].std(0) + 1e-9
-        scaled = (x - mean) / deviation
-        scaled[:, 0] = 1.0
-        weights = np.linalg.solve(
-            scaled[half].T @ scaled[half] + 10 * np.eye(x.shape[1]), scaled[half].T @ y[half]
-        )
-        pick = (scaled @ weights).argmax(axis=1)
-        chosen = values[pick, np.arange(len(requests))]
-        result[~half] = chosen[~half]
+        known = [falling for falling, known in zip(similarities, half, strict=True) if known]
+        rule = LearnedPenalty.fit(known, utilities[half], range(len(values)))
+        for place in np.flatnonzero(~half):
+            result[place] = values[int(rule.choose(similarities[place])), place]
     return result
 
 
 def oracle(values: Floats, folds: NDArray[np.bool_], picks: Sequence[int]) -> Floats:
     """The best λ1 of the grid for every request, at the λ2 chosen for all."""
-    settings = METHODS["one λ1 for all"][0]
+    settings = METHODS[ONE][0]
     result = np.empty(values.shape[1:])
     for half, pick in ((~folds, picks[0]), (folds, picks[1])):
         same = [place for place, (l2, _) in enumerate(settings) if l2 == settings[pick][0]]
@@ -259,21 +238,13 @@ def at(path: PenaltyPath, l1: float) -> NDArray[np.intp]:
 
 
 def by_size(path: PenaltyPath, size: int) -> NDArray[np.intp]:
-    """λ1 where the support first has this size."""
-    shift = next((p.shift for p in path.breakpoints if len(p.solution.support) >= size), 0.0)
-    return at(path, shift + LOWEST)
+    """As far as this many are chosen."""
+    return at(path, shift_of_support(path, size) + LOWEST)
 
 
 def by_drop(path: PenaltyPath, least: float) -> NDArray[np.intp]:
-    """λ1 before the first event after which ‖r‖² falls by less than this share of ‖q‖² per 0.05 of λ1."""
-    energy = float(path.problem.query @ path.problem.query)
-    points = path.breakpoints
-    left = [float(p.solution.residual @ p.solution.residual) / energy for p in points]
-    for place in range(1, len(points) - 1):
-        step = points[place].shift - points[place + 1].shift
-        if step > 0 and (left[place] - left[place + 1]) / step * 0.05 < least:
-            return at(path, points[place].shift + LOWEST)
-    return at(path, LOWEST)
+    """As far as the residual falls at this rate."""
+    return at(path, shift_of_residual_drop(path, least) + LOWEST)
 
 
 def joined(path: PenaltyPath) -> Sequence[int]:
@@ -288,7 +259,7 @@ METHODS: dict[str, tuple[Sequence[Any], Order]] = {
         [0.0, 0.1, 0.2, 0.3, 0.4, 0.5],
         lambda r, _p, diversity: mmr(r.similarities, r.vectors, diversity, DEPTH),
     ),
-    "one λ1 for all": (
+    ONE: (
         [(l2, l1) for l2 in RIDGES for l1 in GRID],
         lambda _r, paths, s: at(paths[s[0]], s[1]),
     ),

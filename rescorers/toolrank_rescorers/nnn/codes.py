@@ -19,6 +19,10 @@ from toolrank_rescorers.nnn.corpus import Float32, Float64, Rows
 
 _LARGEST = 127
 _BLOCK = 16_384
+_BEYOND = 2.0**31 - 1
+"""No sum of products comes so far."""
+_ROUNDING = 2.0**-22
+"""Of the approximations, as float32."""
 _CAUTION = 1.0 + 1e-6
 """Norms of what is left over are themselves rounded."""
 
@@ -33,7 +37,7 @@ class Coded(NamedTuple):
 
     def above(self, floor: float | Float64) -> Rows:
         """All rows whose correlation is above the floor, or each its own (n,), and some below; ascending."""
-        least = np.floor((floor - self.error) / self.unit)
+        least = np.floor(np.clip((floor - self.error) / self.unit, -_BEYOND, _BEYOND))
         # Integers compare four times as fast among themselves.
         return np.flatnonzero(self.values > (least if isinstance(floor, np.ndarray) else int(least)))
 
@@ -73,7 +77,8 @@ class Codes:
         steps[steps == 0.0] = 1.0
         rounded = np.rint(vectors / steps[:, None])
         left = np.linalg.norm(vectors - steps[:, None] * rounded, axis=1)
-        errors = (self._lost * np.linalg.norm(vectors, axis=1) + self._length * left) * _CAUTION
+        lengths = np.linalg.norm(vectors, axis=1)
+        errors = (self._lost + _ROUNDING * self._length) * lengths * _CAUTION + self._length * left * _CAUTION
         values = self._product(rounded.astype(np.int16))
         return [
             Coded(row, float(unit), float(error))

@@ -74,7 +74,7 @@ def solve_fista_batch(
     solutions: dict[int, Solution] = {}
     done = 0
     while len(running):
-        if done % _CHECK_EVERY == 0:
+        if done % _CHECK_EVERY == 0 or done >= max_iterations:
             excess = _excesses(corpus, left, z, l1, l2)
             worst = np.where(z > 0, np.abs(excess), excess).max(axis=1)
             ends = (worst <= tolerance) | (done >= max_iterations)
