@@ -15,17 +15,20 @@ from toolrank_rescorers.nnn.corpus import Float64
 from toolrank_rescorers.nnn.path import Path
 
 _FEATURES = 7
+_HAIR = 1e-9
+"""Of the way between two breakpoints."""
 _RIDGE = 10.0
 
 
 def shift_of_support(path: Path, size: int) -> float:
     """The smallest τ at which `size` rows are chosen; the path's end where it never comes so far.
 
-    The set is then the first on the path that has this size, as far along as it lasts.
+    The set is then the first on the path that has this size, as far along as it lasts: a hair above where the
+    next row joins or one leaves.
     """
-    for point in path.breakpoints:
+    for before, point in itertools.pairwise(path.breakpoints):
         if len(point.solution.support) >= size:
-            return point.shift
+            return point.shift + _HAIR * (before.shift - point.shift)
     return path.breakpoints[-1].shift
 
 

@@ -18,8 +18,9 @@ def test_shares_add_up_to_what_is_explained(oracle: Any, seed: int) -> None:
     problem = Problem(*oracle.adversarial(seed))
     solution = solve_active_set(problem)
     told = account(problem, solution)
-    energy = problem.query @ problem.query
-    assert told.shares.sum() == pytest.approx(1 - problem.query @ solution.residual / energy, abs=1e-9)
+    explained = problem.query @ (problem.query - solution.residual)
+    energy = problem.query @ problem.query or 1.0
+    assert told.shares.sum() == pytest.approx(explained / energy, abs=1e-9)
     assert (told.shortfalls[solution.support] <= 1e-6).all()
     assert not set(told.next_in_line.tolist()) & set(np.flatnonzero(told.shares).tolist())
 
