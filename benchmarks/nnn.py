@@ -9,6 +9,7 @@ and those of the `nnn` profile, 0.3 and 1.0 (keys with `_profile`). Other solver
 largest KKT violation, 1e-6, measured by the same code: their own tolerance is tightened until that holds, and
 only the last call counts. FISTA is the paper's, `fista_restart` has adaptive restart; what gives up at 30,000
 steps makes its ratio a lower bound. Compilation is not timed. NUMBA_DISABLE_JIT=1 times the numpy path.
+Whole-corpus solves use `with_codes`.
 
 `--only scan|batch|candidates|columns|others` (repeatable), `--requests N`, `--slow N` (requests that slow
 solvers get), `--data FOLDER`.

@@ -26,7 +26,7 @@ def shift_of_support(path: Path, size: int) -> float:
     The set is then the first on the path that has this size, as far along as it lasts: a hair above where the
     next row joins or one leaves.
     """
-    for before, point in itertools.pairwise(path.breakpoints):
+    for before, point in itertools.pairwise(path.breakpoints[:-1]):
         if len(point.solution.support) >= size:
             return point.shift + _HAIR * (before.shift - point.shift)
     return path.breakpoints[-1].shift
