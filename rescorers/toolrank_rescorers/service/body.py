@@ -5,32 +5,46 @@ from __future__ import annotations
 import zlib
 
 import anyio
+from anyio.to_thread import run_sync
 from starlette.requests import ClientDisconnect, Request
 
 from toolrank_rescorers.service.errors import Cancelled, Malformed, TooLarge, TooSlow, UnsupportedMedia
 from toolrank_rescorers.service.gate import HeldBytes
+from toolrank_rescorers.service.settings import ServiceSettings
+from toolrank_rescorers.service.values import count_values
 
 _GZIP = 16 + zlib.MAX_WBITS
+_BYTES_A_VALUE = 100
+"""What a decoded value of JSON takes: measured, at most 107."""
+_LONG = 2**18
+"""Bytes beyond which counting is no work for the event loop."""
 
 
-async def read_body(request: Request, limit: int, seconds: float, held: HeldBytes) -> bytes:
-    """The body, decompressed, at most `limit` bytes of it.
+async def read_body(request: Request, settings: ServiceSettings, held: HeldBytes) -> bytes:
+    """The body, decompressed; `held` then has room for what it decodes to.
 
     Raises:
         TooLarge, TooSlow, UnsupportedMedia, Malformed, Overloaded: see there.
         Cancelled: the caller left in the middle.
     """
+    limit, seconds = settings.max_body_bytes, settings.body_seconds
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"identity", "", "gzip", "x-gzip"}:
         raise UnsupportedMedia(f"content encoding {encoding[:40]!r}: send gzip, or none")
     _refuse_announced(request.headers.get("content-length", ""), limit)
     try:
         with anyio.fail_after(seconds):
-            return await _collect(request, limit, "gzip" in encoding, held)
+            body = await _collect(request, limit, "gzip" in encoding, held)
     except TimeoutError:
         raise TooSlow(f"the body did not arrive within {seconds:g} s") from None
     except ClientDisconnect:
         raise Cancelled("the caller left before the body was complete") from None
+    values = await run_sync(count_values, body) if len(body) > _LONG else count_values(body)
+    if values > settings.max_values:
+        # Sixteen megabytes of `[],` would be 400 when decoded, and keep the interpreter for seconds.
+        raise TooLarge(f"a body of more than {settings.max_values:,} values")
+    held.grow(_BYTES_A_VALUE * values)
+    return body
 
 
 def _refuse_announced(announced: str, limit: int) -> None:

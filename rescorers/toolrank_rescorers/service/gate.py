@@ -41,7 +41,7 @@ class Gate:
 
     @contextmanager
     def hold(self) -> Iterator[HeldBytes]:
-        """Room for a body, taken as it grows and given back at the end."""
+        """Room for a body or an answer, taken as it grows and given back at the end."""
         held = HeldBytes(self)
         try:
             yield held
@@ -60,7 +60,7 @@ class Gate:
 
 
 class HeldBytes:
-    """The bytes of one body."""
+    """The bytes of one body, or of one answer."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -69,4 +69,9 @@ class HeldBytes:
     def grow(self, count: int) -> None:
         """So many more, or `Overloaded`."""
         self._gate.take(count)
+        self.count += count
+
+    def keep(self, count: int) -> None:
+        """So many more, whatever there is: an answer that was worked for is not thrown away."""
+        self._gate.bytes += count
         self.count += count

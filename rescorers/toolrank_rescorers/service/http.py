@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 
+from toolrank_rescorers.service.answer import Answer
 from toolrank_rescorers.service.body import read_body
 from toolrank_rescorers.service.core import Service
 from toolrank_rescorers.service.dialect import Dialect, Endpoint
@@ -36,7 +37,7 @@ def handler(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter
                 body = await _body(stack, service, endpoint, request)
                 work = _work(service, endpoint, decoder, body, ticket)
                 content = await _while_connected(request, ticket, work, threads)
-            response = json_response(200, content, ticket.request_id)
+            response: Response = Answer(content, ticket.request_id, service.gate)
         except Exception as error:  # noqa: BLE001 - whatever happens, the caller gets the dialect's error
             response = failed(endpoint.dialect, error, ticket)
         service.metrics.answered(endpoint.path, response.status_code, ticket.spent_ms / 1e3)
@@ -89,7 +90,7 @@ async def _body(stack: ExitStack, service: Service, endpoint: Endpoint, request:
     if endpoint.request is None:
         return b""
     held = stack.enter_context(service.gate.hold())
-    return await read_body(request, service.settings.max_body_bytes, service.settings.body_seconds, held)
+    return await read_body(request, service.settings, held)
 
 
 def _work(

@@ -42,8 +42,10 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     tls_key: str = ""
     max_body_bytes: Positive = 16 * 2**20
     """Of one request, decompressed."""
+    max_values: Positive = 500_000
+    """Strings, numbers, lists and objects in one request."""
     max_waiting_bytes: Positive = 128 * 2**20
-    """Of all bodies that are being worked on."""
+    """Of all bodies that are being worked on, as they are and as they are decoded, and of unsent answers."""
     max_requests: Positive = 128
     """Worked on at the same time; more are told to come back."""
     max_connections: Positive = 1_024
@@ -55,7 +57,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     score_cache: Annotated[int, msgspec.Meta(ge=0)] = 65_536
     """Scores of pairs to remember, about 150 bytes each."""
     body_seconds: Seconds = 10.0
-    """For the head of a request to arrive, and then for its body."""
+    """For the head of a request to arrive, then for its body, and for a caller to go on reading an answer."""
     deadline_seconds: Seconds = 30.0
     """For an answer, where the request asks for no less."""
     drain_seconds: Seconds = 30.0

@@ -8,7 +8,7 @@ import os
 import socket
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -30,7 +30,14 @@ def target(start: Any) -> Iterator[Any]:
 def _serves_on(target: Any) -> Iterator[None]:
     yield
     assert target.post(PATH, GOOD).status_code == 200
-    assert target.service.gate.bytes == 0
+    eventually(lambda: target.service.gate.bytes == 0)
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.02)
 
 
 def raw(target: Any, *parts: bytes, pause: float = 0.0, seconds: float = 30.0) -> bytes:
@@ -39,13 +46,18 @@ def raw(target: Any, *parts: bytes, pause: float = 0.0, seconds: float = 30.0) -
         for part in parts:
             connection.sendall(part)
             time.sleep(pause)
-        received = b""
-        try:
-            while chunk := connection.recv(65_536):
-                received += chunk
-        except ConnectionResetError:
-            pass
-        return received
+        return rest(connection)
+
+
+def rest(connection: socket.socket) -> bytes:
+    """What comes until the connection is closed."""
+    received = bytearray()
+    try:
+        while chunk := connection.recv(65_536):
+            received += chunk
+    except ConnectionResetError:
+        pass
+    return bytes(received)
 
 
 def head(length: int) -> bytes:
@@ -115,6 +127,45 @@ def test_empty_strings_and_ids_twice(target: Any) -> None:
     candidates = [{"id": "a", "text": ""}, {"id": "a", "text": "again"}, {"id": "b", "text": " \x00 "}]
     answer = target.post(PATH, {"query": "", "candidates": candidates})
     assert sorted(hit["id"] for hit in answer.json()["results"]) == ["a", "b"]
+
+
+@pytest.mark.parametrize("value", [b"[]", b"{}", b'"a"', b'{"a":1.5}', b"[[[[[[[[]]]]]]]]"])
+def test_a_body_of_millions_of_values_is_not_decoded(target: Any, value: bytes) -> None:
+    """Decoded it would be twenty times its size, and would keep the interpreter for seconds."""
+    start, end = b'{"query": "q", "documents": [{"a": [', b"]}]}"
+    body = start + b",".join([value] * ((15 * 2**20) // (len(value) + 1))) + end
+    before = psutil.Process().memory_info().rss
+    answer = target.post("/v1/rerank", body)
+    assert answer.status_code == 413
+    assert "values" in answer.json()["detail"]
+    assert psutil.Process().memory_info().rss - before < 200 * 2**20
+
+
+def test_prose_is_no_list_of_values(target: Any) -> None:
+    text = 'well, "yes", [no], {so} \\ ' * 40_000
+    answer = target.post("/rerank", {"query": "q", "texts": [text] * 8, "raw_scores": True})
+    assert answer.status_code == 200
+
+
+def test_a_caller_that_stops_reading_is_cut_off(target: Any) -> None:
+    """Its answer is held, and counted, no longer than a slow body would be."""
+    body = json.dumps({"query": "q", "texts": ["word " * 10**6] * 2, "return_text": True}).encode()
+    before = answers_of(target)
+    request = f"POST /rerank HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.settimeout(30)
+        connection.connect(("127.0.0.1", target.port))
+        connection.sendall(request + body)
+        eventually(lambda: answers_of(target) > before)
+        eventually(lambda: target.service.gate.bytes == 0)
+        assert len(rest(connection)) < 10**7
+
+
+def answers_of(target: Any) -> float:
+    """How many `/rerank` requests were answered so far."""
+    labels = {"path": "/rerank", "status": "200"}
+    return target.service.metrics.registry.get_sample_value("toolrank_answers_total", labels) or 0.0
 
 
 def test_a_gzip_bomb(target: Any) -> None:

@@ -22,6 +22,8 @@ Array = NDArray[np.float32]
 
 _MEMORY = 0.2
 """Weight of the last batch in the estimate of the model's speed."""
+_HEADROOM = 1.5
+"""A job is taken if a model so many times slower would do it in time: others may need the machine."""
 _MARGIN = 0.01
 """Seconds before its deadline at which a job is given up: an answer without it has to get out, too."""
 
@@ -144,11 +146,12 @@ class ModelQueue:
             self._observer.refused("overloaded")
             raise Overloaded(f"{waiting:,} tokens are waiting", waiting / speed if speed else 1)
         seconds = (self._schedule.ahead_of(job.waiting) + job.waiting) / speed if waiting and speed else 0.0
-        if seconds > job.ticket.left:
+        left = job.ticket.left
+        if _HEADROOM * seconds > left:
             self._observer.refused("overloaded")
-            left = job.ticket.left
             raise Overloaded(
-                f"{waiting:,} tokens are waiting: {seconds:.1f} s, {left:.1f} s left", seconds - left
+                f"{waiting:,} tokens are waiting: {seconds:.1f} s, {left:.1f} s left",
+                seconds - left / _HEADROOM,
             )
 
     def _leave(self, job: Job) -> None:
