@@ -16,19 +16,21 @@ from serving.asking import Asked, ask, mixed_request
 from serving.process import Served
 
 OVERLOAD = 1.5
+"""Times what the service answered in the minute before: others may slow the machine down, or leave it."""
 LEAVING = 0.1
 """Share of callers that leave before their answer, after up to two seconds."""
 WARM_UP = 1 / 3
 """Of the time: until then caches fill, afterwards memory should stay."""
 _SAMPLE_SECONDS = 5.0
+_PACE_SECONDS = 60.0
 _CLIENTS = 32
 
 
 class Soak(msgspec.Struct, frozen=True):
     """What was seen."""
 
-    capacity: float
-    """Requests a second of clients that ask one after another."""
+    capacities: list[float]
+    """Requests a second that could be answered, by the minute."""
     asked: list[Asked]
     memory: list[tuple[float, float]]
     """Seconds since the start, and resident MB of the service."""
@@ -41,7 +43,7 @@ class Soak(msgspec.Struct, frozen=True):
         slope, noise = self._slope()
         return {
             "soak_minutes": self.memory[-1][0] / 60,
-            "soak_capacity_per_second": self.capacity,
+            "soak_capacity_per_second": float(np.median(self.capacities)),
             "soak_requests": len(self.asked),
             "soak_answered": statuses[200],
             "soak_refused": statuses[429],
@@ -83,8 +85,7 @@ def soak(served: Served, texts: Sequence[str], minutes: float, deadline: float, 
 async def _soak(
     served: Served, texts: Sequence[str], minutes: float, deadline: float, choice: random.Random
 ) -> Soak:
-    capacity = await _capacity(served.url, texts, deadline, choice)
-    print(f"capacity {capacity:.2f} requests/s; {OVERLOAD:g} times that for {minutes:g} minutes", flush=True)
+    pace = Pace(await _capacity(served.url, texts, deadline, choice))
     asked: list[Asked] = []
     memory: list[tuple[float, float]] = []
     under_way: set[asyncio.Task[None]] = set()
@@ -93,10 +94,28 @@ async def _soak(
     while time.perf_counter() < until:
         under_way.add(task := asyncio.create_task(_one(served.url, texts, deadline, choice, asked)))
         task.add_done_callback(under_way.discard)
-        await asyncio.sleep(choice.expovariate(OVERLOAD * capacity))
+        await asyncio.sleep(choice.expovariate(OVERLOAD * pace.capacity(asked)))
     await asyncio.gather(*under_way)
     watching.cancel()
-    return Soak(capacity, asked, memory, deadline)
+    return Soak(pace.found, asked, memory, deadline)
+
+
+class Pace:
+    """What the service can do, measured anew every minute."""
+
+    def __init__(self, first: float) -> None:
+        self.found = [first]
+        self._since, self._before = time.perf_counter(), 0
+
+    def capacity(self, asked: Sequence[Asked]) -> float:
+        """Requests a second. Where nothing was refused, it can do more than it was asked for."""
+        seconds = time.perf_counter() - self._since
+        if seconds >= _PACE_SECONDS:
+            statuses = Counter(item.status for item in asked[self._before :])
+            done = statuses[200] / seconds
+            self.found.append(max(0.1, done) if statuses[429] else 1.2 * self.found[-1])
+            self._since, self._before = time.perf_counter(), len(asked)
+        return self.found[-1]
 
 
 async def _one(
