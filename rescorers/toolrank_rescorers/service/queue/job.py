@@ -29,8 +29,8 @@ class Job:
         """Padded tokens that nobody has begun to work on."""
         self.running = 0
         """Rows that are being worked on."""
-        self.turn = 0
-        """Padded tokens left of its present turn."""
+        self.due = 0
+        """When it should be done, in padded tokens that the queue has worked on."""
         self.finished = threading.Event()
         self.error: Exception | None = None
         self.entered = time.perf_counter()

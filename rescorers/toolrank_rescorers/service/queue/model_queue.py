@@ -145,7 +145,7 @@ class ModelQueue:
         if waiting and waiting + job.waiting > self._limits.waiting_tokens:
             self._observer.refused("overloaded")
             raise Overloaded(f"{waiting:,} tokens are waiting", waiting / speed if speed else 1)
-        seconds = (self._schedule.ahead_of(job.waiting) + job.waiting) / speed if waiting and speed else 0.0
+        seconds = self._schedule.until_done(job.waiting) / speed if waiting and speed else 0.0
         left = job.ticket.left
         if _HEADROOM * seconds > left:
             self._observer.refused("overloaded")
