@@ -104,9 +104,12 @@ def rivals(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float
 
 
 def long(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
-    """The soak. Deadlines are generous, since others may share the machine; tokens bound what waits."""
-    settings = ("log_level=warning", f"deadline_seconds={options.deadline}", "max_waiting_tokens=60000")
-    with serving(settings) as served:
+    """The soak. Others may share the machine: deadlines are generous, and little may wait.
+
+    The score cache is small enough to be full when memory begins to count.
+    """
+    bounded = ("max_waiting_tokens=20000", "score_cache=16384")
+    with serving(("log_level=warning", f"deadline_seconds={options.deadline}", *bounded)) as served:
         figures = soak(served, texts, options.minutes, options.deadline).figures()
     table(("figure", "value"), [(name, f"{value:.3f}") for name, value in figures.items()])
     return figures

@@ -47,6 +47,10 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         _has_module("starlette", "uvicorn", "prometheus_client", "httpx2"),
         "pip install 'toolrank[serve,client]'",
     ),
+    "traces": (
+        lambda: _has_module("opentelemetry")() and _has_module("opentelemetry.sdk")(),
+        "pip install 'toolrank[traces]'",
+    ),
     "clients": (
         _has_module("cohere", "openai", "haystack", "langchain_cohere", "llama_index", "schemathesis"),
         "pip install 'toolrank[clients]'",

@@ -32,6 +32,7 @@ _EXTRAS = {
     "elasticsearch": "elasticsearch",
     "serve": "uvicorn",
     "client": "httpx2",
+    "traces": "opentelemetry",
     "eval": "ir_measures",
     "train": "torch",
 }

@@ -12,6 +12,7 @@ from toolrank_rescorers.service.keys import KeyRing
 from toolrank_rescorers.service.metrics import Metrics
 from toolrank_rescorers.service.models import ServiceModels
 from toolrank_rescorers.service.settings import ServiceSettings
+from toolrank_rescorers.service.traces import tracer_to
 
 
 class Service:
@@ -29,6 +30,7 @@ class Service:
         self.gate = Gate(settings.max_requests, settings.max_waiting_bytes)
         self.keys = KeyRing(Path(settings.keys) if settings.keys else None)
         self.default_profile = load_profile(settings.profile)
+        self.tracer = tracer_to(settings.traces)
         self.metrics.watch(self)
 
     def profile(self, wanted: str | Profile | None) -> Profile:
@@ -64,5 +66,6 @@ class Service:
         timer.start()
 
     def close(self) -> None:
-        """Stops the models' queues."""
+        """Stops the models' queues, and sends the last traces."""
         self.models.close()
+        self.tracer.close()

@@ -26,6 +26,13 @@ class InvalidSetting(ServiceError):
     """A setting that the service cannot start with."""
 
 
+class MissingTraces(InvalidSetting):
+    """The packages that send traces are not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("traces: opentelemetry is not installed: pip install 'toolrank[traces]'")
+
+
 class InvalidKeyFile(InvalidSetting):
     """A key file that does not say what it must."""
 

@@ -20,6 +20,7 @@ from toolrank_rescorers.service.dialect import Dialect, Endpoint
 from toolrank_rescorers.service.errors import Failure, Invalid, Malformed, failure_of
 from toolrank_rescorers.service.logs import log_answer, log_defect
 from toolrank_rescorers.service.ticket import Ticket
+from toolrank_rescorers.service.traces import Done
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _DEADLINE = "x-deadline-ms"
@@ -42,6 +43,8 @@ def handler(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter
             response = failed(endpoint.dialect, error, ticket)
         service.metrics.answered(endpoint.path, response.status_code, ticket.spent_ms / 1e3)
         log_answer(endpoint.path, response.status_code, ticket)
+        if endpoint.request is not None:
+            service.tracer.done(Done(endpoint.path, response.status_code, request.headers, ticket))
         return response
 
     return handle

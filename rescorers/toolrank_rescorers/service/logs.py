@@ -31,11 +31,12 @@ def configure(level: str) -> None:
     """Logs of the service and of its HTTP server go to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in ("toolrank", "uvicorn"):
+    for name in ("toolrank", "uvicorn", "opentelemetry"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level.upper())
-    logging.getLogger("uvicorn").setLevel(max(logging.WARNING, logging.getLogger("toolrank").level))
+    for name in ("uvicorn", "opentelemetry"):
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger("toolrank").level))
 
 
 def log_answer(path: str, status: int, ticket: Ticket) -> None:

@@ -62,6 +62,8 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """For an answer, where the request asks for no less."""
     drain_seconds: Seconds = 30.0
     """For requests under way, once the process was told to stop."""
+    traces: Annotated[str, msgspec.Meta(pattern=r"^(https?://.*)?$")] = ""
+    """URL of an OpenTelemetry collector that takes OTLP over HTTP; empty sends nothing anywhere."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_queries: bool = False
     """Whether the log may hold what people ask."""

@@ -30,7 +30,13 @@ class Ticket:
         """What was asked, where the log may hold it."""
         self.tokens = 0
         """Tokens that models read for it."""
+        self.spans: list[tuple[str, float, float]] = []
+        """Name, start and end (`perf_counter`) of what took its time, for a trace."""
         self._sleeper: threading.Event | None = None
+
+    def spent(self, name: str, start: float, end: float | None = None) -> None:
+        """Notes what the time since `start` (`perf_counter`) went into."""
+        self.spans.append((name, start, time.perf_counter() if end is None else end))
 
     def shorten(self, milliseconds: int | None) -> None:
         """Brings the deadline forward to so much after the start; never puts it off."""

@@ -114,7 +114,10 @@ def _embedded(
 
 
 def _ranked(prepared: _Prepared, profile: Profile, ticket: Ticket) -> Rescored:
+    started = time.perf_counter()
     rescored = rescore(prepared.request, profile, prepared.models)
+    for stage, milliseconds in rescored.timings.items():
+        ticket.spent(f"stage {stage}", started, started := started + milliseconds / 1e3)
     if ticket.refusal is not None:
         raise ticket.refusal
     return replace(rescored, degraded=(*prepared.degraded, *rescored.degraded))

@@ -158,17 +158,19 @@ class ModelQueue:
         """Whatever happened, nothing of the job stays in the queue."""
         with self._ready:
             if job.complete:
-                self._note_wait(job)
+                self._note_done(job)
                 return
             self._schedule.remove(job)
             job.fail(job.ticket.lapsed() or DeadlinePassed("not done in time"))
         if isinstance(job.error, (Cancelled, DeadlinePassed)):
             self._observer.refused("cancelled" if job.ticket.cancelled else "deadline")
 
-    def _note_wait(self, job: Job) -> None:
-        waited = (job.begun or job.entered) - job.entered
-        job.ticket.waited += waited
-        self._observer.job(waited, len(job.rows))
+    def _note_done(self, job: Job) -> None:
+        begun = job.begun or job.entered
+        job.ticket.waited += begun - job.entered
+        job.ticket.spent(f"wait for {self.name}", job.entered, begun)
+        job.ticket.spent(f"run {self.name}", begun)
+        self._observer.job(begun - job.entered, len(job.rows))
 
     def _work(self, session: BatchModel) -> None:
         """One thread: batches until the queue is closed and empty."""
