@@ -14,6 +14,10 @@ from toolrank_rescorers.service.errors import MissingTraces
 from toolrank_rescorers.service.ticket import Ticket
 
 
+_SECONDS = 5.0
+"""For a collector to take a batch."""
+
+
 class Done(NamedTuple):
     """A request that was answered. `headers` are the caller's: `traceparent` may be among them."""
 
@@ -61,7 +65,7 @@ class CollectorTracer:
             raise MissingTraces from error
         resource = Resource.create({"service.name": "toolrank-rescorer"})
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(url)))
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(url, timeout=_SECONDS)))
         self._tracer = self._provider.get_tracer("toolrank")
 
     def done(self, request: Done) -> None:
