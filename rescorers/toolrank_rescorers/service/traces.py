@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol
 from toolrank_rescorers.service.errors import MissingTraces
 from toolrank_rescorers.service.ticket import Ticket
 
-
 _SECONDS = 5.0
 """For a collector to take a batch."""
 
