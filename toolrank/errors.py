@@ -11,7 +11,7 @@ from toolrank_engines.errors import MissingExtra as MissingClient
 from toolrank_evaluation.errors import EvaluationError
 from toolrank_evaluation.errors import MissingExtra as MissingEvaluation
 from toolrank_ingest.errors import IngestError, MissingExtra, SourceBusy, SuspiciousShrink
-from toolrank_models.errors import ModelError
+from toolrank_models.errors import ModelError, NotBetter
 from toolrank_rescorers.errors import RescorerError
 from toolrank_rescorers.service.errors import InvalidSetting, MissingServe
 
@@ -51,7 +51,8 @@ class ExitCode(enum.IntEnum):
     UNAVAILABLE = 4
     """An engine, model or optional package that is missing or broken."""
     REFUSED = 5
-    """Stopped to protect what is stored: a source shrank suspiciously, or another sync is running."""
+    """Stopped to protect what is stored: a source shrank suspiciously, or another sync is running, or a
+    trained model is no better than the one it would replace."""
     DEAD_LETTERS = 6
     """Done, but some entries were left out; the report says how many and why."""
     GATE = 7
@@ -68,6 +69,7 @@ _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (InvalidSetting, ExitCode.USAGE),
     (UnknownEngine, ExitCode.INPUT),
     (EngineUnavailable, ExitCode.UNAVAILABLE),
+    (NotBetter, ExitCode.REFUSED),
     (ModelError, ExitCode.UNAVAILABLE),
     (ValidationError, ExitCode.USAGE),
     (EngineError, ExitCode.INPUT),

@@ -214,10 +214,10 @@ def _facets(catalog: Catalog, queries: Sequence[JudgedQuery], plan: Plan) -> Fac
     needs = frozenset[str]().union(*(load_profile(name).needs() for name in plan.profiles))
     models, _ = catalog.models.for_needs(needs)
     is_seen = None if models.scorer is None else models.scorer.manifest.is_seen
-    return Facets(_documents(catalog, sorted(wanted)), is_seen)
+    return Facets(documents_of(catalog, sorted(wanted)), is_seen)
 
 
-def _documents(catalog: Catalog, ids: Sequence[str]) -> list[ApiDocument]:
+def documents_of(catalog: Catalog, ids: Sequence[str]) -> list[ApiDocument]:
     """Of all of these, whoever may see them: a judgement names what nobody may see, too."""
     found = catalog.engine.fetch(ids, Filter())
     missing = set(ids) - {document.id for document in found}

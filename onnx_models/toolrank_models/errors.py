@@ -67,3 +67,14 @@ class UnknownToken(ModelError):
 
 class NotFinite(ModelError):
     """The model answered NaN or infinity; nothing was returned."""
+
+
+class NotBetter(ModelError):
+    """A trained model that is no better than the one it started from: it was not put in its place."""
+
+    def __init__(self, before: float, after: float, requests: int) -> None:
+        super().__init__(
+            f"the trained model is not better on the {requests} requests held out (NDCG@5 {after:.4f}, "
+            f"before {before:.4f}): nothing was replaced; log more requests, or change the recipe"
+        )
+        self.before, self.after = before, after

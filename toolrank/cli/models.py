@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markdown import Markdown
 from rich.table import Table
 
-from toolrank.cli.console import OUT, print_json, print_table
-from toolrank.cli.options import JsonOption
+from toolrank.cli.console import OUT, note, print_json, print_table
+from toolrank.cli.evaluate import opened
+from toolrank.cli.options import CatalogOption, JsonOption
+from toolrank.cli.progress import progress
 from toolrank.errors import ExitCode
+from toolrank.evaluating import Plan
+from toolrank.model_training import PROFILE, OwnReport, OwnTraining, train_on_own_requests
 from toolrank_models.locate import find_model, list_models
+from toolrank_models.train.recipe import recipe_path
 from toolrank_models.verify import Verification, verify
+from toolrank_rescorers.profiles import DEFAULT_PROFILE
 
 app = typer.Typer(help="Lists, verifies and describes the models.", no_args_is_help=True)
 
@@ -55,6 +62,58 @@ def card(name: NameArgument) -> None:
         OUT.print(Markdown(text))
     else:
         typer.echo(text)
+
+
+@app.command("train")
+def train(
+    queries: Annotated[
+        Path, typer.Option("--queries", help="JSON lines of requests with the ids that answer them.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the model that is written.")],
+    catalog: CatalogOption = None,
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="Name of a shipped recipe of a cross-encoder, or a .toml file.")
+    ] = "own-reranker",
+    run: Annotated[
+        Path | None, typer.Option("--run", help="Folder of checkpoints. Default: OUT.run, beside the model.")
+    ] = None,
+    holdout: Annotated[
+        float, typer.Option("--holdout", min=0.05, max=0.5, help="Share of the requests that only validate.")
+    ] = 0.2,
+    profile: Annotated[
+        str, typer.Option("--profile", "-p", help="The profile to tune for the new model.")
+    ] = DEFAULT_PROFILE,
+    trials: Annotated[
+        int, typer.Option("--trials", min=0, help="How many settings of the profile to try; 0: none.")
+    ] = 60,
+    as_json: JsonOption = False,
+) -> None:
+    """Trains the cross-encoder in use on your own requests, and keeps the result only if it is better.
+
+    Runs again where it was stopped. Needs the extra `train`.
+    """
+    training = OwnTraining(
+        recipe=recipe_path(recipe),
+        out=out,
+        run=run or out.with_name(f"{out.name}.run"),
+        holdout=holdout,
+        profile=profile,
+        trials=trials,
+    )
+    with opened(None, Path("data"), queries, catalog, Plan(profiles=(profile,))) as judged:
+        report = train_on_own_requests(judged, training, progress())
+    print_json(report) if as_json else _told(report, out)
+
+
+def _told(report: OwnReport, out: Path) -> None:
+    table = Table("on requests held out", "NDCG@5", "recall@5", "comp@5")
+    for name, found in ((report.started_from, report.before), (report.model, report.after)):
+        table.add_row(name, *(f"{100 * value:.1f}" for value in (found.ndcg, found.recall, found.complete)))
+    print_table(table)
+    note(f"{report.trained_on} requests to learn from, {report.held_out} held out; use it with")
+    note(f"TOOLRANK_CROSS_ENCODER={out}")
+    if (out / PROFILE).is_file():
+        note(f"TOOLRANK_PROFILE={out / PROFILE}")
 
 
 def _print(reports: list[Verification]) -> None:

@@ -13,7 +13,7 @@ from toolrank_models.train.encoder import TrainableEncoder
 from toolrank_models.train.errors import EmptyTrainingSet
 from toolrank_models.train.examples import EncoderSource, RankingList, RetrievalSet
 from toolrank_models.train.losses import contrastive_loss
-from toolrank_models.train.ranking_metrics import RankingFigures, mean_figures, ranking_figures
+from toolrank_models.train.ranking_metrics import RankingFigures, catalog_figures, mean_figures
 from toolrank_models.train.recipe import EncoderRecipe
 
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -52,13 +52,7 @@ class EncoderTask:
 
 def retrieval_figures(encode: Encode, found: RetrievalSet) -> RankingFigures:
     """NDCG, recall and completeness at 5 of searching a whole catalog by unit vectors."""
-    scores = encode(found.queries) @ encode(found.texts).T
-    lists = []
-    for query, right in zip(found.queries, found.relevant, strict=True):
-        labels = np.zeros(len(found.texts), bool)
-        labels[list(right)] = True
-        lists.append(RankingList(query, found.texts, tuple(labels.tolist()), found.name))
-    return ranking_figures(lists, list(scores))
+    return catalog_figures(found, encode(found.queries) @ encode(found.texts).T)
 
 
 def _relevant(lists: Sequence[RankingList], texts: Sequence[str]) -> torch.Tensor:

@@ -50,3 +50,12 @@ class EmptyTrainingSet(TrainingError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"no {what}: the training set is empty after splitting")
+
+
+class ModelNotWritten(TrainingError):
+    """The disk refused the model folder; what stood there before still stands."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"cannot write {path}: {reason}: free some space and run again, it goes on from there"
+        )

@@ -41,6 +41,20 @@ class RetrievalSet(msgspec.Struct, frozen=True):
     relevant: tuple[tuple[int, ...], ...]
 
 
+class ClosedCatalog(msgspec.Struct, frozen=True):
+    """All texts of one catalog, requests to learn from, and requests over the same texts to choose by."""
+
+    queries: tuple[str, ...]
+    relevant: tuple[tuple[int, ...], ...]
+    """For each request the numbers, in `held_out.texts`, of the texts that answer it; never empty."""
+    held_out: RetrievalSet
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of the catalog."""
+        return self.held_out.texts
+
+
 class EncoderSource(Protocol):
     """Training lists of retrieval texts, and the catalogs that were held out."""
 

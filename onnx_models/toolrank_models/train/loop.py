@@ -40,7 +40,7 @@ class Task(Protocol):
         """The loss of one step: equal for equal weights and steps, on any machine."""
 
     def figures(self) -> RankingFigures:
-        """Figures on the validation split; the weights of the best NDCG are kept."""
+        """Figures on the validation split; the weights of the best `choose_by` are kept."""
 
 
 class TrainingRun:
@@ -73,13 +73,14 @@ class TrainingRun:
         begun, first = time.monotonic(), self.step
         if self.step == 0 and self.recipe.validate_start:
             self._validate(0.0)
-        while self.step < self.recipe.steps:
+        while self.step < self.recipe.steps and not self._exhausted():
             self.losses.append(self._train_step())
             self.step += 1
             self._progress(begun, first)
             if self.step % self.recipe.validate_every == 0 or self.step == self.recipe.steps:
                 self._validate(time.monotonic() - begun)
-            if self.step % self.recipe.checkpoint_every == 0 or self.step == self.recipe.steps:
+            last = self.step == self.recipe.steps or self._exhausted()
+            if last or self.step % self.recipe.checkpoint_every == 0:
                 self._save()
         return self.curve
 
@@ -112,12 +113,22 @@ class TrainingRun:
         figures = self.task.figures()
         loss = sum(self.losses) / max(1, len(self.losses))
         self.losses = []
-        best = max((point.ndcg5 for point in self.curve), default=-1.0)
+        best = max(self._chosen_by(), default=-1.0)
         point = Milestone(self.step, loss, figures.ndcg, figures.recall, figures.complete, seconds)
         self.curve.append(point)
-        self.report(f"step {self.step}: loss {loss:.3f}, validation NDCG@5 {figures.ndcg:.4f}")
-        if figures.ndcg > best:
+        self.report(
+            f"step {self.step}: loss {loss:.3f}, validation NDCG@5 {figures.ndcg:.4f},"
+            f" Comp@5 {figures.complete:.4f}"
+        )
+        if self._chosen_by()[-1] > best:
             save_state(self.folder / "best.pt", {"step": self.step, "model": self.task.model.state_dict()})
+
+    def _chosen_by(self) -> list[float]:
+        return [getattr(point, self.recipe.choose_by) for point in self.curve]
+
+    def _exhausted(self) -> bool:
+        found, patience = self._chosen_by(), self.recipe.patience
+        return 0 < patience < len(found) and max(found[-patience:]) <= max(found[:-patience])
 
     def _progress(self, begun: float, first: int) -> None:
         if self.step % 20 == 0:

@@ -63,7 +63,7 @@ def publish_reranker(
     def export(form: Storage) -> Manifest:
         stored = msgspec.structs.replace(manifest, storage=form)
         done = export_cross_encoder(original, out, stored, pairs[:_CALIBRATION], pairs[_CALIBRATION:])
-        scores = _runtime_scores(out, lists)
+        scores = runtime_scores(out, lists)
         exported[form] = ranking_figures(lists, scores), scores
         return done
 
@@ -82,7 +82,8 @@ def publish_reranker(
     return Publication(final, first_stage, trained, measured_forms, calibration)
 
 
-def _runtime_scores(folder: Path, lists: Sequence[RankingList]) -> list[Scores]:
+def runtime_scores(folder: Path, lists: Sequence[RankingList]) -> list[Scores]:
+    """Logits of the texts of each list by a model folder, as it will be run."""
     runtime = load_cross_encoder(folder, RuntimeSettings())
     return [runtime.score(item.query, item.texts) for item in lists]
 

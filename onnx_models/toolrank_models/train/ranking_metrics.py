@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_models.train.examples import RankingList
+from toolrank_models.train.examples import RankingList, RetrievalSet
 
 Scores = NDArray[np.float32]
 
@@ -33,6 +33,16 @@ def ranking_figures(lists: Sequence[RankingList], scores: Sequence[Scores], k: i
         return RankingFigures(0.0, 0.0, 0.0, 0)
     ndcg, recall, complete = np.mean(rows, axis=0)
     return RankingFigures(float(ndcg), float(recall), float(complete), len(rows))
+
+
+def catalog_figures(found: RetrievalSet, scores: Scores, k: int = 5) -> RankingFigures:
+    """Figures of searching a whole catalog, for scores (requests, texts)."""
+    lists = []
+    for query, right in zip(found.queries, found.relevant, strict=True):
+        labels = np.zeros(len(found.texts), bool)
+        labels[list(right)] = True
+        lists.append(RankingList(query, found.texts, tuple(labels.tolist()), found.name))
+    return ranking_figures(lists, list(scores), k)
 
 
 def mean_figures(sets: Sequence[RankingFigures]) -> RankingFigures:

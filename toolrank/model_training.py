@@ -1,0 +1,170 @@
+"""Training on own requests: the cross-encoder in use goes on learning, and a profile is tuned for it."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from toolrank.catalog import Catalog
+from toolrank.evaluating import Judged, Plan, documents_of
+from toolrank.profile_tuning import tune_profile
+from toolrank_engines.document import ApiDocument
+from toolrank_engines.text import rerank_text
+from toolrank_evaluation.dataset import JudgedQuery
+from toolrank_evaluation.report import write_whole
+from toolrank_evaluation.training_sets.closed_catalog import split_queries
+from toolrank_evaluation.training_sets.own_lists import OwnLists, OwnRequest
+from toolrank_evaluation.tuning.search import Effort
+from toolrank_evaluation.tuning.space import usual_space
+from toolrank_evaluation.tuning.tune import TuneOptions, TuneReport
+from toolrank_evaluation.tuning.writing import profile_toml
+from toolrank_ingest.progress import Progress
+from toolrank_models.errors import MissingRuntime
+from toolrank_models.locate import find_model
+from toolrank_models.manifest import Manifest, TrainingData, hash_tool
+from toolrank_models.train.ranking_metrics import RankingFigures
+from toolrank_rescorers.profiles import load_profile
+
+CANDIDATES = 40
+"""Proposals of the first stage per request: what wrong texts are drawn from, and what is reordered."""
+LEAST_TO_TUNE = 24
+"""Held-out requests below which a profile is left as it is."""
+PROFILE = "profile.toml"
+COMMAND = "toolrank models train"
+
+
+class OwnTraining(msgspec.Struct, frozen=True, kw_only=True):
+    """What to train, from what, and where it goes."""
+
+    recipe: Path
+    out: Path
+    """The model folder; replaced as a whole when the new model is better."""
+    run: Path
+    """Checkpoints: a stopped run goes on from them."""
+    holdout: float = 0.2
+    profile: str
+    trials: int = 60
+    """Settings of the profile to try; 0 leaves it as it is."""
+
+
+class OwnReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What came out, all figures on requests that were not trained on."""
+
+    model: str
+    started_from: str
+    trained_on: int
+    held_out: int
+    best_step: int
+    tools_seen: int
+    """Tools of one's own that the model is now recorded to have seen."""
+    before: RankingFigures
+    after: RankingFigures
+    profile: TuneReport | None
+
+
+def train_on_own_requests(judged: Judged, training: OwnTraining, progress: Progress) -> OwnReport:
+    """Fine-tunes the cross-encoder of the catalog's settings on its judged requests.
+
+    The requests are split by a hash of their text; the weights of the best step are exported, and take the
+    place of `training.out` only if they order the held-out candidates better than the model in use does.
+
+    Raises:
+        MissingRuntime: the extra `train` is not installed.
+        NotBetter: nothing was replaced.
+        EvaluationError: a split is empty.
+        ModelError: the model in use is damaged, the loss is not finite, or the disk is full; nothing was
+            replaced.
+    """
+    if importlib.util.find_spec("torch") is None:
+        raise MissingRuntime("torch", "train")
+    train, held_out = split_queries("own requests", judged.queries, training.holdout)
+    lists = _lists(judged, train, held_out, progress)
+    documents = documents_of(judged.catalog, sorted({id_ for query in train for id_ in query.relevant}))
+    report = _fine_tuned(judged, training, lists, documents, progress)
+    return msgspec.structs.replace(report, profile=_tuned(judged, held_out, training, progress))
+
+
+def _lists(
+    judged: Judged, train: Sequence[JudgedQuery], held_out: Sequence[JudgedQuery], progress: Progress
+) -> tuple[list[OwnRequest], list[OwnRequest]]:
+    queries = [*train, *held_out]
+    wanted = sorted({id_ for query in queries for id_ in query.relevant})
+    texts = {document.id: rerank_text(document) for document in documents_of(judged.catalog, wanted)}
+    found = []
+    with progress.phase("propose", len(queries)) as advance:
+        for query in queries:
+            hits = judged.catalog.search(query.text, CANDIDATES, profile="hybrid").hits
+            proposed = tuple(dict.fromkeys(rerank_text(hit.document) for hit in hits))
+            right = tuple(dict.fromkeys(texts[id_] for id_ in sorted(query.relevant)))
+            found.append(OwnRequest(query.text, right, proposed))
+            advance(1)
+    return found[: len(train)], found[len(train) :]
+
+
+def _fine_tuned(
+    judged: Judged,
+    training: OwnTraining,
+    requests: tuple[list[OwnRequest], list[OwnRequest]],
+    documents: Sequence[ApiDocument],
+    progress: Progress,
+) -> OwnReport:
+    from toolrank_models.train.fine_tuning import Places, fine_tune
+    from toolrank_models.train.recipe import RerankerRecipe, read_recipe
+
+    recipe = read_recipe(training.recipe, RerankerRecipe)
+    start = find_model(judged.catalog.settings.cross_encoder)
+    source = OwnLists(*requests, recipe.seed, recipe.list_size)
+    seen = frozenset(hash_tool(document.tool_key) for document in documents)
+
+    def described(manifest: Manifest, step: int) -> Manifest:
+        return msgspec.structs.replace(
+            manifest,
+            name=training.out.name,
+            base_model=f"{manifest.identity}, {step} steps on own requests; before: {manifest.base_model}",
+            training=(*manifest.training, TrainingData("own requests", "their owner's", len(requests[0]))),
+            seen=tuple(sorted(seen.union(manifest.seen))),
+        )
+
+    measured = (datetime.date.today().isoformat(), COMMAND)
+    places = Places(start, training.run, training.out)
+    tuned = fine_tune(places, recipe, source, described, measured, progress.note)
+    return OwnReport(
+        model=tuned.manifest.identity,
+        started_from=tuned.started_from,
+        trained_on=len(requests[0]),
+        held_out=len(requests[1]),
+        best_step=tuned.best_step,
+        tools_seen=len(seen),
+        before=tuned.before,
+        after=tuned.after,
+        profile=None,
+    )
+
+
+def _tuned(
+    judged: Judged, held_out: Sequence[JudgedQuery], training: OwnTraining, progress: Progress
+) -> TuneReport | None:
+    """Tunes the profile for the new model on requests that it was not trained on; writes it where better."""
+    if not training.trials or len(held_out) < LEAST_TO_TUNE:
+        return None
+    settings = judged.catalog.settings.model_copy(update={"cross_encoder": str(training.out)})
+    catalog = Catalog(judged.catalog.engine, settings)
+    asked = msgspec.structs.replace(judged, catalog=catalog, queries=tuple(held_out))
+    effort = Effort(training.trials, "bayes" if importlib.util.find_spec("optuna") else "grid")
+    choices = usual_space(load_profile(training.profile))
+    plan = Plan(profiles=(training.profile,))
+    tuned = tune_profile(asked, training.profile, choices, plan, TuneOptions(effort=effort), progress)
+    if tuned.report.after.mean > tuned.report.before.mean:
+        write_whole(training.out / PROFILE, profile_toml(tuned.profile, _comment(tuned.report)).encode())
+    return tuned.report
+
+
+def _comment(report: TuneReport) -> str:
+    return (
+        f"Tuned on {report.tuned_on} requests for {report.figure}, judged on {report.held_out} others:\n"
+        f"{report.after.mean:.4f}, before {report.before.mean:.4f}."
+    )
