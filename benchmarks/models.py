@@ -1,12 +1,14 @@
-"""What int8 costs and gains, other runtimes on the same weights, and the query classifier.
+"""What int8 and fewer layers cost and gain, other runtimes on the same weights, and the query classifier.
 
-Speed: 50 pairs as in `rescoring`, all sides interleaved. Quality: NDCG@5 of the reranked first stage on
-ToolBench dev by float32 and by int8. Classifier: the query kinds of the default profile on
-ToolBench dev (G1 is single, G2 and G3 are multi), of which nothing was trained on.
+Speed: 50 pairs as in `rescoring`, all sides interleaved; beside it what the processor can do at all. Quality:
+NDCG@5 of the reranked first stage by float32, by int8 and by a student, on ToolBench dev and ToolLens test.
+Classifier: the query kinds of the default profile on ToolBench dev (G1 is single, G2 and G3 are multi), of
+which nothing was trained on.
 
 `--weights FOLDER`: a transformers folder; by default the seeded random head of `rescoring`, which is good for
-speed but not for quality. `--data FOLDER`, `--limit N` requests (default 150), `--repeats N`. FlashRank is
-compared where it is installed.
+speed but not for quality. `--student FOLDER`: a student's, else one of three layers is cut out for its speed.
+`--data FOLDER`, `--limit N` requests (default 150), `--repeats N`, `--only PART` (repeatable: speed, quality,
+classifier). FlashRank and OpenVINO are compared where they are installed.
 """
 
 # ruff: noqa: ERA001
@@ -19,7 +21,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,47 +31,67 @@ from numpy.typing import NDArray
 from rescoring import DATA, MAX_TOKENS, QUERY, exported, theirs, tool_texts, untrained
 from rich.console import Console
 from rich.table import Table
+from runtimes import arithmetic_limit, flash_rank, open_vino
 
 from toolrank.catalog import Catalog
 from toolrank_engines.text import rerank_text
 from toolrank_evaluation.dataset import JudgedQuery, select
 from toolrank_evaluation.datasets.opening import open_dataset
 from toolrank_models.cross_encoder import CrossEncoder
-from toolrank_models.manifest import MODEL, Storage
+from toolrank_models.export.samples import sample_pairs
+from toolrank_models.manifest import Storage
 from toolrank_models.tokens import TokenIds, pair
 from toolrank_rescorers.profiles import load_profile
 
-Scores = NDArray[np.float32]
+PARTS = ["speed", "quality", "classifier"]
+FORMS: tuple[Storage, ...] = ("fp32", "static_int8")
+STUDENT_LAYERS = 3
 
 
 def main() -> int:
     """Prints three tables and, last, one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--weights", type=Path)
+    parser.add_argument("--student", type=Path)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--limit", type=int, default=150)
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--only", action="append", choices=PARTS)
     arguments = parser.parse_args()
+    parts = arguments.only or PARTS
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         weights = arguments.weights or untrained(folder)
-        forms: tuple[Storage, ...] = ("fp32", "static_int8")
-        ours = {form: exported(weights, folder / form, arguments.data, form) for form in forms}
-        figures |= speed(ours, weights, folder, arguments.data, arguments.repeats)
-        with Catalog.open(f"sqlite:{folder / 'toolbench.db'}") as catalog:
-            dataset = open_dataset("toolbench", arguments.data)
-            catalog.ingest(dataset.source)
-            queries = select(dataset.queries, arguments.limit)
-            if arguments.weights:
-                figures |= quality(catalog, queries, ours)
-            figures |= classifier(catalog, queries)
+        student = arguments.student or cut(weights, folder / "cut")
+        ours = {form: exported(weights, folder / form, arguments.data, form) for form in FORMS}
+        ours["student"] = exported(student, folder / "student", arguments.data, "static_int8")
+        if "speed" in parts:
+            figures |= speed(ours, weights, folder, arguments.data, arguments.repeats)
+        if "quality" in parts and arguments.weights:
+            compared = ours if arguments.student else {form: ours[form] for form in FORMS}
+            figures |= quality(compared, folder, arguments.data, arguments.limit)
+        if "classifier" in parts:
+            figures |= classifier(folder, arguments.data, arguments.limit)
     print(json.dumps(figures))
     return 0
 
 
+def cut(weights: Path, out: Path) -> Path:
+    """Every second layer of a transformers folder: good for the speed of a student, and for nothing else."""
+    from transformers import AutoModelForSequenceClassification
+
+    from toolrank_models.train.cross_encoder import keep_layers
+
+    module = AutoModelForSequenceClassification.from_pretrained(weights, num_labels=1)
+    keep_layers(module, STUDENT_LAYERS)
+    module.save_pretrained(out)
+    (out / "tokenizer.json").write_bytes((weights / "tokenizer.json").read_bytes())
+    return out
+
+
 def speed(
-    ours: dict[Storage, CrossEncoder], weights: Path, folder: Path, data: Path, repeats: int
+    ours: dict[str, CrossEncoder], weights: Path, folder: Path, data: Path, repeats: int
 ) -> dict[str, float]:
     """Medians of all runtimes on the same 50 pairs."""
     tokenizer = (weights / "tokenizer.json").read_bytes()
@@ -77,21 +100,31 @@ def speed(
     sides: dict[str, Callable[[], Any]] = {"sentence_transformers": lambda: original(texts)}
     for form, model in ours.items():
         sides[form] = lambda model=model: model.score(QUERY, texts)  # type: ignore[misc]
-    flashrank = flash_rank(folder / "fp32", weights, folder)
-    if flashrank is not None:
-        sides["flashrank"] = lambda: flashrank(texts)
-    medians = interleaved(sides, repeats)
-    table = Table("runtime", "median ms", "against static int8")
-    for name, median in medians.items():
-        table.add_row(name, f"{median * 1e3:.0f}", f"{median / medians['static_int8']:.2f}")
-    Console().print(table)
-    figures = {
-        "int8_speedup": medians["fp32"] / medians["static_int8"],
-        "vs_sentence_transformers": medians["sentence_transformers"] / medians["static_int8"],
-        "int8_operations_per_second": operations(tokenizer, texts) / medians["static_int8"],
+    others = {
+        "flashrank": flash_rank(folder / "fp32", weights, folder),
+        "openvino": open_vino(weights, sample_pairs(data, 128)),
     }
-    if "flashrank" in medians:
-        figures["vs_flashrank"] = medians["flashrank"] / medians["static_int8"]
+    for name, run in others.items():
+        if run is not None:
+            sides[name] = lambda run=run: run(texts)  # type: ignore[misc]
+    medians = interleaved(sides, repeats)
+    limit = arithmetic_limit()
+    done = operations(tokenizer, texts)
+    table = Table("runtime", "median ms", "against static int8", "G operations/s in dense layers")
+    for name, median in medians.items():
+        rate = done * (STUDENT_LAYERS / 6 if name == "student" else 1) / median
+        ratio = f"{median / medians['static_int8']:.2f}"
+        table.add_row(name, f"{median * 1e3:.0f}", ratio, f"{rate / 1e9:.0f}")
+    for name, rate in limit.items():
+        table.add_row(f"one large product, {name}", f"{1e3 * done / rate:.0f}", "", f"{rate / 1e9:.0f}")
+    Console(width=110).print(table)
+    quick = medians["static_int8"]
+    figures = {
+        "int8_speedup": medians["fp32"] / quick,
+        "student_speedup": quick / medians["student"],
+        "int8_share_of_limit": done / quick / limit["int8"],
+        **{f"vs_{name}": medians[name] / quick for name in medians if name not in ours},
+    }
     return {name: round(value, 4) for name, value in figures.items()}
 
 
@@ -115,37 +148,27 @@ def operations(tokenizer: bytes, texts: Sequence[str]) -> float:
     return 2.0 * tokens * 6 * (4 * 384 * 384 + 2 * 384 * 1536)
 
 
-def flash_rank(model: Path, weights: Path, folder: Path) -> Callable[[Sequence[str]], Any] | None:
-    """FlashRank over our float32 graph, None where it is not installed. It wants a column of logits."""
-    try:
-        from flashrank import Ranker, RerankRequest
-    except ImportError:
-        return None
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-
-    name = "ms-marco-MiniLM-L-12-v2"  # the file names it knows; the weights are ours
-    home = folder / "flashrank" / name
-    home.mkdir(parents=True)
-    graph = onnx.load(model / MODEL)
-    logits = graph.graph.output[0].name
-    graph.graph.initializer.append(numpy_helper.from_array(np.ones(1, np.int64), "column"))
-    graph.graph.node.append(helper.make_node("Unsqueeze", [logits, "column"], ["logits"]))
-    graph.graph.output.pop()
-    graph.graph.output.append(helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 1]))
-    onnx.save(graph, home / "flashrank-MiniLM-L-12-v2_Q.onnx")
-    (home / "tokenizer.json").write_bytes((weights / "tokenizer.json").read_bytes())
-    (home / "config.json").write_text('{"pad_token_id": 0}')
-    (home / "tokenizer_config.json").write_text('{"model_max_length": 512, "pad_token": "[PAD]"}')
-    (home / "special_tokens_map.json").write_text('{"pad_token": "[PAD]"}')
-    ranker = Ranker(name, str(home.parent), max_length=MAX_TOKENS, log_level="ERROR")
-    return lambda texts: ranker.rerank(RerankRequest(query=QUERY, passages=[{"text": t} for t in texts]))
+def quality(ours: dict[str, CrossEncoder], folder: Path, data: Path, limit: int) -> dict[str, float]:
+    """NDCG@5 of the first thirty hybrid candidates, reordered by each form, on each benchmark."""
+    table = Table("NDCG@5, 30 candidates", *ours)
+    drops: dict[str, list[float]] = {form: [] for form in ours}
+    for name in ("toolbench", "toollens"):
+        with opened(name, folder, data, limit) as (catalog, queries):
+            means = reordered(catalog, queries, ours)
+        table.add_row(name, *(f"{mean:.2f}" for mean in means.values()))
+        for form, mean in means.items():
+            drops[form].append(means["fp32"] - mean)
+    Console().print(table)
+    figures = {"int8_ndcg_drop": max(drops["static_int8"])}
+    if "student" in ours:
+        figures["student_ndcg_drop"] = max(drops["student"])
+    return {name: round(value, 4) for name, value in figures.items()}
 
 
-def quality(
-    catalog: Catalog, queries: Sequence[JudgedQuery], ours: dict[Storage, CrossEncoder]
+def reordered(
+    catalog: Catalog, queries: Sequence[JudgedQuery], ours: dict[str, CrossEncoder]
 ) -> dict[str, float]:
-    """NDCG@5 of the first thirty hybrid candidates, reordered by each form."""
+    """Mean NDCG@5 of each form, in percent."""
     found: dict[str, list[float]] = {form: [] for form in ours}
     for query in queries:
         documents = [hit.document for hit in catalog.search(query.text, 30, profile="hybrid").hits]
@@ -153,12 +176,18 @@ def quality(
         for form, model in ours.items():
             order = np.argsort(-model.score(query.text, [rerank_text(d) for d in documents]), kind="stable")
             found[form].append(ndcg(labels[order], len(query.relevant)))
-    means = {form: 100 * float(np.mean(values)) for form, values in found.items()}
-    table = Table("stored as", "NDCG@5, ToolBench dev, 30 candidates")
-    for form, mean in means.items():
-        table.add_row(form, f"{mean:.2f}")
-    Console().print(table)
-    return {"int8_ndcg_drop": round(means["fp32"] - means["static_int8"], 4)}
+    return {form: 100 * float(np.mean(values)) for form, values in found.items()}
+
+
+@contextmanager
+def opened(
+    name: str, folder: Path, data: Path, limit: int
+) -> Iterator[tuple[Catalog, Sequence[JudgedQuery]]]:
+    """A dataset in a catalog of its own, and some of its requests."""
+    dataset = open_dataset(name, data)
+    with Catalog.open(f"sqlite:{folder / name}.db") as catalog:
+        catalog.ingest(dataset.source)
+        yield catalog, select(dataset.queries, limit)
 
 
 def ndcg(labels: NDArray[np.bool_], relevant: int, k: int = 5) -> float:
@@ -167,14 +196,15 @@ def ndcg(labels: NDArray[np.bool_], relevant: int, k: int = 5) -> float:
     return float(discounts[: len(labels[:k])] @ labels[:k] / discounts[: min(k, relevant)].sum())
 
 
-def classifier(catalog: Catalog, queries: Sequence[JudgedQuery]) -> dict[str, float]:
+def classifier(folder: Path, data: Path, limit: int) -> dict[str, float]:
     """Accuracy and confusion of the query kinds."""
     profile = load_profile("toolrank")
     counts = {(true, said): 0 for true in ("single", "multi") for said in ("single", "multi")}
-    for query in queries:
-        kind = catalog.search(query.text, 5, profile=profile).query_kind
-        true = "single" if query.subset.startswith("G1") else "multi"
-        counts[true, kind.kind if kind else "single"] += 1
+    with opened("toolbench", folder, data, limit) as (catalog, queries):
+        for query in queries:
+            kind = catalog.search(query.text, 5, profile=profile).query_kind
+            true = "single" if query.subset.startswith("G1") else "multi"
+            counts[true, kind.kind if kind else "single"] += 1
     table = Table("ToolBench dev", "said single", "said multi")
     for true in ("single", "multi"):
         table.add_row(f"is {true}", str(counts[true, "single"]), str(counts[true, "multi"]))

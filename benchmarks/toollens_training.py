@@ -6,7 +6,6 @@ are for this benchmark alone: ToolLens states no licence.
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import importlib.util
 import json
@@ -29,36 +28,39 @@ from toolrank_models.train.encoder import TrainableEncoder
 from toolrank_models.train.examples import ClosedCatalog, RetrievalSet
 from toolrank_models.train.loop import TrainingRun
 from toolrank_models.train.nnn_task import NnnTask
-from toolrank_models.train.recipe import CatalogRecipe, NnnRecipe, RunSettings, read_recipe
+from toolrank_models.train.partly_frozen import PartlyFrozenEncoder
+from toolrank_models.train.recipe import CatalogRecipe, NnnRecipe, RunSettings, read_recipe, recipe_path
 
 HOLDOUT = 0.04
 """Of the training requests: some 680 choose weights and settings."""
-RECIPES = Path(__file__).parents[1] / "onnx_models" / "toolrank_models" / "train" / "recipes"
 RECORDS = Path(__file__).parent / "training"
 Vectors = NDArray[np.float32]
 
 
-def main() -> None:
-    """Trains, goes on where a run was stopped, and writes two records."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--report-only", action="store_true", help="records of the best weights so far")
-    options = parser.parse_args()
-    catalog, test = toollens(options.data / "toollens")
-    dense_recipe = read_recipe(RECIPES / "toollens-dense.toml", CatalogRecipe)
+def train(data: Path, run: Path, *, half: bool = False) -> None:
+    """Trains, goes on where a run was stopped, and writes two records.
+
+    Args:
+        data: folder with `toollens/`.
+        run: folder of checkpoints.
+        half: matrix products in bfloat16.
+    """
+    catalog, test = toollens(data / "toollens")
+    dense_recipe = _recipe("toollens-dense", CatalogRecipe, half=half)
     encoder = _body(dense_recipe)
     task = CatalogTask(dense_recipe, encoder, catalog)
-    run = _trained(dense_recipe, task, options.run / "dense", only_best=options.report_only)
+    trained = _trained(dense_recipe, task, run / "dense")
     documents = encoder(catalog.texts)
-    _record("toollens-dense", dense_recipe, run, decoded(*_splits(encoder, documents, catalog, test)))
-    if options.report_only and not (options.run / "nnn" / "best.pt").exists():
-        return
-    recipe = read_recipe(RECIPES / "toollens-nnn.toml", NnnRecipe)
+    _record("toollens-dense", dense_recipe, trained, decoded(*_splits(encoder, documents, catalog, test)))
+    recipe = _recipe("toollens-nnn", NnnRecipe, half=half)
     through = NnnTask(recipe, encoder, catalog)
-    run = _trained(recipe, through, options.run / "nnn", only_best=options.report_only)
+    trained = _trained(recipe, through, run / "nnn")
     found = decoded(*_splits(encoder, through.document_vectors(), catalog, test))
-    _record("toollens-nnn", recipe, run, found)
+    _record("toollens-nnn", recipe, trained, found)
+
+
+def _recipe(name: str, kind: Any, *, half: bool) -> Any:  # noqa: ANN401
+    return msgspec.structs.replace(read_recipe(recipe_path(name), kind), half=half)
 
 
 def toollens(folder: Path) -> tuple[ClosedCatalog, RetrievalSet]:
@@ -76,15 +78,14 @@ def _body(recipe: CatalogRecipe) -> TrainableEncoder:
     if found is None or found.origin is None:
         raise SystemExit("no pretrained body: pip install 'toolrank[train]'")
     folder = Path(found.origin).parent / "model"
-    return TrainableEncoder.from_body(folder, recipe.max_tokens, recipe.chunk_texts, half=recipe.half)
+    whole = TrainableEncoder.from_body(folder, recipe.max_tokens, recipe.chunk_texts, half=recipe.half)
+    return PartlyFrozenEncoder(whole, recipe.frozen_layers)
 
 
-def _trained(recipe: RunSettings, task: Any, folder: Path, *, only_best: bool) -> dict[str, Any]:  # noqa: ANN401
-    if only_best:
-        recipe = msgspec.structs.replace(recipe, steps=1)
+def _trained(recipe: RunSettings, task: Any, folder: Path) -> dict[str, Any]:  # noqa: ANN401
     run = TrainingRun(recipe, task, folder, lambda line: print(line, flush=True))
     curve = run.run()
-    return {"curve": curve, "best_step": run.load_best(), "steps_done": run.step}
+    return {"curve": curve, "best_step": run.load_best()}
 
 
 def _splits(
@@ -106,7 +107,7 @@ def _record(name: str, recipe: RunSettings, run: dict[str, Any], figures: dict[s
     record = {
         "date": datetime.date.today().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        "command": "scripts/bench toollens --train",
+        "command": "scripts/bench toollens --train" + (" --half" if recipe.half else ""),
         "recipe": recipe,
         **run,
         "figures": figures,
@@ -114,7 +115,3 @@ def _record(name: str, recipe: RunSettings, run: dict[str, Any], figures: dict[s
     RECORDS.mkdir(exist_ok=True)
     (RECORDS / f"{name}.json").write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
     print(json.dumps(figures), flush=True)
-
-
-if __name__ == "__main__":
-    main()

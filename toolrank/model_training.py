@@ -31,7 +31,7 @@ from toolrank_rescorers.profiles import load_profile
 
 CANDIDATES = 40
 """Proposals of the first stage per request: what wrong texts are drawn from, and what is reordered."""
-LEAST_TO_TUNE = 24
+LEAST_TO_TUNE = 18
 """Held-out requests below which a profile is left as it is."""
 PROFILE = "profile.toml"
 COMMAND = "toolrank models train"

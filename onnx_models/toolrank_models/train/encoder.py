@@ -64,9 +64,13 @@ class TrainableEncoder:
     def _pooled(self, encodings: Sequence[Encoding]) -> Tensor:
         inputs = padded(encodings)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.half):
-            hidden = self.model(**inputs).last_hidden_state.float()
+            hidden = self._hidden(encodings, inputs).float()
         weighted = hidden * inputs["attention_mask"].unsqueeze(-1)
         return torch.nn.functional.normalize(weighted.sum(1), dim=1)
+
+    def _hidden(self, encodings: Sequence[Encoding], inputs: dict[str, Tensor]) -> Tensor:
+        """Last hidden states (b, longest, d)."""
+        return self.model(**inputs).last_hidden_state
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, float32 (n, d), without gradients."""

@@ -81,12 +81,15 @@ def fine_tune(
         raise UnsupportedModel(
             f"{places.start}: a model of kind {opened.manifest.kind!r}, wanted: 'cross_encoder'"
         )
+    recipe = msgspec.structs.replace(recipe, validate_start=True)
     encoder = _trainable(opened.module, opened.tokenizer, recipe)
     task = RerankerTask(recipe, encoder, source)
     run = TrainingRun(recipe, task, places.run, report)
     run.run()
     step = run.load_best()
     before = ranking_figures(task.validation, runtime_scores(places.start, task.validation))
+    if step == 0:  # what an export differs by then is the rounding of its weights
+        raise NotBetter(before.ndcg, run.curve[0].ndcg5, before.lists)
     manifest = msgspec.structs.replace(described(opened.manifest, step), max_tokens=recipe.max_tokens)
     with replacing(places.out) as staged:
         pairs = source.sample_pairs(_PAIRS)

@@ -79,6 +79,8 @@ class EncoderRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
 class CatalogRecipe(EncoderRecipe, frozen=True, forbid_unknown_fields=True):
     """Settings of an encoder run on one catalog, whose texts are all compared with every request."""
 
+    frozen_layers: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Lower layers that stay as they are."""
     texts_per_step: Positive = 24
     """Texts that are encoded with gradients in a step, in turn; the others are remembered."""
 

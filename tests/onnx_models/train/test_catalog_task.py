@@ -90,4 +90,6 @@ def test_without_requests_there_is_nothing_to_learn_or_to_choose_by(catalog, mak
         CatalogTask(recipe, make_sentence_encoder(), msgspec.structs.replace(catalog, queries=()))
     nothing = msgspec.structs.replace(catalog.held_out, queries=())
     with pytest.raises(EmptyTrainingSet, match="choose"):
-        NnnTask(NnnRecipe(**SHORT), make_sentence_encoder(), msgspec.structs.replace(catalog, held_out=nothing))
+        NnnTask(
+            NnnRecipe(**SHORT), make_sentence_encoder(), msgspec.structs.replace(catalog, held_out=nothing)
+        )

@@ -16,7 +16,12 @@ from toolrank_models.train.from_export import reopen  # noqa: E402
 
 pytestmark = pytest.mark.needs("torch")
 
-PAIRS = [("get weather", "weather"), ("get song", "price"), ("get user", "user ticket"), ("get recipe", "song")]
+PAIRS = [
+    ("get weather", "weather"),
+    ("get song", "price"),
+    ("get user", "user ticket"),
+    ("get recipe", "song"),
+]
 TEXTS = [text for _, text in PAIRS]
 
 
