@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.markdown import Markdown
 from rich.table import Table
 
+from toolrank.catalog import Catalog
 from toolrank.cli.console import OUT, note, print_json, print_table
 from toolrank.cli.evaluate import opened
 from toolrank.cli.options import CatalogOption, JsonOption
 from toolrank.cli.progress import progress
 from toolrank.errors import ExitCode
 from toolrank.evaluating import Plan
+from toolrank.model_export import Export, export_model
 from toolrank.model_training import PROFILE, OwnReport, OwnTraining, train_on_own_requests
 from toolrank_models.locate import find_model, list_models
 from toolrank_models.train.recipe import recipe_path
@@ -62,6 +64,35 @@ def card(name: NameArgument) -> None:
         OUT.print(Markdown(text))
     else:
         typer.echo(text)
+
+
+@app.command("export")
+def export_command(
+    source: Annotated[Path, typer.Argument(help="A transformers folder: a BERT.", metavar="FOLDER")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the model that is written.")],
+    kind: Annotated[Literal["encoder", "cross_encoder"], typer.Option("--kind", help="What it is.")],
+    licence: Annotated[str, typer.Option("--licence", help="Licence of the weights, for the manifest.")],
+    catalog: CatalogOption = None,
+    storage: Annotated[
+        Literal["fp32", "weight_int8", "static_int8"], typer.Option("--storage", help="How weights are kept.")
+    ] = "static_int8",
+    max_tokens: Annotated[
+        int, typer.Option("--max-tokens", min=16, max=512, help="Longer texts are cut.")
+    ] = 256,
+    as_json: JsonOption = False,
+) -> None:
+    """Exports a model of your own to run without torch, calibrated on the texts of your catalog.
+
+    Needs the extra `train`.
+    """
+    export = Export(
+        source=source, out=out, kind=kind, storage=storage, licence=licence, max_tokens=max_tokens
+    )
+    with Catalog.open(catalog) as opened_catalog:
+        report = export_model(opened_catalog, export)
+    print_json([report]) if as_json else _print([report])
+    if not report.sound:
+        raise typer.Exit(ExitCode.UNAVAILABLE)
 
 
 @app.command("train")

