@@ -22,7 +22,7 @@ def open_opensearch(address: Address) -> RemoteEngine:
     """
     settings = address.settings
     server = Server(OpenSearchCarrier(address), address.url, settings.timeout, settings.patience)
-    return RemoteEngine(address, server, OpenSearchDialect(settings.vectors))
+    return RemoteEngine(address, server, OpenSearchDialect(settings.vectors, settings.graph))
 
 
 class OpenSearchCarrier:

@@ -1,4 +1,4 @@
-"""The vector field of the k-NN plugin, with Lucene's HNSW graph: no native library is needed."""
+"""The vector field of the k-NN plugin. Lucene's HNSW graph, the usual one, needs no native library."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _GRAPH = {"m": 16, "ef_construction": 128}
 class OpenSearchDialect:
     """What OpenSearch says in its own way."""
 
-    def __init__(self, vectors: Literal["hnsw", "exact"]) -> None:
+    def __init__(self, vectors: Literal["hnsw", "exact"], graph: Literal["lucene", "faiss"]) -> None:
         self._exact = vectors == "exact"
+        self._graph = graph
 
     def vector_field(self, dimensions: int) -> Json:
         """A `knn_vector` compared by inner product, which takes residuals and zero vectors too."""
-        method = {"name": "hnsw", "engine": "lucene", "space_type": "innerproduct", "parameters": _GRAPH}
+        method = {"name": "hnsw", "engine": self._graph, "space_type": "innerproduct", "parameters": _GRAPH}
         return {"type": "knn_vector", "dimension": dimensions, "method": method}
 
     def vector_settings(self) -> Json:

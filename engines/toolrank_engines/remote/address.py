@@ -39,6 +39,8 @@ class RemoteSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     """Of a new index; -1 leaves it to the server or its index template."""
     vectors: Literal["hnsw", "exact"] = "hnsw"
     """How the nearest vectors are found. `exact` compares all that are visible: up to about 100,000 APIs."""
+    graph: Literal["lucene", "faiss"] = "lucene"
+    """Who builds the graph of a new index in OpenSearch. `faiss` needs the library of official builds."""
     auth: Literal["basic", "sigv4"] = "basic"
     region: str = ""
     """AWS region, for `sigv4`; by default the one of the environment."""

@@ -17,6 +17,7 @@ options = st.builds(
     shards=st.integers(0, 9),
     replicas=st.integers(-1, 3),
     vectors=st.sampled_from(["hnsw", "exact"]),
+    graph=st.sampled_from(["lucene", "faiss"]),
     auth=st.sampled_from(["basic", "sigv4"]),
     region=st.sampled_from(["", "eu-west-1"]),
     ca=st.sampled_from(["", "/etc/my ca&.pem"]),
