@@ -129,6 +129,9 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--heap", default="6g")
     parser.add_argument("--requests", type=int, default=200)
+    parser.add_argument(
+        "--merge", action="store_true", help="after loading, merge everything into one segment"
+    )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--url", help=argparse.SUPPRESS)
     parser.add_argument("--shard", type=int, help=argparse.SUPPRESS)
@@ -215,7 +218,7 @@ def load(options: argparse.Namespace) -> dict[str, Any]:
                 working.remove(process)
                 if process.returncode:
                     raise SystemExit(f"a shard failed with exit status {process.returncode}")
-        return watch.figures(options)
+        return watch.figures(options) | (watch.merged() if options.merge else {})
 
 
 def start_shard(options: argparse.Namespace, url: str, number: int) -> subprocess.Popen[bytes]:
@@ -291,6 +294,15 @@ class Watch:
             "memory_loading": self.memory(),
         }
 
+    def merged(self) -> dict[str, Any]:
+        """After a merge into one segment, which drops what the server keeps of new documents for replicas."""
+        merge = f"/{self._index}/_forcemerge?max_num_segments=1"
+        self.engine.server.call("POST", merge)
+        self.engine.server.call("POST", f"/{self._index}/_flush?force=true")
+        stats = self.engine.stats()
+        assert stats is not None
+        return {"merged_bytes_per_document": round(stats.bytes / max(stats.documents, 1))}
+
     def _merging(self) -> bool:
         stats = self.engine.server.call("GET", f"/{self._index}/_stats/merge")
         return bool(stats["_all"]["primaries"]["merges"]["current"])
@@ -313,7 +325,7 @@ def search(options: argparse.Namespace) -> dict[str, Any]:
         nearest = exact(real, stats.documents, real.queries[picked])
         wanted = [{real.synthetic(int(number)).id for number in row} for row in nearest]
         found, plain = [], []
-        for position in picked:
+        for position in picked:  # which also warms the server up
             vector = real.queries[position]
             found.append({c.id for c in engine.neighbours(vector, CANDIDATES, Filter())})
             plain.append(graph_only(engine, live[0], vector))
