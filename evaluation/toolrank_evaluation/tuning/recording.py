@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, MutableMapping, Sequence, Set
+from itertools import chain
 
 import msgspec
 import numpy as np
@@ -21,8 +22,8 @@ from toolrank_rescorers.stages import Stage
 from toolrank_rescorers.state import State
 
 _COSTLY = frozenset({"cross_encode", "classify"})
-_STATES = 6
-"""Remembered a request and round: as many first stages and depths alternate while a search settles."""
+_STATES = 8
+"""Remembered behind each model, request and round: as many first stages alternate in the usual space."""
 
 
 class Recorded(msgspec.Struct, frozen=True, eq=False):
@@ -72,30 +73,37 @@ class Recorded(msgspec.Struct, frozen=True, eq=False):
 
 
 class RecentStates(MutableMapping[tuple[Stage, ...], State]):
-    """The last states behind a model: what comes after them is cheap, and what came before is in them."""
+    """The last states behind each model: what comes after them is cheap, and what came before is in them."""
 
     def __init__(self, capacity: int = _STATES) -> None:
-        self._states: OrderedDict[tuple[Stage, ...], State] = OrderedDict()
+        self._behind: dict[str, OrderedDict[tuple[Stage, ...], State]] = {
+            name: OrderedDict() for name in _COSTLY
+        }
         self._capacity = capacity
 
     def __getitem__(self, stages: tuple[Stage, ...]) -> State:
-        self._states.move_to_end(stages)
-        return self._states[stages]
+        states = self._of(stages)
+        states.move_to_end(stages)
+        return states[stages]
 
     def __setitem__(self, stages: tuple[Stage, ...], state: State) -> None:
         if stages[-1].name in _COSTLY:
-            self._states[stages] = state
-            while len(self._states) > self._capacity:
-                self._states.popitem(last=False)
+            states = self._of(stages)
+            states[stages] = state
+            while len(states) > self._capacity:
+                states.popitem(last=False)
 
     def __delitem__(self, stages: tuple[Stage, ...]) -> None:
-        del self._states[stages]
+        del self._of(stages)[stages]
 
     def __iter__(self) -> Iterator[tuple[Stage, ...]]:
-        return iter(self._states)
+        return chain.from_iterable(self._behind.values())
 
     def __len__(self) -> int:
-        return len(self._states)
+        return sum(map(len, self._behind.values()))
+
+    def _of(self, stages: tuple[Stage, ...]) -> OrderedDict[tuple[Stage, ...], State]:
+        return self._behind.get(stages[-1].name, OrderedDict())
 
 
 class _Lacking:

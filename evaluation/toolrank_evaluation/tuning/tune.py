@@ -106,6 +106,7 @@ def tune(
         MissingExtra: optuna is not installed.
     """
     check_space(base, choices)
+    choices = _in_stage_order(base, choices)
     k, seed, models = _depth(options.figure), options.effort.seed, ground.models
     tuning, report = split_requests(recorded, options.held_out, seed)
 
@@ -196,6 +197,12 @@ def _with_abstention(
         [item.answer(chosen, models, k) for item in report],
         [item.answer(chosen, models, k) for item in deprived],
     )
+
+
+def _in_stage_order(profile: Profile, choices: Sequence[Choice]) -> list[Choice]:
+    """The choices as their stages follow each other: the search varies the last one most."""
+    names = [stage.name for stage in profile.stages]
+    return sorted(choices, key=lambda choice: names.index(choice.stage))
 
 
 def _setting_of(profile: Profile, choices: Sequence[Choice]) -> Setting | None:
