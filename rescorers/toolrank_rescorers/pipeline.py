@@ -53,22 +53,23 @@ def _begun(request: RescoreRequest, profile: Profile, memo: Memo | None) -> tupl
 def _run(stage: Stage, state: State, models: Models) -> State:
     closed = stage.gate(state) or stage.closed(state)
     if closed:
-        return _recorded(stage, state, 0.0, skipped=closed)
+        return _recorded(stage, state, state, 0.0, skipped=closed)
     started = time.perf_counter()
     try:
         after, skipped = stage.apply(state, models), ""
     except StageUnavailable as reason:
         after, skipped = state.degrading(stage.name, str(reason)), str(reason)
-    return _recorded(stage, after, (time.perf_counter() - started) * 1e3, skipped)
+    return _recorded(stage, state, after, (time.perf_counter() - started) * 1e3, skipped)
 
 
-def _recorded(stage: Stage, state: State, milliseconds: float, skipped: str) -> State:
+def _recorded(stage: Stage, before: State, state: State, milliseconds: float, skipped: str) -> State:
     """The state with a trace of the stage, ready for the next one."""
+    last = before.trace[-1] if before.trace and state.ranked is before.ranked else None
     entry = StageTrace(
         stage=stage.name,
         milliseconds=milliseconds,
-        order=tuple(item.id for item in state.ranked),
-        scores=tuple(item.score for item in state.ranked),
+        order=last.order if last else tuple(item.id for item in state.ranked),
+        scores=last.scores if last else tuple(item.score for item in state.ranked),
         reasons=state.reasons,
         note=state.note,
         skipped=skipped,

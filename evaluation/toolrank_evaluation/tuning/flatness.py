@@ -51,8 +51,7 @@ def share_near(trials: Mapping[Setting, Trial], best: Trial) -> float:
 
 
 def _near(trial: Trial, best: Trial) -> bool:
-    if not trial.finished:
-        return False
-    difference = best.values - trial.values
+    """Judged by the requests that both were asked."""
+    difference = best.values[: len(trial.values)] - trial.values
     error = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else 0.0
     return bool(difference.mean() <= error + 1e-12)

@@ -16,6 +16,9 @@ Measure = Callable[[Setting, range], Sequence[float]]
 _FIRST = 24
 _CLEARLY = 2.0
 """Standard errors by which a setting has to trail the best before it is given up."""
+_SAME = 96
+"""Requests on which a setting has to equal the best to be given up as no other: one that differs on a request
+in thirty is told from it with 96 % confidence."""
 
 
 class Trial(msgspec.Struct, frozen=True, eq=False):
@@ -69,5 +72,7 @@ class Race:
         if self.best is None:
             return False
         difference = values - self.best.values[: len(values)]
+        if not difference.any():
+            return len(values) >= _SAME
         error = difference.std(ddof=1) / np.sqrt(len(values))
         return bool(difference.mean() + _CLEARLY * error < 0)
