@@ -57,7 +57,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--deadline", type=float, default=60.0, help="seconds, of the requests of the soak")
+    parser.add_argument("--deadline", type=float, default=300.0, help="seconds, of the requests of the soak")
     parser.add_argument("--infinity", type=Path, help="folder of a virtual environment")
     parser.add_argument("--data", type=Path, default=DATA)
     return parser.parse_args()
@@ -108,7 +108,7 @@ def long(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
 
     The score cache is small enough to be full when memory begins to count.
     """
-    bounded = ("max_waiting_tokens=20000", "score_cache=16384")
+    bounded = ("max_waiting_tokens=10000", "score_cache=16384")
     with serving(("log_level=warning", f"deadline_seconds={options.deadline}", *bounded)) as served:
         figures = soak(served, texts, options.minutes, options.deadline).figures()
     table(("figure", "value"), [(name, f"{value:.3f}") for name, value in figures.items()])

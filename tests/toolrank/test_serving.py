@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,21 @@ def test_doctor_tells_what_the_service_would_run_with(
     told = CliRunner().invoke(app, ["doctor", "--json"]).stdout
     assert '"name":"port","value":"1234 (TOOLRANK_SERVE_PORT)"' in told
     assert '"name":"host","value":"127.0.0.1 (default)"' in told
+
+
+def test_doctor_finds_files_of_the_service_that_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TOOLRANK_CATALOG", f"sqlite:{tmp_path / 'c.db'}")
+    monkeypatch.setenv("TOOLRANK_SERVE_TLS_KEY", str(tmp_path / "nowhere.pem"))
+    keys = tmp_path / "keys.toml"
+    keys.write_text("keys = 1")
+    monkeypatch.setenv("TOOLRANK_SERVE_KEYS", str(keys))
+    told = CliRunner().invoke(app, ["doctor", "--json"])
+    assert told.exit_code != 0
+    broken = {item["name"]: item["value"] for item in json.loads(told.stdout) if item["ok"] is False}
+    assert "Expected `array`" in broken["keys"]
+    assert "No such file" in broken["tls_key"]
 
 
 def test_a_new_key_is_printed_with_its_entry() -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 
 import msgspec
 import typer
@@ -23,6 +24,7 @@ from toolrank_engines.opening import without_secrets
 from toolrank_engines.remote.engine import RemoteEngine
 from toolrank_engines.remote.features import detect
 from toolrank_rescorers.service.errors import InvalidSetting
+from toolrank_rescorers.service.keys import parse_keys
 
 _EXTRAS = {
     "cpu or gpu": "onnxruntime",
@@ -95,7 +97,22 @@ def _service() -> Iterator[Finding]:
         yield Finding("service", "settings", str(error), ok=False)
         return
     for name, value in msgspec.structs.asdict(explained.settings).items():
-        yield Finding("service", name, f"{value} ({explained.origins.get(name, 'default')})")
+        shown = f"{value} ({explained.origins.get(name, 'default')})"
+        fault = _fault(name, value)
+        yield Finding("service", name, f"{shown}: {fault}" if fault else shown, False if fault else None)
+
+
+def _fault(name: str, value: object) -> str:
+    """Why the file that a setting of the service names cannot be used; empty where it can."""
+    if name not in {"keys", "tls_certificate", "tls_key"} or not value:
+        return ""
+    try:
+        text = Path(str(value)).read_text("utf-8")
+        if name == "keys":
+            parse_keys(text, str(value))
+    except (OSError, UnicodeDecodeError, InvalidSetting) as error:
+        return str(error)
+    return ""
 
 
 def _models(settings: Settings) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,7 +56,9 @@ def _run(flags: dict[str, Any], config: Path | None) -> None:
     roles = ", ".join(f"{role} {info.identity}" for role, info in service.models.info().items())
 
     def started(url: str) -> None:
-        ERR.print(f"toolrank serves {url} on {settings.provider} with {roles}", soft_wrap=True)
+        # A log that takes no more, on a full disk, is no reason not to serve.
+        with suppress(OSError):
+            ERR.print(f"toolrank serves {url} on {settings.provider} with {roles}", soft_wrap=True)
 
     run(service, started)
 

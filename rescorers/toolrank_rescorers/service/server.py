@@ -14,6 +14,8 @@ from toolrank_models.errors import ModelError
 from toolrank_rescorers.service.app import application
 from toolrank_rescorers.service.connections import patient_for
 from toolrank_rescorers.service.core import Service
+from toolrank_rescorers.service.errors import InvalidSetting
+from toolrank_rescorers.service.settings import ServiceSettings
 
 _LOG = logging.getLogger("toolrank.service")
 _MAX_HEADER_BYTES = 32 * 1024
@@ -25,7 +27,12 @@ class Server(uvicorn.Server):
     """uvicorn, which tells the service as soon as it should let nobody in any more."""
 
     def __init__(self, service: Service, started: Callable[[str], None]) -> None:
-        super().__init__(_configuration(service))
+        """Ready to run.
+
+        Raises:
+            InvalidSetting: the certificate or its key cannot be used.
+        """
+        super().__init__(_loaded(_configuration(service), service.settings))
         self._service = service
         self._tell = started
 
@@ -63,6 +70,15 @@ def _reload(service: Service) -> None:
         _LOG.error("the models were not reloaded: %s", error)
         return
     _LOG.info("reloaded", extra={role: info.identity for role, info in service.models.info().items()})
+
+
+def _loaded(configuration: uvicorn.Config, settings: ServiceSettings) -> uvicorn.Config:
+    try:
+        configuration.load()
+    except OSError as error:
+        files = " and ".join(filter(None, (settings.tls_certificate, settings.tls_key)))
+        raise InvalidSetting(f"tls_certificate, tls_key: {files}: cannot be used: {error}") from error
+    return configuration
 
 
 def _configuration(service: Service) -> uvicorn.Config:
