@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
+import math
 import os
 import socket
+import struct
 import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import msgspec
 import psutil
 import pytest
+
+from toolrank_rescorers.service.app import ENDPOINTS
+from toolrank_rescorers.service.dialect import Endpoint
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 PATH = "/v1/rescore"
@@ -94,6 +101,52 @@ def code(answer: Any) -> tuple[int, str]:
 )
 def test_bodies_that_are_no_requests(target: Any, body: bytes, status: int, name: str) -> None:
     assert code(target.post(PATH, body)) == (status, name)
+
+
+ASKED = [endpoint for endpoint in ENDPOINTS if endpoint.request is not None]
+HORRORS = {
+    "nothing": b"",
+    "half": b'{"query": "q", "documents": ["a"',
+    "no UTF-8": b'{"query": "\xff\xfe", "inputs": "\xff", "input": "\xff"}',
+    "deep": b"[" * 200_000,
+    "too large": b'{"query": "' + b"word " * (4 * 2**20) + b'"}',
+    "ten thousand": json.dumps(
+        {"query": "q", "model": "minilm-l6", "candidates": [{"id": "a", "text": ""}] * 10_001}
+        | dict.fromkeys(("documents", "texts", "inputs", "input"), ["a"] * 10_001)
+    ).encode(),
+    "wrong types": b'{"query": 1, "candidates": 1, "documents": 1, "texts": 1, "inputs": 1, "input": 1}',
+    "another query": b'{"query": ["q"]}',
+}
+
+
+@pytest.mark.parametrize("horror", sorted(HORRORS))
+@pytest.mark.parametrize("endpoint", ASKED, ids=lambda endpoint: endpoint.path)
+def test_every_dialect_words_every_horror_its_own_way(target: Any, endpoint: Endpoint, horror: str) -> None:
+    answer = target.post(endpoint.path, HORRORS[horror])
+    assert answer.status_code in {400, 413, 422}
+    msgspec.json.decode(answer.content, type=endpoint.dialect.error_type, strict=True)
+
+
+@pytest.mark.parametrize("endpoint", ASKED, ids=lambda endpoint: endpoint.path)
+def test_every_dialect_words_a_deadline_and_a_bomb(target: Any, endpoint: Endpoint) -> None:
+    bomb = gzip.compress(bytes(20 * 2**20))
+    answer = target.post(endpoint.path, bomb, headers={"content-encoding": "gzip"})
+    assert answer.status_code == 413
+    msgspec.json.decode(answer.content, type=endpoint.dialect.error_type)
+    late = target.post(endpoint.path, b"{}", headers={"x-deadline-ms": "0"})
+    assert late.status_code == 504
+    msgspec.json.decode(late.content, type=endpoint.dialect.error_type)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("where", ["vector", "candidate"])
+def test_vectors_that_are_no_numbers(target: Any, value: float, where: str) -> None:
+    coded = base64.b64encode(struct.pack("<2f", 1.0, value)).decode()
+    candidate = {"id": "a", "text": "a", **({"vector": coded} if where == "candidate" else {})}
+    body = {"query": "q", "candidates": [candidate], **({"vector": coded} if where == "vector" else {})}
+    answer = target.post(PATH, body)
+    assert code(answer) == (422, "invalid")
+    assert "NaN or infinity" in answer.json()["error"]["message"]
 
 
 def test_a_document_nested_too_deep(target: Any) -> None:

@@ -89,7 +89,7 @@ def test_a_client_outlives_a_killed_copy() -> None:
 
 
 def test_it_opens_no_connection_of_its_own() -> None:
-    """Every call of `connect` in the process is reported, while every endpoint is asked; one is made first."""
+    """Every call of `connect` in the process is reported while every endpoint is asked; one is made first."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with serving(port, program=WATCHED + MAIN) as process:
