@@ -7,7 +7,8 @@ of a real row, one of its neighbours and noise. All sides in one run, with the s
 Two pairs of penalties: l1 = l2 = 0.1, where supports are large and no bound helps (keys without a suffix),
 and those of the `nnn` profile, 0.3 and 1.0 (keys with `_profile`). Other solvers have to reach the same
 largest KKT violation, 1e-6, measured by the same code: their own tolerance is tightened until that holds, and
-only the last call counts. FISTA is the paper's, `fista_restart` has adaptive restart; what gives up at 30,000
+only the last call counts. FISTA is the paper's, `fista_restart` has adaptive
+restart, `fista_screened` also gap-safe screening; what gives up at 30,000
 steps makes its ratio a lower bound. Compilation is not timed. NUMBA_DISABLE_JIT=1 times the numpy path.
 Whole-corpus solves use `with_codes`.
 
@@ -322,6 +323,7 @@ OTHERS: dict[str, Callable[[Problem], float]] = {
     "skglm": by_skglm,
     "scipy_nnls": by_scipy,
     "fista_restart": lambda p: seconds(lambda: fista(p, max_iterations=FISTA_CAP)),
+    "fista_screened": lambda p: seconds(lambda: fista(p, max_iterations=FISTA_CAP, screening=True)),
     "fista": lambda p: seconds(lambda: fista(p, restart=False, max_iterations=FISTA_CAP)),
 }
 """Seconds that each takes for one problem."""

@@ -81,7 +81,7 @@ def duality_gap(
         bound = _fenchel_gap(correlations - penalties, z, l2)
     if positive:
         augmented = correlations - l2 * z
-        bound = min(bound, _scaled_gap(penalties, z, augmented, energy + l2 * (z * z).sum()))
+        bound = min(bound, scaled_gap(penalties, z, augmented, energy + l2 * (z * z).sum()))
     return max(0.0, bound)
 
 
@@ -93,7 +93,8 @@ def _fenchel_gap(excess: Float64, z: Float64, l2: float) -> float:
 
 
 @compiled
-def _scaled_gap(penalties: Float64, z: Float64, augmented: Float64, energy: float) -> float:
+def scaled_gap(penalties: Float64, z: Float64, augmented: Float64, energy: float) -> float:
+    """P(z) − D(r̃/s), of rows with correlations h (m,), penalties > 0, and R = `energy`."""
     scale = 1.0
     if len(z):
         scale = max(1.0, (augmented / penalties).max())
