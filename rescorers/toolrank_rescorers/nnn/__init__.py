@@ -15,6 +15,7 @@ from toolrank_rescorers.nnn.corpus import Corpus
 from toolrank_rescorers.nnn.errors import InvalidProblem
 from toolrank_rescorers.nnn.fista import solve_fista, solve_fista_batch
 from toolrank_rescorers.nnn.hybrid import Hybrid, Lexicon
+from toolrank_rescorers.nnn.hybrid_columns import Document, Gathered, Mixture, solve_hybrid_by_columns
 from toolrank_rescorers.nnn.path import Breakpoint, Path, solve_path
 from toolrank_rescorers.nnn.problem import Problem, Solution, ranking
 from toolrank_rescorers.nnn.scans import NumpyScans, Scans
@@ -25,11 +26,14 @@ __all__ = [
     "Breakpoint",
     "Certificate",
     "Corpus",
+    "Document",
+    "Gathered",
     "Generated",
     "Hybrid",
     "InvalidProblem",
     "LearnedPenalty",
     "Lexicon",
+    "Mixture",
     "NumpyScans",
     "Path",
     "Problem",
@@ -46,5 +50,6 @@ __all__ = [
     "solve_by_columns",
     "solve_fista",
     "solve_fista_batch",
+    "solve_hybrid_by_columns",
     "solve_path",
 ]
