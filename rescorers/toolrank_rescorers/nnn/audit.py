@@ -21,6 +21,7 @@ from toolrank_rescorers.nnn.certificate import Certificate, duality_gap, violati
 from toolrank_rescorers.nnn.corpus import Float32, Float64, Rows
 from toolrank_rescorers.nnn.kernels import exact_scan, scan_rows
 from toolrank_rescorers.nnn.problem import Problem, Solution
+from toolrank_rescorers.nnn.selecting import beyond
 
 _WORTH_GATHERING = 0.3
 """Reading scattered rows costs up to three times as much a row as a scan does."""
@@ -71,7 +72,7 @@ class Audit:
         assert self._problem.corpus.codes is not None
         coded = self._problem.corpus.codes.scan(residual)
         rows = coded.above(self._problem.l1)
-        return rows[~np.isin(rows, known)]
+        return beyond(rows, known)
 
     def _not_excluded(self, residual: Float64, known: Rows) -> Rows | None:
         """Rows beyond the known ones that the bound leaves open; None where a scan is cheaper."""

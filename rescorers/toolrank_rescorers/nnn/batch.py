@@ -13,6 +13,7 @@ from toolrank_rescorers.nnn.kernels import exact_scan, scan_rows
 from toolrank_rescorers.nnn.pooling import Pooled
 from toolrank_rescorers.nnn.problem import Problem, Solution
 from toolrank_rescorers.nnn.scans import Near, scans_of
+from toolrank_rescorers.nnn.selecting import beyond
 from toolrank_rescorers.nnn.spreading import spread
 
 _MARGIN = 0.02
@@ -92,8 +93,7 @@ class _One:
         """Of the rows near the residual that was scanned, those that may violate at the present one."""
         corpus, residual, known = self._problem.corpus, self.pooled.residual, self.pooled.rows
         least = self._l1 - near.error - moved * corpus.largest_norm
-        rows = near.rows[near.correlations > least]
-        rows = rows[~np.isin(rows, known)]
+        rows = beyond(near.rows[near.correlations > least], known)
         correlations = scan_rows(corpus.documents, rows, residual.astype(np.float32))
         above = rows[correlations > self._l1 - corpus.scan_error(residual)]
         return Suspects(above, exact_scan(corpus.documents, above, residual), len(known) + len(rows))

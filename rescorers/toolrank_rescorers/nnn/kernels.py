@@ -37,6 +37,23 @@ def _complete_product_loops(matrix: Float64, start: int, vector: Float64, result
         result[i] = total
 
 
+def _own_products(matrix: Float64, rows: Rows, result: Float64) -> None:
+    result[rows] = matrix[rows] @ matrix.T
+
+
+def _own_products_loops(matrix: Float64, rows: Rows, result: Float64) -> None:
+    a, b, c, d = rows[0], rows[1], rows[2], rows[3]
+    for i in range(matrix.shape[0]):
+        by_a, by_b, by_c, by_d = 0.0, 0.0, 0.0, 0.0
+        for j in range(matrix.shape[1]):
+            value = matrix[i, j]
+            by_a += value * matrix[a, j]
+            by_b += value * matrix[b, j]
+            by_c += value * matrix[c, j]
+            by_d += value * matrix[d, j]
+        result[a, i], result[b, i], result[c, i], result[d, i] = by_a, by_b, by_c, by_d
+
+
 def _lower_product(lower: Float64, k: int, vector: Float64) -> Float64:
     return lower[:k, :k] @ vector
 
@@ -137,6 +154,8 @@ product = faster_of(_product, _product_loops)
 """A x (m,) of A (m, n) and x (n,)."""
 complete_product = faster_of(_complete_product, _complete_product_loops)
 """A x (m,) of A (m, n) and x (n,), from this place on, into a result (m,)."""
+own_products = faster_of(_own_products, _own_products_loops)
+"""A A_iᵀ (m,) of four named rows of A (m, n), into those rows of a result (m, m): A is read once for all."""
 lower_product = faster_of(_lower_product, _lower_product_loops)
 """M x (k,) of the leading k rows and columns of a lower triangular M."""
 lower_combination = faster_of(_lower_combination, _lower_combination_loops)

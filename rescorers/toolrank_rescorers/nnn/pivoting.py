@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from toolrank_rescorers.nnn.compiled import compiled
 from toolrank_rescorers.nnn.corpus import Float64, Rows
 from toolrank_rescorers.nnn.factor import delete, insert, project, solve
-from toolrank_rescorers.nnn.kernels import block_product, complete_product, rows_combination
+from toolrank_rescorers.nnn.kernels import block_product, complete_product, own_products, rows_combination
 
 DEPENDENT = 1e-10
 """A row counts as dependent on the active ones when less than this share of it is left unexplained."""
@@ -56,16 +56,17 @@ def minimise(state: State, k: int, tolerance: float, max_rounds: int) -> tuple[i
         excess[active[:k]] = -np.inf
         excess[refused] = -np.inf
         before = active[:k].copy()
+        entering, count = worst_of(excess, tolerance)
         entered = np.zeros(len(linear), dtype=np.bool_)
-        for nth in range(_ENTERING):
-            position = int(np.argmax(excess))
-            if not excess[position] > tolerance:
-                break
-            excess[position] = -np.inf
-            entered[position] = True
-            grown = enter(state, k, position, DEPENDENT)
+        entered[entering[:count]] = True
+        if count == len(entering) and not state.filled[entering].any():
+            own_products(state.vectors, entering, gram)
+            state.filled[entering] = len(linear)
+        for nth in range(count):
+            grown = enter(state, k, entering[nth], DEPENDENT)
             if grown == k and nth == 0:
-                k = exchange(state, k, position)
+                k = exchange(state, k, entering[nth])
+                entered[entering[1:count]] = False
                 break
             k = grown
         if not entered.any():
@@ -76,6 +77,19 @@ def minimise(state: State, k: int, tolerance: float, max_rounds: int) -> tuple[i
         else:
             refused[:] = False
     return k, max_rounds
+
+
+@compiled
+def worst_of(excess: Float64, tolerance: float) -> tuple[Rows, int]:
+    """Places of the largest that exceed the tolerance, and how many there are; takes them out."""
+    worst = np.zeros(_ENTERING, dtype=np.intp)
+    for nth in range(_ENTERING):
+        position = int(np.argmax(excess))
+        if not excess[position] > tolerance:
+            return worst, nth
+        worst[nth] = position
+        excess[position] = -np.inf
+    return worst, _ENTERING
 
 
 @compiled

@@ -12,6 +12,14 @@ _SAMPLED = 16
 _LONG = 8192
 
 
+def beyond(rows: Rows, known: Rows) -> Rows:
+    """Those of the rows that are not among the known ones, of which there is at least one."""
+    ordered = np.sort(known)
+    places = np.minimum(np.searchsorted(ordered, rows), len(ordered) - 1)
+    found: Rows = rows[ordered[places] != rows]
+    return found
+
+
 def largest(scores: Float32 | NDArray[np.int32], count: int) -> Rows:
     """Places of the `count` largest scores (n,) in any order; of a long list, about so many and never fewer.
 
