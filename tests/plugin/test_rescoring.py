@@ -17,6 +17,46 @@ def well_behaved(double: Double) -> Any:
         yield
 
 
+SHAPES: dict[str, dict[str, Any]] = {
+    "total hits up to a bound": {"track_total_hits": 7},
+    "without total hits": {"track_total_hits": False},
+    "aggregations": {
+        "aggs": {"tools": {"terms": {"field": "tool"}, "aggs": {"n": {"avg": {"field": "number"}}}}}
+    },
+    "a post filter": {"post_filter": {"term": {"tenant": "acme"}}},
+    "suggestions": {"suggest": {"s": {"text": "wether", "term": {"field": "text"}}}},
+    "collapsed hits with those inside": {
+        "collapse": {"field": "tool", "inner_hits": {"name": "best", "size": 2}}
+    },
+    "highlights": {"highlight": {"fields": {"text": {"number_of_fragments": 1}}}},
+    "named queries": {"query": {"match": {"text": {"query": QUERY, "_name": "words"}}}},
+    "a least score": {"min_score": 0.01},
+    "another first stage's rescorer": {
+        "rescore": {"window_size": 9, "query": {"rescore_query": {"term": {"tenant": "acme"}}}}
+    },
+    "an explanation": {"explain": True},
+    "versions": {"version": True, "seq_no_primary_term": True},
+    "fields out of doc values": {"docvalue_fields": ["number"], "_source": False},
+    "a script field": {"script_fields": {"more": {"script": "doc['number'].value + 1"}}},
+    "some of the source": {"_source": {"includes": ["t*"], "excludes": ["text"]}},
+    "an early end": {"terminate_after": 4},
+    "an index's boost": {"indices_boost": [{"apis": 2.0}]},
+    "a function": {
+        "query": {
+            "function_score": {"query": {"match": {"text": QUERY}}, "field_value_factor": {"field": "number"}}
+        }
+    },
+}
+"""What else a search may ask for."""
+
+
+def unordered(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer without what the plugin is there to change: hits by id and without scores."""
+    hits = {hit["_id"]: {k: v for k, v in hit.items() if k != "_score"} for hit in answer["hits"]["hits"]}
+    rest = {name: value for name, value in answer.items() if name not in ("took", "ext", "hits")}
+    return {**rest, "total": answer["hits"].get("total"), "hits": hits}
+
+
 class TestOrder:
     def test_hits_come_in_the_order_of_the_service(self, search: Search) -> None:
         answer = search({"size": 5})
@@ -118,6 +158,16 @@ class TestWhatPassesThrough:
     def test_highlights_stay_with_their_hits(self, search: Search) -> None:
         answer = search({"size": 2, "highlight": {"fields": {"text": {}}}})
         assert all("<em>weather</em>" in hit["highlight"]["text"][0] for hit in answer["hits"]["hits"])
+
+    @pytest.mark.parametrize("shape", SHAPES)
+    def test_all_but_the_order_is_as_without_the_plugin(self, search: Search, shape: str) -> None:
+        body = {"size": 20, **SHAPES[shape]}
+        whole = {"query": {"match": {"text": QUERY}}, **body}
+        plain = search.call("POST", "/apis/_search?search_type=dfs_query_then_fetch", whole)
+        reranked = search(body)
+        assert report(reranked)["status"] == "rescored"
+        assert ids(reranked) == ids(plain)[::-1]
+        assert unordered(reranked) == unordered(plain)
 
     def test_msearch(self, search: Search) -> None:
         def line(size: int) -> dict[str, Any]:
@@ -251,6 +301,11 @@ class TestQueries:
         assert ids(answer) == numbered([19, 18])
         assert "_source" not in answer["hits"]["hits"][0]
         assert "fields" not in answer["hits"]["hits"][0]
+
+    def test_no_stored_fields_leave_nothing_to_judge(self, search: Search, double: Double) -> None:
+        answer = search({"size": 2, "stored_fields": "_none_", "docvalue_fields": ["number"]})
+        assert report(answer)["reason"] == "no_text"
+        assert [hit["fields"] for hit in answer["hits"]["hits"]] == [{"number": [0]}, {"number": [1]}]
 
     def test_hits_without_any_text_are_not_judged(self, search: Search, double: Double) -> None:
         search.index("bare", {f"b{n}": {"number": n} for n in range(3)})

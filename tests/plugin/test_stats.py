@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from double import Double, answering, backwards, reset, silent
-from searching import Search
+from double import Call, Double, answering, backwards, reset, silent
+from searching import QUERY, TOTAL, Search, report
 
 pytestmark = pytest.mark.needs("jdk")
 
@@ -57,6 +61,34 @@ def test_nothing_stays_under_way_and_the_circuit_is_closed(search: Search, doubl
     assert shown["in_flight"] == 0
     assert shown["breaker"] == {"state": "closed", "opened": 0}
     assert shown["configured"] is True
+
+
+def test_no_thread_waits_for_the_service(search: Search, double: Double) -> None:
+    """Forty searches wait for an answer, and no pool is busy: others don't wait for them."""
+    release = threading.Event()
+
+    async def held_back(call: Call, writer: Any) -> None:
+        while not release.is_set():
+            await asyncio.sleep(0.02)
+        await answering(backwards)(call, writer)
+
+    line = {"size": 1, "query": {"match": {"text": QUERY}}, "search_pipeline": "toolrank"}
+    lines = [each for _ in range(40) for each in ({"index": "apis"}, line)]
+    with double.behaving(held_back), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(search.call, "POST", "/_msearch?max_concurrent_searches=40", lines)
+        try:
+            while stats(search)["in_flight"] < 40:
+                assert not waiting.done()
+                time.sleep(0.05)
+            pools = search.call("GET", "/_cat/thread_pool?format=json&h=name,active,queue")
+            busy = {each["name"] for each in pools if int(each["active"]) + int(each["queue"]) > 0}
+            assert not busy & {"toolrank", "search"}
+            assert search.call("POST", "/apis/_count")["count"] == TOTAL
+            assert not waiting.done()
+        finally:
+            release.set()
+        answers = waiting.result()["responses"]
+    assert [report(answer)["status"] for answer in answers] == ["rescored"] * 40
 
 
 def test_one_node_can_be_asked(search: Search) -> None:

@@ -5,10 +5,14 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
+import org.opensearch.common.xcontent.XContentHelper;
+import org.opensearch.core.common.bytes.BytesArray;
+import org.opensearch.core.xcontent.MediaTypeRegistry;
 import org.opensearch.secure_sm.AccessController;
 import org.toolrank.opensearch.guard.RescoreFailure;
 import org.toolrank.opensearch.guard.Trouble;
@@ -20,6 +24,7 @@ import org.toolrank.opensearch.guard.Trouble;
 public final class HttpRescorer implements AutoCloseable {
 
   private static final String PATH = "/v1/rescore";
+  private static final int MAX_MESSAGE = 300;
 
   private final URI endpoint;
   private final Supplier<String> key;
@@ -53,7 +58,7 @@ public final class HttpRescorer implements AutoCloseable {
    */
   public CompletableFuture<byte[]> post(byte[] body, Runnable onRetry) {
     CompletableFuture<byte[]> result = new CompletableFuture<>();
-    send(request(body), result, onRetry);
+    orFail(result, () -> send(request(body), result, onRetry));
     return result;
   }
 
@@ -79,16 +84,28 @@ public final class HttpRescorer implements AutoCloseable {
                     request, BoundedBody.upTo(maxAnswerBytes, () -> answered.set(true))));
     result.whenComplete((bytes, failure) -> exchange.cancel(true));
     exchange.whenComplete(
-        (response, failure) -> {
-          if (failure == null) {
-            settle(response, result);
-          } else if (onRetry != null && isBrokenConnection(failure) && !answered.get()) {
-            onRetry.run();
-            send(request, result, null);
-          } else {
-            result.completeExceptionally(named(failure));
-          }
-        });
+        (response, failure) ->
+            orFail(
+                result,
+                () -> {
+                  if (failure == null) {
+                    settle(response, result);
+                  } else if (onRetry != null && isBrokenConnection(failure) && !answered.get()) {
+                    onRetry.run();
+                    send(request, result, null);
+                  } else {
+                    result.completeExceptionally(named(failure));
+                  }
+                }));
+  }
+
+  /** What is thrown inside a future's callback is lost: the result would stay open. */
+  private static void orFail(CompletableFuture<byte[]> result, Runnable work) {
+    try {
+      work.run();
+    } catch (RuntimeException e) {
+      result.completeExceptionally(named(e));
+    }
   }
 
   private static void settle(HttpResponse<byte[]> response, CompletableFuture<byte[]> result) {
@@ -96,8 +113,24 @@ public final class HttpRescorer implements AutoCloseable {
     if (status == 200) {
       result.complete(response.body());
     } else {
+      Trouble trouble = troubleOf(status);
+      String said = trouble == Trouble.REFUSED ? messageIn(response.body()) : "";
       result.completeExceptionally(
-          new RescoreFailure(troubleOf(status), "the service answered HTTP " + status));
+          new RescoreFailure(trouble, "the service answered HTTP " + status + said));
+    }
+  }
+
+  /** Who made the mistake, a profile's name for example, is told what the service says of it. */
+  private static String messageIn(byte[] body) {
+    try {
+      Map<String, Object> json =
+          XContentHelper.convertToMap(new BytesArray(body), false, MediaTypeRegistry.JSON).v2();
+      return json.get("error") instanceof Map<?, ?> error
+              && error.get("message") instanceof String message
+          ? ": " + message.substring(0, Math.min(message.length(), MAX_MESSAGE))
+          : "";
+    } catch (RuntimeException e) { // parsers throw what they like
+      return "";
     }
   }
 

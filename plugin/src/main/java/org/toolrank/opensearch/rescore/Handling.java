@@ -153,7 +153,8 @@ final class Handling {
 
   private SearchResponse original(RescoreFailure failure) {
     node.statistics().original(failure.trouble().code());
-    logger.debug("not rescored: {}", failure.getMessage());
+    logger.debug(
+        "not rescored: {}", failure.trouble().code()); // a message may quote what was asked
     if (options.onFailure() == OnFailure.FAIL) {
       throw failure;
     }
@@ -180,6 +181,6 @@ final class Handling {
   }
 
   private HitReader reader() {
-    return new HitReader(config.names());
+    return new HitReader(config.names(), windowSize() + config.maxFetched());
   }
 }

@@ -18,13 +18,19 @@ final class HitReader {
   /** Far beyond what a cross-encoder reads: keeps one runaway document from filling the request. */
   private static final int MAX_TEXT = 20_000;
 
+  /** For all documents of a call together: the heap belongs to the search engine. */
+  private static final int MAX_CALL_TEXT = 2_000_000;
+
   private static final int MAX_NAME = 2_000;
   private static final Set<String> EFFECTS = Set.of("unknown", "read", "write", "destructive");
 
   private final FieldNames names;
+  private final int maxText;
 
-  HitReader(FieldNames names) {
+  /** For calls of at most so many documents. */
+  HitReader(FieldNames names, int documents) {
     this.names = names;
+    this.maxText = Math.min(MAX_TEXT, MAX_CALL_TEXT / Math.max(1, documents));
   }
 
   /** The candidate of a hit; {@code place} is null for one that was fetched. */
@@ -36,7 +42,7 @@ final class HitReader {
         text(hit, source, names.category(), MAX_NAME),
         text(hit, source, names.tool(), MAX_NAME),
         text(hit, source, names.api(), MAX_NAME),
-        cut(allText(hit, source), MAX_TEXT),
+        cut(allText(hit, source), maxText),
         names.storedVector().isEmpty() ? null : Vectors.encode(vector(hit, source)),
         place,
         "true".equals(text(hit, source, names.deprecated(), MAX_NAME)),
@@ -45,7 +51,7 @@ final class HitReader {
 
   private String allText(SearchHit hit, Map<String, Object> source) {
     return names.text().stream()
-        .map(field -> text(hit, source, field, MAX_TEXT))
+        .map(field -> text(hit, source, field, maxText))
         .filter(text -> !text.isBlank())
         .collect(Collectors.joining("\n"));
   }

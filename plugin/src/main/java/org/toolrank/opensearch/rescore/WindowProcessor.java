@@ -7,6 +7,7 @@ import org.opensearch.OpenSearchParseException;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.ingest.ConfigurationUtils;
 import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.search.fetch.StoredFieldsContext;
 import org.opensearch.search.fetch.subphase.FetchSourceContext;
 import org.opensearch.search.pipeline.AbstractProcessor;
 import org.opensearch.search.pipeline.PipelineProcessingContext;
@@ -82,16 +83,12 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
 
   /**
    * Asks for what a restricted {@code _source} may hold back; an unrestricted one brings
-   * everything.
+   * everything. Where the user wants no stored fields at all, the search engine refuses every other
+   * field.
    */
   private List<String> addMissingFields(SearchSourceBuilder source) {
-    FetchSourceContext fetch = source.fetchSource();
-    boolean whole =
-        fetch == null
-            || (fetch.fetchSource()
-                && fetch.includes().length == 0
-                && fetch.excludes().length == 0);
-    if (whole && source.storedFields() == null) {
+    StoredFieldsContext stored = source.storedFields();
+    if (stored == null ? bringsWholeSource(source) : !stored.fetchFields()) {
       return List.of();
     }
     List<String> asked = new ArrayList<>();
@@ -103,5 +100,14 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
       source.fetchField(field);
     }
     return added;
+  }
+
+  /** Script fields alone switch it off. */
+  private static boolean bringsWholeSource(SearchSourceBuilder source) {
+    FetchSourceContext fetch = source.fetchSource();
+    if (fetch == null) {
+      return source.scriptFields() == null || source.scriptFields().isEmpty();
+    }
+    return fetch.fetchSource() && fetch.includes().length == 0 && fetch.excludes().length == 0;
   }
 }

@@ -13,6 +13,7 @@ public final class HttpClientThreads implements ThreadFilter {
     String name = thread.getName();
     return name.startsWith("HttpClient-")
         || name.startsWith("CompletableFutureDelayScheduler")
+        || name.startsWith("ForkJoinPool.commonPool-delayScheduler")
         || name.startsWith("HTTP-Dispatcher")
         || name.startsWith("idle-timeout-task");
   }

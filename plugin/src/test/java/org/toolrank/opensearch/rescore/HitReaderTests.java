@@ -60,13 +60,23 @@ public class HitReaderTests extends OpenSearchTestCase {
     assertFalse(Character.isHighSurrogate(cut.charAt(cut.length() - 1)));
   }
 
+  public void testManyDocumentsShareTheRoomOfACall() {
+    SearchHit hit = hit("{\"text\": \"" + "x".repeat(30_000) + "\"}");
+    assertEquals(2_000, read(hit, 1_000).text().length());
+    assertEquals(20_000, read(hit, 1).text().length());
+  }
+
   private static Candidate read(SearchHit hit) {
+    return read(hit, 50);
+  }
+
+  private static Candidate read(SearchHit hit, int documents) {
     FieldNames names =
         FieldNames.read(
             "t",
             "tag",
             new HashMap<>(Map.of("text_fields", List.of("text", "more"), "vector_field", "v")));
-    return new HitReader(names).read(hit, "id", null);
+    return new HitReader(names, documents).read(hit, "id", null);
   }
 
   private static SearchHit hit(String source) {

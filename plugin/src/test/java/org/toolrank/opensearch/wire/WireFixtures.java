@@ -12,16 +12,16 @@ import org.opensearch.common.xcontent.json.JsonXContent;
 import org.opensearch.core.xcontent.XContentBuilder;
 
 /** Requests and answers of the real service, as its own tests pin them. */
-final class WireFixtures {
+public final class WireFixtures {
 
   /** One exchange. */
-  record Fixture(String name, Map<?, ?> request, Map<?, ?> response) {
+  public record Fixture(String name, Map<?, ?> request, Map<?, ?> response) {
 
-    int status() {
+    public int status() {
       return (int) response.get("status");
     }
 
-    byte[] body() {
+    public byte[] body() {
       return json((Map<?, ?>) response.get("body"));
     }
 
@@ -32,11 +32,19 @@ final class WireFixtures {
 
   private WireFixtures() {}
 
-  static List<Fixture> rescorings() {
+  public static List<Fixture> rescorings() {
+    return named("rescore-.*\\.json");
+  }
+
+  public static List<Fixture> errors() {
+    return named("error-.*\\.json");
+  }
+
+  private static List<Fixture> named(String pattern) {
     Path folder = Path.of(System.getProperty("toolrank.wire.fixtures"));
     try (Stream<Path> files = Files.list(folder)) {
       return files
-          .filter(file -> file.getFileName().toString().matches("rescore-.*\\.json"))
+          .filter(file -> file.getFileName().toString().matches(pattern))
           .sorted()
           .map(WireFixtures::read)
           .toList();
