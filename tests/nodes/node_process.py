@@ -21,12 +21,16 @@ _SHOWN_LINES = 15
 
 @dataclass
 class Node:
-    """One node. `folder` keeps its data over restarts; the port stays the same."""
+    """One node. `folder` keeps its data over restarts; the port stays the same.
+
+    `headers` are those of who may ask for the cluster's health, where not everybody may.
+    """
 
     command: Sequence[str]
     folder: Path
     port: int
     environment: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -83,7 +87,7 @@ class Node:
         path = "/_cluster/health?wait_for_status=yellow&wait_for_no_initializing_shards=true&timeout=1s"
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers=dict(self.headers))
             answer = connection.getresponse()
             health = json.loads(answer.read())
             return answer.status == 200 and not health["timed_out"]

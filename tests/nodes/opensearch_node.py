@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import sys
@@ -22,6 +23,7 @@ else:
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "opensearch"
+_DESCRIPTOR = "plugin-descriptor.properties"
 _POLICY = """grant {
   permission java.net.SocketPermission "*", "accept,connect,resolve";
   permission java.io.FilePermission "/proc/sys/net/core/somaxconn", "read";
@@ -35,6 +37,7 @@ def opensearch_node(
     port: int | None = None,
     heap: str = "512m",
     settings: Sequence[str] = (),
+    recipe: Path = RECIPE,
 ) -> Node:
     """A node that is ready to be started.
 
@@ -44,13 +47,14 @@ def opensearch_node(
         port: of HTTP; by default a free one.
         heap: as `-Xmx` takes it.
         settings: `key=value` of the node.
+        recipe: folder of an `artifacts.toml` that says what the node is made of.
     """
     java = find_jdk()
     if java is None:
         raise RuntimeError(INSTALL)
     folder = folder.resolve()
     named = [Path(name) for name in os.environ.get("OSNODE_PLUGINS", "").split()]
-    home = _home(folder, distribution(), [*plugins, *named])
+    home = _home(folder, distribution(recipe), [*plugins, *named])
     port = port or free_port()
     _configure(folder, port)
     (agent,) = (home / "agent").glob("opensearch-agent-[0-9]*.jar")
@@ -63,18 +67,31 @@ def opensearch_node(
     return Node(command, folder, port)
 
 
-def distribution() -> Path:
+def distribution(recipe: Path = RECIPE) -> Path:
     """The folder that holds `lib`, `modules`, `plugins` and `agent`, fetched if it is not in the cache."""
-    return assembled("opensearch", [RECIPE / "artifacts.toml", Path(__file__), HERE / "maven.py"], _assemble)
+    file = recipe / "artifacts.toml"
+    made_by = [file, Path(__file__), HERE / "maven.py"]
+    return assembled(recipe.name, made_by, functools.partial(_assemble, file))
 
 
-def _assemble(into: Path) -> None:
-    recipe = tomllib.loads((RECIPE / "artifacts.toml").read_text("utf-8"))
+def version(recipe: Path = RECIPE) -> str:
+    """Of OpenSearch: a plugin must be built for exactly this one."""
+    return str(_read(recipe / "artifacts.toml")["version"])
+
+
+def _read(file: Path) -> dict[str, Any]:
+    return tomllib.loads(file.read_text("utf-8"))
+
+
+def _assemble(file: Path, into: Path) -> None:
+    recipe = _read(file)
     copied = {f"modules/{name}": module["artifacts"] for name, module in recipe["modules"].items()}
     unpacked = {f"plugins/{name}": coordinate for name, coordinate in recipe["plugins"].items()}
     fetch(into, recipe["lib"], {"agent": recipe["agent"], **copied}, unpacked)
     for name, module in recipe["modules"].items():
         _describe(into / "modules" / name, module, recipe)
+    for name in recipe.get("alone", ()):
+        _without_dependencies(into / "plugins" / name / _DESCRIPTOR)
     (into / "bin").mkdir()  # the server asks for it
 
 
@@ -88,9 +105,15 @@ def _describe(folder: Path, module: dict[str, Any], recipe: dict[str, Any]) -> N
         "classname": module["classname"],
     }
     text = "".join(f"{key}={value}\n" for key, value in lines.items())
-    (folder / "plugin-descriptor.properties").write_text(text, "utf-8")
+    (folder / _DESCRIPTOR).write_text(text, "utf-8")
     if module.get("connects"):
         (folder / "plugin-security.policy").write_text(_POLICY, "utf-8")
+
+
+def _without_dependencies(descriptor: Path) -> None:
+    lines = descriptor.read_text("utf-8").splitlines()
+    kept = [line for line in lines if not line.startswith("extended.plugins")]
+    descriptor.write_text("\n".join(kept) + "\n", "utf-8")
 
 
 def _home(folder: Path, source: Path, plugins: Sequence[Path]) -> Path:

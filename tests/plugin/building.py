@@ -14,10 +14,11 @@ _LOOKED_AT = 8_000
 """Characters of Maven's output that an error shows."""
 
 
-def build(*goals: str) -> Path:
+def build(*goals: str, version: str | None = None) -> Path:
     """Runs Maven on the plugin and returns the zip; without a network where all has been fetched before.
 
-    OpenSearch's test framework refuses to run as root, just as the server does.
+    With a `version` of OpenSearch it is built for that one, in a folder of its own. OpenSearch's test
+    framework refuses to run as root, just as the server does.
 
     Raises:
         RuntimeError: no JDK, or the build failed; the message ends with what Maven said last.
@@ -25,17 +26,24 @@ def build(*goals: str) -> Path:
     java = find_jdk()
     if java is None:
         raise RuntimeError(INSTALL)
+    folder = "target" if version is None else f"target/{version}"
+    chosen = [f"-Dbuild.folder={folder}", *([] if version is None else [f"-Dopensearch.version={version}"])]
     said = ""
     for network in (["-o"], []):
-        command = [*as_nobody(), "mvn", "-q", "-B", "-ntp", *network, *goals]
+        command = [*as_nobody(), "mvn", "-q", "-B", "-ntp", *network, *chosen, *goals]
         done = subprocess.run(
-            command, cwd=PLUGIN, env={**os.environ, "JAVA_HOME": str(java)},
+            command, cwd=PLUGIN, env={**os.environ, "JAVA_HOME": str(java), "MAVEN_OPTS": at_home()},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
         )  # fmt: skip
         if done.returncode == 0:
-            (built,) = (PLUGIN / "target" / "releases").glob("toolrank-*.zip")
+            (built,) = (PLUGIN / folder / "releases").glob("toolrank-*.zip")
             return built
         said = done.stdout
         if "offline" not in said:
             break
     raise RuntimeError(f"mvn {' '.join(goals)} failed:\n{said[-_LOOKED_AT:]}")
+
+
+def at_home() -> str:
+    """Maven's settings and artifacts are those of who started the tests, not those of nobody."""
+    return f"{os.environ.get('MAVEN_OPTS', '')} -Duser.home={Path.home()}"

@@ -13,9 +13,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from building import build
 from double import Double
 from keystore import write_key
-from opensearch_node import opensearch_node
+from opensearch_node import opensearch_node, version
 from real_service import Service, serving
 from searching import KEY, Search
+from secured import ROLES, SETTINGS, USERS, Secured
+from secured_node import RECIPE, secured_node
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -54,6 +56,20 @@ def search(plugin_zip: Path, double: Double, tmp_path_factory: pytest.TempPathFa
     write_key(folder, KEY)
     try:
         yield Search(node.start().url)
+    finally:
+        node.stop()
+
+
+@pytest.fixture(scope="session")
+def secured(double: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """A real node with users and small limits, of another version, and the plugin built for that."""
+    folder = tmp_path_factory.mktemp("secured-node")
+    built = build("package", "-DskipTests", version=version(RECIPE))
+    settings = [f"toolrank.endpoint={double.url}", *SETTINGS]
+    node = secured_node(folder, USERS, ROLES, [built], settings)
+    write_key(folder, KEY)
+    try:
+        yield Secured(node.start().url, folder)
     finally:
         node.stop()
 

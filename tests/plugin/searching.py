@@ -30,24 +30,12 @@ class Refused(Exception):
         self.body = body
 
 
-class Search:
-    """A node with the index `apis` and the pipeline `toolrank`."""
+class Client:
+    """One who asks a node; `headers` say who."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
         self.url = url
-        self.index("apis", documents(TOTAL), shards=3)
-        self.put("/_search/pipeline/toolrank", PIPELINE)
-
-    def index(self, name: str, items: Mapping[str, Mapping[str, Any]], shards: int = 1) -> None:
-        """Makes an index of these documents, replacing one of the same name."""
-        self.call("DELETE", f"/{name}?ignore_unavailable=true")
-        settings = {"number_of_shards": shards, "number_of_replicas": 0, "knn": True}
-        self.put(f"/{name}", {"settings": {"index": settings}, "mappings": MAPPINGS})
-        lines = []
-        for key, item in items.items():
-            lines += [{"index": {"_id": key}}, item]
-        answer = self.call("POST", f"/{name}/_bulk?refresh=true", lines)
-        assert not answer["errors"], answer
+        self.headers = dict(headers or {})
 
     def put(self, path: str, body: object) -> Any:
         return self.call("PUT", path, body)
@@ -58,7 +46,8 @@ class Search:
             data = "".join(json.dumps(line) + "\n" for line in body).encode()
         else:
             data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/x-ndjson" if isinstance(body, list) else "application/json"}
+        kind = "application/x-ndjson" if isinstance(body, list) else "application/json"
+        headers = {"Content-Type": kind, **self.headers}
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
@@ -66,6 +55,30 @@ class Search:
         except urllib.error.HTTPError as error:
             with error:
                 raise Refused(error.code, error.read().decode()) from None
+
+    def fill(self, name: str, items: Mapping[str, Mapping[str, Any]], index: Mapping[str, Any]) -> None:
+        """Makes an index of these documents, replacing one of the same name."""
+        self.call("DELETE", f"/{name}?ignore_unavailable=true")
+        self.put(f"/{name}", index)
+        lines: list[Mapping[str, Any]] = []
+        for key, item in items.items():
+            lines += [{"index": {"_id": key}}, item]
+        answer = self.call("POST", f"/{name}/_bulk?refresh=true", lines)
+        assert not answer["errors"], answer
+
+
+class Search(Client):
+    """A node with the index `apis` and the pipeline `toolrank`."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.index("apis", documents(TOTAL), shards=3)
+        self.put("/_search/pipeline/toolrank", PIPELINE)
+
+    def index(self, name: str, items: Mapping[str, Mapping[str, Any]], shards: int = 1) -> None:
+        """Makes an index of these documents, with vectors, replacing one of the same name."""
+        settings = {"number_of_shards": shards, "number_of_replicas": 0, "knn": True}
+        self.fill(name, items, {"settings": {"index": settings}, "mappings": MAPPINGS})
 
     def __call__(
         self, body: Mapping[str, Any] | None = None, index: str = "apis", pipeline: str = "toolrank"

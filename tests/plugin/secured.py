@@ -1,0 +1,83 @@
+"""A node with users: who they are, what their roles let them see, and how they ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from searching import Client
+from secured_node import ADMIN, authorization
+
+AT_A_TIME = 16
+BREAKER_FAILURES = 3
+SETTINGS = (
+    # Time enough on any machine.
+    "toolrank.deadline=60s",
+    f"toolrank.max_concurrent={AT_A_TIME}",
+    f"toolrank.breaker.failures={BREAKER_FAILURES}",
+    "toolrank.breaker.pause=5s",
+)
+PEOPLE = ("alice", "bob", "carol")
+TENANTS = ("acme", "globex")
+_THEIRS = {
+    "bool": {
+        "filter": [
+            {"terms": {"tenant": ["nobody", "${attr.internal.tenant}"]}},
+            {"terms": {"allowed": ["everybody", "${attr.internal.person}"]}},
+        ]
+    }
+}
+
+
+def _reader(*hidden: str) -> dict[str, Any]:
+    permissions = {
+        "index_patterns": ["rights"],
+        "allowed_actions": ["indices:data/read/search"],
+        "dls": json.dumps(_THEIRS),
+        "fls": [f"~{field}" for field in hidden],
+    }
+    return {"index_permissions": [permissions]}
+
+
+ROLES: dict[str, Any] = {
+    "reader": _reader("secret"),
+    "reader_without_tools": _reader("secret", "tool_key"),
+    "operator": {"cluster_permissions": ["cluster:monitor/toolrank/stats"]},
+}
+USERS: dict[str, dict[str, Any]] = {
+    f"{person}-of-{tenant}": {"roles": ["reader"], "attributes": {"person": person, "tenant": tenant}}
+    for person, tenant in product(PEOPLE, TENANTS)
+} | {
+    "without-tools": {
+        "roles": ["reader_without_tools"],
+        "attributes": {"person": "alice", "tenant": "acme"},
+    },
+    "operator": {"roles": ["operator"]},
+}
+
+
+class Secured:
+    """The running node."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = url
+        self.folder = folder
+        self.admin = self.named(ADMIN)
+
+    def named(self, user: str) -> Client:
+        return Client(self.url, authorization(user))
+
+    def user(self, person: str, tenant: str) -> Client:
+        return self.named(f"{person}-of-{tenant}")
+
+    def at_once(
+        self, users: Sequence[tuple[str, str]], search: Callable[[Client], Any]
+    ) -> Iterator[list[Any]]:
+        """The answers of two users each, while all of them ask at the same time."""
+        with ThreadPoolExecutor(len(users)) as pool:
+            answers = list(pool.map(lambda each: search(self.user(*each)), users))
+        yield from (answers[at : at + 2] for at in range(0, len(users), 2))

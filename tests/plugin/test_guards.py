@@ -1,0 +1,88 @@
+"""What a node does by itself: it leaves a failing service alone, has room for so many, takes a new key."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+from double import Double, answering, backwards, silent, status
+from keystore import write_key
+from searching import KEY, QUERY, documents, report
+from secured import AT_A_TIME, BREAKER_FAILURES, Secured
+
+pytestmark = [pytest.mark.needs("jdk"), pytest.mark.slow]
+
+PATIENCE = 120
+"""Seconds that a busy machine may take for what needs a pause of five."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def index(secured: Secured) -> None:
+    settings = {"index": {"number_of_replicas": 0}}
+    secured.admin.fill("guarded", documents(5), {"settings": settings})
+    secured.admin.put("/_search/pipeline/guarded", {"response_processors": [{"toolrank": {}}]})
+
+
+BODY: dict[str, Any] = {"size": 2, "query": {"match": {"text": QUERY}}}
+
+
+def asked(secured: Secured) -> dict[str, Any]:
+    """What the plugin says of a search."""
+    return report(secured.admin.call("POST", "/guarded/_search?search_pipeline=guarded", BODY))
+
+
+def breaker(secured: Secured) -> dict[str, Any]:
+    (node,) = secured.admin.call("GET", "/_plugins/_toolrank/stats")["nodes"].values()
+    state: dict[str, Any] = node["breaker"]
+    return state
+
+
+def test_a_failing_service_is_left_alone_and_tried_again(secured: Secured, double: Double) -> None:
+    before = breaker(secured)
+    assert before["state"] == "closed"
+    with double.behaving(status(500)):
+        reasons = Counter(asked(secured)["reason"] for _ in range(30))
+        assert reasons["circuit_open"] > 0
+        assert reasons["service_error"] == len(double.calls) >= BREAKER_FAILURES
+        assert set(reasons) == {"circuit_open", "service_error"}
+        assert breaker(secured)["opened"] > before["opened"]
+    limit = time.monotonic() + PATIENCE
+    with double.behaving(answering(backwards)):
+        while asked(secured)["status"] != "rescored":
+            assert time.monotonic() < limit
+            time.sleep(0.2)
+    assert breaker(secured)["state"] == "closed"
+
+
+def test_only_so_many_at_a_time(secured: Secured, double: Double) -> None:
+    hurried = {"toolrank": {"deadline_ms": 3_000}}  # less than the node gives: no reason to open the circuit
+    line = {**BODY, "search_pipeline": "guarded", "ext": hurried}
+    lines = [each for _ in range(3 * AT_A_TIME) for each in ({"index": "guarded"}, line)]
+    with double.behaving(silent):
+        path = f"/_msearch?max_concurrent_searches={3 * AT_A_TIME}"
+        answers = secured.admin.call("POST", path, lines)["responses"]
+        reasons = Counter(report(answer)["reason"] for answer in answers)
+        assert len(double.calls) <= reasons["timeout"]
+    assert set(reasons) == {"timeout", "too_many"}
+    assert all(len(answer["hits"]["hits"]) == 2 for answer in answers)
+    assert breaker(secured)["state"] == "closed"
+
+
+def test_a_new_key_needs_no_restart(secured: Secured, double: Double) -> None:
+    def shown() -> str:
+        with double.behaving(answering(backwards)):
+            asked(secured)
+            return double.headers[0]["authorization"]
+
+    assert shown() == f"Bearer {KEY}"
+    write_key(secured.folder, "renewed")
+    assert shown() == f"Bearer {KEY}"
+    answer = secured.admin.call("POST", "/_nodes/reload_secure_settings", {})
+    assert answer["_nodes"]["successful"] == 1
+    try:
+        assert shown() == "Bearer renewed"
+    finally:
+        write_key(secured.folder, KEY)
+        secured.admin.call("POST", "/_nodes/reload_secure_settings", {})
