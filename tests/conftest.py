@@ -68,6 +68,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         f"{INSTALL}; pip install 'toolrank[elasticsearch]'",
     ),
     "browser": (lambda: _browser() is not None, "apt-get install chromium"),
+    "curl": (lambda: shutil.which("curl") is not None, "apt-get install curl"),
     "google": (_has_module("googleapiclient"), "pip install google-api-python-client"),
 }
 """What a test can need: how to find out, and what to say where it is absent."""

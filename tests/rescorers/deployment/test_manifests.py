@@ -54,6 +54,16 @@ def test_everything_the_image_is_built_from_exists() -> None:
     assert all((ROOT / source).exists() for source in sources)
 
 
+def test_everything_the_wheel_holds_is_in_the_image_that_builds_it() -> None:
+    stage = DOCKERFILE.read_text("utf-8").partition(" AS wheel\n")[2].partition("\nFROM ")[0]
+    copied = [name for line in re.findall(r"^COPY (.+)$", stage, re.MULTILINE) for name in line.split()[:-1]]
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    wheel = project.partition("[tool.hatch.build.targets.wheel]")[2].partition("\n[tool.ruff]")[0]
+    wanted = re.findall(r'^ *"([^"]+)"[, ]', wheel, re.MULTILINE)
+    assert {"toolrank", "plugin/templates"} <= set(wanted)
+    assert all(any(f"{name}/".startswith(f"{each}/") for each in copied) for name in wanted)
+
+
 def test_images_run_as_nobody_special_and_know_how_they_are() -> None:
     text = DOCKERFILE.read_text("utf-8")
     for target in ("cpu", "gpu"):
