@@ -8,7 +8,8 @@ which nothing was trained on.
 `--weights FOLDER`: a transformers folder; by default the seeded random head of `rescoring`, which is good for
 speed but not for quality. `--student FOLDER`: a student's, else one of three layers is cut out for its speed.
 `--data FOLDER`, `--limit N` requests (default 150), `--repeats N`, `--only PART` (repeatable: speed, quality,
-classifier). FlashRank and OpenVINO are compared where they are installed.
+classifier). `--keep FOLDER`: exported forms are left there, and found there by the next run. FlashRank and
+OpenVINO are compared where they are installed.
 """
 
 # ruff: noqa: ERA001
@@ -28,7 +29,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rescoring import DATA, MAX_TOKENS, QUERY, exported, theirs, tool_texts, untrained
+from rescoring import DATA, MAX_TOKENS, QUERY, THREADS, exported, theirs, tool_texts, untrained
 from rich.console import Console
 from rich.table import Table
 from runtimes import arithmetic_limit, flash_rank, open_vino
@@ -39,7 +40,9 @@ from toolrank_evaluation.dataset import JudgedQuery, select
 from toolrank_evaluation.datasets.opening import open_dataset
 from toolrank_models.cross_encoder import CrossEncoder
 from toolrank_models.export.samples import sample_pairs
-from toolrank_models.manifest import Storage
+from toolrank_models.manifest import MODEL, Storage
+from toolrank_models.runtime import load_cross_encoder
+from toolrank_models.settings import RuntimeSettings
 from toolrank_models.tokens import TokenIds, pair
 from toolrank_rescorers.profiles import load_profile
 
@@ -56,16 +59,17 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--limit", type=int, default=150)
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--only", action="append", choices=PARTS)
     arguments = parser.parse_args()
     parts = arguments.only or PARTS
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
+        folder = arguments.keep or Path(scratch)
         weights = arguments.weights or untrained(folder)
         student = arguments.student or cut(weights, folder / "cut")
-        ours = {form: exported(weights, folder / form, arguments.data, form) for form in FORMS}
-        ours["student"] = exported(student, folder / "student", arguments.data, "static_int8")
+        ours = {form: form_of(weights, folder / form, arguments.data, form) for form in FORMS}
+        ours["student"] = form_of(student, folder / "student", arguments.data, "static_int8")
         if "speed" in parts:
             figures |= speed(ours, weights, folder, arguments.data, arguments.repeats)
         if "quality" in parts and arguments.weights:
@@ -75,6 +79,13 @@ def main() -> int:
             figures |= classifier(folder, arguments.data, arguments.limit)
     print(json.dumps(figures))
     return 0
+
+
+def form_of(weights: Path, out: Path, data: Path, storage: Storage) -> CrossEncoder:
+    """The weights exported in a form, or what an earlier run left of them."""
+    if (out / MODEL).is_file():
+        return load_cross_encoder(out, RuntimeSettings(threads=THREADS, cached_tokens=0))
+    return exported(weights, out, data, storage)
 
 
 def cut(weights: Path, out: Path) -> Path:
@@ -102,7 +113,7 @@ def speed(
         sides[form] = lambda model=model: model.score(QUERY, texts)  # type: ignore[misc]
     others = {
         "flashrank": flash_rank(folder / "fp32", weights, folder),
-        "openvino": open_vino(weights, sample_pairs(data, 128)),
+        "openvino": open_vino(weights, sample_pairs(data, 128), folder),
     }
     for name, run in others.items():
         if run is not None:

@@ -29,7 +29,7 @@ def flash_rank(model: Path, weights: Path, folder: Path) -> Run | None:
 
     name = "ms-marco-MiniLM-L-12-v2"  # the file names it knows; the weights are ours
     home = folder / "flashrank" / name
-    home.mkdir(parents=True)
+    home.mkdir(parents=True, exist_ok=True)
     graph = onnx.load(model / MODEL)
     logits = graph.graph.output[0].name
     graph.graph.initializer.append(numpy_helper.from_array(np.ones(1, np.int64), "column"))
@@ -45,7 +45,7 @@ def flash_rank(model: Path, weights: Path, folder: Path) -> Run | None:
     return lambda texts: ranker.rerank(RerankRequest(query=QUERY, passages=[{"text": t} for t in texts]))
 
 
-def open_vino(weights: Path, samples: Sequence[tuple[str, str]]) -> Run | None:
+def open_vino(weights: Path, samples: Sequence[tuple[str, str]], folder: Path) -> Run | None:
     """OpenVINO in int8, quantised by NNCF on these pairs as its own guide does; None where not installed.
 
     Texts are sorted by length and run in batches of 16, as that package's users do.
@@ -55,9 +55,7 @@ def open_vino(weights: Path, samples: Sequence[tuple[str, str]]) -> Run | None:
         import openvino
     except ImportError:
         return None
-    import torch
     from tokenizers import Tokenizer
-    from transformers import AutoModelForSequenceClassification
 
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_TOKENS, strategy="longest_first")
@@ -69,13 +67,14 @@ def open_vino(weights: Path, samples: Sequence[tuple[str, str]]) -> Run | None:
         columns = ([e.ids for e in found], [e.attention_mask for e in found], [e.type_ids for e in found])
         return {name: np.array(column, np.int64) for name, column in zip(names, columns, strict=True)}
 
-    module = AutoModelForSequenceClassification.from_pretrained(weights).eval()
-    example = {name: torch.from_numpy(value) for name, value in inputs(samples[:2]).items()}
-    converted = openvino.convert_model(module, example_input=example)
-    data = nncf.Dataset([inputs([pair]) for pair in samples])
-    quantised = nncf.quantize(converted, data, model_type=nncf.ModelType.TRANSFORMER)
+    kept = folder / "openvino" / "model.xml"
+    if not kept.is_file():
+        data = nncf.Dataset([inputs([pair]) for pair in samples])
+        converted = _converted(weights, inputs(samples[:2]))
+        quantised = nncf.quantize(converted, data, model_type=nncf.ModelType.TRANSFORMER)
+        openvino.save_model(quantised, kept)
     options = {"INFERENCE_NUM_THREADS": THREADS, "PERFORMANCE_HINT": "LATENCY"}
-    compiled = openvino.Core().compile_model(quantised, "CPU", options)
+    compiled = openvino.Core().compile_model(kept, "CPU", options)
 
     def run(texts: Sequence[str]) -> NDArray[np.float32]:
         order = np.argsort([len(text) for text in texts], kind="stable")
@@ -86,6 +85,16 @@ def open_vino(weights: Path, samples: Sequence[tuple[str, str]]) -> Run | None:
         return scores
 
     return run
+
+
+def _converted(weights: Path, inputs: dict[str, NDArray[np.int64]]) -> Any:  # noqa: ANN401
+    import openvino
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    module = AutoModelForSequenceClassification.from_pretrained(weights).eval()
+    example = {name: torch.from_numpy(value) for name, value in inputs.items()}
+    return openvino.convert_model(module, example_input=example)
 
 
 def arithmetic_limit(repeats: int = 9) -> dict[str, float]:

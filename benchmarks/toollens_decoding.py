@@ -20,11 +20,12 @@ from toolrank_rescorers.nnn import Corpus, Problem, ranking, solve_batch
 FIGURES = ("R@3", "R@5", "C@3", "C@5")
 DEPTH = 5
 DIVERSITY = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
-L1 = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
-L2 = (0.1, 0.3, 1.0, 3.0)
-NEIGHBOURS = (5, 10, 20, 40)
+L1 = (0.05, 0.1, 0.2, 0.3)
+L2 = (0.3, 1.0, 3.0)
+NEIGHBOURS = (10, 20, 40)
 SHARPNESS = (10.0, 30.0)
 WEIGHTS = (0.25, 0.5, 1.0, 2.0, 4.0)
+_BLOCK = 256
 Vectors = NDArray[np.float32]
 Orders = Sequence[NDArray[np.intp]]
 
@@ -98,10 +99,12 @@ def voted(
     for row, right in enumerate(train.relevant):
         answers[row, list(right)] = 1.0
     orders: list[NDArray[np.intp]] = []
-    for query in split.queries:
-        near = train.queries @ query
-        chosen = np.argpartition(-near, neighbours)[:neighbours]
-        says = np.exp(sharpness * (near[chosen] - 1.0))
-        scores = says @ answers[chosen] / says.sum() + weight * (documents @ query)
-        orders.append(np.argsort(-scores, kind="stable")[:DEPTH])
+    for start in range(0, len(split.queries), _BLOCK):
+        queries = split.queries[start : start + _BLOCK]
+        near = queries @ train.queries.T
+        nearest = np.argpartition(-near, neighbours, axis=1)[:, :neighbours]
+        says = np.exp(sharpness * (np.take_along_axis(near, nearest, axis=1) - 1.0))
+        votes = np.einsum("qn,qnd->qd", says / says.sum(axis=1, keepdims=True), answers[nearest])
+        scores = votes + weight * (queries @ documents.T)
+        orders += list(np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH])
     return orders
