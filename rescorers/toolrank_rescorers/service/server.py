@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import uvicorn
 
-from toolrank_models.errors import ModelError
 from toolrank_rescorers.service.app import application
 from toolrank_rescorers.service.connections import patient_for
 from toolrank_rescorers.service.core import Service
@@ -66,8 +65,8 @@ def serve(service: Service, started: Callable[[str], None]) -> None:
 def _reload(service: Service) -> None:
     try:
         service.reload()
-    except ModelError as error:
-        _LOG.error("the models were not reloaded: %s", error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the old models go on serving
+        _LOG.error("the models were not reloaded: %s: %s", type(error).__name__, error)
         return
     _LOG.info("reloaded", extra={role: info.identity for role, info in service.models.info().items()})
 

@@ -55,7 +55,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     max_waiting_tokens: Positive = 600_000
     """Of all texts that wait for one model; about 16 bytes each."""
     score_cache: Annotated[int, msgspec.Meta(ge=0)] = 65_536
-    """Scores of pairs to remember, about 150 bytes each."""
+    """Scores of pairs to remember, about 250 bytes each."""
     body_seconds: Seconds = 10.0
     """For the head of a request to arrive, then for its body, and for a caller to go on reading an answer."""
     deadline_seconds: Seconds = 30.0
