@@ -106,9 +106,9 @@ def rivals(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float
 def long(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
     """The soak. Others may share the machine: deadlines are generous, and little may wait.
 
-    The score cache is small enough to be full when memory begins to count.
+    The caches are small enough to be full when memory begins to count.
     """
-    bounded = ("max_waiting_tokens=10000", "score_cache=16384")
+    bounded = ("max_waiting_tokens=10000", "score_cache=8192", "cached_tokens=100000")
     with serving(("log_level=warning", f"deadline_seconds={options.deadline}", *bounded)) as served:
         figures = soak(served, texts, options.minutes, options.deadline).figures()
     table(("figure", "value"), [(name, f"{value:.3f}") for name, value in figures.items()])

@@ -135,6 +135,7 @@ def _runtime(settings: ServiceSettings, device: int) -> RuntimeSettings:
     return RuntimeSettings(
         provider=settings.provider,
         threads=settings.threads,
+        cached_tokens=settings.cached_tokens,
         device=device,
         half=settings.half,
         engine_cache=settings.engine_cache,

@@ -56,6 +56,8 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """Of all texts that wait for one model; about 16 bytes each."""
     score_cache: Annotated[int, msgspec.Meta(ge=0)] = 65_536
     """Scores of pairs to remember, about 250 bytes each."""
+    cached_tokens: Annotated[int, msgspec.Meta(ge=0)] = 4_000_000
+    """Token ids of texts to remember, for each model: 8 bytes each, and about 250 a text."""
     body_seconds: Seconds = 10.0
     """For the head of a request to arrive, then for its body, and for a caller to go on reading an answer."""
     deadline_seconds: Seconds = 30.0
