@@ -129,6 +129,9 @@ def walk(state: State, max_support: int) -> list[Point]:
             points.append(walker.point(position, joins=joins))
             walker.nudge = _NUDGE * walker.start
         else:
+            # What is taken up anew may weigh dependent rows otherwise: up to a hair before, all was linear.
+            if walker.move(-0.5 * walker.nudge) and walker.shift < points[-1].shift:
+                points.append(walker.point(-1, joins=False))
             walker.take_up_anew()
             points.append(walker.point(-1, joins=False))
             stalls = 0

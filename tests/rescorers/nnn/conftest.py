@@ -88,6 +88,16 @@ def largest_violation(instance: Instance, z: NDArray[np.float64]) -> float:
     return float(np.where(z > 0, np.abs(descent), np.maximum(descent, 0)).max())
 
 
+def reach(*solutions: Solution) -> float:
+    """How far the residuals of these answers to one problem may be from each other, by what they prove.
+
+    ½‖r − r*‖² ≤ P(z) − P*, which is below the gap and, by convexity, below the largest violation (1e-6 here)
+    times Σ|z − z*|.
+    """
+    weights = 1e-6 * sum(float(solution.coefficients.sum()) for solution in solutions)
+    return 1e-9 + sum(float(np.sqrt(2 * min(s.certificate.gap, 2 * weights))) for s in solutions)
+
+
 def best_of_all_supports(instance: Instance) -> float:
     """Min P by trying every subset of rows: for tiny n."""
     documents, query, l1, l2 = instance
@@ -120,6 +130,7 @@ class Oracle:
     objective = staticmethod(objective)
     largest_violation = staticmethod(largest_violation)
     best_of_all_supports = staticmethod(best_of_all_supports)
+    reach = staticmethod(reach)
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ def test_a_batch_of_small_problems_equals_its_members(oracle: Any, seed: int, co
     for solution, one in zip(solve_batch(corpus, queries, l1, l2), queries, strict=True):
         assert solution.certificate.exact
         alone = solve_active_set(Problem(corpus, one, l1, l2))
-        np.testing.assert_allclose(solution.residual, alone.residual, atol=5e-6)
+        assert np.linalg.norm(solution.residual - alone.residual) <= oracle.reach(solution, alone)
 
 
 @pytest.mark.parametrize("sketch", [True, False])
