@@ -30,8 +30,17 @@ def toolbench(folder: Path) -> Dataset:
     return Dataset(
         NAME,
         open_source(f"toolbench:{folder / 'apis.jsonl'}", name=NAME),
-        tuple(_judged(query) for query in read_json_lines(folder / "queries_dev.jsonl", _Query)),
+        judged_requests(folder / "queries_dev.jsonl"),
     )
+
+
+def judged_requests(path: Path) -> tuple[JudgedQuery, ...]:
+    """The requests of one file.
+
+    Raises:
+        InvalidDataset: it is missing or broken.
+    """
+    return tuple(_judged(query) for query in read_json_lines(path, _Query))
 
 
 def _judged(query: _Query) -> JudgedQuery:

@@ -1,0 +1,128 @@
+"""What sample requests add to the two rankings: MetaTool with samples held apart, ToolBench with silver ones.
+
+MetaTool: of every plugin's requests some become samples, others are asked (600 drawn by chance, the same in
+every row). ToolBench dev: samples are the G3 training requests, whose labels were recovered from solution
+traces and cover a part of the catalog, so most requests are about APIs without any. Profile `hybrid`.
+
+`--part NAME` (repeatable) takes only `metatool` or `toolbench`; `--limit N` so many requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from toolrank.catalog import Catalog
+from toolrank.cli.progress import progress
+from toolrank.settings import Settings
+from toolrank_engines.intents.store import Intent
+from toolrank_evaluation.bootstrap import mean_intervals
+from toolrank_evaluation.dataset import Dataset, JudgedQuery, select
+from toolrank_evaluation.datasets.opening import open_dataset
+from toolrank_evaluation.datasets.toolbench import judged_requests
+from toolrank_evaluation.metrics import score_rankings
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+PROFILE = "hybrid"
+SAMPLES = (0, 1, 5, 20)
+"""A plugin, in MetaTool."""
+ASKED = 600
+Figures = dict[str, float]
+
+
+def main() -> None:
+    """Prints two tables and, last, one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--part", action="append", choices=("metatool", "toolbench"))
+    parser.add_argument("--limit", type=int, default=ASKED)
+    arguments = parser.parse_args()
+    figures: Figures = {}
+    for part in arguments.part or ("metatool", "toolbench"):
+        figures |= globals()[part](arguments.data, arguments.limit)
+    print(json.dumps(figures))
+
+
+def metatool(data: Path, limit: int) -> Figures:
+    """Requests held out, with more and more samples a plugin."""
+    dataset = open_dataset("metatool", data)
+    samples, asked = apart(dataset.queries, limit)
+    table = Table("MetaTool: samples a plugin", "recall@5, 95 %", "NDCG@5", "samples")
+    found: dict[int, tuple[float, float]] = {}
+    for most in SAMPLES:
+        chosen = [intent for kept in samples.values() for intent in kept[:most]]
+        found[most], row = told(dataset, chosen, asked)
+        table.add_row(str(most), *row, f"{len(chosen):,}")
+    Console().print(table)
+    lift = found[SAMPLES[-1]][0] - found[0][0]
+    return {"metatool_recall_without": found[0][0], "metatool_lift": round(lift, 4)}
+
+
+def apart(queries: Sequence[JudgedQuery], limit: int) -> tuple[dict[str, list[Intent]], list[JudgedQuery]]:
+    """Samples by API, at most the largest number wanted, and requests that are none of them."""
+    shuffled = list(queries)
+    random.Random(0).shuffle(shuffled)
+    asked, rest = shuffled[:limit], shuffled[limit:]
+    texts = {query.text for query in asked}
+    samples: defaultdict[str, list[Intent]] = defaultdict(list)
+    for query in rest:
+        for api in sorted(query.relevant):
+            if query.text not in texts and len(samples[api]) < SAMPLES[-1]:
+                samples[api].append(Intent(query.text, api))
+    return samples, asked
+
+
+def toolbench(data: Path, limit: int) -> Figures:
+    """Without samples, and with those of other requests, which know a part of the catalog."""
+    dataset = open_dataset("toolbench", data)
+    asked = select(dataset.queries, limit)
+    texts = {query.text for query in asked}
+    silver = judged_requests(data / "toolbench" / "queries_g3_silver_train.jsonl")
+    samples = [
+        Intent(query.text, api) for query in silver for api in query.relevant if query.text not in texts
+    ]
+    table = Table("ToolBench dev: samples", "recall@5, 95 %", "NDCG@5", "APIs with samples")
+    found = []
+    for chosen in ([], samples):
+        figures, row = told(dataset, chosen, asked)
+        table.add_row(f"{len(chosen):,}", *row, f"{len({intent.api for intent in chosen}):,}")
+        found.append(figures)
+    Console().print(table)
+    (without, _), (recall, _) = found
+    return {"toolbench_recall_without": without, "toolbench_lift": round(recall - without, 4)}
+
+
+def told(
+    dataset: Dataset, samples: Sequence[Intent], asked: Sequence[JudgedQuery]
+) -> tuple[tuple[float, float], list[str]]:
+    """Recall and NDCG at 5, and both as text, over a catalog with these samples."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(intents=Path(folder) / "samples")
+        place = settings.embedding_cache.parent / "evaluation" / f"{dataset.name}.db"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with Catalog.open(f"sqlite:{place}", settings=settings) as catalog:
+            catalog.ingest(dataset.source, progress=progress())
+            catalog.add_intents(samples)
+            rankings = {
+                query.id: [hit.document.id for hit in catalog.search(query.text, 5, profile=PROFILE).hits]
+                for query in asked
+            }
+    scored = score_rankings(asked, rankings, (5,))
+    values = np.array([[scored[query.id][name] for name in ("recall@5", "ndcg@5")] for query in asked])
+    (low, high), _ = mean_intervals([values], seed=0).tolist()
+    recall, ndcg = values.mean(axis=0).tolist()
+    row = [f"{100 * recall:.1f} ({100 * low:.1f}–{100 * high:.1f})", f"{100 * ndcg:.1f}"]
+    return (round(recall, 4), round(ndcg, 4)), row
+
+
+if __name__ == "__main__":
+    main()
