@@ -15,7 +15,7 @@ from toolrank_engines.remote.address import RemoteSettings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 REQUESTS = re.findall(
-    r"```http\n(GET|POST) (\S+)\n(.*?)```", (DOCS / "operating.md").read_text("utf-8"), re.S
+    r"```http\n(GET|POST|PUT) (\S+)\n(.*?)```", (DOCS / "operating.md").read_text("utf-8"), re.S
 )
 SERVERS = [pytest.param(kind, marks=pytest.mark.needs(kind)) for kind in ("opensearch", "elasticsearch")]
 
@@ -40,8 +40,9 @@ def test_every_saved_query_answers(engine):
     for method, path, body in REQUESTS:
         asked = msgspec.json.decode(body) if body.strip() else None
         answers.append(engine.server.call(method, path.replace("tools", engine.address.name, 1), asked))
-    assert len(answers) == 8
-    changed, replaced, state, allowed, public, deprecated, tools, similar = answers
+    assert len(answers) == 9
+    changed, replaced, state, allowed, public, deprecated, tools, similar, settings = answers
+    assert settings == {"acknowledged": True}
     sessions = [bucket["key"] for bucket in changed["aggregations"]["sessions"]["buckets"]]
     assert sessions == [3, 2, 1]
     assert [hit["_source"]["died"] for hit in replaced["hits"]["hits"]] == [3]
