@@ -34,7 +34,7 @@ import psutil
 from numpy.typing import NDArray
 
 from toolrank.evaluating import Plan, judged_dataset
-from toolrank_engines.contract import Filter, SearchRequest
+from toolrank_engines.contract import Filter, JobPart, SearchRequest, slot_of
 from toolrank_engines.document import ApiDocument, decode_document, document_id, encode_document
 from toolrank_engines.opening import open_engine
 from toolrank_engines.remote.engine import RemoteEngine
@@ -49,8 +49,8 @@ from opensearch_node import opensearch_node
 SOURCE = "synthetic"
 SPREAD = 0.6
 CANDIDATES = 50
-LOAD_SETTINGS = {"index.translog.flush_threshold_size": "4gb", "index.merge.scheduler.max_thread_count": 1}
-"""Fewer and larger segments while much is written; docs/operating.md says why."""
+LOAD_SETTINGS = {"index.translog.flush_threshold_size": "4gb", "index.merge.policy.segments_per_tier": 30}
+"""Few large segments, and none of their graphs is built twice; docs/operating.md says more."""
 NODE_SETTINGS = ("indices.memory.index_buffer_size=40%",)
 _SUSPENDED = 10.0
 """Seconds between two looks, one a second, from which on the machine was busy with something else."""
@@ -322,7 +322,8 @@ def search(options: argparse.Namespace) -> dict[str, Any]:
         assert live is not None
         assert stats is not None
         picked = np.linspace(0, len(real.requests) - 1, options.requests).astype(int)
-        nearest = exact(real, stats.documents, real.queries[picked])
+        numbers = loaded(engine, live[0], real, options)
+        nearest = exact(real, numbers, real.queries[picked])
         wanted = [{real.synthetic(int(number)).id for number in row} for row in nearest]
         found, plain = [], []
         for position in picked:  # which also warms the server up
@@ -332,6 +333,7 @@ def search(options: argparse.Namespace) -> dict[str, Any]:
         watch = Watch(engine, live[0], running.pid)
         return {
             "searched_documents": stats.documents,
+            "compared_with": len(numbers),
             "recall_at_50_1m": round(mean_recall(found, wanted), 4),
             "graph_recall_at_50": round(mean_recall(plain, wanted), 4),
             **timed(watch, real, picked),
@@ -352,15 +354,27 @@ def timed(watch: Watch, real: RealApis, picked: Sequence[int]) -> dict[str, Any]
     return figures
 
 
-def exact(real: RealApis, documents: int, queries: Floats) -> NDArray[np.int64]:
+def loaded(
+    engine: RemoteEngine, index: str, real: RealApis, options: argparse.Namespace
+) -> NDArray[np.int64]:
+    """Numbers of the APIs whose shards were loaded, which may be some of them."""
+    parts = [JobPart(SOURCE, number, options.shards) for number in range(1, options.shards + 1)]
+    done = [part for part in parts if next(engine.hashes(index, SOURCE, part), None)]
+    if len(done) == len(parts):
+        return np.arange(options.documents)
+    slots = [slot_of(real.synthetic(number).id) for number in range(options.documents)]
+    return np.array([number for number, slot in enumerate(slots) if any(slot in part.slots for part in done)])
+
+
+def exact(real: RealApis, all_numbers: NDArray[np.int64], queries: Floats) -> NDArray[np.int64]:
     """Numbers of the nearest synthetic APIs of each query (m, 50), compared with all of them."""
     block = 50_000
     best = np.empty((len(queries), 0), np.float32)
     numbers = np.empty((len(queries), 0), np.int64)
-    for start in range(0, documents, block):
-        range_ = np.arange(start, min(start + block, documents))
-        scores = np.hstack([best, queries @ real.vectors_of(range_).T])
-        candidates = np.hstack([numbers, np.broadcast_to(range_, (len(queries), len(range_)))])
+    for start in range(0, len(all_numbers), block):
+        some = all_numbers[start : start + block]
+        scores = np.hstack([best, queries @ real.vectors_of(some).T])
+        candidates = np.hstack([numbers, np.broadcast_to(some, (len(queries), len(some)))])
         top = np.argpartition(-scores, CANDIDATES, axis=1)[:, :CANDIDATES]
         best = np.take_along_axis(scores, top, axis=1)
         numbers = np.take_along_axis(candidates, top, axis=1)
