@@ -38,6 +38,8 @@ from toolrank_engines.contract import Filter, JobPart, SearchRequest, slot_of
 from toolrank_engines.document import ApiDocument, decode_document, document_id, encode_document
 from toolrank_engines.opening import open_engine
 from toolrank_engines.remote.engine import RemoteEngine
+from toolrank_engines.remote.queries import committed
+from toolrank_engines.remote.state import StateStore
 from toolrank_ingest.embedder import schema_of
 from toolrank_ingest.progress import NullProgress
 from toolrank_ingest.sync import SyncOptions, SyncReport, sync
@@ -382,8 +384,11 @@ def exact(real: RealApis, all_numbers: NDArray[np.int64], queries: Floats) -> ND
 
 
 def graph_only(engine: RemoteEngine, index: str, vector: Floats) -> set[str]:
-    """Ids of the graph's own 50 nearest, of all documents, as the server scores them."""
-    query = {"knn": {"vector": {"vector": vector.tolist(), "k": CANDIDATES}}}
+    """Ids of the graph's own 50 nearest, of what was committed, as the server scores them."""
+    now = StateStore(engine.server, engine.address.name).load()
+    assert now is not None
+    shown = {"bool": {"filter": committed(now.state.index(index))}}
+    query = {"knn": {"vector": {"vector": vector.tolist(), "k": CANDIDATES, "filter": shown}}}
     body = {"size": CANDIDATES, "query": query, "_source": ["id"]}
     hits = engine.server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
     return {hit["_source"]["id"] for hit in hits}
