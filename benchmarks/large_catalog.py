@@ -11,7 +11,7 @@ that of the graph when asked for 50 without surplus, and times of hybrid searche
 ranking, one after the other. Printed last is one JSON object, also kept in FOLDER/figures.json.
 
     scripts/bench large_catalog load FOLDER [--documents 1000000] [--shards 8] [--processes 2] [--heap 6g]
-    scripts/bench large_catalog search FOLDER [--requests 200]
+    scripts/bench large_catalog search FOLDER [--documents N] [--shards N] [--requests 200]
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def load(options: argparse.Namespace) -> dict[str, Any]:
                 working.remove(process)
                 if process.returncode:
                     raise SystemExit(f"a shard failed with exit status {process.returncode}")
-        return watch.figures(options) | (watch.merged() if options.merge else {})
+        return watch.figures(options)
 
 
 def start_shard(options: argparse.Namespace, url: str, number: int) -> subprocess.Popen[bytes]:
@@ -296,15 +296,6 @@ class Watch:
             "memory_loading": self.memory(),
         }
 
-    def merged(self) -> dict[str, Any]:
-        """After a merge into one segment, which drops what the server keeps of new documents for replicas."""
-        merge = f"/{self._index}/_forcemerge?max_num_segments=1"
-        self.engine.server.call("POST", merge)
-        self.engine.server.call("POST", f"/{self._index}/_flush?force=true")
-        stats = self.engine.stats()
-        assert stats is not None
-        return {"merged_bytes_per_document": round(stats.bytes / max(stats.documents, 1))}
-
     def _merging(self) -> bool:
         stats = self.engine.server.call("GET", f"/{self._index}/_stats/merge")
         return bool(stats["_all"]["primaries"]["merges"]["current"])
@@ -325,6 +316,8 @@ def search(options: argparse.Namespace) -> dict[str, Any]:
         assert stats is not None
         picked = np.linspace(0, len(real.requests) - 1, options.requests).astype(int)
         numbers = loaded(engine, live[0], real, options)
+        if len(numbers) != stats.documents:
+            raise SystemExit("--documents and --shards must be those of the load")
         nearest = exact(real, numbers, real.queries[picked])
         wanted = [{real.synthetic(int(number)).id for number in row} for row in nearest]
         found, plain = [], []
@@ -335,7 +328,6 @@ def search(options: argparse.Namespace) -> dict[str, Any]:
         watch = Watch(engine, live[0], running.pid)
         return {
             "searched_documents": stats.documents,
-            "compared_with": len(numbers),
             "recall_at_50_1m": round(mean_recall(found, wanted), 4),
             "graph_recall_at_50": round(mean_recall(plain, wanted), 4),
             **timed(watch, real, picked),

@@ -1,9 +1,8 @@
 """How large a cluster a catalog needs: a model of few terms, fed with what was measured.
 
-Every constant was measured by `scripts/bench large_catalog` (20,000 and 1,000,000 documents of ToolBench's
-length in one shard, vectors of 384 dimensions) and `scripts/bench rescoring`; benchmarks/README.md has the
-tables. What is far beyond a million is extrapolated: linear where the server looks at every document, and
-where it does not, at what a shard of a million costs.
+Unless it says otherwise, a constant was measured by `scripts/bench large_catalog` (20,000 and 600,000
+documents of ToolBench's length in one shard, vectors of 384 dimensions) or `scripts/bench rescoring`;
+benchmarks/README.md has the tables. Beyond that everything is extrapolated in straight lines.
 """
 
 from __future__ import annotations
@@ -14,16 +13,18 @@ import msgspec
 
 LINK_BYTES = 100
 """Of the graph, per document, with 16 links a node."""
-TEXT_BYTES = 3_300
-"""On disk per document beside vector and graph: the stored document, its terms and columns."""
+TEXT_BYTES = 6_030
+"""On disk per document beside vector and graph: what is stored of it and, for the replicas, what was sent."""
 HEAP_GB = 1.0
-"""Of a node, beside what a million documents take."""
-SEARCH_CORE_MS = 9.0
-"""Processor time of the server for one hybrid search in one small shard."""
-SEARCH_CORE_MS_PER_MILLION = 30.0
+"""Of a node that searches."""
+SEARCH_CORE_MS = 38.0
+"""Processor time of the servers for one hybrid search, whatever the size: fetching the candidates, mostly."""
+SHARD_CORE_MS = 5.0
+"""And for every shard beyond the first. Not measured."""
+SEARCH_CORE_MS_PER_MILLION = 142.0
 """And for every million documents that it goes over: words, above all."""
-WRITES_PER_CORE = 500
-"""Documents a second and core of the server, merges included."""
+WRITES_PER_CORE = 900
+"""Documents a second and core of the server, merges not included."""
 PAIR_CORE_MS = 8.0
 """Processor time of the rescorer for one pair, with the shipped cross-encoder."""
 BUSY = 0.6
@@ -44,7 +45,7 @@ class Demand(msgspec.Struct, frozen=True):
     pairs: int = 50
     """Candidates that the cross-encoder reads in one search; 0 without a rescorer."""
     replicas: int = 1
-    latency: float = 100.0
+    latency: float = 250.0
     """Milliseconds that one shard may take for its part of a search."""
     node_cores: int = 16
     node_gb: int = 64
@@ -90,7 +91,7 @@ def bytes_per_document(dimensions: int) -> float:
 
 def search_core_ms(apis: float, shards: int) -> float:
     """Processor time of the servers for one hybrid search."""
-    return shards * SEARCH_CORE_MS + SEARCH_CORE_MS_PER_MILLION * apis / 1e6
+    return SEARCH_CORE_MS + SHARD_CORE_MS * (shards - 1) + SEARCH_CORE_MS_PER_MILLION * apis / 1e6
 
 
 def plan_capacity(demand: Demand) -> CapacityPlan:
@@ -134,6 +135,10 @@ def _drivers(demand: Demand, shards: int, rescoring: float) -> tuple[Driver, ...
             per_second * SEARCH_CORE_MS_PER_MILLION * demand.apis / 1e6,
             "routing a tenant or category to shards of its own",
         ),
-        Driver("one search in every shard", per_second * SEARCH_CORE_MS * shards, "fewer, larger shards"),
+        Driver(
+            "candidates, and a search in every shard",
+            per_second * (SEARCH_CORE_MS + SHARD_CORE_MS * (shards - 1)),
+            "fewer, larger shards",
+        ),
     )
     return tuple(sorted(found, key=lambda driver: -driver.cores))

@@ -26,7 +26,7 @@ def plan(
     ] = 1,
     latency: Annotated[
         float, typer.Option("--latency", min=1, max=60_000, help="Milliseconds that one shard may take.")
-    ] = 100.0,
+    ] = 250.0,
     node_cores: Annotated[int, typer.Option("--node-cores", min=1, help="Of a data node.")] = 16,
     node_gb: Annotated[int, typer.Option("--node-gb", min=1, help="Memory of a data node.")] = 64,
     rescorer_cores: Annotated[
