@@ -81,6 +81,7 @@ class TestAnswers:
         assert second["complete_tools"] == ["Weather/tool1"]
         assert set(ids(answer)[:4]) == fetched
         assert report(answer)["rounds"] == 1
+        assert report(answer)["service_ms"] == 2 * 1.5, "of both calls"
         assert report(answer)["fetched"] == 4
         assert next(hit for hit in report(answer)["hits"] if hit.get("fetched"))["id"] in fetched
 

@@ -65,7 +65,7 @@ final class Answering {
     report.put("profile", answer.profile());
     report.put("window", ranking.documents().window().size());
     report.put("took_ms", rounded(tookMillis));
-    report.put("service_ms", rounded(answer.totalMillis()));
+    report.put("service_ms", rounded(ranking.serviceMillis()));
     report.put("rounds", ranking.rounds());
     if (!ranking.documents().fetched().isEmpty()) {
       report.put("fetched", ranking.documents().fetched().size());

@@ -147,7 +147,7 @@ final class Handling {
     if (ranking.unanswered() != null || !ranking.answer().degraded().isEmpty()) {
       node.statistics().count(Count.DEGRADED);
     }
-    node.statistics().took(took, ranking.answer().totalMillis());
+    node.statistics().took(took, ranking.serviceMillis());
     return built;
   }
 

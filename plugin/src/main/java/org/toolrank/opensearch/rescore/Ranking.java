@@ -14,9 +14,15 @@ import org.toolrank.opensearch.wire.RescoreAnswer.Result;
  * The best list so far: an answer and the documents it is about.
  *
  * @param rounds how often documents were fetched for it
+ * @param serviceMillis what the service says it took, all calls together
  * @param unanswered why what the service still wants was not fetched; null where nothing is open
  */
-record Ranking(RescoreAnswer answer, Documents documents, int rounds, String unanswered) {
+record Ranking(
+    RescoreAnswer answer,
+    Documents documents,
+    int rounds,
+    double serviceMillis,
+    String unanswered) {
 
   /** A hit at its new place; {@code result} is null where the answer says nothing about it. */
   record Placed(SearchHit hit, Result result, Integer firstRank) {
@@ -46,7 +52,7 @@ record Ranking(RescoreAnswer answer, Documents documents, int rounds, String una
   }
 
   Ranking saying(String why) {
-    return new Ranking(answer, documents, rounds, why);
+    return new Ranking(answer, documents, rounds, serviceMillis, why);
   }
 
   /**

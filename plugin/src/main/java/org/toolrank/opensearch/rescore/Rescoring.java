@@ -56,7 +56,9 @@ final class Rescoring {
     answer
         .thenAccept(
             given -> {
-              best = new Ranking(given, documents, rounds, null);
+              double before = best == null ? 0 : best.serviceMillis();
+              double soFar = before + given.totalMillis();
+              best = new Ranking(given, documents, rounds, soFar, null);
               proceed(rescorer, call, rounds);
             })
         .whenComplete((done, failure) -> failIfAny(failure));

@@ -111,7 +111,7 @@ public class AnsweringTests extends OpenSearchTestCase {
         ranked.stream().map(id -> new Result(id, randomFloat(), null, List.of("why"))).toList();
     RescoreAnswer answer =
         new RescoreAnswer("p", results, new Need(List.of(), null, 0), 1, Map.of(), List.of());
-    Ranking ranking = new Ranking(answer, documents, 0, null);
+    Ranking ranking = new Ranking(answer, documents, 0, answer.totalMillis(), null);
     return new Answering(response, page, Options.DEFAULTS).rescored(ranking, 1);
   }
 
