@@ -41,8 +41,8 @@ demands = st.builds(
 )
 
 
-def test_it_was_measured_at_two_sizes() -> None:
-    assert len(MEASURED) == 2
+def test_it_was_measured_at_three_sizes() -> None:
+    assert len(MEASURED) == 3
 
 
 @pytest.mark.parametrize("figures", MEASURED)
