@@ -1,8 +1,8 @@
 """How large a cluster a catalog needs: a model of few terms, fed with what was measured.
 
-Unless it says otherwise, a constant was measured by `scripts/bench large_catalog` (20,000, 600,000
-and 1,000,000 documents of ToolBench's length in one shard, vectors of 384 dimensions) or `scripts/bench rescoring`;
-benchmarks/README.md has the tables. Beyond that everything is extrapolated in straight lines.
+Unless it says otherwise, a constant was measured by `scripts/bench large_catalog` (20,000, 600,000 and
+1,000,000 documents of ToolBench's length in one shard, vectors of 384 dimensions) or `scripts/bench
+rescoring`; benchmarks/README.md has the tables. Beyond that everything is extrapolated in straight lines.
 """
 
 from __future__ import annotations
