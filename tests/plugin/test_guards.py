@@ -33,9 +33,14 @@ def asked(secured: Secured) -> dict[str, Any]:
     return report(secured.admin.call("POST", "/guarded/_search?search_pipeline=guarded", BODY))
 
 
-def breaker(secured: Secured) -> dict[str, Any]:
+def stats(secured: Secured) -> dict[str, Any]:
     (node,) = secured.admin.call("GET", "/_plugins/_toolrank/stats")["nodes"].values()
-    state: dict[str, Any] = node["breaker"]
+    counted: dict[str, Any] = node
+    return counted
+
+
+def breaker(secured: Secured) -> dict[str, Any]:
+    state: dict[str, Any] = stats(secured)["breaker"]
     return state
 
 
@@ -60,11 +65,13 @@ def test_only_so_many_at_a_time(secured: Secured, double: Double) -> None:
     hurried = {"toolrank": {"deadline_ms": 3_000}}  # less than the node gives: no reason to open the circuit
     line = {**BODY, "search_pipeline": "guarded", "ext": hurried}
     lines = [each for _ in range(3 * AT_A_TIME) for each in ({"index": "guarded"}, line)]
+    retried = stats(secured)["retries"]
     with double.behaving(silent):
         path = f"/_msearch?max_concurrent_searches={3 * AT_A_TIME}"
         answers = secured.admin.call("POST", path, lines)["responses"]
         reasons = Counter(report(answer)["reason"] for answer in answers)
-        assert len(double.calls) <= reasons["timeout"]
+        # A connection that closed while it was idle is tried again once: such a call may come twice.
+        assert len(double.calls) <= reasons["timeout"] + stats(secured)["retries"] - retried
     assert set(reasons) == {"timeout", "too_many"}
     assert all(len(answer["hits"]["hits"]) == 2 for answer in answers)
     assert breaker(secured)["state"] == "closed"
