@@ -196,7 +196,8 @@ class _Sync:
             index = self.engine.ensure(self.schema)
             if not plan.is_empty:
                 self._apply(index, plan, letters)
-            self._remember(index, letters)
+            if "read" in self.progress.seconds:  # else what is remembered has just been confirmed
+                self._remember(index, letters)
         return index, rebuilt
 
     def _move_catalog(self) -> int:
