@@ -16,7 +16,7 @@ from toolrank.packing import Packed, packed
 from toolrank.rescorer import RemoteRescorer, Rescorer, local_rescorer
 from toolrank.result import SearchHit, SearchResult
 from toolrank.settings import Settings
-from toolrank_engines.contract import Engine, Filter, IndexStats, SearchRequest, Vector
+from toolrank_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest, Vector
 from toolrank_engines.document import ApiDocument
 from toolrank_engines.intents.store import Intent
 from toolrank_engines.opening import open_engine
@@ -188,6 +188,17 @@ class Catalog:
         """
         return self.intents.choose(request, chosen, client, filter)
 
+    def live(self) -> tuple[str, IndexSchema]:
+        """Name of the index that searches read, and what it was built with.
+
+        Raises:
+            EmptyCatalog: nothing was ingested yet.
+        """
+        live = self.engine.live()
+        if live is None:
+            raise EmptyCatalog(self.engine.url)
+        return live
+
     def stats(self) -> IndexStats | None:
         """What the catalog holds, None before the first ingest."""
         return self.engine.stats()
@@ -215,16 +226,13 @@ class Catalog:
 
     def _query_vector(self, request: str, profile: Profile) -> tuple[Vector | None, tuple[Degradation, ...]]:
         """The vector, or why the search has to do without one."""
-        live = self.engine.live()
-        if live is None:
-            raise EmptyCatalog(self.engine.url)
+        _, schema = self.live()
         if not profile.needs_vector or not request.strip():
             return None, ()
         try:
-            if self.models.encoder.identity != live[1].model:
-                return None, (
-                    Degradation("embed", _other_model(live[1].model, self.models.encoder.identity)),
-                )
+            if self.models.encoder.identity != schema.model:
+                other = _other_model(schema.model, self.models.encoder.identity)
+                return None, (Degradation("embed", other),)
             return self.models.query_vector(request), ()
         except (ProviderRefused, RuntimeClash):
             raise

@@ -11,7 +11,6 @@ import msgspec
 
 from toolrank.answering import HITS, CatalogSystem, DefinitionTokens
 from toolrank.catalog import Catalog
-from toolrank.errors import EmptyCatalog
 from toolrank.settings import Settings
 from toolrank.timing import timings
 from toolrank_engines.contract import Filter
@@ -229,10 +228,8 @@ def documents_of(catalog: Catalog, ids: Sequence[str]) -> list[ApiDocument]:
 
 
 def _hashes(catalog: Catalog) -> list[tuple[str, str]]:
-    live = catalog.engine.live()
-    if live is None:
-        raise EmptyCatalog(catalog.engine.url)
-    return list(catalog.engine.hashes(live[0]))
+    index, _ = catalog.live()
+    return list(catalog.engine.hashes(index))
 
 
 def _provenance(judged: Judged, systems: Mapping[str, CatalogSystem], plan: Plan) -> Provenance:

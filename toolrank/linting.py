@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from toolrank.catalog import Catalog
-from toolrank.errors import EmptyCatalog
 from toolrank_engines.contract import Filter
 from toolrank_evaluation.health.findings import Health
 from toolrank_evaluation.health.lint import lint
@@ -22,10 +21,8 @@ def lint_catalog(catalog: Catalog, permitted: Filter, sample: int | None, progre
         EmptyCatalog: nothing was ingested yet.
         EngineError, ModelError: see there.
     """
-    live = catalog.engine.live()
-    if live is None:
-        raise EmptyCatalog(catalog.engine.url)
-    items = list(catalog.engine.documents(live[0]))
+    index, _ = catalog.live()
+    items = list(catalog.engine.documents(index))
     documents = [item.document for item in items]
     visible = catalog.engine.fetch([document.id for document in documents], permitted)
     count = len(visible) if sample is None else min(sample, len(visible))

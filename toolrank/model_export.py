@@ -75,8 +75,8 @@ def export_model(catalog: Catalog, export: Export) -> Verification:
 
 
 def _documents(catalog: Catalog) -> list[ApiDocument]:
-    live = catalog.engine.live()
-    found = catalog.engine.documents(live[0]) if live else ()
+    index, _ = catalog.live()
+    found = catalog.engine.documents(index)
     documents = [stored.document for stored in itertools.islice(found, CALIBRATION + REFERENCE)]
     if not documents:
         raise EmptyCatalog(catalog.engine.url)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from toolrank.catalog import Catalog
 from toolrank.cli.console import complain_gate, note, print_json, print_table
-from toolrank.cli.options import CatalogOption, DataOption, JsonOption, TenantOption
+from toolrank.cli.options import CatalogOption, DataOption, JsonOption, PrincipalOption, TenantOption
 from toolrank.cli.progress import progress
 from toolrank.errors import ExitCode
 from toolrank.evaluating import TIMED, Judged, Plan, judged_dataset, judged_queries, measure
@@ -85,9 +85,7 @@ def evaluate_command(
         bool, typer.Option("--failures", help="Group what was missed among the first 5 by its cause.")
     ] = False,
     tenant: TenantOption = "",
-    principal: Annotated[
-        list[str] | None, typer.Option("--principal", help="Who asks: a user or a group. Repeatable.")
-    ] = None,
+    principal: PrincipalOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ranks requests with known answers: quality per subset with intervals, abstention, tokens, time.

@@ -11,7 +11,6 @@ from rich.table import Table
 from toolrank.catalog import Catalog
 from toolrank.cli.console import note, print_json, print_table
 from toolrank.cli.options import CatalogOption, JsonOption
-from toolrank.errors import EmptyCatalog
 from toolrank_evaluation.logs.harvest import Harvest, query_lines
 from toolrank_evaluation.logs.harvest import harvest as harvest_logs
 from toolrank_evaluation.logs.reading import read_logs
@@ -38,10 +37,8 @@ def harvest(
     was called counts as relevant: look the file through before you trust it.
     """
     with Catalog.open(catalog) as opened:
-        live = opened.engine.live()
-        if live is None:
-            raise EmptyCatalog(opened.engine.url)
-        documents = [item.document for item in opened.engine.documents(live[0])]
+        index, _ = opened.live()
+        documents = [item.document for item in opened.engine.documents(index)]
     found = harvest_logs(read_logs(logs), documents)
     write_whole(output, query_lines(found.queries))
     print_json(found) if as_json else _print(found)

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from toolrank.catalog import Catalog
 from toolrank.cli.console import complain_gate, print_json, print_table
-from toolrank.cli.options import JsonOption, TenantOption
+from toolrank.cli.options import JsonOption, PrincipalOption, TenantOption
 from toolrank.cli.progress import progress
 from toolrank.errors import ExitCode
 from toolrank.linting import lint_catalog
@@ -37,9 +37,7 @@ def lint(
         typer.Option("--fail-on", help="Exit with code 7 when there is such a finding. Repeatable."),
     ] = None,
     tenant: TenantOption = "",
-    principal: Annotated[
-        list[str] | None, typer.Option("--principal", help="Who asks: a user or a group. Repeatable.")
-    ] = None,
+    principal: PrincipalOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Checks descriptions, doubles, and whether every API is found by a request of its own.

@@ -21,4 +21,7 @@ ProfileOption = Annotated[
     typer.Option("--profile", "-p", help="A shipped profile or a .toml file. Default: TOOLRANK_PROFILE."),
 ]
 TenantOption = Annotated[str, typer.Option("--tenant", help="Tenant of the documents, or of who asks.")]
+PrincipalOption = Annotated[
+    list[str] | None, typer.Option("--principal", help="Who asks: a user or a group. Repeatable.")
+]
 DataOption = Annotated[Path, typer.Option("--data", help="Folder that holds the datasets' folders.")]

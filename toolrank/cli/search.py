@@ -10,7 +10,7 @@ from rich.table import Table
 
 from toolrank.catalog import Catalog
 from toolrank.cli.console import OUT, note, print_json, print_table
-from toolrank.cli.options import CatalogOption, JsonOption, ProfileOption, TenantOption
+from toolrank.cli.options import CatalogOption, JsonOption, PrincipalOption, ProfileOption, TenantOption
 from toolrank.result import SearchResult
 from toolrank_engines.contract import Filter
 from toolrank_engines.document import Effect
@@ -40,7 +40,7 @@ def search(
         int | None, typer.Option("--budget", min=0, help="Tokens that the definitions may take together.")
     ] = None,
     tenant: TenantOption = "",
-    principal: Annotated[list[str] | None, _many("--principal", "Who asks: a user or a group.")] = None,
+    principal: PrincipalOption = None,
     category: Annotated[list[str] | None, _many("--category", "Only this category.")] = None,
     tool: Annotated[list[str] | None, _many("--tool", "Only this tool, as CATEGORY/TOOL.")] = None,
     effect: Annotated[list[Effect] | None, _many("--effect", "Only APIs that do this to the world.")] = None,
