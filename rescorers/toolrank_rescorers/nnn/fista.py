@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,8 @@ from toolrank_rescorers.nnn.audit import Audit, Evidence, conclude
 from toolrank_rescorers.nnn.corpus import Corpus, Float32, Float64, Rows
 from toolrank_rescorers.nnn.problem import Problem, Solution
 from toolrank_rescorers.nnn.screening import may_be_chosen
+
+Momentum = TypeVar("Momentum", float, Float64)
 
 _CHECK_EVERY = 10
 _SCREEN_EVERY = 50
@@ -46,9 +50,8 @@ def solve_fista(
         following = np.maximum(0.0, y + step_size * (_excess(problem, y)))
         if restart and (y - following) @ (following - z) > 0:
             momentum = 1.0
-        later = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
-        y = following + ((momentum - 1.0) / later) * (following - z)
-        z, momentum, done = following, later, done + 1
+        y, momentum = _extrapolated(z, following, momentum)
+        z, done = following, done + 1
         if fixed_steps is None and done % _CHECK_EVERY == 0 and _largest_violation(problem, z) <= tolerance:
             break
         if screening and done % _SCREEN_EVERY == 0:
@@ -58,6 +61,12 @@ def solve_fista(
     found = np.zeros(corpus.rows)
     found[carried] = z
     return conclude(whole, _evidence(whole, found), tolerance=tolerance, rounds=done)
+
+
+def _extrapolated(z: Float64, following: Float64, momentum: Momentum) -> tuple[Float64, Momentum]:
+    """Nesterov's point beyond the step from z, and the momentum after it; one problem or a batch of them."""
+    later = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
+    return following + ((momentum - 1.0) / later) * (following - z), later
 
 
 def _among(problem: Problem, rows: Rows) -> Problem:
@@ -103,9 +112,8 @@ def solve_fista_batch(
         following = np.maximum(0.0, y + step_size * _excesses(corpus, left, y, l1, l2))
         uphill = ((y - following) * (following - z)).sum(axis=1, keepdims=True) > 0
         momentum[uphill] = 1.0
-        later = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
-        y = following + ((momentum - 1.0) / later) * (following - z)
-        z, momentum, done = following, later, done + 1
+        y, momentum = _extrapolated(z, following, momentum)
+        z, done = following, done + 1
     return [solutions[number] for number in range(len(problems))]
 
 
