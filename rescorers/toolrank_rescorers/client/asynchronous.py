@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from types import TracebackType
 
 from toolrank_rescorers.client.breaker import Breaker
 from toolrank_rescorers.client.conversation import PATH, Conversation, Reply
-from toolrank_rescorers.client.errors import MissingClient
 from toolrank_rescorers.client.settings import ClientSettings
-from toolrank_rescorers.client.synchronous import headers
+from toolrank_rescorers.client.synchronous import connection
 from toolrank_rescorers.profiles import DEFAULT_PROFILE, Profile
 from toolrank_rescorers.request import Rescored, RescoreRequest
 
@@ -21,19 +19,13 @@ class AsyncRescorerClient:
 
     def __init__(self, url: str, key: str = "", settings: ClientSettings = _DEFAULT) -> None:
         """A client of the service at `url`; raises like `RescorerClient`."""
-        if find_spec("httpx2") is None:
-            raise MissingClient
+        connecting = connection(url, key, settings)
         import httpx2
 
         self._settings = settings
         self._breaker = Breaker(settings.failures, settings.rest)
         self._errors = httpx2.HTTPError
-        self._http = httpx2.AsyncClient(
-            base_url=url,
-            headers=headers(key),
-            limits=httpx2.Limits(max_connections=settings.connections),
-            trust_env=False,
-        )
+        self._http = httpx2.AsyncClient(**connecting)
 
     async def rescore(
         self, request: RescoreRequest, profile: Profile | str = DEFAULT_PROFILE, vector_model: str = ""
@@ -55,7 +47,7 @@ class AsyncRescorerClient:
                 response = await self._http.post(PATH, content=body, timeout=max(conversation.left, 0.001))
         except self._errors as error:
             return Reply.nothing(error)
-        reply = Reply(response.status_code, response.content, response.headers.get("retry-after", ""))
+        reply = Reply.of(response)
         (self._breaker.failed if reply.failed else self._breaker.succeeded)()
         return reply
 

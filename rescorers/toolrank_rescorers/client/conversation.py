@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +15,9 @@ from toolrank_rescorers.profiles import Profile
 from toolrank_rescorers.request import Hit, Rescored, RescoreRequest
 from toolrank_rescorers.service.exchange import call_of
 from toolrank_rescorers.service.protocol import ErrorAnswer, RescoreAnswer
+
+if TYPE_CHECKING:
+    import httpx2
 
 PATH = "/v1/rescore"
 _RETRIED = frozenset({429, 502, 503})
@@ -29,6 +32,11 @@ class Reply(NamedTuple):
     status: int
     content: bytes
     retry_after: str = ""
+
+    @classmethod
+    def of(cls, response: httpx2.Response) -> Reply:
+        """What a client of httpx2 received."""
+        return cls(response.status_code, response.content, response.headers.get("retry-after", ""))
 
     @classmethod
     def nothing(cls, error: Exception) -> Reply:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from importlib.util import find_spec
 from types import TracebackType
+from typing import Any
 
 from toolrank_rescorers.client.breaker import Breaker
 from toolrank_rescorers.client.conversation import PATH, Conversation, Reply
@@ -25,19 +26,13 @@ class RescorerClient:
         Raises:
             MissingClient: the HTTP package is not installed.
         """
-        if find_spec("httpx2") is None:
-            raise MissingClient
+        connecting = connection(url, key, settings)
         import httpx2
 
         self._settings = settings
         self._breaker = Breaker(settings.failures, settings.rest)
         self._errors = httpx2.HTTPError
-        self._http = httpx2.Client(
-            base_url=url,
-            headers=headers(key),
-            limits=httpx2.Limits(max_connections=settings.connections),
-            trust_env=False,
-        )
+        self._http = httpx2.Client(**connecting)
 
     def rescore(
         self, request: RescoreRequest, profile: Profile | str = DEFAULT_PROFILE, vector_model: str = ""
@@ -64,7 +59,7 @@ class RescorerClient:
                 response = self._http.post(PATH, content=body, timeout=max(conversation.left, 0.001))
         except self._errors as error:
             return Reply.nothing(error)
-        reply = Reply(response.status_code, response.content, response.headers.get("retry-after", ""))
+        reply = Reply.of(response)
         (self._breaker.failed if reply.failed else self._breaker.succeeded)()
         return reply
 
@@ -81,7 +76,18 @@ class RescorerClient:
         self.close()
 
 
-def headers(key: str) -> dict[str, str]:
-    """What goes along with every request."""
-    given = {"content-type": "application/json"}
-    return given | {"authorization": f"Bearer {key}"} if key else given
+def connection(url: str, key: str, settings: ClientSettings) -> dict[str, Any]:
+    """How a client of httpx2 of either kind connects: to this URL, whatever proxies the environment names.
+
+    Raises:
+        MissingClient: the HTTP package is not installed.
+    """
+    if find_spec("httpx2") is None:
+        raise MissingClient
+    import httpx2
+
+    headers = {"content-type": "application/json"}
+    if key:
+        headers["authorization"] = f"Bearer {key}"
+    limits = httpx2.Limits(max_connections=settings.connections)
+    return {"base_url": url, "headers": headers, "limits": limits, "trust_env": False}
