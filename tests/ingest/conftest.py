@@ -1,4 +1,4 @@
-"""Fixtures of the syncs; makes `shops` importable, as tests are no package."""
+"""Fixtures of the syncs; makes `shops` and `servers` importable, as tests are no package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
 
+from servers import MakeCatalog, catalogs_on
 from shops import Shop
 
 
@@ -28,3 +30,15 @@ def full_disk() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024 * 1024, before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(kind, marks=[pytest.mark.needs(kind), pytest.mark.slow])
+        for kind in ("opensearch", "elasticsearch")
+    ]
+)
+def make_engine(request: pytest.FixtureRequest) -> Iterator[MakeCatalog]:
+    """Makes catalogs on a real server, and deletes them."""
+    with catalogs_on(request.getfixturevalue(f"{request.param}_url"), request.param) as make:
+        yield make

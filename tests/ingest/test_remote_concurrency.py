@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from servers import MakeCatalog
 from shops import HashEmbedder, Listed, api
 
 from toolrank_engines.document import ApiDocument
 from toolrank_engines.remote.engine import RemoteEngine
 from toolrank_ingest.sync import SyncOptions, SyncReport, sync
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
-from servers import MakeCatalog, catalogs_on
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(kind, marks=[pytest.mark.needs(kind), pytest.mark.slow])
-        for kind in ("opensearch", "elasticsearch")
-    ]
-)
-def make_engine(request: pytest.FixtureRequest) -> Iterator[MakeCatalog]:
-    with catalogs_on(request.getfixturevalue(f"{request.param}_url"), request.param) as make:
-        yield make
 
 
 class Machine:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from servers import MakeCatalog
 from shops import HashEmbedder, Listed, Shop, api
 
 from toolrank_engines.remote.engine import RemoteEngine
@@ -17,23 +17,9 @@ from toolrank_ingest.sharding import parse_shard
 from toolrank_ingest.source import DeadLetter
 from toolrank_ingest.sync import SyncOptions, SyncReport, sync
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
-from servers import MakeCatalog, catalogs_on
-
 SHARDS = 3
 EMBEDDER = HashEmbedder()
 Run = Callable[..., SyncReport]
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(kind, marks=[pytest.mark.needs(kind), pytest.mark.slow])
-        for kind in ("opensearch", "elasticsearch")
-    ]
-)
-def make_engine(request: pytest.FixtureRequest) -> Iterator[MakeCatalog]:
-    with catalogs_on(request.getfixturevalue(f"{request.param}_url"), request.param) as make:
-        yield make
 
 
 @pytest.fixture

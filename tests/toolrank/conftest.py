@@ -54,3 +54,21 @@ def catalog(settings: Settings, functions_file: Path) -> Iterator[Catalog]:
     with Catalog.open(settings=settings) as opened:
         opened.ingest(f"functions:{functions_file}")
         yield opened
+
+
+_ASKS = {
+    "get_weather": ("will it rain in Paris?", "how hot is it in Rome", "forecast for Oslo"),
+    "send_email": ("write to Bob", "mail the report to Ann", "send a message to sales"),
+    "create_event": ("put lunch with Ann on my calendar", "schedule a meeting", "remind me of the dentist"),
+    "convert_currency": ("20 euros in yen", "how many dollars is a pound", "change money"),
+    "translate_text": ("say hello in French", "what does this mean in English", "translate my letter"),
+    "search_flights": ("fly to Berlin on Monday", "cheap tickets from Oslo to Rome", "book a plane"),
+}
+
+
+@pytest.fixture
+def asks(catalog: Catalog) -> dict[str, str]:
+    """Eighteen requests, each with the id of the API that serves it."""
+    index, _ = catalog.live()
+    ids = {key.rpartition("/")[2]: key for key, _ in catalog.engine.hashes(index)}
+    return {text: ids[name] for name, texts in _ASKS.items() for text in texts}

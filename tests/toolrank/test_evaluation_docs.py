@@ -19,30 +19,17 @@ pytestmark = [pytest.mark.needs("weights", "onnxruntime", "eval"), pytest.mark.s
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SHELL = re.findall(r"```sh\n(.*?)```", (DOCS / "evaluation.md").read_text("utf-8"), re.S)
 COMMANDS = [line for block in SHELL for line in block.strip().splitlines()]
-REQUESTS = {
-    "get_weather": ("will it rain in Paris?", "how hot is it in Rome", "forecast for Oslo"),
-    "send_email": ("write to Bob", "mail the report to Ann", "send a message to sales"),
-    "create_event": ("put lunch on my calendar", "schedule a meeting", "remind me of the dentist"),
-    "convert_currency": ("20 euros in yen", "how many dollars is a pound", "change money"),
-    "translate_text": ("say hello in French", "what does this mean in English", "translate my letter"),
-    "search_flights": ("fly to Berlin on Monday", "cheap tickets from Oslo to Rome", "book a plane"),
-}
-
 THINGS = ("heating", "lights", "radio", "oven")
 
 
 @pytest.fixture
-def judged(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def judged(catalog: Catalog, asks: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with requests and logged calls about the catalog."""
     more = [{"name": f"turn_on_{thing}", "description": f"Turns on the {thing}"} for thing in THINGS]
     (tmp_path / "more.json").write_text(json.dumps(more))
     catalog.ingest(f"functions:{tmp_path / 'more.json'}")
-    live = catalog.engine.live()
-    assert live is not None
-    ids = {key.rpartition("/")[2]: key for key, _ in catalog.engine.hashes(live[0])}
-    asked = [(text, name) for name, texts in REQUESTS.items() for text in texts]
-    requests = [{"query": text, "relevant": [ids[name]]} for text, name in asked]
-    calls = [{"query": text, "tools": [name]} for text, name in asked]
+    requests = [{"query": text, "relevant": [api]} for text, api in asks.items()]
+    calls = [{"query": text, "tools": [api.rpartition("/")[2]]} for text, api in asks.items()]
     for file, lines in (("requests.jsonl", requests), ("calls.jsonl", calls)):
         (tmp_path / file).write_text("\n".join(json.dumps(line) for line in lines))
     monkeypatch.chdir(tmp_path)
