@@ -15,8 +15,9 @@ from toolrank_models.errors import ModelError, ProviderRefused, RuntimeClash
 from toolrank_models.query_kind import QueryKindClassifier
 from toolrank_models.runtime import load_cross_encoder, load_encoder, load_query_kind
 from toolrank_models.settings import RuntimeSettings
-from toolrank_rescorers.llm.endpoint import ChatEndpoint, LlmSettings, MissingLlm
-from toolrank_rescorers.llm.model import LanguageModel
+from toolrank_rescorers.llm.endpoint import LlmSettings
+from toolrank_rescorers.llm.model import LanguageModel, LlmUnavailable
+from toolrank_rescorers.llm.opening import open_model
 from toolrank_rescorers.models import Models
 from toolrank_rescorers.scoring import ScoreCache
 from toolrank_rescorers.state import Degradation
@@ -63,8 +64,8 @@ class ModelSet:
         self._encoder: Once[Encoder] = Once(lambda: load_encoder(settings.encoder, runtime))
         self._scorer: Once[CrossEncoder] = Once(lambda: load_cross_encoder(settings.cross_encoder, runtime))
         self._kind: Once[QueryKindClassifier] = Once(lambda: load_query_kind(settings.query_kind))
-        self._llm_settings = _llm_settings(settings)
-        self._llm = lru_cache(maxsize=1)(lambda: ChatEndpoint(self._llm_settings))
+        self._llm_settings = llm_settings(settings)
+        self._llm = lru_cache(maxsize=1)(lambda: open_model(self._llm_settings))
         self._cache = ScoreCache()
         self._query_vector = lru_cache(maxsize=_QUERY_VECTORS)(self._encode_query)
 
@@ -118,7 +119,7 @@ class ModelSet:
             return None
         try:
             return self._llm()
-        except MissingLlm as error:
+        except LlmUnavailable as error:
             missing.append(Degradation("llm", str(error)))
             return None
 
@@ -127,7 +128,8 @@ class ModelSet:
         return vector
 
 
-def _llm_settings(settings: Settings) -> LlmSettings:
+def llm_settings(settings: Settings) -> LlmSettings:
+    """Where the language model is, and what it costs."""
     return LlmSettings(
         url=settings.llm_url,
         model=settings.llm_model,

@@ -29,7 +29,9 @@ class Settings(BaseSettings):
     intents: Path | None = Field(
         default=None, description="File of sample requests; by default beside an SQLite catalog."
     )
-    llm_url: str = Field(default="", description="OpenAI-compatible endpoint, up to its version: …/v1.")
+    llm_url: str = Field(
+        default="", description="OpenAI-compatible endpoint, up to its version: …/v1; or hf:FOLDER."
+    )
     llm_model: str = Field(default="", description="Name of the language model at that endpoint.")
     llm_key: SecretStr = Field(default=SecretStr(""), description="Bearer token of that endpoint.")
     llm_prompt_price: float = Field(default=0.0, ge=0, description="Cost of a million tokens of prompt.")

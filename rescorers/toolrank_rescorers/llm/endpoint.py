@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from math import ceil
 from typing import Any, Literal
@@ -10,11 +11,22 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from toolrank_rescorers.errors import RescorerError
-from toolrank_rescorers.llm.model import CallFailed, Completion, Message
+from toolrank_rescorers.llm.likelihood import summed
+from toolrank_rescorers.llm.model import (
+    CallFailed,
+    Completion,
+    Likelihoods,
+    LlmUnavailable,
+    Message,
+    NoLikelihoods,
+)
 
 MAX_ANSWER_BYTES = 1024 * 1024
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_REFUSALS = frozenset({400, 404, 422, 501})
+"""How an endpoint may say that it does not know a field of the request."""
+_ALTERNATIVES = 20
+"""First tokens of an answer that are asked for: as many as the hosted services give."""
 _SHOWN = 200
 
 
@@ -32,7 +44,7 @@ class LlmSettings(msgspec.Struct, frozen=True):
     completion_price: float = 0.0
 
 
-class MissingLlm(RescorerError):
+class MissingLlm(LlmUnavailable):
     """The HTTP client is not installed."""
 
     def __init__(self) -> None:
@@ -42,6 +54,20 @@ class MissingLlm(RescorerError):
 class _Choice(msgspec.Struct):
     message: dict[str, Any]
     finish_reason: str | None = None
+    logprobs: Any = None
+
+
+class _Alternative(msgspec.Struct):
+    token: str
+    logprob: float
+
+
+class _Token(_Alternative):
+    top_logprobs: list[_Alternative] = []
+
+
+class _Logprobs(msgspec.Struct):
+    content: list[_Token]
 
 
 class _Usage(msgspec.Struct):
@@ -82,20 +108,40 @@ class ChatEndpoint:
     ) -> Completion:
         """See `LanguageModel`. Whatever the endpoint does, the result is an answer or a `CallFailed`."""
         deadline = time.monotonic() + seconds
-        body: dict[str, Any] = {
+        body = self._question(messages, max_tokens)
+        if schema is not None and self._schemas:
+            form = {"name": "answer", "strict": True, "schema": schema}
+            wanted = body | {"response_format": {"type": "json_schema", "json_schema": form}}
+            status, data = self._post(wanted, deadline)
+            if not (status in _REFUSALS and self._settings.structured == "auto"):
+                return self._completion(status, data, messages)
+            self._schemas = False
+        return self._completion(*self._post(body, deadline), messages)
+
+    def likelihoods(
+        self, messages: tuple[Message, ...], answers: Sequence[str], *, seconds: float
+    ) -> Likelihoods:
+        """See `LanguageModel`: of the likeliest first tokens, those that are an answer, summed.
+
+        An answer that a model's tokens cut in two counts nothing.
+        """
+        wanted = {"logprobs": True, "top_logprobs": _ALTERNATIVES}
+        status, data = self._post(self._question(messages, 1) | wanted, time.monotonic() + seconds)
+        if status in _REFUSALS:
+            raise NoLikelihoods(f"HTTP {status}, asked for log-probabilities: {_excerpt(data)}")
+        choice, usage = _decoded(status, data)
+        found = tuple((item.token, item.logprob) for item in _first_tokens(choice.logprobs))
+        usage = usage or _estimated(messages, "1234")
+        masses = summed(found, answers)
+        return Likelihoods(masses, usage.prompt_tokens, usage.completion_tokens, self._cost(usage))
+
+    def _question(self, messages: tuple[Message, ...], max_tokens: int) -> dict[str, Any]:
+        return {
             "model": self._settings.model,
             "messages": [msgspec.structs.asdict(message) for message in messages],
             "max_tokens": max_tokens,
             "temperature": 0,
         }
-        if schema is not None and self._schemas:
-            form = {"name": "answer", "strict": True, "schema": schema}
-            wanted = body | {"response_format": {"type": "json_schema", "json_schema": form}}
-            status, data = self._post(wanted, deadline)
-            if not (status in {400, 404, 422, 501} and self._settings.structured == "auto"):
-                return self._completion(status, data, messages)
-            self._schemas = False
-        return self._completion(*self._post(body, deadline), messages)
 
     def _post(self, body: dict[str, Any], deadline: float) -> tuple[int, bytes]:
         import httpx2
@@ -119,20 +165,39 @@ class ChatEndpoint:
             raise CallFailed(f"{type(error).__name__}: {str(error)[:_SHOWN]}", retry_after=0.0) from error
 
     def _completion(self, status: int, data: bytes, messages: tuple[Message, ...]) -> Completion:
-        if status != 200:
-            raise CallFailed(f"HTTP {status}: {data[:_SHOWN].decode('utf-8', 'replace')}")
-        try:
-            body = msgspec.json.decode(data, type=_Body)
-            text = body.choices[0].message.get("content") or ""
-        except (ValueError, RecursionError, IndexError) as error:
-            what = f"the answer is no chat completion: {str(error)[:_SHOWN]}"
-            raise CallFailed(what, retry_after=0.0) from error
-        return self._priced(str(text), body.usage or _estimated(messages, str(text)))
+        choice, usage = _decoded(status, data)
+        text = str(choice.message.get("content") or "")
+        usage = usage or _estimated(messages, text)
+        return Completion(text, usage.prompt_tokens, usage.completion_tokens, self._cost(usage))
 
-    def _priced(self, text: str, usage: _Usage) -> Completion:
+    def _cost(self, usage: _Usage) -> float:
         prices = self._settings
         cost = usage.prompt_tokens * prices.prompt_price + usage.completion_tokens * prices.completion_price
-        return Completion(text, usage.prompt_tokens, usage.completion_tokens, cost / 1e6)
+        return cost / 1e6
+
+
+def _decoded(status: int, data: bytes) -> tuple[_Choice, _Usage | None]:
+    if status != 200:
+        raise CallFailed(f"HTTP {status}: {_excerpt(data)}")
+    try:
+        body = msgspec.json.decode(data, type=_Body)
+        return body.choices[0], body.usage
+    except (ValueError, RecursionError, IndexError) as error:
+        what = f"the answer is no chat completion: {str(error)[:_SHOWN]}"
+        raise CallFailed(what, retry_after=0.0) from error
+
+
+def _first_tokens(logprobs: object) -> Sequence[_Alternative]:
+    """What the first token of an answer might have been."""
+    try:
+        first = msgspec.convert(logprobs, _Logprobs).content[0]
+    except (msgspec.ValidationError, IndexError) as error:
+        raise NoLikelihoods("the endpoint answers without log-probabilities") from error
+    return first.top_logprobs or [first]
+
+
+def _excerpt(data: bytes) -> str:
+    return data[:_SHOWN].decode("utf-8", "replace")
 
 
 def _bounded(chunks: Any, deadline: float) -> bytes:  # noqa: ANN401 - an iterator of the HTTP client

@@ -5,12 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from toolrank_rescorers.llm.model import CallFailed, Completion, LanguageModel, Message
+from toolrank_rescorers.llm.model import (
+    CallFailed,
+    CapReached,
+    Completion,
+    LanguageModel,
+    Likelihoods,
+    Message,
+)
+
+Answer = TypeVar("Answer", Completion, Likelihoods)
 
 _PAUSE = 0.25
 """Seconds before a second attempt where the endpoint names no other time; doubled each time."""
@@ -48,21 +58,28 @@ class Meter:
         Raises:
             CallFailed: no attempt succeeded, or a cap would be exceeded.
         """
-        estimate = max_tokens + ceil(sum(len(message.content) for message in messages) / 4)
-        pause = _PAUSE
-        while True:
-            self._reserve(estimate)
-            try:
-                answer = self._model.complete(
-                    messages, max_tokens=max_tokens, schema=schema, seconds=self._remaining()
-                )
-            except CallFailed as error:
-                self._release(estimate, None)
-                self._wait(error, pause)
-                pause *= 2
-            else:
-                self._release(estimate, answer)
-                return answer
+        return self._metered(
+            max_tokens + _estimated(messages),
+            lambda seconds: self._model.complete(
+                messages, max_tokens=max_tokens, schema=schema, seconds=seconds
+            ),
+        )
+
+    def judge(self, messages: tuple[Message, ...], answers: Sequence[str]) -> Likelihoods:
+        """How likely the model gives each of the answers, after as many attempts as are left.
+
+        Raises:
+            CallFailed: no attempt succeeded, the model does not say, or a cap would be exceeded.
+        """
+        return self._metered(
+            1 + _estimated(messages),
+            lambda seconds: self._model.likelihoods(messages, answers, seconds=seconds),
+        )
+
+    def tell(self, outcome: str) -> None:
+        """Counts what came of an answer."""
+        with self._lock:
+            self.outcomes[outcome] += 1
 
     def retry(self) -> bool:
         """Takes one of the further attempts; False when none is left."""
@@ -74,19 +91,34 @@ class Meter:
         """For the trace."""
         return {"calls": float(self.calls), "tokens": float(self.tokens), "cost": self.cost, **self.outcomes}
 
+    def _metered(self, estimate: int, call: Callable[[float], Answer]) -> Answer:
+        """The answer to a call that is given the seconds it may take."""
+        pause = _PAUSE
+        while True:
+            self._reserve(estimate)
+            try:
+                answer = call(self._remaining())
+            except CallFailed as error:
+                self._release(estimate, None)
+                self._wait(error, pause)
+                pause *= 2
+            else:
+                self._release(estimate, answer)
+                return answer
+
     def _reserve(self, estimate: int) -> None:
         """Books a call before it is made, so that parallel ones cannot exceed a cap together."""
         with self._lock:
             if self.calls >= self._caps.calls:
-                raise CallFailed(f"the cap of {self._caps.calls} calls is reached")
+                raise CapReached(f"the cap of {self._caps.calls} calls is reached")
             if self.tokens + self._reserved + estimate > self._caps.tokens:
-                raise CallFailed(f"the cap of {self._caps.tokens:,} tokens would be exceeded")
+                raise CapReached(f"the cap of {self._caps.tokens:,} tokens would be exceeded")
             if self.cost > 0 and self.cost >= self._caps.cost:
-                raise CallFailed(f"the cap of {self._caps.cost:g} on costs is reached")
+                raise CapReached(f"the cap of {self._caps.cost:g} on costs is reached")
             self.calls += 1
             self._reserved += estimate
 
-    def _release(self, estimate: int, answer: Completion | None) -> None:
+    def _release(self, estimate: int, answer: Completion | Likelihoods | None) -> None:
         with self._lock:
             self._reserved -= estimate
             if answer is not None:
@@ -96,7 +128,7 @@ class Meter:
     def _remaining(self) -> float:
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise CallFailed(f"the cap of {self._caps.seconds:g} s is reached")
+            raise CapReached(f"the cap of {self._caps.seconds:g} s is reached")
         return left
 
     def _wait(self, error: CallFailed, pause: float) -> None:
@@ -106,3 +138,8 @@ class Meter:
         if pause >= self._remaining():
             raise error
         time.sleep(pause)
+
+
+def _estimated(messages: tuple[Message, ...]) -> int:
+    """Tokens of a conversation, at four characters each."""
+    return ceil(sum(len(message.content) for message in messages) / 4)

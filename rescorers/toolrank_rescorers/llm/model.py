@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -26,6 +27,20 @@ class Completion(msgspec.Struct, frozen=True):
     """In the currency of the prices that the operator gave."""
 
 
+class Likelihoods(msgspec.Struct, frozen=True):
+    """How likely each of some answers is, and what it took to know."""
+
+    masses: tuple[float, ...]
+    """Probabilities in [0, 1], one an answer, that the reply begins with it in any spelling."""
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float = 0.0
+
+
+class LlmUnavailable(RescorerError):
+    """A language model that is configured and cannot be used."""
+
+
 class CallFailed(RescorerError):
     """A call that brought no answer."""
 
@@ -33,6 +48,14 @@ class CallFailed(RescorerError):
         super().__init__(reason)
         self.retry_after = retry_after
         """Seconds after which it may be tried again; None where another try would end the same."""
+
+
+class CapReached(CallFailed):
+    """A call that was not made, because one more would exceed a cap."""
+
+
+class NoLikelihoods(CallFailed):
+    """A model that answers, but does not say how likely its answers are."""
 
 
 class LanguageModel(Protocol):
@@ -54,5 +77,20 @@ class LanguageModel(Protocol):
             seconds: How long it may take.
 
         Raises:
+            CallFailed: there is no answer.
+        """
+
+    def likelihoods(
+        self, messages: tuple[Message, ...], answers: Sequence[str], *, seconds: float
+    ) -> Likelihoods:
+        """How likely the reply begins with each of some words.
+
+        Args:
+            messages: the conversation, oldest first.
+            answers: words that begin differently; they count in any case, with or without a leading space.
+            seconds: How long it may take.
+
+        Raises:
+            NoLikelihoods: the model does not say.
             CallFailed: there is no answer.
         """

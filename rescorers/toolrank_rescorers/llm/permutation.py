@@ -41,7 +41,7 @@ def ask_order(meter: Meter, query: str, texts: Sequence[str]) -> Ranking:
     while True:
         answer = meter.ask(messages, max_tokens, SCHEMA)
         ranking = read_ranking(answer.text, len(texts))
-        meter.outcomes[ranking.outcome] += 1
+        meter.tell(ranking.outcome)
         if ranking.outcome != "unscored" or not meter.retry():
             return ranking
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -13,13 +14,16 @@ from typing import Any
 import pytest
 
 Answer = Callable[[dict[str, Any]], str]
+FirstTokens = Callable[[dict[str, Any]], dict[str, float]]
+"""Probabilities of the first tokens of an answer."""
 
 
 class FakeEndpoint:
     """Counts what it is asked. `behaviours` are used up one a request; the last one stays."""
 
-    def __init__(self, answer: Answer, behaviours: list[str]) -> None:
+    def __init__(self, answer: Answer, behaviours: list[str], tokens: FirstTokens | None = None) -> None:
         self.answer = answer
+        self.tokens = tokens
         self.behaviours = behaviours
         self.asked: list[dict[str, Any]] = []
         self.authorizations: list[str | None] = []
@@ -53,6 +57,8 @@ class _Handler(BaseHTTPRequestHandler):
         behaviour = self.fake.next_behaviour(body)
         if behaviour == "no schemas" and "response_format" in body:
             self.reply(400, b'{"error": {"message": "response_format is not supported"}}')
+        elif behaviour == "logprobs refused" and "logprobs" in body:
+            self.reply(400, b'{"error": {"message": "logprobs is not supported"}}')
         elif behaviour == "never":
             self.fake.released.wait(60)
         elif behaviour == "drip":
@@ -67,11 +73,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.reply(200, self.content(behaviour, body))
 
     def content(self, behaviour: str, body: dict[str, Any]) -> bytes:
+        judged = bool(body.get("logprobs"))
+        text = "Yes" if judged else self.fake.answer(body)
+        choice: dict[str, Any] = {"message": {"role": "assistant", "content": text}}
+        if judged and self.fake.tokens:
+            choice["logprobs"] = as_logprobs(self.fake.tokens(body))
         completion = json.dumps(
-            {
-                "choices": [{"message": {"role": "assistant", "content": self.fake.answer(body)}}],
-                "usage": {"prompt_tokens": 100, "completion_tokens": 10},
-            }
+            {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
         ).encode()
         return {
             "html": b"<html><body>Welcome to the Wi-Fi</body></html>",
@@ -103,6 +111,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Keeps the test's output clean."""
 
 
+def as_logprobs(probabilities: dict[str, float]) -> dict[str, Any]:
+    """As the chat protocol gives them: the first token, and what it might have been."""
+    top = [{"token": token, "logprob": math.log(mass)} for token, mass in probabilities.items()]
+    return {"content": [{**max(top, key=lambda item: item["logprob"]), "top_logprobs": top}]}
+
+
 def tools_in(body: dict[str, Any]) -> list[str]:
     """The descriptions that a request shows, in their order."""
     question = json.JSONDecoder().raw_decode(body["messages"][1]["content"])[0]
@@ -120,8 +134,10 @@ def by_relevance(body: dict[str, Any]) -> str:
 def fake() -> Iterator[Callable[..., FakeEndpoint]]:
     started: list[FakeEndpoint] = []
 
-    def start(*behaviours: str, answer: Answer = by_relevance) -> FakeEndpoint:
-        endpoint = FakeEndpoint(answer, list(behaviours) or ["well"])
+    def start(
+        *behaviours: str, answer: Answer = by_relevance, tokens: FirstTokens | None = None
+    ) -> FakeEndpoint:
+        endpoint = FakeEndpoint(answer, list(behaviours) or ["well"], tokens)
         started.append(endpoint.__enter__())
         return endpoint
 
