@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "nodes"))
+sys.path.insert(0, str(Path(__file__).parent / "language_models"))
 
+from fake_endpoint import fake
 from jdk import INSTALL, has_jdk_and_maven
 from node_fixtures import elasticsearch_url, opensearch_url
 
-__all__ = ["elasticsearch_url", "opensearch_url"]
+__all__ = ["elasticsearch_url", "fake", "opensearch_url"]
 
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "onnx_models" / "weights"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from toolrank.settings import Settings
@@ -15,10 +16,12 @@ from toolrank_models.errors import ModelError, ProviderRefused, RuntimeClash
 from toolrank_models.query_kind import QueryKindClassifier
 from toolrank_models.runtime import load_cross_encoder, load_encoder, load_query_kind
 from toolrank_models.settings import RuntimeSettings
+from toolrank_rescorers.demorank.folder import open_demonstrations
+from toolrank_rescorers.errors import RescorerError
 from toolrank_rescorers.llm.endpoint import LlmSettings
-from toolrank_rescorers.llm.model import LanguageModel, LlmUnavailable
+from toolrank_rescorers.llm.model import LanguageModel
 from toolrank_rescorers.llm.opening import open_model
-from toolrank_rescorers.models import Models
+from toolrank_rescorers.models import Demonstrations, Models
 from toolrank_rescorers.scoring import ScoreCache
 from toolrank_rescorers.state import Degradation
 
@@ -66,6 +69,8 @@ class ModelSet:
         self._kind: Once[QueryKindClassifier] = Once(lambda: load_query_kind(settings.query_kind))
         self._llm_settings = llm_settings(settings)
         self._llm = lru_cache(maxsize=1)(lambda: open_model(self._llm_settings))
+        self._folder = settings.demonstrations
+        self._demonstrations = lru_cache(maxsize=1)(lambda: open_demonstrations(Path(self._folder), runtime))
         self._cache = ScoreCache()
         self._query_vector = lru_cache(maxsize=_QUERY_VECTORS)(self._encode_query)
 
@@ -97,7 +102,9 @@ class ModelSet:
         scorer = _or_degraded("cross_encoder", self._scorer, missing) if "scorer" in needs else None
         kind = _or_degraded("query_kind", self._kind, missing) if "query_kind" in needs else None
         llm = self._language_model(missing) if "llm" in needs else None
-        return Models(scorer=scorer, query_kind=kind, cache=self._cache, llm=llm), tuple(missing)
+        shown = self._shown(missing) if "demonstrations" in needs else None
+        models = Models(scorer=scorer, query_kind=kind, cache=self._cache, llm=llm, demonstrations=shown)
+        return models, tuple(missing)
 
     def forget(self) -> None:
         """Forgets query vectors and scores, so that the next request costs what the first one did."""
@@ -119,8 +126,20 @@ class ModelSet:
             return None
         try:
             return self._llm()
-        except LlmUnavailable as error:
+        except RescorerError as error:
             missing.append(Degradation("llm", str(error)))
+            return None
+
+    def _shown(self, missing: list[Degradation]) -> Demonstrations | None:
+        """None where no folder is configured."""
+        if not self._folder:
+            return None
+        try:
+            return self._demonstrations()
+        except _LOUD:
+            raise
+        except (ModelError, RescorerError) as error:
+            missing.append(Degradation("demonstrations", str(error)))
             return None
 
     def _encode_query(self, request: str) -> Vector:

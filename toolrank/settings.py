@@ -36,6 +36,9 @@ class Settings(BaseSettings):
     llm_key: SecretStr = Field(default=SecretStr(""), description="Bearer token of that endpoint.")
     llm_prompt_price: float = Field(default=0.0, ge=0, description="Cost of a million tokens of prompt.")
     llm_completion_price: float = Field(default=0.0, ge=0, description="Cost of a million tokens of answer.")
+    demonstrations: str = Field(
+        default="", description="Folder that `toolrank models demorank` wrote, or empty."
+    )
     rescorer: str = Field(default="", description="URL of a rescorer service to rank with, or empty.")
     rescorer_key: SecretStr = Field(default=SecretStr(""), description="API key of that service.")
     embedding_cache: Path = Field(

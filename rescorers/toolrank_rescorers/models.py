@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from toolrank_rescorers.demorank.pool import Demonstration
 from toolrank_rescorers.llm.model import LanguageModel
 from toolrank_rescorers.scoring import ScoreCache
 
@@ -60,6 +61,13 @@ class QueryKind(Protocol):
         """
 
 
+class Demonstrations(Protocol):
+    """Questions that were answered, to be shown to a language model before it answers another one."""
+
+    def choose(self, query: str, text: str, shots: int, retrieved: int) -> Sequence[Demonstration]:
+        """At most `shots` of them for a request and an API, out of the `retrieved` nearest."""
+
+
 class Models(msgspec.Struct, frozen=True, eq=False):
     """The models a pipeline runs with. A stage whose model is absent is skipped and says so."""
 
@@ -67,6 +75,7 @@ class Models(msgspec.Struct, frozen=True, eq=False):
     query_kind: QueryKind | None = None
     cache: ScoreCache | None = None
     llm: LanguageModel | None = None
+    demonstrations: Demonstrations | None = None
 
     def threshold(self, name: str, setting: float | None, fallback: float) -> float:
         """The profile's setting, else what the cross-encoder's manifest says, else the fallback."""

@@ -73,6 +73,16 @@ def shown(description: str, limit: int) -> Shown:
     return Shown(text[:limit], planted)
 
 
+def held_back(before: Sequence[str], after: Sequence[str], planted: frozenset[str]) -> list[str]:
+    """The new order of ids, in which no planted one overtook one that was not planted."""
+    came = {key: place for place, key in enumerate(before)}
+    result = [key for key in after if key not in planted]
+    for key in sorted(planted.intersection(after), key=came.__getitem__):
+        ahead = [place for place, other in enumerate(result) if came[other] < came[key]]
+        result.insert(max(ahead, default=-1) + 1, key)
+    return result
+
+
 def _in_one_line(sentences: Sequence[str]) -> str:
     return " ".join(" ".join(sentences).split())
 

@@ -9,6 +9,7 @@ from toolrank_rescorers.stages.classify import Classify
 from toolrank_rescorers.stages.concentrate import Concentrate
 from toolrank_rescorers.stages.cross_encode import CrossEncode
 from toolrank_rescorers.stages.decode import Decode
+from toolrank_rescorers.stages.demorank import DemoRank
 from toolrank_rescorers.stages.diversify import Diversify
 from toolrank_rescorers.stages.fuse import Fuse
 from toolrank_rescorers.stages.mmr import Mmr
@@ -27,6 +28,7 @@ AnyStage = (
     | Decode
     | Mmr
     | RankGpt
+    | DemoRank
     | Abstain
     | Pack
 )
@@ -40,6 +42,7 @@ __all__ = [
     "Concentrate",
     "CrossEncode",
     "Decode",
+    "DemoRank",
     "Diversify",
     "Fuse",
     "Mmr",

@@ -1,8 +1,9 @@
-"""The whole way: settings, a search with the profile `rankgpt`, a language model behind HTTP."""
+"""The whole way: settings, a search with a profile that asks a language model, and that model behind HTTP."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 
 from toolrank.catalog import Catalog
 from toolrank.settings import Settings
+from toolrank_models.locate import find_model
+from toolrank_rescorers.demorank.folder import POOL, RERANKER, RETRIEVER
+from toolrank_rescorers.demorank.pool import Demonstration, pool_lines
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "llm")
 
@@ -32,9 +36,9 @@ def catalog(tmp_path: Path) -> Any:
     return settings
 
 
-def found(settings: Settings, **changes: object) -> Any:
+def found(settings: Settings, profile: str = "rankgpt", **changes: object) -> Any:
     with Catalog.open(settings=settings.model_copy(update=changes)) as opened:
-        return opened.search("weather in Rome", profile="rankgpt")
+        return opened.search("weather in Rome", profile=profile)
 
 
 def names(result: Any) -> list[str]:
@@ -55,3 +59,54 @@ def test_a_model_that_fails_changes_nothing_but_is_told(catalog: Settings, fake)
     failed = found(catalog, llm_url=fake("html").url, llm_model="m")
     assert names(failed) == names(usual)
     assert "no chat completion" in failed.degraded[0].reason
+
+
+@pytest.fixture
+def demonstrations(tmp_path: Path) -> Path:
+    """A folder as training leaves it, with the shipped models in the place of trained ones."""
+    folder = tmp_path / "demonstrations"
+    folder.mkdir()
+    (folder / RETRIEVER).symlink_to(find_model("minilm-l6"))
+    (folder / RERANKER).symlink_to(find_model("reranker-l6"))
+    written = [
+        Demonstration("rain in Oslo", "f/get_weather", True, "get weather. Current weather of a city."),
+        Demonstration("play a song", "f/get_weather", False, "get weather. Current weather of a city."),
+        Demonstration("bake bread", "f/recipe", True, "recipe. Finds recipes."),
+    ]
+    (folder / POOL).write_bytes(pool_lines(written))
+    return folder
+
+
+def odds(body: dict[str, Any]) -> dict[str, float]:
+    """Yes by the number at the end of a description."""
+    quality = int(re.findall(r"\d+", body["messages"][-1]["content"])[-1]) / 10
+    return {"Yes": quality / 2, " yes": quality / 2, "No": 0.9 - quality}
+
+
+def test_the_model_says_yes_after_demonstrations(catalog: Settings, demonstrations: Path, fake) -> None:
+    endpoint = fake(tokens=odds)
+    told = {"llm_url": endpoint.url, "llm_model": "m"}
+    result = found(catalog, "demorank", **told, demonstrations=str(demonstrations))
+    assert names(result) == ["rain_radar", "weather_map", "get_weather"]
+    assert not result.degraded
+    roles = [message["role"] for message in endpoint.asked[0]["messages"]]
+    assert roles == ["system", *["user", "assistant"] * 2, "user"]
+    assert "rain in Oslo" in str(endpoint.asked[0]["messages"])
+
+
+@pytest.mark.parametrize("broken", ["nothing", "no pool", "no texts", "no model"])
+def test_demonstrations_that_cannot_be_used_are_told(
+    catalog: Settings, demonstrations: Path, fake, broken: str
+) -> None:
+    if broken == "no pool":
+        (demonstrations / POOL).unlink()
+    elif broken == "no texts":
+        (demonstrations / POOL).write_bytes(pool_lines([Demonstration("x", "y", True)]))
+    elif broken == "no model":
+        (demonstrations / RERANKER).unlink()
+    folder = "" if broken == "nothing" else str(demonstrations)
+    told = {"llm_url": fake(tokens=odds).url, "llm_model": "m", "demonstrations": folder}
+    result = found(catalog, "demorank", **told)
+    assert names(result) == names(found(catalog))
+    stages = [item.stage for item in result.degraded]
+    assert stages == (["demorank"] if broken == "nothing" else ["demonstrations", "demorank"])

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import tiny_lm
 

@@ -22,6 +22,7 @@ from toolrank_rescorers.stages import (
     Concentrate,
     CrossEncode,
     Decode,
+    DemoRank,
     Diversify,
     Fuse,
     Mmr,
@@ -46,6 +47,7 @@ PERMUTING += (
     Mmr(),
     Mmr(relevance="probability"),
     RankGpt(),
+    DemoRank(shots=0),
     Abstain(),
 )
 CUTTING = (Truncate(seen=1, unseen=4), Truncate(seen=2, unseen=2), Pack(budget=5), Fuse(lexical=0.0))

@@ -1,0 +1,65 @@
+"""Choosing demonstrations: a bi-encoder retrieves some, a cross-encoder picks one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolrank_rescorers.demorank.pool import Demonstration
+from toolrank_rescorers.demorank.texts import demonstration_text, question_after, question_text
+
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]
+
+
+class PairScorer(Protocol):
+    """A cross-encoder."""
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Logits (n,), one a text; higher is better."""
+
+
+class DemonstrationSelector:
+    """DRetriever and DReranker over a pool. Safe to use from several threads.
+
+    Args:
+        pool: demonstrations with their texts.
+        encode: unit vectors of texts, float32 (n, d).
+        reranker: says how much a demonstration helps, given those that were chosen before it.
+    """
+
+    def __init__(self, pool: Sequence[Demonstration], encode: Encode, reranker: PairScorer) -> None:
+        self.pool = pool
+        self._texts = [demonstration_text(item) for item in pool]
+        self._encode, self._reranker = encode, reranker
+        self._vectors = encode(self._texts)
+
+    def retrieve(self, query: str, text: str, count: int) -> list[int]:
+        """Numbers of the demonstrations nearest to a question; equal ones in the order of the pool."""
+        cosines = self._vectors @ self._encode([question_text(query, text)])[0]
+        nearest: list[int] = np.argsort(-cosines, kind="stable")[:count].tolist()
+        return nearest
+
+    def choose(self, query: str, text: str, shots: int, retrieved: int) -> list[Demonstration]:
+        """`shots` demonstrations for a question, each picked in view of those before it.
+
+        Args:
+            query: the request.
+            text: of the API that it is asked about.
+            shots: how many, at most.
+            retrieved: how many of the pool are looked at.
+        """
+        near = self.retrieve(query, text, retrieved)
+        return [self.pool[place] for place in self.rerank(query, text, near, shots)]
+
+    def rerank(self, query: str, text: str, near: Sequence[int], shots: int) -> list[int]:
+        """The best `shots` of these numbers of the pool, one after the other."""
+        chosen: list[int] = []
+        rest = list(near)
+        while rest and len(chosen) < shots:
+            asked = question_after(query, text, [self.pool[place] for place in chosen])
+            scores = self._reranker.score(asked, [self._texts[place] for place in rest])
+            chosen.append(rest.pop(int(np.argmax(scores))))
+        return chosen
