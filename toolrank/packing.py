@@ -52,7 +52,9 @@ def packed(
     kept = best_fit(order, sizes.slim, budget, request.k)
     whole = _made_whole(kept, sizes, budget)
     tokens = {key: sizes.whole[key] if key in whole else sizes.slim[key] for key in kept}
-    return Packed(_answer(ranked, tokens, budget, sizes.counter), frozenset(kept) - whole)
+    cut = {key: f"cut: {sizes.slim[key]} tokens, others are worth more" for key in order if key in sizes.slim}
+    reasons = cut | {key: f"{size} tokens" for key, size in tokens.items()}
+    return Packed(_answer(ranked, tokens, reasons, budget, sizes.counter), frozenset(kept) - whole)
 
 
 def _measured(documents: Sequence[ApiDocument]) -> _Sizes:
@@ -80,9 +82,10 @@ def _made_whole(kept: Sequence[str], sizes: _Sizes, budget: int) -> frozenset[st
     return frozenset(whole)
 
 
-def _answer(ranked: Rescored, tokens: Mapping[str, int], budget: int, counter: str) -> Rescored:
+def _answer(
+    ranked: Rescored, tokens: Mapping[str, int], reasons: Mapping[str, str], budget: int, counter: str
+) -> Rescored:
     """The kept hits, ranked anew, with a trace of the packing."""
-    reasons = {key: f"{size} tokens" for key, size in tokens.items()}
     kept = [hit for hit in ranked.results if hit.id in tokens]
     used = sum(tokens.values())
     note = f"{len(kept)} of {len(ranked.results)} chosen: {used} of {budget} tokens by {counter}"

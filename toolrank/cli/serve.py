@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from toolrank.cli.console import ERR, note
+from toolrank.cli.options import CatalogOption, PrincipalOption, TenantOption
 from toolrank.serving import read_settings
+from toolrank.ui.settings import UiSettings
+from toolrank_engines.contract import Filter
 from toolrank_rescorers.service.errors import InvalidSetting, MissingServe
 from toolrank_rescorers.service.keys import digest, new_key
+
+if TYPE_CHECKING:
+    from toolrank_rescorers.service.app import Addition
+    from toolrank_rescorers.service.core import Service
 
 
 def serve(
@@ -29,21 +37,37 @@ def serve(
         list[str] | None,
         typer.Option("--set", help="NAME=VALUE for any other setting. Repeatable.", metavar="NAME=VALUE"),
     ] = None,
+    ui: Annotated[
+        bool, typer.Option("--ui", help="Also show the explain page, at /ui/, over a catalog.")
+    ] = False,
+    catalog: CatalogOption = None,
+    marks: Annotated[
+        Path | None,
+        typer.Option(
+            "--marks", help="File for what people mark right or wrong on the page, as eval reads it."
+        ),
+    ] = None,
+    tenant: TenantOption = "",
+    principal: PrincipalOption = None,
     named_key: Annotated[
         str | None, typer.Option("--new-key", help="Print a fresh API key of this name, and do no more.")
     ] = None,
 ) -> None:
-    """Answers rescoring requests over HTTP, with the shipped models unless told otherwise."""
+    """Answers rescoring requests over HTTP, with the shipped models unless told otherwise.
+
+    With --ui it also reads a catalog: --tenant and --principal say as whom, unless --keys does.
+    """
     if named_key is not None:
         _print_key(named_key)
         return
     flags: dict[str, Any] = _pairs(other or ())
     flags |= {"host": host, "port": port, "profile": profile}
     flags |= {"keys": _text(keys), "tls_certificate": _text(tls_certificate), "tls_key": _text(tls_key)}
-    _run(flags, config)
+    permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    _run(flags, config, UiSettings(catalog=catalog, marks=marks, permitted=permitted) if ui else None)
 
 
-def _run(flags: dict[str, Any], config: Path | None) -> None:
+def _run(flags: dict[str, Any], config: Path | None, page: UiSettings | None) -> None:
     settings = read_settings(flags, config).settings
     if find_spec("uvicorn") is None or find_spec("starlette") is None:
         raise MissingServe
@@ -59,8 +83,18 @@ def _run(flags: dict[str, Any], config: Path | None) -> None:
         # A log that takes no more, on a full disk, is no reason not to serve.
         with suppress(OSError):
             ERR.print(f"toolrank serves {url} on {settings.provider} with {roles}", soft_wrap=True)
+            if page is not None:
+                ERR.print(f"the explain page is at {url}/ui/", soft_wrap=True)
 
-    run(service, started)
+    with ExitStack() as stack:
+        run(service, started, None if page is None else _page(service, page, stack))
+
+
+def _page(service: Service, settings: UiSettings, stack: ExitStack) -> Addition:
+    from toolrank.ui.desk import Desk
+    from toolrank.ui.routes import page_routes
+
+    return partial(page_routes, stack.enter_context(closing(Desk(service, settings))))
 
 
 def _print_key(name: str) -> None:

@@ -11,22 +11,28 @@ from toolrank_evaluation.errors import InvalidDataset
 from toolrank_evaluation.json_lines import read_json_lines
 
 
-class _Query(msgspec.Struct, forbid_unknown_fields=True):
+class QueryLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One line."""
+
     query: str
     relevant: frozenset[str]
     id: str = ""
     subset: str = "all"
+    irrelevant: frozenset[str] = frozenset()
+    """Looked at and found wrong. An evaluation counts whatever is not relevant as irrelevant."""
 
 
 def queries_file(path: Path) -> tuple[JudgedQuery, ...]:
     """The requests of the file; a line without an id gets its number.
+
+    A line with irrelevant APIs alone does not say yet what is right, and is left out.
 
     Raises:
         InvalidDataset: the file is missing, a line is not such an object, or asks what another one asked.
     """
     queries = []
     first: dict[str, str] = {}
-    for number, line in enumerate(read_json_lines(path, _Query), start=1):
+    for number, line in enumerate(read_json_lines(path, QueryLine), start=1):
         query = JudgedQuery(line.id or str(number), line.query, line.relevant, line.subset)
         if query.text in first:
             raise InvalidDataset(
@@ -34,5 +40,6 @@ def queries_file(path: Path) -> tuple[JudgedQuery, ...]:
                 " with the relevant APIs of both"
             )
         first[query.text] = query.id
-        queries.append(query)
+        if line.relevant or not line.irrelevant:
+            queries.append(query)
     return tuple(queries)

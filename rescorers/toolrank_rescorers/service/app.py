@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import anyio
 import msgspec
 from starlette.applications import Starlette
@@ -26,18 +28,23 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *health.ENDPOINTS,
 )
 
+Addition = Callable[[Service, anyio.CapacityLimiter], Sequence[Route]]
+"""Routes that stand beside the service, made from it and from the threads that its answers run in."""
+
 _SPARE_THREADS = 8
 """Beyond those of admitted requests: health must be told when everything else is busy."""
 
 
-def application(service: Service) -> Starlette:
-    """The application over a service. Cross-origin requests are not answered: no browser calls this."""
+def application(service: Service, addition: Addition | None = None) -> Starlette:
+    """The application over a service. Cross-origin requests are not answered: no other site calls this."""
     threads = anyio.CapacityLimiter(service.settings.max_requests + _SPARE_THREADS)
     routes = [
         Route(endpoint.path, handler(service, endpoint, threads), methods=[endpoint.method])
         for endpoint in ENDPOINTS
     ]
     routes += _documents(service)
+    if addition is not None:
+        routes += addition(service, threads)
     return Starlette(routes=routes, exception_handlers={HTTPException: _outside})
 
 

@@ -59,6 +59,10 @@ class Unauthorized(ServiceError):
         super().__init__("a known API key is required: send `Authorization: Bearer KEY`")
 
 
+class Forbidden(ServiceError):
+    """A request that its sender may not make, whoever they are."""
+
+
 class NotFound(ServiceError):
     """No such path or model."""
 
@@ -118,6 +122,7 @@ _STATUS: tuple[tuple[type[BaseException], int, str], ...] = (
     (Malformed, 400, "malformed"),
     (Empty, 400, "empty"),
     (Unauthorized, 401, "unauthorized"),
+    (Forbidden, 403, "forbidden"),
     (NotFound, 404, "not_found"),
     (MethodNotAllowed, 405, "method_not_allowed"),
     (TooSlow, 408, "too_slow"),

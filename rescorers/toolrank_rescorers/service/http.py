@@ -84,7 +84,7 @@ def _retry(failure: Failure) -> dict[str, str]:
 
 def _admit(stack: ExitStack, service: Service, endpoint: Endpoint, request: Request, ticket: Ticket) -> None:
     if endpoint.keyed:
-        ticket.key = stack.enter_context(service.keys.admit(request.headers.get("authorization", "")))
+        ticket.bearer = stack.enter_context(service.keys.admit(request.headers.get("authorization", "")))
     if endpoint.request is not None:
         stack.enter_context(service.gate.admit())
 

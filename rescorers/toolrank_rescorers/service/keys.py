@@ -33,6 +33,13 @@ class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
     max_requests: Annotated[int, msgspec.Meta(ge=1)] = 1_000_000
     """Under way at the same time."""
+    tenant: str = ""
+    """With `principals`, what its bearer may see of a catalog, where the process shows one."""
+    principals: tuple[str, ...] = ()
+
+
+NOBODY = ApiKey(name="", sha256="")
+"""Stands for the key of a caller where no keys are asked for."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -82,20 +89,20 @@ class KeyRing:
         """Why the file as it is now was not taken; empty when it was."""
 
     @contextmanager
-    def admit(self, authorization: str) -> Iterator[str]:
-        """Name of the key in `Authorization: Bearer KEY`; empty where no keys are asked for.
+    def admit(self, authorization: str) -> Iterator[ApiKey]:
+        """The key in `Authorization: Bearer KEY`; `NOBODY` where no keys are asked for.
 
         Raises:
             Unauthorized: none, or an unknown one.
             Overloaded: this key has too many requests under way.
         """
         if self._path is None:
-            yield ""
+            yield NOBODY
             return
         key = self._known(authorization)
         self._enter(key)
         try:
-            yield key.name
+            yield key
         finally:
             with self._lock:
                 self._under_way[key.name] -= 1

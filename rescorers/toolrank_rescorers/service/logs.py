@@ -51,8 +51,8 @@ def log_answer(path: str, status: int, ticket: Ticket) -> None:
         "wait_ms": round(ticket.waited * 1e3, 1),
         "tokens": ticket.tokens,
     }
-    if ticket.key:
-        entry["key"] = ticket.key
+    if ticket.bearer.name:
+        entry["key"] = ticket.bearer.name
     if ticket.query is not None:
         entry["query"] = ticket.query
     _LOG.info("answered", extra=entry)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import uvicorn
 
-from toolrank_rescorers.service.app import application
+from toolrank_rescorers.service.app import Addition, application
 from toolrank_rescorers.service.connections import patient_for
 from toolrank_rescorers.service.core import Service
 from toolrank_rescorers.service.errors import InvalidSetting
@@ -25,13 +25,15 @@ _KEEP_ALIVE_SECONDS = 75
 class Server(uvicorn.Server):
     """uvicorn, which tells the service as soon as it should let nobody in any more."""
 
-    def __init__(self, service: Service, started: Callable[[str], None]) -> None:
+    def __init__(
+        self, service: Service, started: Callable[[str], None], addition: Addition | None = None
+    ) -> None:
         """Ready to run.
 
         Raises:
             InvalidSetting: the certificate or its key cannot be used.
         """
-        super().__init__(_loaded(_configuration(service), service.settings))
+        super().__init__(_loaded(_configuration(service, addition), service.settings))
         self._service = service
         self._tell = started
 
@@ -52,14 +54,14 @@ class Server(uvicorn.Server):
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def serve(service: Service, started: Callable[[str], None]) -> None:
+def serve(service: Service, started: Callable[[str], None], addition: Addition | None = None) -> None:
     """Serves until a signal says stop; SIGHUP loads the models anew.
 
-    `started` is called with the URL once it listens.
+    `started` is called with the URL once it listens; `addition` stands beside the service's own paths.
     """
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=_reload, args=(service,)).start())
-    Server(service, started).run()
+    Server(service, started, addition).run()
 
 
 def _reload(service: Service) -> None:
@@ -80,10 +82,10 @@ def _loaded(configuration: uvicorn.Config, settings: ServiceSettings) -> uvicorn
     return configuration
 
 
-def _configuration(service: Service) -> uvicorn.Config:
+def _configuration(service: Service, addition: Addition | None) -> uvicorn.Config:
     settings = service.settings
     return uvicorn.Config(
-        application(service),
+        application(service, addition),
         host=settings.host,
         port=settings.port,
         http=patient_for(settings.body_seconds),

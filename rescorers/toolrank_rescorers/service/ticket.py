@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from toolrank_rescorers.service.errors import Cancelled, DeadlinePassed, ServiceError
+from toolrank_rescorers.service.keys import NOBODY
 
 
 class Ticket:
@@ -18,8 +19,8 @@ class Ticket:
 
     def __init__(self, request_id: str, seconds: float) -> None:
         self.request_id = request_id
-        self.key = ""
-        """Name of the API key it came with."""
+        self.bearer = NOBODY
+        """The API key it came with."""
         self.started = time.perf_counter()
         self.deadline = self.started + seconds
         self.cancelled = False

@@ -28,7 +28,7 @@ class Diversify(Stage, frozen=True, tag="diversify"):
         """R split by S, the rest of the list behind it."""
         head, tail = head_and_tail(state, self.candidates)
         vectors, unusable = unit_vectors(head)
-        component = components(_adjacency(head, vectors @ vectors.T > self.similarity))
+        component = components(adjacency(head, vectors @ vectors.T > self.similarity))
         place = _place_within(component)
         first = [item for item, nth in zip(head, place, strict=True) if nth <= self.per_component]
         others = [item for item, nth in zip(head, place, strict=True) if nth > self.per_component]
@@ -40,7 +40,8 @@ class Diversify(Stage, frozen=True, tag="diversify"):
         return after.lacking_vectors(self.name, unusable)
 
 
-def _adjacency(head: Sequence[Ranked], similar: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def adjacency(head: Sequence[Ranked], similar: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The graph (n, n): an edge where two are similar, or of one tool."""
     _, tools = np.unique([item.tool for item in head], return_inverse=True)
     same: NDArray[np.bool_] = tools[:, None] == tools[None, :]
     return similar | same

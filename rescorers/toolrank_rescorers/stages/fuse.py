@@ -11,6 +11,8 @@ from toolrank_rescorers.models import Models
 from toolrank_rescorers.stages.base import Requirement, Stage, Weight
 from toolrank_rescorers.state import Ranked, State, by_score
 
+_DROPPED = "cut: only a ranking that does not count here found it"
+
 
 class Fuse(Stage, frozen=True, tag="fuse"):
     """score(c) = Σ_s w_s / (k + rank_s(c)) over the rankings that found c (Cormack et al., SIGIR 2009).
@@ -31,7 +33,7 @@ class Fuse(Stage, frozen=True, tag="fuse"):
 
     def apply(self, state: State, models: Models) -> State:
         """Orders by fused score; candidates without any place follow in their incoming order."""
-        found, placeless, fetched = [], [], []
+        found, placeless, fetched, dropped = [], [], [], []
         for item in state.ranked:
             if item.fetched:
                 fetched.append(item)
@@ -41,10 +43,13 @@ class Fuse(Stage, frozen=True, tag="fuse"):
                 best = min(rank for _, _, rank in places)
                 score = sum(weight / (self.k + rank) for _, weight, rank in places)
                 found.append(replace(item, score=score, first_rank=best))
+            else:
+                dropped.append(item)
         ordered = [*by_score(found, lambda item: item.score), *placeless]
         return state.with_ranked(
             _renumber(ordered, fetched),
-            {item.id: self._reason(item, state.intent_trust) for item in found},
+            {item.id: self._reason(item, state.intent_trust) for item in found}
+            | dict.fromkeys((item.id for item in dropped), _DROPPED),
             f"{len(ordered)} candidates fused",
         )
 

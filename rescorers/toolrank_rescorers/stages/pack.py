@@ -32,4 +32,10 @@ class Pack(Stage, frozen=True, tag="pack"):
         note = (
             f"{len(kept)} of {len(state.ranked)} fit: {used} of {self.budget} tokens by {state.sizes.counter}"
         )
-        return state.with_ranked(kept, {item.id: f"{tokens[item.id]} tokens" for item in kept}, note)
+        reasons = {item.id: _reason(tokens.get(item.id), item.id in fitting) for item in state.ranked}
+        return state.with_ranked(kept, reasons, note)
+
+
+def _reason(tokens: int | None, fits: bool) -> str:
+    size = "unknown size" if tokens is None else f"{tokens} tokens"
+    return size if fits else f"cut: {size}, others are worth more of the budget"

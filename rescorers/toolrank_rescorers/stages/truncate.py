@@ -26,9 +26,15 @@ class Truncate(Stage, frozen=True, tag="truncate"):
         """The list without what lies beyond its position."""
         if self.seen != self.unseen and models.scorer is None:
             raise StageUnavailable("no cross-encoder is loaded, so which tools it has seen is unknown")
-        kept = [item for item in state.ranked if self._limit(item, models) >= item.first_rank or item.fetched]
+        kept, reasons = [], {}
+        for item in state.ranked:
+            limit = self._limit(item, models)
+            if limit >= item.first_rank or item.fetched:
+                kept.append(item)
+            else:
+                reasons[item.id] = f"cut: rank {item.first_rank} of the first stage is beyond {limit}"
         note = f"{len(kept)} of {len(state.ranked)} kept (seen ≤ {self.seen}, unseen ≤ {self.unseen})"
-        return state.with_ranked(kept, {}, note)
+        return state.with_ranked(kept, reasons, note)
 
     def _limit(self, item: Ranked, models: Models) -> int:
         if models.scorer is None or item.first_rank <= min(self.seen, self.unseen):

@@ -44,7 +44,9 @@ def test_equal_sums_go_to_the_better_single_rank_then_the_id(bench):
 
 def test_what_only_a_ranking_of_weight_zero_found_is_dropped(bench):
     state = bench.state([bench.candidate("t/dense", dense=1), bench.candidate("t/lexical", lexical=9)])
-    assert bench.ids(bench.apply(state, Fuse(dense=0.0))) == ["t/lexical"]
+    fused = bench.apply(state, Fuse(dense=0.0))
+    assert bench.ids(fused) == ["t/lexical"]
+    assert fused.reasons["t/dense"] == "cut: only a ranking that does not count here found it"
 
 
 def test_without_places_the_incoming_order_stands(bench):

@@ -13,6 +13,8 @@ def test_what_does_not_fit_is_skipped_and_smaller_ones_still_fit(bench):
     after = bench.apply(bench.fused(["a/1", "b/1", "c/1", "d/1"], sizes=SIZES), Pack(budget=100))
     assert bench.ids(after) == ["a/1", "c/1"]
     assert after.note == "2 of 4 fit: 80 of 100 tokens by length ÷ 4"
+    assert after.reasons["a/1"] == "50 tokens"
+    assert after.reasons["b/1"] == "cut: 60 tokens, others are worth more of the budget"
 
 
 def test_an_unknown_size_could_break_the_budget(bench):

@@ -17,6 +17,10 @@ def test_unseen_may_be_cut_earlier_than_seen(bench):
     state = bench.fused(["known/a", "new/b", "known/c", "new/d"])
     kept = bench.apply(state, Truncate(seen=3, unseen=1), scorer=bench.scorer({}, seen=["known"]))
     assert bench.ids(kept) == ["known/a", "known/c"]
+    assert kept.reasons == {
+        "new/b": "cut: rank 2 of the first stage is beyond 1",
+        "new/d": "cut: rank 4 of the first stage is beyond 1",
+    }
 
 
 def test_equal_positions_need_no_model(bench):

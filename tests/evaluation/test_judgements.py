@@ -1,0 +1,99 @@
+"""A file of judgements holds what was marked last, and an evaluation can read it at any time."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolrank_evaluation import judgements
+from toolrank_evaluation.datasets.queries_file import queries_file
+from toolrank_evaluation.errors import InvalidDataset
+from toolrank_evaluation.judgements import Judgements, JudgementsRefused
+
+MARKS = st.lists(
+    st.tuples(
+        st.sampled_from(["ask", "äsk \u2028 more"]),
+        st.sampled_from("abc"),
+        st.sampled_from(["right", "wrong", "none"]),
+    ),
+    max_size=12,
+)
+
+
+@given(MARKS)
+def test_the_last_mark_counts(marks: list[tuple[str, str, judgements.Verdict]]) -> None:
+    with TemporaryDirectory() as folder:
+        file = Judgements(Path(folder) / "queries.jsonl")
+        expected: dict[str, dict[str, str]] = {}
+        for query, api, verdict in marks:
+            file.mark(query, api, verdict)
+            expected.setdefault(query, {}).pop(api, None)
+            if verdict != "none":
+                expected[query][api] = verdict
+        for query, wanted in expected.items():
+            assert file.of(query) == wanted
+        right = {
+            query: {api for api, verdict in wanted.items() if verdict == "right"}
+            for query, wanted in expected.items()
+        }
+        if marks:
+            assert {query.text: query.relevant for query in queries_file(file.path)} == {
+                query: apis for query, apis in right.items() if apis
+            }
+
+
+def test_lines_that_were_there_keep_their_names_and_subsets(tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    file.write_text('{"id": "log-7", "query": "ask", "relevant": ["a"], "subset": "single"}\n')
+    assert Judgements(file).mark("ask", "b", "right") == 1
+    (query,) = queries_file(file)
+    assert (query.id, query.subset, query.relevant) == ("log-7", "single", {"a", "b"})
+
+
+def test_marks_made_at_the_same_time_are_all_there(tmp_path: Path) -> None:
+    files = [Judgements(tmp_path / "queries.jsonl") for _ in range(4)]
+    threads = [
+        threading.Thread(
+            target=lambda file=file, n=n: [file.mark(f"ask {n} {m}", "a", "right") for m in range(5)]
+        )
+        for n, file in enumerate(files)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(queries_file(tmp_path / "queries.jsonl")) == 20
+
+
+def test_a_file_that_is_none_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    file.write_text("[]\n")
+    with pytest.raises(InvalidDataset, match=r"queries\.jsonl:1"):
+        Judgements(file).mark("ask", "a", "right")
+    assert file.read_text() == "[]\n"
+
+
+def test_a_file_grows_only_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judgements, "MAX_REQUESTS", 2)
+    monkeypatch.setattr(judgements, "MAX_MARKS", 2)
+    file = Judgements(tmp_path / "queries.jsonl")
+    file.mark("one", "a", "right")
+    file.mark("one", "b", "wrong")
+    with pytest.raises(JudgementsRefused, match="no more than that"):
+        file.mark("one", "c", "wrong")
+    file.mark("two", "a", "right")
+    with pytest.raises(JudgementsRefused, match="begin another"):
+        file.mark("three", "a", "right")
+    file.mark("two", "a", "none")
+    assert file.mark("three", "a", "right") == 2
+
+
+def test_a_place_that_takes_no_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JudgementsRefused, match="cannot be written"):
+        Judgements(tmp_path / "file" / "queries.jsonl").mark("ask", "a", "right")

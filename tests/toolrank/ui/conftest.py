@@ -1,0 +1,122 @@
+"""The explain page as people meet it: a real server with the shipped models, over a real catalog."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from toolrank.catalog import Catalog
+from toolrank.settings import Settings
+from toolrank_engines.document import ApiDocument, encode_document
+
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=document.title='owned'>"
+PAYROLL = "shop/payroll/pay_salaries"
+
+
+def api(tool: str, name: str, description: str, **more: Any) -> ApiDocument:
+    definition = {"source": "shop", "category": "office", "description": description}
+    return ApiDocument(id=f"shop/{tool}/{name}", tool=tool, api=name, **definition, **more)
+
+
+DOCUMENTS = [
+    api("weather", "get_weather", "Current weather of a city: temperature, wind and rain."),
+    api("weather", "get_forecast", "Weather forecast of a city for the next days."),
+    api("mail", "send_email", "Send an email message to a recipient. " + "It is sent at once. " * 40),
+    api("mail", "list_emails", "List the email messages of a mailbox."),
+    api("calendar", "create_event", "Create a new event in the calendar."),
+    api("money", "convert_currency", "Convert an amount of money between two currencies."),
+    api("text", "translate_text", "Translate a text into another language."),
+    api("flights", "search_flights", "Search for flights between two airports on a date."),
+    api("stocks", "get_stock_price", "Latest price of a share on the stock exchange."),
+    api("files", "delete_file", "Delete a file from the disk for ever."),
+    api("notes", "hostile_note", f"Write a note about {HOSTILE}"),
+    api("payroll", "pay_salaries", "Pay the salaries of all employees.", allowed=("boss",)),
+]
+
+
+class Shown:
+    """A server that shows the page."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.page = f"{url}/ui/"
+
+    def ask(self, name: str, body: Any = None, **headers: str) -> httpx2.Response:
+        method = "GET" if body is None else "POST"
+        return httpx2.request(method, f"{self.page}api/{name}", json=body, headers=headers, timeout=60)
+
+    def explain(self, query: str, **more: Any) -> dict[str, Any]:
+        answer = self.ask("explain", {"query": query, **more})
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+
+Show = Callable[..., AbstractContextManager[Shown]]
+
+
+@contextmanager
+def showing(catalog: str, marks: Path | None = None, **settings: Any) -> Iterator[Shown]:
+    from toolrank.ui.desk import Desk
+    from toolrank.ui.routes import page_routes
+    from toolrank.ui.settings import UiSettings
+    from toolrank_rescorers.service.core import Service
+    from toolrank_rescorers.service.server import Server
+    from toolrank_rescorers.service.settings import ServiceSettings
+
+    service = Service(ServiceSettings(**{"port": 0, **settings}))
+    desk = Desk(service, UiSettings(catalog=catalog, marks=marks))
+    listening = threading.Event()
+    urls: list[str] = []
+
+    def started(url: str) -> None:
+        urls.append(url)
+        listening.set()
+
+    server = Server(service, started, partial(page_routes, desk))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    assert listening.wait(60), "the server did not start"
+    try:
+        yield Shown(urls[0])
+    finally:
+        server.should_exit = True
+        thread.join(60)
+        desk.close()
+
+
+@pytest.fixture(scope="session")
+def show() -> Show:
+    """Starts a server: `with show(catalog, marks=…, keys=…) as shown:`."""
+    return showing
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """URL of a catalog of twelve APIs, one of them for the boss alone."""
+    folder = tmp_path_factory.mktemp("shop")
+    lines = folder / "shop.jsonl"
+    lines.write_bytes(b"\n".join(map(encode_document, DOCUMENTS)))
+    settings = Settings(embedding_cache=folder / "embeddings.db")
+    with Catalog.open(f"sqlite:{folder / 'shop.db'}", settings=settings) as catalog:
+        catalog.ingest(f"documents:{lines}", name="shop")
+    return f"sqlite:{folder / 'shop.db'}"
+
+
+@pytest.fixture(scope="session")
+def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server of `shown` puts marks."""
+    return tmp_path_factory.mktemp("marks") / "judgements.jsonl"
+
+
+@pytest.fixture(scope="session")
+def shown(shop: str, marks: Path) -> Iterator[Shown]:
+    """A server for all tests that do not change it."""
+    with showing(shop, marks) as found:
+        yield found

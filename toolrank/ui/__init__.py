@@ -1,0 +1,1 @@
+"""The explain page: what a request goes through, beside the rescorer service."""

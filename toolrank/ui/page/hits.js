@@ -1,0 +1,52 @@
+// The answer: what was found, why it stands where it does, and whether it is right.
+
+import { ask } from "./api.js";
+import { h, rounded } from "./dom.js";
+import { Pager } from "./pager.js";
+
+export function hits(answer, context) {
+  const list = h("ol", { class: "hits" });
+  const pager = new Pager(list, (hit) => drawn(hit, answer, context), "hits");
+  pager.show(answer.hits);
+  return [pager.bar, list];
+}
+
+function drawn(hit, answer, context) {
+  const api = answer.candidates[hit.candidate];
+  const sure = hit.probability === null ? null : `${Math.round(100 * hit.probability)} % sure`;
+  const facts = [sure, `score ${rounded(hit.score, 3)}`, hit.effect === "unknown" ? null : hit.effect];
+  const told = facts.filter((fact) => fact !== null).join(" · ");
+  const name = h("b", {}, `${hit.rank}. ${api.api}`);
+  const old = hit.deprecated ? h("span", { class: "dim" }, "deprecated") : null;
+  const marks = context.marking ? buttons(api, answer, context) : [];
+  return h("li", {},
+    h("div", { class: "head" }, name, h("span", { class: "dim" }, api.tool), old, h("span", { class: "dim grow" }, told), marks),
+    h("p", {}, hit.description),
+    h("details", {}, h("summary", {}, "why it stands here"),
+      h("ul", { class: "plain" }, hit.reasons.map((reason) => h("li", {}, reason)))));
+}
+
+function buttons(api, answer, context) {
+  const pair = ["right", "wrong"].map((verdict) => h("button", {
+    type: "button",
+    class: verdict,
+    "aria-label": `${api.api} of ${api.tool} is ${verdict}`,
+    "aria-pressed": answer.marks[api.id] === verdict,
+    onclick: () => mark(verdict),
+  }, verdict === "right" ? "Right" : "Wrong"));
+
+  async function mark(pressed) {
+    const verdict = answer.marks[api.id] === pressed ? "none" : pressed;
+    try {
+      const told = await ask("mark", { query: answer.query, id: api.id, verdict });
+      answer.marks[api.id] = verdict;
+      for (const button of pair) button.setAttribute("aria-pressed", String(button.className === verdict));
+      const said = verdict === "none" ? "is not marked any more" : `is marked as ${verdict}`;
+      context.say(`${api.api} ${said}; requests with marks: ${told.requests}.`);
+    } catch (problem) {
+      context.complain(problem);
+    }
+  }
+
+  return pair;
+}

@@ -1,0 +1,127 @@
+// The page: takes a request, asks the server, shows what it told.
+
+import { Problem, ask, useKey } from "./api.js";
+import { comparison } from "./compare.js";
+import { byId, count, h, rounded, some } from "./dom.js";
+import { groups } from "./groups.js";
+import { hits } from "./hits.js";
+import { packing } from "./packing.js";
+import { path } from "./path.js";
+import { ways } from "./ways.js";
+
+const context = { marking: false, say, complain };
+let underWay = null;
+
+function say(text) {
+  byId("status").textContent = text;
+}
+
+function complain(problem) {
+  say("");
+  byId("problem").textContent = problem instanceof Problem ? `It did not work: ${problem.message}.` : String(problem);
+  if (problem.code === "unauthorized") {
+    byId("key-form").hidden = false;
+    byId("key").focus();
+  }
+}
+
+async function begin() {
+  try {
+    const about = await ask("about");
+    context.marking = about.marking;
+    const line = ({ name }) => h("option", { value: name, selected: name === about.profile }, name);
+    byId("profile").replaceChildren(...about.profiles.map(line));
+    byId("other").replaceChildren(h("option", { value: "" }, "no other"), ...about.profiles.map(({ name }) => h("option", { value: name }, name)));
+    const marks = about.marking ? "" : " Marks are not taken: start the server with --marks FILE.";
+    byId("about").textContent = `What happens to a request, step by step, over ${some(about.documents, "API")}.${marks}`;
+    byId("problem").replaceChildren();
+    byId("key-form").hidden = true;
+    fromAddress();
+  } catch (problem) {
+    complain(problem);
+  }
+}
+
+// What follows # is the request: an answer can be linked to, and the server never sees that part in an address.
+function fromAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (!given.get("request")) return;
+  for (const name of ["request", "profile", "other", "k", "budget", "similarity"]) {
+    if (given.has(name)) byId(name).value = given.get(name);
+  }
+  explain();
+}
+
+function asked() {
+  const number = (name) => (byId(name).value.trim() === "" ? null : Number(byId(name).value));
+  const call = { query: byId("request").value, k: number("k") ?? 10, budget: number("budget"), similarity: number("similarity") ?? 0.8 };
+  return { ...call, profile: byId("profile").value || null };
+}
+
+async function explain() {
+  underWay?.abort();
+  underWay = new AbortController();
+  const { signal } = underWay;
+  const call = asked();
+  const other = byId("other").value;
+  const given = { request: call.query, profile: call.profile ?? "", other, k: call.k, budget: call.budget ?? "", similarity: call.similarity };
+  history.replaceState(null, "", `#${new URLSearchParams(given)}`);
+  byId("problem").replaceChildren();
+  say("Asking…");
+  try {
+    const answers = [await ask("explain", call, signal)];
+    if (other) answers.push(await ask("explain", { ...call, profile: other }, signal));
+    for (const answer of answers) answer.query = call.query.trim();
+    show(answers);
+  } catch (problem) {
+    if (problem.name === "AbortError") return;
+    byId("results").replaceChildren();
+    complain(problem);
+  }
+}
+
+function show(answers) {
+  const compared = answers.length === 2 ? [comparison(...answers)] : [];
+  byId("results").replaceChildren(...compared, h("div", { class: "sides" }, answers.map(side)));
+  const [first] = answers;
+  const told = `${some(first.hits.length, "hit")} of ${some(first.candidates.length, "candidate")}`;
+  const time = answers.map(({ spent }) => `${rounded(spent.total, 0)} ms, ${rounded(spent.models, 0)} ms of it in the models`).join("; ");
+  say(`${told}. Answered in ${time}.`);
+}
+
+function side(answer) {
+  const name = `side-${answer.profile}-${answer.request_id}`;
+  return h("section", { "aria-labelledby": name }, h("h2", { id: name }, answer.profile), notices(answer),
+    h("div", { class: "columns" },
+      h("div", {}, part("Answer", hits(answer, context)), part("Token budget", packing(answer))),
+      h("div", {}, part("Way through the stages", ways(answer)), part("Alike", groups(answer)), part("Decoding path", path(answer)))));
+}
+
+function part(title, content) {
+  return h("section", {}, h("h3", {}, title), content);
+}
+
+function notices(answer) {
+  const found = answer.degraded.map(({ stage, reason }) => `Degraded: ${stage}: ${reason}`);
+  if (answer.abstained) found.unshift(`Nothing here is likely to do that (${answer.abstained}). The nearest:`);
+  const kind = answer.kind ? `Wants ${answer.kind.kind === "multi" ? "several tools" : "one tool"}: probability of several ${rounded(answer.kind.probability_multi)}. ` : "";
+  const sizes = h("p", { class: "dim" }, `${kind}${count(answer.candidates.length)} candidates came into sight.`);
+  return [...found.map((text) => h("p", { class: "notice" }, text)), sizes];
+}
+
+byId("ask").addEventListener("submit", (event) => {
+  event.preventDefault();
+  explain();
+});
+byId("request").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    explain();
+  }
+});
+byId("key-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  useKey(byId("key").value.trim());
+  begin();
+});
+begin();
