@@ -63,11 +63,6 @@ def _checked(name: str, value: object, origin: str) -> object:
         raise InvalidSetting(f"{origin}: {error}") from error
 
 
-def _from_flags(flags: Mapping[str, object]) -> dict[str, tuple[str, object]]:
-    given = {name: value for name, value in flags.items() if value is not None}
-    return {f"--{name.replace('_', '-')}": (name, value) for name, value in given.items()}
-
-
 def _from_file(path: Path | None) -> dict[str, tuple[str, object]]:
     if path is None:
         return {}

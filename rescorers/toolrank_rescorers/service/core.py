@@ -31,6 +31,7 @@ class Service:
         self.keys = KeyRing(Path(settings.keys) if settings.keys else None)
         self.default_profile = load_profile(settings.profile)
         self.tracer = tracer_to(settings.traces)
+        self._reloading = threading.Lock()
         self.metrics.watch(self)
 
     def profile(self, wanted: str | Profile | None) -> Profile:
@@ -51,16 +52,19 @@ class Service:
     def reload(self) -> None:
         """Loads the models anew, and lets the old ones go when nobody can be using them any more.
 
+        One reload at a time: signals that come one upon the other do not fill the memory with models.
+
         Raises:
             ModelError: a model is missing or damaged; the old ones go on serving.
         """
-        try:
-            fresh = ServiceModels(self.settings, self.metrics)
-        except Exception:
-            self.metrics.reloaded("failed")
-            raise
+        with self._reloading:
+            try:
+                fresh = ServiceModels(self.settings, self.metrics)
+            except Exception:
+                self.metrics.reloaded("failed")
+                raise
+            old, self.models = self.models, fresh
         self.metrics.reloaded("done")
-        old, self.models = self.models, fresh
         timer = threading.Timer(self.settings.deadline_seconds, old.close)
         timer.daemon = True
         timer.start()

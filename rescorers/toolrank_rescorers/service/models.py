@@ -45,6 +45,7 @@ class ServiceModels:
         self.cache = ScoreCache(settings.score_cache)
         self._vectors = _queue("encoder", encoders, metrics, limits)
         self._scores = _queue("cross_encoder", scorers, metrics, limits)
+        self._warm_up(settings.warm_up_seconds)
 
     @property
     def queues(self) -> tuple[ModelQueue, ...]:
@@ -87,6 +88,14 @@ class ServiceModels:
         """Finishes what waits, and ends the queues' threads."""
         for queue in self.queues:
             queue.close()
+
+    def _warm_up(self, seconds: float) -> None:
+        try:
+            self._vectors.warm_up(self.encoder.manifest.max_tokens, seconds / 2)
+            self._scores.warm_up(self.cross_encoder.manifest.max_tokens, seconds / 2)
+        except Exception:
+            self.close()
+            raise
 
 
 class QueuedScorer:

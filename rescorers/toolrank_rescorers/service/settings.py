@@ -58,6 +58,8 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """Scores of pairs to remember, about 250 bytes each."""
     cached_tokens: Annotated[int, msgspec.Meta(ge=0)] = 4_000_000
     """Token ids of texts to remember, for each model: 8 bytes each, and about 250 a text."""
+    warm_up_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 5.0
+    """At most, for forward passes of all lengths before it listens; 0 runs none."""
     body_seconds: Seconds = 10.0
     """For the head of a request to arrive, then for its body, and for a caller to go on reading an answer."""
     deadline_seconds: Seconds = 30.0

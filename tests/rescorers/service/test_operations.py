@@ -105,6 +105,15 @@ def test_ready_means_that_models_answer(start: Any) -> None:
         assert service.get("/health/live").status_code == 200
 
 
+def test_models_are_warm_before_anybody_can_ask(start: Any) -> None:
+    """So the first requests are not refused for the slowness of the first passes."""
+    with start() as service:
+        assert all(queue.speed > 0 for queue in service.service.models.queues)
+        assert 'toolrank_model_rows_total{model="cross_encoder"} 0.0' in service.get("/metrics").text
+    with start(warm_up_seconds=0) as service:
+        assert [queue.speed for queue in service.service.models.queues] == [0, 0]
+
+
 def test_metrics_tell_what_was_done(start: Any) -> None:
     with start() as service:
         service.post("/v1/rescore", CALL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import msgspec
@@ -16,6 +17,7 @@ from toolrank_models.settings import RuntimeSettings
 from toolrank_rescorers.service.errors import Cancelled, DeadlinePassed, Overloaded, Unready
 from toolrank_rescorers.service.queue.job import Job
 from toolrank_rescorers.service.queue.schedule import Batch, Schedule
+from toolrank_rescorers.service.queue.warming import full_batch, lengths_up_to
 from toolrank_rescorers.service.ticket import Ticket
 
 Array = NDArray[np.float32]
@@ -78,14 +80,13 @@ class ModelQueue:
         self._limits = limits
         self._ready = threading.Condition()
         self._closed = False
-        self._parallel = threads * len(sessions)
+        self._slots = [session for session in sessions for _ in range(threads)]
         self._speed = 0.0
         self._threads = [
             threading.Thread(
                 target=self._work, args=(session,), name=f"toolrank-{name}-{number}", daemon=True
             )
-            for session in sessions
-            for number in range(threads)
+            for number, session in enumerate(self._slots)
         ]
         for thread in self._threads:
             thread.start()
@@ -101,6 +102,27 @@ class ModelQueue:
         """Requests with rows that nobody has begun to work on."""
         with self._ready:
             return len(self._schedule)
+
+    @property
+    def speed(self) -> float:
+        """Padded tokens a second of all sessions together; 0 as long as nothing was run."""
+        return self._speed
+
+    def warm_up(self, longest: int, seconds: float) -> None:
+        """Runs full batches of rows of up to `longest` tokens, as many side by side as under load.
+
+        The first passes are several times slower than later ones: without this they would decide which of the
+        first requests are refused. No pass begins after `seconds`.
+
+        Raises:
+            ModelError: the model fails on one of these lengths.
+        """
+        until = time.perf_counter() + seconds
+        lengths = lengths_up_to(longest, self._settings.bucket)
+        with ThreadPoolExecutor(len(self._slots)) as pool:
+            passes = [pool.submit(self._warm_one_up, session, lengths, until) for session in self._slots]
+        for each in passes:
+            each.result()
 
     def run(self, rows: Sequence[Row], ticket: Ticket) -> Array:
         """Numbers (n, …) of the rows, in their order; waits until they are there.
@@ -191,8 +213,9 @@ class ModelQueue:
         except Exception as error:  # noqa: BLE001 - it belongs to a request, not to this thread
             self._isolate(session, length, batch, error)
             return
-        count = len(numbers)
-        self._note_speed(length * count, time.perf_counter() - started, count)
+        count, seconds = len(numbers), time.perf_counter() - started
+        self._observer.batch(count, length * count, self._settings.batch_tokens, seconds)
+        self._note_speed(length * count, seconds)
         with self._ready:
             start = 0
             for job, rows in batch:
@@ -208,7 +231,16 @@ class ModelQueue:
         with self._ready:
             batch[0][0].fail(error)
 
-    def _note_speed(self, tokens: int, seconds: float, rows: int) -> None:
-        self._observer.batch(rows, tokens, self._settings.batch_tokens, seconds)
-        now = tokens * self._parallel / max(seconds, 1e-6)
+    def _warm_one_up(self, session: BatchModel, lengths: Sequence[int], until: float) -> None:
+        """Twice each: the second pass of a length tells the speed."""
+        for length in (*lengths, *lengths):
+            rows = full_batch(length, self._settings.batch_tokens)
+            started = time.perf_counter()
+            if started >= until:
+                return
+            session.run(rows, length)
+            self._note_speed(length * len(rows), time.perf_counter() - started)
+
+    def _note_speed(self, tokens: int, seconds: float) -> None:
+        now = tokens * len(self._slots) / max(seconds, 1e-6)
         self._speed = now if not self._speed else self._speed + _MEMORY * (now - self._speed)

@@ -22,7 +22,7 @@ from toolrank_rescorers.service.ticket import Ticket
 
 
 class Adding:
-    """Answers the sum of a row's ids; waits at `gate` before every batch; fails on the id 13."""
+    """Answers the sum of a row's ids; waits at `gate` before every batch; fails on one id."""
 
     def __init__(self, budget: int = 64) -> None:
         self.settings = RuntimeSettings(token_budget=budget)
@@ -30,22 +30,25 @@ class Adding:
         self.gate.set()
         self.entered = threading.Event()
         self.batches: list[tuple[int, list[int]]] = []
+        self.forbidden = 13
 
     def run(self, rows: Sequence[Row], length: int) -> Any:
         self.entered.set()
         assert self.gate.wait(60)
         self.batches.append((length, [int(row.ids.sum()) for row in rows]))
-        if any(13 in row.ids for row in rows):
-            raise ValueError("thirteen")
+        if any(self.forbidden in row.ids for row in rows):
+            raise ValueError(f"the id {self.forbidden} is forbidden")
         return np.array([row.ids.sum() for row in rows], np.float32)
 
 
 class Observed:
     def __init__(self) -> None:
         self.refusals: list[str] = []
+        self.batches = 0
 
     def batch(self, rows: int, tokens: int, room: int, seconds: float) -> None:
         assert tokens > 0
+        self.batches += 1
 
     def job(self, waited: float, rows: int) -> None:
         assert waited >= 0
@@ -194,7 +197,7 @@ def test_a_model_that_fails_on_one_request_answers_the_others(bench: Bench) -> N
         good = bench.ask([row(8, 2)])
         bench.waits(16)
     assert good.result(60).tolist() == [16]
-    with pytest.raises(ValueError, match="thirteen"):
+    with pytest.raises(ValueError, match="the id 13"):
         bad.result(60)
     assert bench.ask([row(8, 3)]).result(60).tolist() == [24]
 
@@ -209,6 +212,25 @@ def test_a_queue_that_closes_finishes_what_waits_and_takes_no_more(bench: Bench)
     closing.join(60)
     with pytest.raises(Unready):
         bench.queue.run([row(8)], Ticket("t", 60))
+
+
+def test_a_queue_that_was_warmed_up_knows_its_speed_before_anybody_asks(bench: Bench) -> None:
+    assert bench.queue.speed == 0
+    bench.queue.warm_up(longest=30, seconds=60)
+    assert [(length, len(sums)) for length, sums in bench.model.batches] == 2 * [(8, 8), (16, 4), (32, 2)]
+    assert bench.queue.speed > 0
+    assert bench.observed.batches == 0, "metrics tell of requests only"
+
+
+def test_no_pass_begins_after_the_time_for_warming_up(bench: Bench) -> None:
+    bench.queue.warm_up(longest=30, seconds=0)
+    assert bench.model.batches == []
+
+
+def test_a_model_that_fails_while_it_is_warmed_up_is_told_of(bench: Bench) -> None:
+    bench.model.forbidden = 0
+    with pytest.raises(ValueError, match="forbidden"):
+        bench.queue.warm_up(longest=8, seconds=60)
 
 
 def test_no_rows_are_answered_without_the_model(bench: Bench) -> None:
