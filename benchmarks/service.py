@@ -8,7 +8,8 @@ turn, several times, and medians are compared. `--part` takes one of:
   `p99_over_p50` of the latencies of those clients.
 - `overhead`: `http_overhead_ms`, one client's latency over HTTP minus that of the same scoring without it.
 - `rivals`: `vs_infinity`, the same load on this service and on other rerank servers that hold the shipped
-  weights (`--infinity VENV`: a virtual environment with `infinity-emb[torch,server]` and `onnx`).
+  weights (`--infinity VENV`: a virtual environment with `infinity-emb[torch,server]` and `onnx`,
+  `--local-reranker VENV`: one with `local-reranker` and `onnx`).
 - `soak`: half as many requests again as the service can answer, for `--minutes`, while callers leave.
 
 Without `--part`: `load` and `overhead`. `--seconds` of a round, `--rounds`, `--clients`.
@@ -59,6 +60,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--deadline", type=float, default=300.0, help="seconds, of the requests of the soak")
     parser.add_argument("--infinity", type=Path, help="folder of a virtual environment")
+    parser.add_argument("--local-reranker", type=Path, help="folder of a virtual environment")
     parser.add_argument("--data", type=Path, default=DATA)
     return parser.parse_args()
 
@@ -93,7 +95,9 @@ def overhead(texts: Sequence[str], options: argparse.Namespace) -> dict[str, flo
 
 def rivals(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
     """This service and others in turn."""
-    found = rivalry(options.infinity, texts, options.clients, options.seconds, options.rounds)
+    given = {"infinity": options.infinity, "local_reranker": options.local_reranker}
+    venvs = {name: venv for name, venv in given.items() if venv is not None}
+    found = rivalry(venvs, texts, options.clients, options.seconds, options.rounds)
     rows = [(name, *cells(each)) for name, rounds in found.items() for each in rounds]
     table(("server", *COLUMNS), rows)
     rates = {name: statistics.median(each.rate for each in rounds) for name, rounds in found.items()}

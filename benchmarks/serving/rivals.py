@@ -13,11 +13,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx2
+import msgspec
 
 from serving.load import Body, Load, tei_body
 from serving.process import serving
 from toolrank_models.locate import find_model
 
+INSTALL = (
+    "--infinity VENV with `pip install 'infinity-emb[torch,server]' onnx`, "
+    "--local-reranker VENV with `pip install local-reranker onnx`"
+)
 _MODEL = "shipped"
 _START_SECONDS = 180
 _QUIET = {"DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
@@ -26,36 +31,63 @@ _INFINITY = {
     "infinity_fused": ("--engine", "torch", "--bettertransformer"),
 }
 """Ways to run infinity on a CPU: plain, and with PyTorch's fused encoder layers."""
+_LOCAL_RERANKER = """
+import sys
+from local_reranker import api
+api.DEFAULT_MODEL_NAME = sys.argv.pop(1)
+api.run_server()
+"""
+"""The model of local-reranker is a constant."""
 
 
-def infinity_body(query: str, texts: Sequence[str]) -> dict[str, object]:
-    """What infinity's `POST /rerank` takes."""
-    return {"model": _MODEL, "query": query, "documents": list(texts)}
+class Rival(msgspec.Struct, frozen=True):
+    """A server of others, and how it is asked."""
+
+    name: str
+    command: Sequence[str]
+    """Without the port."""
+    path: str
 
 
 def rivalry(
-    infinity: Path | None, texts: Sequence[str], clients: int, seconds: float, rounds: int
+    venvs: Mapping[str, Path], texts: Sequence[str], clients: int, seconds: float, rounds: int
 ) -> dict[str, list[Load]]:
-    """Rounds of load by server. All run at the same time, and are asked one after the other."""
-    if infinity is None:
-        raise SystemExit(
-            "--infinity VENV: python -m venv VENV && VENV/bin/pip install 'infinity-emb[torch,server]' onnx"
-        )
+    """Rounds of load by server. All run at the same time, and are asked one after the other.
+
+    `venvs` are folders of virtual environments, by what is installed there: `infinity`, `local_reranker`.
+    """
     found: dict[str, list[Load]] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / _MODEL
-        _unpacked(infinity, folder)
+        rivals = [rival for kind, venv in venvs.items() for rival in _rivals(kind, venv, folder)]
+        if not rivals:
+            raise SystemExit(f"no server of others is given: {INSTALL}")
+        _unpacked(next(iter(venvs.values())), folder)
         servers: dict[str, tuple[str, Body]] = {
             "toolrank": (stack.enter_context(serving()).url + "/rerank", tei_body)
         }
-        for name, options in _INFINITY.items():
-            url = stack.enter_context(_infinity(infinity, folder, options))
-            servers[name] = (url + "/rerank", infinity_body)
+        for rival in rivals:
+            servers[rival.name] = (stack.enter_context(_running(rival)) + rival.path, documents_body)
         for turn in range(rounds):
             for name, (url, body) in servers.items():
                 load = Load(url, texts, clients, seconds, seed=turn, body=body)
                 found.setdefault(name, []).append(load)
     return found
+
+
+def documents_body(query: str, texts: Sequence[str]) -> dict[str, object]:
+    """What these servers take."""
+    return {"model": _MODEL, "query": query, "documents": list(texts)}
+
+
+def _rivals(kind: str, venv: Path, folder: Path) -> list[Rival]:
+    programs = venv / "bin"
+    if kind == "local_reranker":
+        command = [str(programs / "python"), "-c", _LOCAL_RERANKER, str(folder), "--log-level", "error"]
+        return [Rival("local_reranker", [*command, "--host", "127.0.0.1"], "/v1/rerank")]
+    command = [str(programs / "infinity_emb"), "v2", "--model-id", str(folder), "--device", "cpu"]
+    command += ["--served-model-name", _MODEL, "--log-level", "error"]
+    return [Rival(name, [*command, *options], "/rerank") for name, options in _INFINITY.items()]
 
 
 def _unpacked(venv: Path, folder: Path) -> None:
@@ -65,17 +97,9 @@ def _unpacked(venv: Path, folder: Path) -> None:
 
 
 @contextmanager
-def _infinity(venv: Path, folder: Path, options: Sequence[str]) -> Iterator[str]:
+def _running(rival: Rival) -> Iterator[str]:
     port = _free_port()
-    command = [
-        str(venv / "bin" / "infinity_emb"),
-        "v2",
-        "--model-id",
-        str(folder),
-        "--served-model-name",
-        _MODEL,
-    ]
-    command += ["--device", "cpu", "--port", str(port), "--log-level", "error", *options]
+    command = [*rival.command, "--port", str(port)]
     with subprocess.Popen(command, env=_environment(), stdout=sys.stderr) as process:
         url = f"http://127.0.0.1:{port}"
         try:
