@@ -123,6 +123,8 @@ def _options(runtime: Any, storage: Storage, settings: RuntimeSettings) -> Any: 
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1  # see `workers`
     options.inter_op_num_threads = 1
+    # It plans memory by shape and keeps every plan, about 30 kB each; batches come in hundreds of shapes.
+    options.enable_mem_pattern = False
     options.log_severity_level = 3
     if saturates():
         options.add_session_config_entry("session.x64quantprecision", "1")

@@ -83,6 +83,36 @@ def test_io_binding_and_long_buckets_give_the_same_numbers():
     assert load_encoder(settings=RuntimeSettings(bound=True)).encode(texts).tobytes() == plain.tobytes()
 
 
+SHAPES = """
+import numpy as np, psutil
+from toolrank_models.runtime import load_cross_encoder
+from toolrank_models.rows import Row
+from toolrank_models.settings import RuntimeSettings
+
+def run(rows, length):
+    ids = np.full(length, 7, np.int64)
+    model.run([Row(ids, np.zeros_like(ids))] * rows, length)
+
+model, process = load_cross_encoder(settings=RuntimeSettings(threads=1)), psutil.Process()
+for length in range(8, 65, 8):
+    run(512 // length, length)
+before = process.memory_info().rss
+shapes = [(rows, length) for length in range(8, 65, 8) for rows in range(1, 512 // length)]
+for rows, length in shapes:
+    run(rows, length)
+print(len(shapes), (process.memory_info().rss - before) / len(shapes))
+"""
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_no_memory_is_kept_for_every_shape_of_a_batch():
+    """Shapes are rows times length: a service meets new ones for hours."""
+    done = subprocess.run([sys.executable, "-c", SHAPES], capture_output=True, text=True, check=True)
+    shapes, bytes_a_shape = done.stdout.split()
+    assert int(shapes) > 150
+    assert float(bytes_a_shape) < 12_000, "a plan of memory is 30 kB"
+
+
 BLOCKED = """
 import sys
 sys.modules["onnxruntime"] = None

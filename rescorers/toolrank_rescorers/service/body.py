@@ -48,16 +48,17 @@ async def read_body(request: Request, settings: ServiceSettings, held: HeldBytes
 
 
 def _refuse_announced(announced: str, limit: int) -> None:
-    if announced.isdigit() and int(announced[:20]) > limit:
+    if announced.isdecimal() and int(announced[:20]) > limit:
         raise TooLarge(f"a body of {announced[:20]} bytes: at most {limit:,}")
 
 
 async def _collect(request: Request, limit: int, compressed: bool, held: HeldBytes) -> bytes:
-    body = bytearray()
+    body, received = bytearray(), 0
     inflate = zlib.decompressobj(_GZIP) if compressed else None
     async for chunk in request.stream():
+        received += len(chunk)
         grown = chunk if inflate is None else _inflated(inflate, chunk, limit - len(body) + 1)
-        if len(body) + len(grown) > limit:
+        if max(received, len(body) + len(grown)) > limit:
             raise TooLarge(f"a body of more than {limit:,} bytes")
         held.grow(len(grown))
         body += grown
@@ -69,6 +70,10 @@ async def _collect(request: Request, limit: int, compressed: bool, held: HeldByt
 def _inflated(inflate: zlib._Decompress, chunk: bytes, room: int) -> bytes:
     """At most `room` bytes of what the chunk holds: more are refused by whoever asks for fewer."""
     try:
-        return inflate.decompress(chunk, room)
+        grown = inflate.decompress(chunk, room)
     except zlib.error as error:
         raise Malformed(f"no gzip: {error}") from error
+    if inflate.unused_data:
+        # It would be kept, and copied with every chunk that follows.
+        raise Malformed("the gzip stream ends before the body does")
+    return grown

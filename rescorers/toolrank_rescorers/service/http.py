@@ -55,7 +55,7 @@ def open_ticket(request: Request, seconds: float) -> Ticket:
     given = request.headers.get("x-request-id", "")
     ticket = Ticket(given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex, seconds)
     wanted = request.headers.get(_DEADLINE, "")
-    if wanted.isdigit() and len(wanted) < 10:
+    if wanted.isdecimal() and len(wanted) < 10:
         ticket.shorten(int(wanted))
     return ticket
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import sys
 import threading
@@ -22,6 +23,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_LOG = logging.getLogger("toolrank.service")
 _RECHECK_SECONDS = 1.0
 
 
@@ -133,7 +135,13 @@ class KeyRing:
             try:
                 self._keys, self._stamp, self.fault = _read(self._path), stamp, ""
             except InvalidKeyFile as error:
-                self.fault = str(error)
+                self._note_fault(str(error))
+
+    def _note_fault(self, fault: str) -> None:
+        """Whoever changes the file and finds the old keys in force must be able to see why, once."""
+        if fault != self.fault:
+            _LOG.error("the old keys stay in force: %s", fault)
+        self.fault = fault
 
 
 def _stamp(path: Path | None) -> tuple[int, int, int]:

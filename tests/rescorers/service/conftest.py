@@ -27,7 +27,8 @@ class Running:
         return int(self.url.rpartition(":")[2])
 
     def post(self, path: str, body: Any, **options: Any) -> httpx2.Response:
-        given = {"content": body} if isinstance(body, bytes) else {"json": body}
+        raw = isinstance(body, (bytes, Iterator))
+        given = {"content": body} if raw else {"json": body}
         return httpx2.post(self.url + path, **given, **{"timeout": 60, **options})
 
     def get(self, path: str, **options: Any) -> httpx2.Response:

@@ -229,6 +229,22 @@ def test_a_gzip_bomb(target: Any) -> None:
     assert psutil.Process().memory_info().rss - before < 150 * 2**20
 
 
+def test_what_follows_a_compressed_body_is_not_kept(target: Any) -> None:
+    """Nothing announces how long it is, and none of it would count as a body."""
+    behind = [gzip.compress(json.dumps(GOOD).encode()), *([bytes(2**16)] * 160)]
+    before = psutil.Process().memory_info().rss
+    answer = target.post(PATH, iter(behind), headers={"content-encoding": "gzip"})
+    assert code(answer) == (400, "malformed")
+    assert psutil.Process().memory_info().rss - before < 8 * 2**20
+
+
+def test_a_compressed_body_that_says_nothing_for_long(target: Any) -> None:
+    """Blocks of no bytes are valid, and decompress to nothing however many there are."""
+    head_and_nothing = [gzip.compress(b"")[:10], *([b"\x00\x00\x00\xff\xff" * 2**14] * 220)]
+    answer = target.post(PATH, iter(head_and_nothing), headers={"content-encoding": "gzip"})
+    assert code(answer) == (413, "too_large")
+
+
 def test_compressed_requests_are_read(target: Any) -> None:
     body = gzip.compress(json.dumps(GOOD).encode())
     assert target.post(PATH, body, headers={"content-encoding": "gzip"}).status_code == 200
@@ -259,6 +275,18 @@ def test_half_a_request_and_a_closed_socket(target: Any) -> None:
         with socket.create_connection(("127.0.0.1", target.port), timeout=10) as connection:
             connection.sendall(part)
             connection.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("value", [b"\xb2", b"\xff\xfe", b"-1", b"1e9", b"", b"9" * 9_000, b"00-0-0-zz"])
+@pytest.mark.parametrize(
+    "name", [b"x-deadline-ms", b"x-request-id", b"authorization", b"traceparent", b"content-type", b"accept"]
+)
+def test_headers_that_make_no_sense(target: Any, name: bytes, value: bytes) -> None:
+    """Are read as if they had not been sent."""
+    body = json.dumps(GOOD).encode()
+    fields = b"host: x\r\nconnection: close\r\n" + name + b": " + value + b"\r\n"
+    request = f"POST {PATH} HTTP/1.1\r\ncontent-length: {len(body)}\r\n".encode() + fields + b"\r\n" + body
+    assert raw(target, request).startswith(b"HTTP/1.1 200")
 
 
 def test_headers_without_end(target: Any) -> None:
