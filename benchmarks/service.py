@@ -58,7 +58,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--deadline", type=float, default=300.0, help="seconds, of the requests of the soak")
+    parser.add_argument("--deadline", type=float, default=60.0, help="seconds, of the requests of the soak")
     parser.add_argument("--infinity", type=Path, help="folder of a virtual environment")
     parser.add_argument("--local-reranker", type=Path, help="folder of a virtual environment")
     parser.add_argument("--data", type=Path, default=DATA)
@@ -108,11 +108,8 @@ def rivals(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float
 
 
 def long(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
-    """The soak. Others may share the machine: deadlines are generous, and little may wait.
-
-    The caches are small enough to be full when memory begins to count.
-    """
-    bounded = ("max_waiting_tokens=10000", "score_cache=8192", "cached_tokens=100000")
+    """The soak. The caches are small enough to be full when memory begins to count; limits are the usual."""
+    bounded = ("score_cache=8192", "cached_tokens=100000")
     with serving(("log_level=warning", f"deadline_seconds={options.deadline}", *bounded)) as served:
         figures = soak(served, texts, options.minutes, options.deadline).figures()
     table(("figure", "value"), [(name, f"{value:.3f}") for name, value in figures.items()])

@@ -19,6 +19,8 @@ class Asked(msgspec.Struct, frozen=True):
     """How one request went. `status` 0: its caller left, or the connection broke (`broken`)."""
 
     status: int
+    started: float
+    """By `time.perf_counter`."""
     seconds: float
     broken: bool = False
 
@@ -50,10 +52,10 @@ async def ask(url: str, request: Request, deadline: float, leaves: float | None 
     try:
         status = await asyncio.wait_for(_exchange(url, request, deadline), leaves or 4 * deadline)
     except TimeoutError:
-        return Asked(0, time.perf_counter() - started, broken=leaves is None)
+        return Asked(0, started, time.perf_counter() - started, broken=leaves is None)
     except (OSError, ValueError):
-        return Asked(0, time.perf_counter() - started, broken=True)
-    return Asked(status, time.perf_counter() - started)
+        return Asked(0, started, time.perf_counter() - started, broken=True)
+    return Asked(status, started, time.perf_counter() - started)
 
 
 async def _exchange(url: str, request: Request, deadline: float) -> int:

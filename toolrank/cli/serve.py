@@ -73,8 +73,10 @@ def _run(flags: dict[str, Any], config: Path | None, page: UiSettings | None) ->
         raise MissingServe
     from toolrank_rescorers.service.core import Service
     from toolrank_rescorers.service.logs import configure
+    from toolrank_rescorers.service.memory import steady_memory
     from toolrank_rescorers.service.server import serve as run
 
+    steady_memory()
     configure(settings.log_level)
     service = Service(settings)
     roles = ", ".join(f"{role} {info.identity}" for role, info in service.models.info().items())
