@@ -59,6 +59,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--deadline", type=float, default=60.0, help="seconds, of the requests of the soak")
+    parser.add_argument("--waiting-tokens", type=int, default=600_000, help="that may wait in the soak")
     parser.add_argument("--infinity", type=Path, help="folder of a virtual environment")
     parser.add_argument("--local-reranker", type=Path, help="folder of a virtual environment")
     parser.add_argument("--data", type=Path, default=DATA)
@@ -108,8 +109,8 @@ def rivals(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float
 
 
 def long(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
-    """The soak. The caches are small enough to be full when memory begins to count; limits are the usual."""
-    bounded = ("score_cache=8192", "cached_tokens=100000")
+    """The soak. The caches are small enough to be full when memory begins to count."""
+    bounded = ("score_cache=8192", "cached_tokens=100000", f"max_waiting_tokens={options.waiting_tokens}")
     with serving(("log_level=warning", f"deadline_seconds={options.deadline}", *bounded)) as served:
         figures = soak(served, texts, options.minutes, options.deadline).figures()
     table(("figure", "value"), [(name, f"{value:.3f}") for name, value in figures.items()])
