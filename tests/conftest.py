@@ -54,7 +54,10 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         "pip install 'toolrank[traces]'",
     ),
     "clients": (
-        _has_module("cohere", "openai", "haystack", "langchain_cohere", "llama_index", "schemathesis"),
+        _has_module(
+            *("cohere", "openai", "haystack", "langchain_cohere", "llama_index", "schemathesis"),
+            *("agents", "anthropic", "fastapi", "litellm"),
+        ),
         "pip install 'toolrank[clients]'",
     ),
     "eval": (_has_module("ir_measures"), "pip install 'toolrank[eval]'"),

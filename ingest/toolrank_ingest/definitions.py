@@ -10,7 +10,7 @@ from toolrank_ingest.function_names import function_names
 from toolrank_ingest.json_values import JsonObject
 from toolrank_ingest.native_schema import input_schema, native_definition
 
-DefinitionFormat = Literal["openai", "anthropic", "mcp"]
+DefinitionFormat = Literal["openai", "responses", "anthropic", "mcp"]
 
 _MAX_OPENAI_DESCRIPTION = 1_024
 """OpenAI refuses a whole request for one longer description."""
@@ -20,7 +20,9 @@ def render_definitions(
     documents: Sequence[ApiDocument],
     format: DefinitionFormat,  # noqa: A002
 ) -> list[dict[str, Any]]:
-    """A definition for each document, in their order: chat-completions tools, Anthropic tools or MCP tools.
+    """A definition for each document, in their order.
+
+    The formats are OpenAI's for chat completions and for Responses, Anthropic's, and that of MCP.
 
     Names come from `function_names`, so that `documents_by_name` leads from a model's call to the document.
     The schema of a function or an MCP tool is returned as it was published; other APIs get one drawn up from
@@ -40,6 +42,11 @@ def _openai(name: str, document: ApiDocument) -> JsonObject:
     if isinstance(strict := native_definition(document).get("strict"), bool):
         function["strict"] = strict
     return {"type": "function", "function": function}
+
+
+def _responses(name: str, document: ApiDocument) -> JsonObject:
+    """Flat, and `strict` in so many words: without them OpenAI makes every schema strict."""
+    return {"type": "function", "strict": False, **_openai(name, document)["function"]}
 
 
 def _anthropic(name: str, document: ApiDocument) -> JsonObject:
@@ -67,6 +74,7 @@ _HINTS = {
 
 _RENDERERS: dict[str, Callable[[str, ApiDocument], JsonObject]] = {
     "openai": _openai,
+    "responses": _responses,
     "anthropic": _anthropic,
     "mcp": _mcp,
 }

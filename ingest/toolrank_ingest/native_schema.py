@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -97,6 +98,14 @@ def argument_names(parameters: tuple[Parameter, ...]) -> dict[str, str]:
             candidate = f"{readable}_{used[readable] + 1}"
         shown[candidate] = name
     return shown
+
+
+def sent_arguments(document: ApiDocument, given: Mapping[str, Any]) -> JsonObject:
+    """Arguments under the names that the API wants: what a model was shown under another name is renamed."""
+    if _schema_of(native_definition(document)) is not None:
+        return dict(given)
+    names = argument_names(document.parameters)
+    return {names.get(name, name): value for name, value in given.items()}
 
 
 def _property(parameter: Parameter, shown: str) -> JsonObject:

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from toolrank_engines.document import ApiDocument, Effect, Parameter
 from toolrank_ingest.definitions import DefinitionFormat, render_definitions
-from toolrank_ingest.native_schema import argument_names, input_schema
+from toolrank_ingest.native_schema import argument_names, input_schema, sent_arguments
 from toolrank_ingest.opening import open_source
 
 NAME = {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"}
@@ -48,6 +48,18 @@ FORMATS: dict[DefinitionFormat, dict[str, Any]] = {
                     "strict": {"type": "boolean"},
                 },
             },
+        },
+    },
+    "responses": {
+        "type": "object",
+        "required": ["type", "name", "parameters", "strict"],
+        "additionalProperties": False,
+        "properties": {
+            "type": {"const": "function"},
+            "name": NAME,
+            "description": {"type": "string", "maxLength": 1024},
+            "parameters": INPUTS,
+            "strict": {"type": "boolean"},
         },
     },
     "anthropic": {
@@ -114,6 +126,8 @@ def test_a_published_schema_is_returned_as_it_was(published: str, form: Definiti
 def test_strict_is_kept_for_openai() -> None:
     assert render(document(PUBLISHED["openai chat"]), "openai")["function"]["strict"] is True
     assert "strict" not in render(document(PUBLISHED["mcp"]), "openai")["function"]
+    assert render(document(PUBLISHED["openai chat"]), "responses")["strict"] is True
+    assert render(document(PUBLISHED["mcp"]), "responses")["strict"] is False
 
 
 def test_annotations_and_output_schema_are_kept_for_mcp() -> None:
@@ -220,3 +234,14 @@ def test_real_catalogs_render_in_every_format(shared_data: Path, catalog: str) -
         validator = Draft202012Validator(schema)
         for definition in render_definitions(documents, form):
             validator.validate(definition)
+
+
+def test_arguments_go_out_under_the_names_that_the_api_wants() -> None:
+    listed = document(parameters=(Parameter("filter[id]", "string"), Parameter("page", "int")))
+    (shown,) = (
+        name for name in render(listed, "openai")["function"]["parameters"]["properties"] if name != "page"
+    )
+    assert shown != "filter[id]"
+    assert sent_arguments(listed, {shown: "7", "page": 2}) == {"filter[id]": "7", "page": 2}
+    native = document(PUBLISHED["mcp"], parameters=(Parameter("filter[id]", "string"),))
+    assert sent_arguments(native, {shown: "7"}) == {shown: "7"}

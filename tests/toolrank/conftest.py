@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,3 +76,15 @@ def asks(catalog: Catalog) -> dict[str, str]:
     index, _ = catalog.live()
     ids = {key.rpartition("/")[2]: key for key, _ in catalog.engine.hashes(index)}
     return {text: ids[name] for name, texts in _ASKS.items() for text in texts}
+
+
+@pytest.fixture(scope="module")
+def service_url() -> Iterator[str]:
+    """Where `toolrank serve` answers, in a process of its own."""
+    command = [sys.executable, "-c", "from toolrank.cli import main; main()", "serve", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        assert "toolrank serves" in first, first
+        yield first.split()[2]
+        process.send_signal(signal.SIGTERM)

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -21,17 +16,6 @@ pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 REQUESTS = ("Will it rain in Porto tomorrow?", "mail the price of a share to my boss", "paint my fence")
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    command = [sys.executable, "-c", "from toolrank.cli import main; main()", "serve", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
-        assert process.stderr is not None
-        first = process.stderr.readline()
-        assert "toolrank serves" in first, first
-        yield first.split()[2]
-        process.send_signal(signal.SIGTERM)
-
-
 def timeless(result: Any) -> Any:
     """An answer without how long it took, as plain values: floats compare to the last bit."""
     trace = tuple(msgspec.structs.replace(entry, milliseconds=0.0, note="") for entry in result.trace)
@@ -40,9 +24,9 @@ def timeless(result: Any) -> Any:
 
 @pytest.mark.parametrize("profile", ["toolrank", "toolrerank", "rerank", "nnn", "hybrid"])
 def test_answers_of_a_service_are_those_of_this_process(
-    catalog: Catalog, settings: Settings, url: str, profile: str
+    catalog: Catalog, settings: Settings, service_url: str, profile: str
 ) -> None:
-    with Catalog.open(settings=settings, rescorer=url) as remote:
+    with Catalog.open(settings=settings, rescorer=service_url) as remote:
         for request in REQUESTS:
             here, there = catalog.search(request, profile=profile), remote.search(request, profile=profile)
             assert timeless(there) == timeless(here)
@@ -50,9 +34,9 @@ def test_answers_of_a_service_are_those_of_this_process(
 
 
 def test_packing_into_a_budget_works_through_a_service(
-    catalog: Catalog, settings: Settings, url: str
+    catalog: Catalog, settings: Settings, service_url: str
 ) -> None:
-    with Catalog.open(settings=settings, rescorer=url) as remote:
+    with Catalog.open(settings=settings, rescorer=service_url) as remote:
         here, there = (c.search(REQUESTS[0], budget=150, filter=Filter()) for c in (catalog, remote))
     assert [hit.document.id for hit in there.hits] == [hit.document.id for hit in here.hits]
 
@@ -68,8 +52,10 @@ def test_without_the_service_the_first_stage_answers_and_says_why(
     assert [hit.document.id for hit in found.hits] == [hit.document.id for hit in fused.hits]
 
 
-def test_a_wrong_key_is_no_degradation(catalog: Catalog, settings: Settings, tmp_path: Any, url: str) -> None:
+def test_a_wrong_key_is_no_degradation(
+    catalog: Catalog, settings: Settings, tmp_path: Any, service_url: str
+) -> None:
     """An operator must hear of it: the service would never be asked again."""
-    with Catalog.open(settings=settings, rescorer=url) as remote, pytest.raises(Refused) as refusal:
+    with Catalog.open(settings=settings, rescorer=service_url) as remote, pytest.raises(Refused) as refusal:
         remote.search("a" * 1_000_001, profile="bm25")
     assert refusal.value.code == "invalid"

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec.structs import replace
 
-from toolrank_rescorers.stages import AnyStage, Requirement
+from toolrank_rescorers.stages import AnyStage, CrossEncode, Requirement
 from toolrank_rescorers.stages.base import Count
 
 
@@ -44,3 +44,11 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     def then(self, *stages: AnyStage) -> Profile:
         """The same profile with more stages at the end."""
         return replace(self, stages=(*self.stages, *stages))
+
+    def scoring_all(self) -> Profile:
+        """The same profile, whose cross-encoder scores every candidate: for lists that are short already."""
+        stages = tuple(
+            replace(stage, candidates=10_000) if isinstance(stage, CrossEncode) else stage
+            for stage in self.stages
+        )
+        return replace(self, stages=stages)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from toolrank_rescorers.models import Models
 from toolrank_rescorers.pipeline import rescore
@@ -17,7 +16,6 @@ from toolrank_rescorers.service.core import Service
 from toolrank_rescorers.service.documents import Given, RerankDocument, read_document
 from toolrank_rescorers.service.errors import NotFound, TooLarge
 from toolrank_rescorers.service.ticket import Ticket
-from toolrank_rescorers.stages import CrossEncode
 
 PLAIN = "rerank"
 MODELS = (PLAIN, "toolrank", "toolrerank")
@@ -102,20 +100,12 @@ def _by_profile(
     models = Models(service.models.scorer(ticket), service.models.query_kind, service.models.cache)
     candidates = [item.candidate(position) for position, item in enumerate(documents)]
     request = RescoreRequest(query, candidates, vector, k=len(documents))
-    ranked = [int(hit.id) for hit in rescore(request, _scoring_all(profile), models).results]
+    # Clients that send so many documents want all of them scored: they are already.
+    ranked = [int(hit.id) for hit in rescore(request, profile.scoring_all(), models).results]
     if ticket.refusal is not None:
         raise ticket.refusal
     kept = set(ranked)
     return ranked + [position for position in range(len(documents)) if position not in kept]
-
-
-def _scoring_all(profile: Profile) -> Profile:
-    """Clients that send so many documents want all of them scored: they are already."""
-    stages = tuple(
-        replace(stage, candidates=10_000) if isinstance(stage, CrossEncode) else stage
-        for stage in profile.stages
-    )
-    return replace(profile, stages=stages)
 
 
 def _falling(scores: Sequence[float]) -> list[float]:

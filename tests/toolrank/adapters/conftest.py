@@ -1,0 +1,56 @@
+"""A model to talk to, and frameworks that call nobody else."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from model_server import ModelServer, answering
+
+
+@pytest.fixture(autouse=True)
+def _silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Frameworks that would call home are told not to; what they leave open is closed before the next."""
+    for name in ("HAYSTACK_TELEMETRY_ENABLED", "LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"):
+        monkeypatch.setenv(name, "false")
+    for name in ("OPENAI_AGENTS_DISABLE_TRACING", "LITELLM_LOCAL_MODEL_COST_MAP"):
+        monkeypatch.setenv(name, "true")
+    yield
+    gc.collect()
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    """A model that calls the first tool it is offered; the clients of OpenAI and Anthropic find it."""
+    with answering() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+        yield server
+
+
+class Calls:
+    """What was called, and with what."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, dict[str, Any]]] = []
+
+    def run(self, document: Any, arguments: dict[str, Any]) -> dict[str, str]:
+        self.made.append((document.api, arguments))
+        return {"weather": "rain"}
+
+    async def arun(self, document: Any, arguments: dict[str, Any]) -> dict[str, str]:
+        return self.run(document, arguments)
+
+
+@pytest.fixture
+def calls() -> Calls:
+    return Calls()

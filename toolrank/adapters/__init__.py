@@ -1,0 +1,1 @@
+"""Search and ranking for frameworks that people already use: one thin module and one extra for each."""
