@@ -12,7 +12,8 @@ turn, several times, and medians are compared. `--part` takes one of:
   `--local-reranker VENV`: one with `local-reranker` and `onnx`).
 - `soak`: half as many requests again as the service can answer, for `--minutes`, while callers leave.
 
-Without `--part`: `load` and `overhead`. `--seconds` of a round, `--rounds`, `--clients`.
+Without `--part`: `load` and `overhead`. `--seconds` of a round, `--rounds`, `--seed` of the first one,
+`--clients`.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--part", choices=sorted(PARTS))
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0, help="of the first round")
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--deadline", type=float, default=60.0, help="seconds, of the requests of the soak")
@@ -71,7 +73,7 @@ def load(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
     model = load_cross_encoder(settings=RuntimeSettings(cached_tokens=0))
     loads, offline = [], []
     with serving() as served:
-        for turn in range(options.rounds):
+        for turn in range(options.seed, options.seed + options.rounds):
             offline.append(offline_rate(model, texts, seed=turn))
             loads.append(Load(f"{served.url}/rerank", texts, options.clients, options.seconds, seed=turn))
     rows = [(f"{rate:.0f}", *cells(found)) for rate, found in zip(offline, loads, strict=True)]
@@ -98,7 +100,8 @@ def rivals(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float
     """This service and others in turn."""
     given = {"infinity": options.infinity, "local_reranker": options.local_reranker}
     venvs = {name: venv for name, venv in given.items() if venv is not None}
-    found = rivalry(venvs, texts, options.clients, options.seconds, options.rounds)
+    seeds = range(options.seed, options.seed + options.rounds)
+    found = rivalry(venvs, texts, options.clients, options.seconds, seeds)
     rows = [(name, *cells(each)) for name, rounds in found.items() for each in rounds]
     table(("server", *COLUMNS), rows)
     rates = {name: statistics.median(each.rate for each in rounds) for name, rounds in found.items()}

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -50,7 +50,7 @@ class Rival(msgspec.Struct, frozen=True):
 
 
 def rivalry(
-    venvs: Mapping[str, Path], texts: Sequence[str], clients: int, seconds: float, rounds: int
+    venvs: Mapping[str, Path], texts: Sequence[str], clients: int, seconds: float, seeds: Iterable[int]
 ) -> dict[str, list[Load]]:
     """Rounds of load by server. All run at the same time, and are asked one after the other.
 
@@ -68,9 +68,9 @@ def rivalry(
         }
         for rival in rivals:
             servers[rival.name] = (stack.enter_context(_running(rival)) + rival.path, documents_body)
-        for turn in range(rounds):
+        for seed in seeds:
             for name, (url, body) in servers.items():
-                load = Load(url, texts, clients, seconds, seed=turn, body=body)
+                load = Load(url, texts, clients, seconds, seed=seed, body=body)
                 found.setdefault(name, []).append(load)
     return found
 

@@ -36,13 +36,16 @@ def answer_live(service: Service, call: None, ticket: Ticket) -> Alive:
 
 
 def answer_ready(service: Service, call: None, ticket: Ticket) -> Ready:
-    """One forward pass of every model, through the queue that requests take.
+    """One forward pass of every model, through the queue that requests take, and before all of them.
+
+    An overloaded copy is ready: were it taken out of service, its share would overload the next one.
 
     Raises:
-        Unready: draining, overloaded, or a model failed.
+        Unready: draining, or a model failed.
     """
     if service.gate.draining:
         raise Unready("this copy is about to stop")
+    ticket.probe = True
     try:
         vector = service.models.query_vector(_QUERY, ticket)
         logits = service.models.scorer(ticket).score(_QUERY, [_TEXT])

@@ -24,6 +24,8 @@ class Ticket:
         self.started = time.perf_counter()
         self.deadline = self.started + seconds
         self.cancelled = False
+        self.probe = False
+        """Whether it only asks if models answer: a row or two, taken whatever waits, and before it."""
         self.refusal: ServiceError | None = None
         self.waited = 0.0
         """Seconds spent in queues."""

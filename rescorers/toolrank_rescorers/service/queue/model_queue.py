@@ -156,7 +156,8 @@ class ModelQueue:
         with self._ready:
             if self._closed:
                 raise Unready("this copy is about to stop")
-            self._require_room(job)
+            if not job.ticket.probe:
+                self._require_room(job)
             self._schedule.add(job)
             self._ready.notify(len(job.by_length))
 

@@ -43,8 +43,8 @@ class Schedule:
         return 2 * tokens + sum(job.waiting for job in self._jobs if job.due <= due)
 
     def add(self, job: Job) -> None:
-        """A job, behind those that are due before it."""
-        job.due = self._now + job.waiting
+        """A job, behind those that are due before it; a probe is due at once."""
+        job.due = 0 if job.ticket.probe else self._now + job.waiting
         insort(self._jobs, job, key=lambda other: other.due)
 
     def remove(self, job: Job) -> None:

@@ -160,6 +160,23 @@ def test_what_would_be_too_much_is_refused_at_once(bench: Bench) -> None:
     bench.queue.close()
 
 
+def test_a_probe_is_taken_whatever_waits_and_goes_first() -> None:
+    bench, probe = Bench(waiting_tokens=100), Ticket("probe", 60)
+    probe.probe = True
+    with bench.held():
+        waiting = bench.ask([row(40, 2), row(40, 2)])
+        bench.waits(80)
+        with pytest.raises(Overloaded):
+            bench.ask([row(40, 3)]).result(60)
+        asked = bench.ask([row(40, 4)], ticket=probe)
+        bench.waits(120)
+    assert asked.result(60).tolist() == [160]
+    assert waiting.result(60).tolist() == [80, 80]
+    assert bench.model.batches[1][1] == [160], "after the batch that was running"
+    bench.queue.close()
+    bench.callers.shutdown()
+
+
 def test_a_request_larger_than_the_limit_is_taken_when_nothing_waits() -> None:
     bench = Bench(waiting_tokens=100)
     assert len(bench.ask([row(8)] * 100).result(60)) == 100
