@@ -31,7 +31,7 @@ class Service:
         self.keys = KeyRing(Path(settings.keys) if settings.keys else None)
         self.default_profile = load_profile(settings.profile)
         self.tracer = tracer_to(settings.traces)
-        self._reloading = threading.Lock()
+        self._reloading, self._waiting = threading.Lock(), threading.Lock()
         self.metrics.watch(self)
 
     def profile(self, wanted: str | Profile | None) -> Profile:
@@ -52,22 +52,31 @@ class Service:
     def reload(self) -> None:
         """Loads the models anew, and lets the old ones go when nobody can be using them any more.
 
-        One reload at a time: signals that come one upon the other do not fill the memory with models.
+        Until then the next reload waits, and any further one adds nothing to it: signals that come one upon
+        the other do not fill the memory with models.
 
         Raises:
             ModelError: a model is missing or damaged; the old ones go on serving.
         """
-        with self._reloading:
-            try:
-                fresh = ServiceModels(self.settings, self.metrics)
-            except Exception:
-                self.metrics.reloaded("failed")
-                raise
-            old, self.models = self.models, fresh
+        if not self._waiting.acquire(blocking=False):
+            return
+        self._reloading.acquire()
+        self._waiting.release()
+        try:
+            fresh = ServiceModels(self.settings, self.metrics)
+        except Exception:
+            self._reloading.release()
+            self.metrics.reloaded("failed")
+            raise
+        old, self.models = self.models, fresh
         self.metrics.reloaded("done")
-        timer = threading.Timer(self.settings.deadline_seconds, old.close)
+        timer = threading.Timer(self.settings.deadline_seconds, self._let_go, (old,))
         timer.daemon = True
         timer.start()
+
+    def _let_go(self, old: ServiceModels) -> None:
+        old.close()
+        self._reloading.release()
 
     def close(self) -> None:
         """Stops the models' queues, and sends the last traces."""

@@ -60,7 +60,9 @@ def serve(service: Service, started: Callable[[str], None], addition: Addition |
     `started` is called with the URL once it listens; `addition` stands beside the service's own paths.
     """
     if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=_reload, args=(service,)).start())
+        signal.signal(
+            signal.SIGHUP, lambda *_: threading.Thread(target=_reload, args=(service,), daemon=True).start()
+        )
     Server(service, started, addition).run()
 
 

@@ -283,6 +283,31 @@ def test_a_signal_reloads_the_models() -> None:
     assert "reloaded" in [item["message"] for item in process.end()]
 
 
+def test_many_signals_load_no_more_than_two_sets_of_models(start: Any) -> None:
+    """One that serves, and one that comes or goes; a signal that finds another waiting adds nothing."""
+    others = threads_of_models()
+    with start(deadline_seconds=1) as service:
+        one = threads_of_models() - others
+        callers = [threading.Thread(target=service.service.reload) for _ in range(6)]
+        for caller in callers:
+            caller.start()
+        most = 0
+        while any(caller.is_alive() for caller in callers) or threads_of_models() > others + one:
+            most = max(most, threads_of_models())
+            time.sleep(0.01)
+        assert most <= others + 2 * one
+        done = service.service.metrics.registry.get_sample_value(
+            "toolrank_reloads_total", {"outcome": "done"}
+        )
+        assert done in {1, 2}
+        assert service.post("/v1/rescore", CALL).status_code == 200
+
+
+def threads_of_models() -> int:
+    """How many threads of this process work for a cross-encoder."""
+    return sum(thread.name.startswith("toolrank-cross_encoder") for thread in threading.enumerate())
+
+
 def test_several_sessions_give_the_numbers_of_one(start: Any, service: Any) -> None:
     texts = [f"text {n} " + "of many words " * (n % 9) for n in range(60)]
     call = {"query": "several", "texts": texts, "raw_scores": True}
