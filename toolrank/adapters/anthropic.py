@@ -12,6 +12,7 @@ from toolrank.result import SearchResult
 with needing("anthropic"):
     from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool, BetaBuiltinFunctionTool
     from anthropic.types import Message, ToolResultBlockParam
+    from anthropic.types.beta import BetaToolParam
 
 
 class _Tool(BetaBuiltinFunctionTool):
@@ -20,7 +21,7 @@ class _Tool(BetaBuiltinFunctionTool):
     def __init__(self, tool: CallableTool) -> None:
         self._tool = tool
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> BetaToolParam:
         return _param(self._tool)
 
     def call(self, input: object) -> str:  # noqa: A002 - as in the base class
@@ -33,7 +34,7 @@ class _AsyncTool(BetaAsyncBuiltinFunctionTool):
     def __init__(self, tool: CallableTool) -> None:
         self._tool = tool
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> BetaToolParam:
         return _param(self._tool)
 
     async def call(self, input: object) -> str:  # noqa: A002 - as in the base class
@@ -66,9 +67,11 @@ def _answered(call_id: str, tool: CallableTool, given: object) -> ToolResultBloc
         return answer | {"content": f"{type(error).__name__}: {error}", "is_error": True}
 
 
-def _param(tool: CallableTool) -> dict[str, Any]:
-    described = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **described, "input_schema": tool.schema}
+def _param(tool: CallableTool) -> BetaToolParam:
+    param: BetaToolParam = {"name": tool.name, "input_schema": tool.schema}
+    if tool.description:
+        param["description"] = tool.description
+    return param
 
 
 def _arguments(given: object) -> Mapping[str, Any]:
