@@ -1,4 +1,4 @@
-"""The SQLite engine: exact vector search and BM25 in one process, for catalogs up to about 100,000 APIs.
+"""The SQLite engine: exact vector search and BM25 in one process, for catalogs up to about 150,000 APIs.
 
 The catalog is one file and a folder `FILE.vectors` beside it; copy both, while nobody writes. All reads
 of one call happen in one read transaction, so they are of one committed state, also while another thread
