@@ -22,6 +22,15 @@ class InvalidAsking(ToolrankError):
     """A way of asking that does not exist: an unknown name, or a value that cannot be meant."""
 
 
+class TooManyTools(ToolrankError):
+    """A list of tools that is too long to be ranked while somebody waits."""
+
+    def __init__(self, count: int, most: int) -> None:
+        super().__init__(
+            f"{count:,} tools in one request: at most {most:,} are ranked; ingest them and search"
+        )
+
+
 @contextmanager
 def needing(extra: str) -> Iterator[None]:
     """Imports of the package behind an extra.

@@ -68,8 +68,9 @@ class NarrowTools(CustomLogger):
         except KNOWN as error:
             return tools, _left(str(error))
         free = max(0, self._k - sum(not name or name in needed for name in names))
-        ranked = [hit.document.api for hit in result.hits if hit.document.api not in needed]
-        stay = needed.union(ranked[:free], {""})
+        # What could not be ranked comes last, so that never fewer than k tools are left.
+        ranked = dict.fromkeys([*(hit.document.api for hit in result.hits), *names])
+        stay = needed.union([name for name in ranked if name and name not in needed][:free], {""})
         kept = [tool for tool, name in zip(tools, names, strict=True) if name in stay]
         return kept, {"degraded": [f"{item.stage}: {item.reason}" for item in result.degraded]}
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from toolrank.adapters.errors import TooManyTools
 from toolrank.catalog import Catalog
 from toolrank.result import SearchResult
 from toolrank.settings import Settings
@@ -24,6 +25,8 @@ from toolrank_ingest.sync import SyncOptions
 
 MAX_LISTS = 100
 """Tool lists that are kept: agents come with the same few again and again."""
+MAX_TOOLS = 1_000
+"""Tools of a list: a new list is embedded, and nobody's request may take minutes of that."""
 MAX_REQUEST = 4_000
 """Characters of a request that are searched with."""
 
@@ -42,17 +45,22 @@ class OfferedTools:
         self._max_lists = max_lists
         self._known: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
+        self._taking_in = threading.Lock()
 
     def search(self, request: str, tools: Sequence[dict[str, Any]], k: int) -> SearchResult:
         """The k best of these tools; each hit's `document.api` is the name of a function.
 
         Raises:
+            TooManyTools: more than `MAX_TOOLS`.
             IngestError, EngineError, ModelError, RescorerError: they cannot be ranked.
         """
+        if len(tools) > MAX_TOOLS:
+            raise TooManyTools(len(tools), MAX_TOOLS)
         listed = json.dumps(tools, sort_keys=True)
         name = hashlib.blake2b(listed.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        with self._lock:
-            self._take_in(name, listed)
+        if not self._touch(name):
+            with self._taking_in:
+                self._take_in(name, listed)
         return self._catalog.search(request[:MAX_REQUEST], k, filter=Filter(tenant=name))
 
     def close(self) -> None:
@@ -60,15 +68,23 @@ class OfferedTools:
         self._catalog.close()
         self._folder.cleanup()
 
+    def _touch(self, name: str) -> bool:
+        """Whether a list is known; it is the most recent one now."""
+        with self._lock:
+            if name in self._known:
+                self._known.move_to_end(name)
+            return name in self._known
+
     def _take_in(self, name: str, listed: str) -> None:
-        if name in self._known:
-            self._known.move_to_end(name)
+        if self._touch(name):  # somebody else was quicker
             return
         if len(self._known) >= self._max_lists:
-            oldest, _ = self._known.popitem(last=False)
+            with self._lock:
+                oldest, _ = self._known.popitem(last=False)
             self._sync(oldest, "[]")
         self._sync(name, listed)
-        self._known[name] = None
+        with self._lock:
+            self._known[name] = None
 
     def _sync(self, name: str, listed: str) -> None:
         file = self._path / "tools.json"

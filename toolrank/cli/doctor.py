@@ -37,6 +37,12 @@ _EXTRAS = {
     "traces": "opentelemetry",
     "eval": "ir_measures",
     "train": "torch",
+    "langchain": "langchain_core",
+    "llama-index": "llama_index",
+    "haystack": "haystack",
+    "openai-agents": "agents",
+    "anthropic": "anthropic",
+    "litellm": "litellm",
 }
 
 

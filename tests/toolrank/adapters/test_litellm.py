@@ -119,6 +119,14 @@ def test_forced_called_and_hosted_tools_are_never_removed(pass_through: Any) -> 
     assert pass_through({"messages": busy, "tools": CHAT})["tools"] == CHAT
 
 
+def test_what_nobody_can_read_fills_up_what_is_left(pass_through: Any) -> None:
+    odd = [{"type": "function", "function": {"name": name, "description": "?"}} for name in (" ", "\t")]
+    assert pass_through({"messages": [QUESTION], "tools": [*odd, *CHAT]})["tools"][0] in CHAT
+    assert pass_through({"messages": [QUESTION], "tools": [*odd, CHAT[0]]})["tools"] == [odd[0], CHAT[0]]
+    nameless = {"type": "function", "function": {"name": "", "description": "?"}}
+    assert nameless in pass_through({"messages": [QUESTION], "tools": [*CHAT, nameless]})["tools"]
+
+
 def test_what_cannot_be_ranked_passes_with_all_tools_and_a_note(
     pass_through: Any, settings: Settings
 ) -> None:

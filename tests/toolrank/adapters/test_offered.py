@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from toolrank.adapters.errors import TooManyTools
 from toolrank.adapters.offered import OfferedTools
 from toolrank.settings import Settings
 
@@ -51,6 +53,18 @@ def test_old_lists_are_forgotten_and_come_back_when_they_are_offered_again(offer
         stats = offered._catalog.stats()
         assert stats is not None
         assert stats.documents <= 5
+
+
+def test_a_list_that_would_take_minutes_is_refused(offered: OfferedTools) -> None:
+    with pytest.raises(TooManyTools, match="1,001 tools"):
+        offered.search(QUERY, [tool(f"f{number}", "") for number in range(1_001)], 5)
+
+
+def test_requests_of_many_threads_each_see_their_own_list(offered: OfferedTools) -> None:
+    lists = [TOOLS, TOOLS[1:]] * 6
+    with ThreadPoolExecutor(4) as pool:
+        for tools, names in zip(lists, pool.map(lambda tools: found(offered, tools), lists), strict=True):
+            assert sorted(names) == sorted(item["name"] for item in tools)
 
 
 def test_what_is_no_function_is_left_out(offered: OfferedTools) -> None:
