@@ -73,6 +73,10 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         f"{INSTALL}; pip install 'toolrank[elasticsearch]'",
     ),
     "browser": (lambda: _browser() is not None, "apt-get install chromium"),
+    "page": (
+        lambda: _browser() is not None and _has_module("playwright", "axe_playwright_python")(),
+        "apt-get install chromium; pip install 'toolrank[browser]'",
+    ),
     "curl": (lambda: shutil.which("curl") is not None, "apt-get install curl"),
     "google": (_has_module("googleapiclient"), "pip install google-api-python-client"),
 }

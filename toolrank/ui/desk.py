@@ -48,12 +48,13 @@ from toolrank_engines.errors import EngineError
 from toolrank_engines.text import plain
 from toolrank_evaluation.errors import EvaluationError
 from toolrank_evaluation.judgements import Judgements, Verdict
+from toolrank_ingest.prose import clip
 from toolrank_rescorers.profiles import Profile, shipped_profiles
 from toolrank_rescorers.service.core import Service
 from toolrank_rescorers.service.errors import Invalid
 from toolrank_rescorers.service.ticket import Ticket
 
-_DESCRIPTION = 300
+_DESCRIPTION = 240
 """Characters."""
 
 
@@ -255,7 +256,7 @@ def _hit(hit: SearchHit, candidate: int) -> ShownHit:
         score=hit.score,
         probability=hit.probability,
         reasons=hit.reasons,
-        description=plain(hit.document.description, _DESCRIPTION),
+        description=clip(plain(hit.document.description), _DESCRIPTION),
         effect=hit.document.effect.value,
         deprecated=hit.document.deprecated,
     )

@@ -120,3 +120,60 @@ def shown(shop: str, marks: Path) -> Iterator[Shown]:
     """A server for all tests that do not change it."""
     with showing(shop, marks) as found:
         yield found
+
+
+class Tab:
+    """A page in a real browser, and what its console complained of."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        page.set_default_timeout(60_000)
+        page.on("console", self._listen)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+
+    def _listen(self, message: Any) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(message.text)
+
+    def explain(self, request: str, **more: str) -> None:
+        """Asks as somebody does, and waits for the answer."""
+        for name, value in more.items():
+            field = self.page.locator(f"#{name}")
+            field.select_option(value) if name in {"profile", "other"} else field.fill(value)
+        self.page.fill("#request", request)
+        self.page.get_by_role("button", name="Explain").click()
+        self.page.locator("#status", has_text="Answered").wait_for()
+
+    @property
+    def text(self) -> str:
+        return str(self.page.inner_text("main"))
+
+
+@pytest.fixture(scope="module")
+def chromium(browser: str) -> Iterator[Any]:
+    """A browser for one file of tests: while it runs, this thread belongs to its event loop."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_tab(chromium: Any) -> Iterator[Callable[..., Tab]]:
+    """Opens a URL in a fresh profile: `tab = open_tab(url, color_scheme="dark")`."""
+    contexts = []
+
+    def opened(url: str, **settings: Any) -> Tab:
+        contexts.append(chromium.new_context(**settings))
+        tab = Tab(contexts[-1].new_page())
+        tab.page.goto(url)
+        tab.page.wait_for_load_state("networkidle")
+        return tab
+
+    yield opened
+    for context in contexts:
+        context.close()

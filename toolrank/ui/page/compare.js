@@ -13,7 +13,7 @@ export function comparison(one, other) {
   const heads = ["API", one.profile, other.profile, ""].map((name, place) => h("th", { scope: "col", class: place === 1 || place === 2 ? "number" : null }, name || "change"));
   const about = moved ? `${count(moved)} of ${count(rows.length)} APIs stand elsewhere or are in one answer only.` : "Both answers are the same.";
   return h("section", {}, h("h2", {}, `${one.profile} against ${other.profile}`), h("p", {}, about), pager.bar,
-    scrolling("Ranks in both answers", h("table", {}, h("caption", {}, "Rank in each answer"), h("thead", {}, h("tr", {}, heads)), body)));
+    scrolling("Ranks in both answers", one, h("table", {}, h("caption", {}, "Rank in each answer"), h("thead", {}, h("tr", {}, heads)), body)));
 }
 
 function differences(one, other) {

@@ -36,9 +36,9 @@ export function clipped(text, letters) {
   return text.length > letters ? `${text.slice(0, letters - 1)}…` : text;
 }
 
-// A region that scrolls sideways has to be reached by the keyboard.
-export function scrolling(label, ...children) {
-  return h("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, ...children);
+// A region that scrolls sideways has to be reached by the keyboard; two answers have two of the same kind.
+export function scrolling(label, { profile }, ...children) {
+  return h("div", { class: "scroll", role: "region", "aria-label": `${label}, ${profile}`, tabindex: "0" }, ...children);
 }
 
 export function table(caption, heads, rows) {

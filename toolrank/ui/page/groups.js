@@ -12,13 +12,13 @@ export function groups(answer) {
   const members = membersOf(group);
   const all = answer.stages[answer.stages.length - 1].order.length;
   const which = nodes.length < all ? `First ${nodes.length} of ${all.toLocaleString("en")} candidates shown. ` : "";
-  const about = `${which}Joined: one tool, or a cosine above ${rounded(similarity)}. ${some(members.length, "group")}.`;
+  const about = `${which}Joined: a cosine above ${rounded(similarity)}, or (thin) one tool. ${some(members.length, "group")}.`;
   const list = h("ol", { class: "plain" }, members.filter((found) => found.length > 1).map((found) =>
     h("li", {}, found.map((node) => `${node + 1} ${answer.candidates[nodes[node]].api}`).join(", "))));
   const alone = members.filter((found) => found.length === 1).length;
   return [
     h("p", { class: "dim" }, about),
-    scrolling("Graph of alike APIs, drawn", picture(answer, members)),
+    scrolling("Graph of alike APIs, drawn", answer, picture(answer, members)),
     h("details", {}, h("summary", {}, `groups in words; ${some(alone, "API")} alone`), list),
   ];
 }
@@ -46,9 +46,9 @@ function picture(answer, members) {
   const height = top + tallest;
   const edges = answer.groups.edges.map(([one, other, cosine, sameTool]) => {
     const [[x1, y1], [x2, y2]] = [places.get(one), places.get(other)];
-    const dashes = cosine > answer.groups.similarity ? null : "3 3";
+    const kind = cosine > answer.groups.similarity ? "edge" : "edge tool";
     const told = `${one + 1} and ${other + 1}: cosine ${rounded(cosine)}${sameTool ? ", one tool" : ""}`;
-    return s("line", { class: "edge", x1, y1, x2, y2, "stroke-width": 1 + 2 * Math.max(0, cosine), "stroke-dasharray": dashes }, s("title", {}, told));
+    return s("line", { class: kind, x1, y1, x2, y2 }, s("title", {}, told));
   });
   const circles = [...places].map(([node, [cx, cy]]) => {
     const api = answer.candidates[answer.groups.nodes[node]];

@@ -31,7 +31,7 @@ function buttons(api, answer, context) {
     type: "button",
     class: verdict,
     "aria-label": `${api.api} of ${api.tool} is ${verdict}`,
-    "aria-pressed": answer.marks[api.id] === verdict,
+    "aria-pressed": String(answer.marks[api.id] === verdict),
     onclick: () => mark(verdict),
   }, verdict === "right" ? "Right" : "Wrong"));
 

@@ -14,7 +14,7 @@ export function packing(answer) {
   return [
     h("p", {}, about),
     bar(answer, found),
-    scrolling("Definitions", table(found.definitions.length > 50 ? `First 50 of ${count(found.definitions.length)} definitions shown` : "In the order of the answer", heads, rows)),
+    scrolling("Definitions", answer, table(found.definitions.length > 50 ? `First 50 of ${count(found.definitions.length)} definitions shown` : "In the order of the answer", heads, rows)),
   ];
 }
 

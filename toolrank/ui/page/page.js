@@ -7,7 +7,7 @@ import { groups } from "./groups.js";
 import { hits } from "./hits.js";
 import { packing } from "./packing.js";
 import { path } from "./path.js";
-import { ways } from "./ways.js";
+import { everyone, ways } from "./ways.js";
 
 const context = { marking: false, say, complain };
 let underWay = null;
@@ -94,7 +94,8 @@ function side(answer) {
   return h("section", { "aria-labelledby": name }, h("h2", { id: name }, answer.profile), notices(answer),
     h("div", { class: "columns" },
       h("div", {}, part("Answer", hits(answer, context)), part("Token budget", packing(answer))),
-      h("div", {}, part("Way through the stages", ways(answer)), part("Alike", groups(answer)), part("Decoding path", path(answer)))));
+      h("div", {}, part("Way through the stages", ways(answer)), part("Alike", groups(answer)), part("Decoding path", path(answer)))),
+    part("All candidates", everyone(answer)));
 }
 
 function part(title, content) {

@@ -2,7 +2,7 @@
 
 import { clipped, h, rounded, s, scrolling, table } from "./dom.js";
 
-const [WIDTH, HEIGHT, LEFT, TOP, BOTTOM] = [680, 280, 46, 12, 40];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [680, 280, 46, 24, 12, 40];
 
 export function path(answer) {
   const found = answer.path;
@@ -20,8 +20,8 @@ export function path(answer) {
   const heads = [["API, by when it joins"], ["joins at λ1", "number"], [`weight at ${rounded(found.l1)}`, "number"], ["weight at the end", "number"]];
   return [
     h("p", { class: "dim" }, about),
-    scrolling("Coefficients along the penalty, drawn", picture(found)),
-    scrolling("Coefficients", table("The first to join", heads, rows)),
+    scrolling("Coefficients along the penalty, drawn", answer, picture(found)),
+    scrolling("Coefficients", answer, table("The first to join", heads, rows)),
   ];
 }
 
@@ -42,7 +42,7 @@ function key(nth) {
 function picture(found) {
   const [first, last] = [found.penalties[0], found.penalties[found.penalties.length - 1]];
   const most = Math.max(...found.lines.flatMap((line) => line.coefficients), 1e-9);
-  const x = (penalty) => LEFT + ((first - penalty) / (first - last || 1)) * (WIDTH - LEFT - 12);
+  const x = (penalty) => LEFT + ((first - penalty) / (first - last || 1)) * (WIDTH - LEFT - RIGHT);
   const y = (weight) => HEIGHT - BOTTOM - (weight / most) * (HEIGHT - BOTTOM - TOP);
   const lines = found.lines.map((line, nth) => s("polyline", {
     class: `l${nth % 8}`,
@@ -52,7 +52,7 @@ function picture(found) {
     const penalty = first + share * (last - first);
     const weight = share * most;
     return [
-      s("line", { class: "grid", x1: LEFT, x2: WIDTH - 12, y1: y(weight), y2: y(weight) }),
+      s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(weight), y2: y(weight) }),
       s("text", { class: "dimmed", x: LEFT - 6, y: y(weight) + 4, "text-anchor": "end" }, rounded(weight)),
       s("text", { class: "dimmed", x: x(penalty), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, rounded(penalty)),
     ];

@@ -5,13 +5,13 @@ import { Pager } from "./pager.js";
 
 const DRAWN = 12;
 const DEEPEST = 20;
-const WIDTH = 110;
-const LABEL = 210;
+const WIDTH = 76;
+const LABEL = 150;
 const STEP = 20;
 
 export function ways(answer) {
   const ranks = answer.stages.map((stage) => ranksOf(stage, answer.candidates.length));
-  return [picture(answer, ranks), ...answer.stages.map((stage, place) => told(answer, stage, place)), ...everyone(answer, ranks)];
+  return [picture(answer, ranks), ...answer.stages.map((stage, place) => told(answer, stage, place))];
 }
 
 // Rank from 1 of every candidate behind a stage, 0 where the list does not hold it.
@@ -43,11 +43,11 @@ function picture(answer, ranks) {
     return drawn;
   });
   const names = final.map((candidate, place) =>
-    s("text", { x: x(last) + 8, y: y(place + 1) + 4 }, `${place + 1}. ${clipped(answer.candidates[candidate].api, 28)}`));
+    s("text", { x: x(last) + 8, y: y(place + 1) + 4 }, `${place + 1}. ${clipped(answer.candidates[candidate].api, 20)}`));
   const beyond = s("text", { class: "dimmed", x: 2, y: y(deepest + 1) + 4 }, `>${deepest}`);
   const width = x(last) + LABEL;
   const label = `Ranks of ${some(chosen.length, "candidate")} behind each of ${some(last + 1, "stage")}; the table below has all of them`;
-  return h("figure", {}, scrolling("Ranks, drawn", s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label }, heads, beyond, lines, names)),
+  return h("figure", {}, scrolling("Ranks, drawn", answer, s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label }, heads, beyond, lines, names)),
     h("figcaption", {}, "Rank behind each stage, the best on top. A cross: cut there."));
 }
 
@@ -85,7 +85,8 @@ function listed(answer, stage, members, noun) {
   return [pager.bar, list];
 }
 
-function everyone(answer, ranks) {
+export function everyone(answer) {
+  const ranks = answer.stages.map((stage) => ranksOf(stage, answer.candidates.length));
   const body = h("tbody");
   const heads = ["API", ...answer.stages.map((stage) => stage.stage)];
   const head = h("tr", {}, heads.map((name, place) => h("th", { scope: "col", class: place ? "number" : null }, name)));
@@ -101,7 +102,7 @@ function everyone(answer, ranks) {
   return [
     h("label", { class: "pager" }, "Only ids with ", find),
     pager.bar,
-    scrolling("Ranks of all candidates", h("table", {}, h("caption", {}, hint), h("thead", {}, head), body)),
+    scrolling("Ranks of all candidates", answer, h("table", {}, h("caption", {}, hint), h("thead", {}, head), body)),
   ];
 }
 

@@ -1,0 +1,72 @@
+"""Photographs the explain page for docs/page.md: python docs/figures/page.py (extras aws, browser; Pillow).
+
+The catalog is made of botocore's models of eight AWS services (Apache-2.0).
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlencode
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+from toolrank.catalog import Catalog
+
+HERE = Path(__file__).resolve().parent
+SERVICES = "botocore:s3,sqs,sns,dynamodb,lambda,ses,kms,logs"
+REQUEST = "send a message to a queue and then store the result in a table"
+SIZE = {"width": 1280, "height": 860}
+
+
+def main() -> None:
+    """Writes two PNG files beside this one."""
+    with TemporaryDirectory() as folder, sync_playwright() as playwright:
+        url = f"sqlite:{folder}/aws.db"
+        with Catalog.open(url) as catalog:
+            catalog.ingest(SERVICES)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        with serving(url, Path(folder) / "marks.jsonl") as page:
+            light = {"request": REQUEST, "profile": "toolrank", "budget": "2000"}
+            photograph(browser, page, light, "light", "Answer")
+            dark = {"request": REQUEST, "profile": "nnn", "budget": "2000"}
+            photograph(browser, page, dark, "dark", "Alike")
+        browser.close()
+
+
+@contextmanager
+def serving(catalog: str, marks: Path) -> Iterator[str]:
+    """The page's address while its server runs."""
+    options = ["--ui", "--port", "0", "--catalog", catalog, "--marks", str(marks)]
+    command = [str(Path(sys.executable).parent / "toolrank"), "serve", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - its own command
+        assert process.stderr is not None
+        yield next(found[1] for line in process.stderr if (found := re.search(r"page is at (\S+)", line)))
+        process.terminate()
+
+
+def photograph(browser: Browser, page: str, asked: dict[str, str], scheme: str, heading: str) -> None:
+    """The part of an answer that begins with a heading, in a light or dark scheme."""
+    tab = browser.new_page(viewport=SIZE, color_scheme=scheme)  # type: ignore[arg-type, unused-ignore]
+    for _ in range(2):  # what a first request loads is no part of the picture
+        tab.goto(f"{page}?#{urlencode(asked)}")
+        tab.reload()
+        tab.locator("#status", has_text="Answered").wait_for()
+    if scheme == "dark":
+        tab.get_by_role("heading", name=heading, exact=True).evaluate("it => it.scrollIntoView()")
+    seen = Image.open(BytesIO(tab.screenshot()))
+    # A palette is enough for text and lines, and a quarter of the size.
+    seen.convert("RGB").quantize(160).save(HERE / f"page-{scheme}.png", optimize=True)
+    tab.close()
+
+
+if __name__ == "__main__":
+    main()
