@@ -16,8 +16,9 @@ from toolrank_evaluation.report import write_whole
 
 Verdict = Literal["right", "wrong", "none"]
 
-MAX_REQUESTS = 20_000
-MAX_MARKS = 1_000
+MAX_BYTES = 8 * 2**20
+"""Of the whole file: it is read for every mark."""
+MAX_MARKS = 200
 """Of one request."""
 _LOCK_SECONDS = 5.0
 
@@ -57,11 +58,10 @@ class Judgements:
                 lines = self._lines()
                 lines[query] = _judged(lines.get(query, QueryLine(query, frozenset())), api, verdict)
                 kept = [line for line in lines.values() if line.relevant or line.irrelevant]
-                if len(kept) > MAX_REQUESTS:
-                    raise JudgementsRefused(
-                        f"{self.path}: {MAX_REQUESTS:,} requests are judged: begin another"
-                    )
-                write_whole(self.path, b"".join(map(_encoded, kept)))
+                content = b"".join(map(_encoded, kept))
+                if len(content) > MAX_BYTES:
+                    raise JudgementsRefused(f"{self.path} is full: begin another file")
+                write_whole(self.path, content)
                 return len(kept)
         except Timeout:
             raise JudgementsRefused(f"{self.path}: locked by another process: try again") from None

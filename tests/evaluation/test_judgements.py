@@ -79,7 +79,7 @@ def test_a_file_that_is_none_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_file_grows_only_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judgements, "MAX_REQUESTS", 2)
+    monkeypatch.setattr(judgements, "MAX_BYTES", 100)
     monkeypatch.setattr(judgements, "MAX_MARKS", 2)
     file = Judgements(tmp_path / "queries.jsonl")
     file.mark("one", "a", "right")
@@ -87,7 +87,7 @@ def test_a_file_grows_only_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(JudgementsRefused, match="no more than that"):
         file.mark("one", "c", "wrong")
     file.mark("two", "a", "right")
-    with pytest.raises(JudgementsRefused, match="begin another"):
+    with pytest.raises(JudgementsRefused, match="begin another file"):
         file.mark("three", "a", "right")
     file.mark("two", "a", "none")
     assert file.mark("three", "a", "right") == 2

@@ -88,12 +88,10 @@ class Desk:
         """
         with _told():
             self._catalog.live()
-            stats = self._catalog.stats()
         names = sorted({*shipped_profiles(), self._service.default_profile.name})
         return About(
             profiles=tuple(ProfileLine(name, self._service.profile(name).description) for name in names),
             profile=self._service.default_profile.name,
-            documents=0 if stats is None else stats.documents,
             marking=self._marks is not None,
         )
 

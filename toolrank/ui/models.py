@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from toolrank.model_set import ModelSet
 from toolrank_engines.contract import Vector
 from toolrank_models.encoder import Encoder
 from toolrank_rescorers.models import Models
-from toolrank_rescorers.scoring import ScoreCache
 from toolrank_rescorers.service.core import Service
 from toolrank_rescorers.service.models import QueuedScorer
 from toolrank_rescorers.service.ticket import Ticket
@@ -23,10 +22,10 @@ _OWN = frozenset({"scorer", "query_kind"})
 
 
 class ServiceModelSet(ModelSet):
-    """What a search runs with, on behalf of one request. Knows how long its models took."""
+    """What a search runs with, on behalf of one request. Knows how long its models took, waiting included."""
 
     def __init__(self, others: ModelSet, service: Service, ticket: Ticket) -> None:
-        """`others` has what a service lacks: the language model."""
+        """`others` has what a service lacks: the language model. Nothing is loaded here."""
         self._others = others
         self._service = service
         self._ticket = ticket
@@ -48,15 +47,10 @@ class ServiceModelSet(ModelSet):
     def for_needs(self, needs: frozenset[str]) -> tuple[Models, tuple[Degradation, ...]]:
         """As `ModelSet.for_needs`; with the cache that all requests of the service share."""
         models, missing = self._others.for_needs(needs - _OWN)
-        scorer = TimedScorer(self._service.models.scorer(self._ticket), self._timed)
-        own = {"scorer": scorer if "scorer" in needs else None, "cache": self.cache}
-        kind = self._service.models.query_kind if "query_kind" in needs else None
-        return msgspec.structs.replace(models, query_kind=kind, **own), missing
-
-    @property
-    def cache(self) -> ScoreCache:
-        """Scores that are known already."""
-        return self._service.models.cache
+        own = self._service.models
+        scorer = TimedScorer(own.scorer(self._ticket), self._timed) if "scorer" in needs else None
+        kind = own.query_kind if "query_kind" in needs else None
+        return replace(models, scorer=scorer, query_kind=kind, cache=own.cache), missing
 
     def _timed(self, work: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
         started = time.perf_counter()

@@ -10,21 +10,22 @@ from toolrank.ui.errors import ForeignOrigin
 from toolrank.ui.settings import LOOPBACK
 
 
-def check_origin(request: Request, host: str) -> None:
+def check_origin(request: Request, host: str, keyed: bool) -> None:
     """Lets through what the page sends, and what no browser sends.
 
-    A server that listens on loopback alone is called by a loopback name alone: a foreign name that resolves
-    to it (DNS rebinding) would make a foreign page the same site.
+    Where no key is asked for, a server on loopback is called by a loopback name alone: a foreign name that
+    resolves to it (DNS rebinding) would make a foreign page the same site. Such a page knows no key.
 
     Args:
         request: any request of the page.
         host: what the server listens on.
+        keyed: whether keys are asked for.
 
     Raises:
         ForeignOrigin: it comes from elsewhere.
     """
     called = request.headers.get("host", "")
-    if host in LOOPBACK and _name(called) not in LOOPBACK:
+    if not keyed and host in LOOPBACK and _name(called) not in LOOPBACK:
         raise ForeignOrigin(f"host {called[:100]!r}")
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         raise ForeignOrigin("a request across sites")

@@ -54,7 +54,6 @@ class About(msgspec.Struct, frozen=True):
     profiles: tuple[ProfileLine, ...]
     profile: str
     """The default."""
-    documents: int
     marking: bool
     """Whether marks are taken."""
 

@@ -56,7 +56,7 @@ def _guarded(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimite
 
     async def guarded(request: Request) -> Response:
         try:
-            check_origin(request, service.settings.host)
+            check_origin(request, service.settings.host, bool(service.settings.keys))
         except ServiceError as error:
             return failed(NATIVE, error, open_ticket(request, 1.0))
         response = await answer(request)

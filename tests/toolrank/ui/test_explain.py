@@ -48,7 +48,7 @@ def test_the_page_learns_what_it_can_ask(shown: Any) -> None:
     about = shown.ask("about").json()
     assert about["profile"] == "toolrank"
     assert {"bm25", "nnn", "toolrank"} <= {line["name"] for line in about["profiles"]}
-    assert (about["documents"], about["marking"]) == (12, True)
+    assert about["marking"] is True
 
 
 @pytest.mark.parametrize("profile", ["toolrank", "toolrerank", "nnn", "hybrid", "bm25"])

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from toolrank_evaluation.datasets.queries_file import queries_file
+from toolrank_rescorers.service.keys import digest, new_key
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 WEATHER, EMAIL = "shop/weather/get_weather", "shop/mail/send_email"
@@ -88,6 +89,21 @@ def test_other_sites_can_neither_mark_nor_read(
     assert answer.status_code == 403
     assert "open it under the address it was given" in answer.json()["error"]["message"]
     assert not marks.exists() or "from elsewhere" not in marks.read_text()
+
+
+def test_where_keys_are_asked_for_a_proxy_may_give_it_another_name(
+    show: Any, shop: str, tmp_path: Path
+) -> None:
+    key = new_key()
+    keys = tmp_path / "keys.toml"
+    keys.write_text(f"[[keys]]\nname = 'me'\nsha256 = '{digest(key)}'\n")
+    named = {"host": "tools.example.com", "origin": "https://tools.example.com"}
+    with show(shop, keys=str(keys)) as shown:
+        call = {"query": "weather"}
+        assert shown.ask("explain", call, **named).status_code == 401
+        assert shown.ask("explain", call, authorization=f"Bearer {key}", **named).status_code == 200
+        foreign = {**named, "origin": "https://example.com"}
+        assert shown.ask("explain", call, authorization=f"Bearer {key}", **foreign).status_code == 403
 
 
 def test_the_page_itself_can(shown: Any) -> None:

@@ -15,7 +15,7 @@ export function useKey(given) {
 
 export async function ask(name, body, signal) {
   const headers = key ? { authorization: `Bearer ${key}` } : {};
-  const options = { headers, signal, credentials: "omit", cache: "no-store" };
+  const options = { headers, signal, cache: "no-store" };
   if (body !== undefined) {
     options.method = "POST";
     options.body = JSON.stringify(body);

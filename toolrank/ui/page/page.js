@@ -33,7 +33,7 @@ async function begin() {
     byId("profile").replaceChildren(...about.profiles.map(line));
     byId("other").replaceChildren(h("option", { value: "" }, "no other"), ...about.profiles.map(({ name }) => h("option", { value: name }, name)));
     const marks = about.marking ? "" : " Marks are not taken: start the server with --marks FILE.";
-    byId("about").textContent = `What happens to a request, step by step, over ${some(about.documents, "API")}.${marks}`;
+    byId("about").textContent = `What happens to a request, step by step.${marks}`;
     byId("problem").replaceChildren();
     byId("key-form").hidden = true;
     fromAddress();
