@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from toolrank.catalog import Catalog
+from toolrank_engines.intents.store import Intent
 from toolrank_rescorers.service.keys import digest, new_key
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
@@ -185,6 +188,47 @@ def test_an_empty_catalog_says_how_to_fill_it(show: Any, tmp_path: Path) -> None
         for answer in (empty.ask("about"), empty.ask("explain", {"query": "weather"})):
             assert answer.status_code == 503
             assert "take something in with `toolrank ingest SOURCE`" in answer.json()["error"]["message"]
+
+
+def copied(shop: str, folder: Path) -> str:
+    """A catalog that a test may spoil, or add to."""
+    source = Path(shop.removeprefix("sqlite:"))
+    for file in source.parent.glob(f"{source.name}*"):
+        (shutil.copytree if file.is_dir() else shutil.copy)(file, folder / file.name)
+    return f"sqlite:{folder / source.name}"
+
+
+def test_a_catalog_that_breaks_meanwhile_is_told_with_its_cure(show: Any, shop: str, tmp_path: Path) -> None:
+    url = copied(shop, tmp_path)
+    with show(url) as shown:
+        assert shown.explain("weather")["hits"]
+        for file in (file for file in tmp_path.iterdir() if file.is_file()):
+            file.write_bytes(b"garbage" * 1_000)
+        answer = shown.ask("explain", {"query": "weather"})
+        assert answer.status_code == 503
+        assert "move the file away and ingest again" in answer.json()["error"]["message"]
+
+
+def test_what_only_sample_requests_brought_is_named_too(show: Any, shop: str, tmp_path: Path) -> None:
+    url = copied(shop, tmp_path)
+    with Catalog.open(url) as catalog:
+        index, _ = catalog.live()
+        samples = [Intent(f"something for {key}", key) for key, _ in catalog.engine.hashes(index)]
+        catalog.add_intents([Intent("is it raining", "shop/files/delete_file"), *samples])
+    profile = tmp_path / "few.toml"
+    profile.write_text(
+        'name = "few"\n[first_stage]\nsize = 1\nfactor = 1\n[[stages]]\nstage = "fuse"\nintent = 2.0\n'
+    )
+    with show(url, profile=str(profile)) as shown:
+        answer = shown.explain("is it raining", k=1)
+    fuse = answer["stages"][1]
+    (entered,) = fuse["entered"]
+    assert answer["candidates"][entered] == {
+        "id": "shop/files/delete_file",
+        "tool": "files",
+        "api": "delete_file",
+    }
+    assert "intent rank 1" in fuse["reasons"][str(entered)]
 
 
 def test_a_budget_of_nothing_is_filled_with_nothing(shown: Any) -> None:
