@@ -64,7 +64,7 @@ def photograph(browser: Browser, page: str, asked: dict[str, str], scheme: str, 
         tab.get_by_role("heading", name=heading, exact=True).evaluate("it => it.scrollIntoView()")
     seen = Image.open(BytesIO(tab.screenshot()))
     # A palette is enough for text and lines, and a quarter of the size.
-    seen.convert("RGB").quantize(160).save(HERE / f"page-{scheme}.png", optimize=True)
+    seen.convert("RGB").quantize(250).save(HERE / f"page-{scheme}.png", optimize=True)
     tab.close()
 
 

@@ -75,14 +75,14 @@ class Judgements:
 
 
 def _judged(line: QueryLine, api: str, verdict: Verdict) -> QueryLine:
-    relevant, irrelevant = line.relevant - {api}, line.irrelevant - {api}
+    relevant, irrelevant = line.relevant - {api}, frozenset(line.irrelevant) - {api}
     if verdict == "right":
         relevant |= {api}
     elif verdict == "wrong":
         irrelevant |= {api}
     if len(relevant) + len(irrelevant) > MAX_MARKS:
         raise JudgementsRefused(f"{MAX_MARKS:,} APIs are marked for this request: no more than that")
-    return replace(line, relevant=relevant, irrelevant=irrelevant)
+    return replace(line, relevant=relevant, irrelevant=tuple(sorted(irrelevant)))
 
 
 def _encoded(line: QueryLine) -> bytes:

@@ -51,6 +51,7 @@ def test_lines_that_were_there_keep_their_names_and_subsets(tmp_path: Path) -> N
     file = tmp_path / "queries.jsonl"
     file.write_text('{"id": "log-7", "query": "ask", "relevant": ["a"], "subset": "single"}\n')
     assert Judgements(file).mark("ask", "b", "right") == 1
+    assert "irrelevant" not in file.read_text()
     (query,) = queries_file(file)
     assert (query.id, query.subset, query.relevant) == ("log-7", "single", {"a", "b"})
 

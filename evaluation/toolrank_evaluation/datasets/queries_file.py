@@ -18,7 +18,7 @@ class QueryLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     relevant: frozenset[str]
     id: str = ""
     subset: str = "all"
-    irrelevant: frozenset[str] = frozenset()
+    irrelevant: tuple[str, ...] = ()
     """Looked at and found wrong. An evaluation counts whatever is not relevant as irrelevant."""
 
 

@@ -2,7 +2,7 @@
 
 import { h, rounded, s, scrolling, some } from "./dom.js";
 
-const WIDTH = 680;
+const WIDTH = 600;
 const NODE = 12;
 const ROOM = 30;
 

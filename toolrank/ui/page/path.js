@@ -2,7 +2,7 @@
 
 import { clipped, h, rounded, s, scrolling, table } from "./dom.js";
 
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [680, 280, 46, 24, 12, 40];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [600, 280, 46, 24, 12, 40];
 
 export function path(answer) {
   const found = answer.path;
