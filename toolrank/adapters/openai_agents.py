@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
-import json
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from toolrank.adapters.calling import CallableTool, Run, as_text, callable_tools
 from toolrank.adapters.errors import needing
@@ -30,7 +31,8 @@ RequestOf = Callable[[RunContextWrapper[Any]], str]
 def agent_tools(result: SearchResult, run: Run) -> list[FunctionTool]:
     """The hits as tools of an agent; `run` is called with the API and its arguments.
 
-    `strict` is as the publisher said. What `run` raises ends the agent's run: catch what a model can mend.
+    `strict` is as the publisher said. Arguments that are no JSON object are told to the model. What `run`
+    raises ends the agent's run: catch what a model can mend.
     """
     return [_function_tool(tool) for tool in callable_tools(result, run)]
 
@@ -92,7 +94,11 @@ def _definition(tool: FunctionTool) -> dict[str, Any]:
 
 def _function_tool(tool: CallableTool) -> FunctionTool:
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
-        return as_text(await tool.acall(json.loads(arguments or "{}")))
+        try:
+            given = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+        except msgspec.MsgspecError as error:
+            return f"the arguments are no JSON object: {error}"
+        return as_text(await tool.acall(given))
 
     return FunctionTool(
         name=tool.name,

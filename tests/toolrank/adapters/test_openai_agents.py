@@ -60,6 +60,15 @@ def test_an_agent_calls_the_api_that_was_found(
     assert output["output"] == '{"weather":"rain"}'
 
 
+@pytest.mark.parametrize("arguments", ["{", "[1]", '"text"', "{'city': 1}"])
+def test_broken_arguments_are_told_to_the_model(catalog: Catalog, calls: Any, arguments: str) -> None:
+    from toolrank.adapters.openai_agents import agent_tools
+
+    (tool,) = agent_tools(catalog.search(QUERY, 1), calls.run)
+    assert "no JSON object" in asyncio.run(tool.on_invoke_tool(None, arguments))
+    assert calls.made == []
+
+
 def test_the_responses_definitions_are_what_the_sdk_sends(catalog: Catalog, calls: Any) -> None:
     from openai.types.responses import FunctionTool
     from pydantic import TypeAdapter
