@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 from toolrank.adapters.errors import needing
@@ -21,17 +22,24 @@ _log = logging.getLogger(__name__)
 class NarrowTools(CustomLogger):
     """Keeps the k tools that suit a request best, in the order in which they came.
 
-    Never removed are tools that `tool_choice` names, those that the conversation has called already, and
-    hosted ones, which are no functions. They count among the k. Chat completions, Responses and Anthropic's
-    messages are understood. Where nothing can be ranked in time, all tools stay. What was done is noted in
-    the request's metadata under `toolrank`, for whatever logs it.
+    Never removed are tools that `tool_choice` names, those that the conversation has called already, hosted
+    ones, which are no functions, and those that `always` names. They count among the k. Chat completions,
+    Responses and Anthropic's messages are understood. Where nothing can be ranked in time, all tools stay.
+    What was done is noted in the request's metadata under `toolrank`, for whatever logs it.
     """
 
-    def __init__(self, k: int = 10, deadline: float = 5.0, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        k: int = 10,
+        deadline: float = 5.0,
+        settings: Settings | None = None,
+        always: Iterable[str] = (),
+    ) -> None:
         """Models, profile and rescorer are those of the settings; `deadline` is in seconds."""
         super().__init__()
         self._k = k
         self._deadline = deadline
+        self._always = frozenset(always)
         self._offered = OfferedTools(settings)
 
     async def async_pre_call_hook(
@@ -58,7 +66,7 @@ class NarrowTools(CustomLogger):
         self, data: dict[str, Any], tools: list[Any], request: str
     ) -> tuple[list[Any], dict[str, Any]]:
         names = [function_name(tool) for tool in tools]
-        needed = called_names(data) | forced_names(data)
+        needed = self._always | called_names(data) | forced_names(data)
         functions = [tool for tool, name in zip(tools, names, strict=True) if name]
         try:
             search = asyncio.to_thread(self._offered.search, request, functions, len(functions))

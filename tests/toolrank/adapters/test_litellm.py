@@ -114,6 +114,8 @@ def test_forced_called_and_hosted_tools_are_never_removed(pass_through: Any) -> 
     sent = pass_through({"input": QUESTION["content"], "tools": [*RESPONSES, hosted]}, "aresponses")
     assert hosted in sent["tools"]
     assert "get_weather" in names(sent)
+    sent = pass_through({"messages": [QUESTION], "tools": CHAT}, always=["delete_file", "no_such_tool"])
+    assert set(names(sent)) == {"get_weather", "delete_file"}
     everything = [call | {"function": {"name": name, "arguments": "{}"}} for name in NAMES]
     busy = [QUESTION, {"role": "assistant", "content": None, "tool_calls": everything}]
     assert pass_through({"messages": busy, "tools": CHAT})["tools"] == CHAT
