@@ -36,9 +36,9 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         with serving(url, Path(folder) / "marks.jsonl") as page:
             light = {"request": REQUEST, "profile": "toolrank", "budget": "2000"}
-            photograph(browser, page, light, "light", "Answer")
+            photograph(browser, page, light, "light")
             dark = {"request": REQUEST, "profile": "nnn", "budget": "2000"}
-            photograph(browser, page, dark, "dark", "Alike")
+            photograph(browser, page, dark, "dark", "Decoding path")
         browser.close()
 
 
@@ -53,15 +53,17 @@ def serving(catalog: str, marks: Path) -> Iterator[str]:
         process.terminate()
 
 
-def photograph(browser: Browser, page: str, asked: dict[str, str], scheme: str, heading: str) -> None:
-    """The part of an answer that begins with a heading, in a light or dark scheme."""
+def photograph(browser: Browser, page: str, asked: dict[str, str], scheme: str, heading: str = "") -> None:
+    """An answer in a light or dark scheme: its beginning, or what surrounds a heading."""
     tab = browser.new_page(viewport=SIZE, color_scheme=scheme)  # type: ignore[arg-type, unused-ignore]
     for _ in range(2):  # what a first request loads is no part of the picture
         tab.goto(f"{page}?#{urlencode(asked)}")
         tab.reload()
         tab.locator("#status", has_text="Answered").wait_for()
-    if scheme == "dark":
-        tab.get_by_role("heading", name=heading, exact=True).evaluate("it => it.scrollIntoView()")
+    if heading:
+        tab.get_by_role("heading", name=heading, exact=True).evaluate(
+            "it => it.scrollIntoView({block: 'center'})"
+        )
     seen = Image.open(BytesIO(tab.screenshot()))
     # A palette is enough for text and lines, and a quarter of the size.
     seen.convert("RGB").quantize(250).save(HERE / f"page-{scheme}.png", optimize=True)

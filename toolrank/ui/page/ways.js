@@ -6,7 +6,7 @@ import { Pager } from "./pager.js";
 const DRAWN = 12;
 const DEEPEST = 20;
 const WIDTH = 76;
-const LABEL = 150;
+const LABEL = 165;
 const STEP = 20;
 
 export function ways(answer) {
@@ -43,7 +43,7 @@ function picture(answer, ranks) {
     return drawn;
   });
   const names = final.map((candidate, place) =>
-    s("text", { x: x(last) + 8, y: y(place + 1) + 4 }, `${place + 1}. ${clipped(answer.candidates[candidate].api, 20)}`));
+    s("text", { x: x(last) + 8, y: y(place + 1) + 4 }, `${place + 1}. ${clipped(answer.candidates[candidate].api, 18)}`));
   const beyond = s("text", { class: "dimmed", x: 2, y: y(deepest + 1) + 4 }, `>${deepest}`);
   const width = x(last) + LABEL;
   const label = `Ranks of ${some(chosen.length, "candidate")} behind each of ${some(last + 1, "stage")}; the table below has all of them`;
