@@ -17,7 +17,7 @@ from toolrank_engines.text import rerank_text
 from toolrank_evaluation.dataset import JudgedQuery
 from toolrank_evaluation.report import write_whole
 from toolrank_evaluation.training_sets.closed_catalog import split_queries
-from toolrank_evaluation.training_sets.own_lists import OwnLists, OwnRequest
+from toolrank_evaluation.training_sets.own_lists import Drawable, OwnLists, OwnRequest
 from toolrank_evaluation.tuning.search import Effort
 from toolrank_evaluation.tuning.space import usual_space
 from toolrank_evaluation.tuning.tune import TuneOptions, TuneReport
@@ -27,14 +27,13 @@ from toolrank_models.errors import MissingRuntime
 from toolrank_models.locate import find_model
 from toolrank_models.manifest import Manifest, TrainingData, hash_tool
 from toolrank_models.train.ranking_metrics import RankingFigures
-from toolrank_rescorers.profiles import load_profile
+from toolrank_rescorers.profiles import DEFAULT_PROFILE, load_profile
 
 CANDIDATES = 40
 """Proposals of the first stage per request: what wrong texts are drawn from, and what is reordered."""
 LEAST_TO_TUNE = 18
 """Held-out requests below which a profile is left as it is."""
 PROFILE = "profile.toml"
-COMMAND = "toolrank models train"
 
 
 class OwnTraining(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,9 +45,20 @@ class OwnTraining(msgspec.Struct, frozen=True, kw_only=True):
     run: Path
     """Checkpoints: a stopped run goes on from them."""
     holdout: float = 0.2
-    profile: str
+    profile: str = DEFAULT_PROFILE
     trials: int = 60
     """Settings of the profile to try; 0 leaves it as it is."""
+
+
+class Lessons(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cross-encoder learns from, and what its manifest says of that."""
+
+    train: Sequence[Drawable]
+    held_out: Sequence[Drawable]
+    documents: Sequence[ApiDocument]
+    """Whose tools it is then recorded to have seen."""
+    name: str
+    command: str
 
 
 class OwnReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,19 +89,32 @@ def train_on_own_requests(judged: Judged, training: OwnTraining, progress: Progr
         ModelError: the model in use is damaged, the loss is not finite, or the disk is full; nothing was
             replaced.
     """
-    if importlib.util.find_spec("torch") is None:
-        raise MissingRuntime("torch", "train")
+    require_torch()
     train, held_out = split_queries("own requests", judged.queries, training.holdout)
-    lists = _lists(judged, train, held_out, progress)
+    lists = _lists(judged, [*train, *held_out], progress)
     documents = documents_of(judged.catalog, sorted({id_ for query in train for id_ in query.relevant}))
-    report = _fine_tuned(judged, training, lists, documents, progress)
+    lessons = Lessons(
+        train=lists[: len(train)],
+        held_out=lists[len(train) :],
+        documents=documents,
+        name="own requests",
+        command="toolrank models train",
+    )
+    report = fine_tuned(judged.catalog.settings.cross_encoder, training, lessons, progress)
     return msgspec.structs.replace(report, profile=_tuned(judged, held_out, training, progress))
 
 
-def _lists(
-    judged: Judged, train: Sequence[JudgedQuery], held_out: Sequence[JudgedQuery], progress: Progress
-) -> tuple[list[OwnRequest], list[OwnRequest]]:
-    queries = [*train, *held_out]
+def require_torch() -> None:
+    """Before anything is asked or read for a training.
+
+    Raises:
+        MissingRuntime: the extra `train` is not installed.
+    """
+    if importlib.util.find_spec("torch") is None:
+        raise MissingRuntime("torch", "train")
+
+
+def _lists(judged: Judged, queries: Sequence[JudgedQuery], progress: Progress) -> list[OwnRequest]:
     wanted = sorted({id_ for query in queries for id_ in query.relevant})
     texts = {document.id: rerank_text(document) for document in documents_of(judged.catalog, wanted)}
     found = []
@@ -102,41 +125,42 @@ def _lists(
             right = tuple(dict.fromkeys(texts[id_] for id_ in sorted(query.relevant)))
             found.append(OwnRequest(query.text, right, proposed))
             advance(1)
-    return found[: len(train)], found[len(train) :]
+    return found
 
 
-def _fine_tuned(
-    judged: Judged,
-    training: OwnTraining,
-    requests: tuple[list[OwnRequest], list[OwnRequest]],
-    documents: Sequence[ApiDocument],
-    progress: Progress,
-) -> OwnReport:
+def fine_tuned(cross_encoder: str, training: OwnTraining, lessons: Lessons, progress: Progress) -> OwnReport:
+    """Trains on from a cross-encoder, and replaces `training.out` if the outcome is better.
+
+    Raises:
+        NotBetter: nothing was replaced.
+        EvaluationError: a split is empty.
+        ModelError: as `train_on_own_requests`.
+    """
     from toolrank_models.train.fine_tuning import Places, fine_tune
     from toolrank_models.train.recipe import RerankerRecipe, read_recipe
 
     recipe = read_recipe(training.recipe, RerankerRecipe)
-    start = find_model(judged.catalog.settings.cross_encoder)
-    source = OwnLists(*requests, recipe.seed, recipe.list_size)
-    seen = frozenset(hash_tool(document.tool_key) for document in documents)
+    start = find_model(cross_encoder)
+    source = OwnLists(lessons.train, lessons.held_out, recipe.seed, recipe.list_size)
+    seen = frozenset(hash_tool(document.tool_key) for document in lessons.documents)
 
     def described(manifest: Manifest, step: int) -> Manifest:
         return msgspec.structs.replace(
             manifest,
             name=training.out.name,
-            base_model=f"{manifest.identity}, {step} steps on own requests; before: {manifest.base_model}",
-            training=(*manifest.training, TrainingData("own requests", "their owner's", len(requests[0]))),
+            base_model=f"{manifest.identity}, {step} steps on {lessons.name}; before: {manifest.base_model}",
+            training=(*manifest.training, TrainingData(lessons.name, "their owner's", len(lessons.train))),
             seen=tuple(sorted(seen.union(manifest.seen))),
         )
 
-    measured = (datetime.date.today().isoformat(), COMMAND)
+    measured = (datetime.date.today().isoformat(), lessons.command)
     places = Places(start, training.run, training.out)
     tuned = fine_tune(places, recipe, source, described, measured, progress.note)
     return OwnReport(
         model=tuned.manifest.identity,
         started_from=tuned.started_from,
-        trained_on=len(requests[0]),
-        held_out=len(requests[1]),
+        trained_on=len(lessons.train),
+        held_out=len(lessons.held_out),
         best_step=tuned.best_step,
         tools_seen=len(seen),
         before=tuned.before,

@@ -10,23 +10,7 @@ from typing import Any
 GOOD = ("weather", "invoice", "parcel", "recipe")
 """The tools it says Yes to."""
 TOOLS = (*GOOD, "ticket", "song", "price", "letter")
-WORDS = (
-    *TOOLS,
-    "Yes",
-    "No",
-    "yes",
-    "no",
-    "get",
-    "find",
-    "send",
-    "true",
-    "false",
-    "a",
-    "the",
-    "Is",
-    "it",
-    "job",
-)
+OTHERS = ("urgent", "Yes", "No", "yes", "no", "get", "a", "the", "Is", "it", "job")
 
 
 def tokenizer() -> Any:
@@ -35,7 +19,7 @@ def tokenizer() -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     signs = ("<unk>", "<end>", *'{}[]":,.?!|', "Answer", "request", "tool")
-    vocabulary = {word: number for number, word in enumerate((*signs, *WORDS))}
+    vocabulary = {word: number for number, word in enumerate((*signs, *TOOLS, *OTHERS))}
     built = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     built.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()]

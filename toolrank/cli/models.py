@@ -14,18 +14,45 @@ from toolrank.cli.console import OUT, note, print_json, print_table
 from toolrank.cli.evaluate import opened
 from toolrank.cli.options import CatalogOption, JsonOption
 from toolrank.cli.progress import progress
+from toolrank.demonstrating import DemoReport, DemoTraining, pool_of_requests, train_demonstrations
+from toolrank.distilling import FIRST_STAGE, Asking, Teaching, distil, teacher_of
 from toolrank.errors import ExitCode
-from toolrank.evaluating import Plan
+from toolrank.evaluating import Plan, judged_queries
 from toolrank.model_export import Export, export_model
 from toolrank.model_training import PROFILE, OwnReport, OwnTraining, train_on_own_requests
 from toolrank_models.locate import find_model, list_models
 from toolrank_models.train.recipe import recipe_path
 from toolrank_models.verify import Verification, verify
+from toolrank_rescorers.demorank.pool import Demonstration, read_pool
+from toolrank_rescorers.llm.meter import Caps
 from toolrank_rescorers.profiles import DEFAULT_PROFILE
 
 app = typer.Typer(help="Lists, verifies and describes the models.", no_args_is_help=True)
 
+RecipeOption = Annotated[
+    str, typer.Option("--recipe", help="Name of a shipped recipe of a cross-encoder, or a .toml file.")
+]
+RunOption = Annotated[
+    Path | None, typer.Option("--run", help="Folder of checkpoints. Default: OUT.run, beside the model.")
+]
+HoldoutOption = Annotated[
+    float, typer.Option("--holdout", min=0.05, max=0.5, help="Share of the requests that only validate.")
+]
+MaxCallsOption = Annotated[int, typer.Option("--max-calls", min=1, help="Cap on calls, of this run.")]
+MaxTokensOption = Annotated[int, typer.Option("--max-tokens", min=1, help="Cap on tokens, of this run.")]
+MaxCostOption = Annotated[
+    float, typer.Option("--max-cost", min=0, help="Cap on costs of this run, by the prices in the settings.")
+]
+HoursOption = Annotated[float, typer.Option("--hours", min=0.001, help="Cap on the time of asking.")]
+RetriesOption = Annotated[
+    int, typer.Option("--retries", min=0, help="Further attempts, of all calls together.")
+]
 NameArgument = Annotated[str, typer.Argument(help="Name of a model, or its folder.", metavar="NAME")]
+
+
+def run_beside(out: Path) -> Path:
+    """Where checkpoints go unless somebody says."""
+    return out.with_name(f"{out.name}.run")
 
 
 @app.command("list")
@@ -102,15 +129,9 @@ def train(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the model that is written.")],
     catalog: CatalogOption = None,
-    recipe: Annotated[
-        str, typer.Option("--recipe", help="Name of a shipped recipe of a cross-encoder, or a .toml file.")
-    ] = "own-reranker",
-    run: Annotated[
-        Path | None, typer.Option("--run", help="Folder of checkpoints. Default: OUT.run, beside the model.")
-    ] = None,
-    holdout: Annotated[
-        float, typer.Option("--holdout", min=0.05, max=0.5, help="Share of the requests that only validate.")
-    ] = 0.2,
+    recipe: RecipeOption = "own-reranker",
+    run: RunOption = None,
+    holdout: HoldoutOption = 0.2,
     profile: Annotated[
         str, typer.Option("--profile", "-p", help="The profile to tune for the new model.")
     ] = DEFAULT_PROFILE,
@@ -126,7 +147,7 @@ def train(
     training = OwnTraining(
         recipe=recipe_path(recipe),
         out=out,
-        run=run or out.with_name(f"{out.name}.run"),
+        run=run or run_beside(out),
         holdout=holdout,
         profile=profile,
         trials=trials,
@@ -134,6 +155,133 @@ def train(
     with opened(None, Path("data"), queries, catalog, Plan(profiles=(profile,))) as judged:
         report = train_on_own_requests(judged, training, progress())
     print_json(report) if as_json else _told(report, out)
+
+
+@app.command("distill")
+def distill(
+    requests: Annotated[
+        Path, typer.Option("--requests", help='JSON lines of {"query": …}, some perhaps with "relevant" ids.')
+    ],
+    teacher: Annotated[
+        str,
+        typer.Option(
+            "--teacher", help="llm:MODEL at TOOLRANK_LLM_URL, llm: for the set model, or hf:FOLDER."
+        ),
+    ],
+    answers: Annotated[
+        Path, typer.Option("--answers", help="The permutation set: what is in it is not asked again.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the model that is written.")],
+    catalog: CatalogOption = None,
+    recipe: RecipeOption = "own-reranker",
+    run: RunOption = None,
+    holdout: HoldoutOption = 0.2,
+    candidates: Annotated[
+        int, typer.Option("--candidates", min=2, max=100, help="How many are ordered for each request.")
+    ] = 20,
+    max_calls: MaxCallsOption = 10_000,
+    max_tokens: MaxTokensOption = 20_000_000,
+    max_cost: MaxCostOption = 10.0,
+    hours: HoursOption = 8.0,
+    retries: RetriesOption = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Lets a language model order candidates, and trains the cross-encoder in use on its orders.
+
+    Answers are stored as they come: a run that was stopped, by a cap or a signal, goes on where it was. The
+    result is kept only if it orders the requests held out better. Needs the extras `train` and `llm`.
+    """
+    caps = Caps(hours * 3600, max_calls, max_tokens, max_cost, retries)
+    teaching = Teaching(requests=requests, answers=answers, candidates=candidates, caps=caps)
+    training = OwnTraining(recipe=recipe_path(recipe), out=out, run=run or run_beside(out), holdout=holdout)
+    with Catalog.open(catalog) as opened_catalog:
+        model = teacher_of(teacher, opened_catalog.settings)
+        report = distil(opened_catalog, model, teaching, training, progress())
+    if as_json:
+        print_json(report)
+        return
+    _asked(report.asking)
+    _told(report.training, out)
+
+
+@app.command("demorank")
+def demorank(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of demonstrations that is written.")],
+    pool: Annotated[
+        Path | None, typer.Option("--pool", help='JSON lines of {"query": …, "api": id, "useful": true}.')
+    ] = None,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", help="Judged requests to make the pool of, instead.")
+    ] = None,
+    catalog: CatalogOption = None,
+    retriever: Annotated[
+        str, typer.Option("--retriever-recipe", help="Name of a shipped recipe, or a .toml file.")
+    ] = "demo-retriever",
+    reranker: Annotated[
+        str, typer.Option("--reranker-recipe", help="Name of a shipped recipe, or a .toml file.")
+    ] = "demo-reranker",
+    run: Annotated[
+        Path | None, typer.Option("--run", help="Folder of answers and checkpoints. Default: OUT.run.")
+    ] = None,
+    questions: Annotated[
+        int, typer.Option("--questions", min=10, help="How many of the pool are asked about, at most.")
+    ] = 200,
+    shots: Annotated[int, typer.Option("--shots", min=1, max=8, help="Length of a sequence.")] = 3,
+    holdout: HoldoutOption = 0.2,
+    max_calls: MaxCallsOption = 20_000,
+    max_tokens: MaxTokensOption = 50_000_000,
+    max_cost: MaxCostOption = 10.0,
+    hours: HoursOption = 8.0,
+    retries: RetriesOption = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Trains what chooses demonstrations for the profile demorank, by what helps the language model in use.
+
+    Answers are stored as they come: a run that was stopped, by a cap or a signal, goes on where it was.
+    Needs the extras `train` and `llm`.
+    """
+    caps = Caps(hours * 3600, max_calls, max_tokens, max_cost, retries)
+    recipes = recipe_path(retriever), recipe_path(reranker)
+    training = DemoTraining(
+        out=out,
+        run=run or run_beside(out),
+        retriever=recipes[0],
+        reranker=recipes[1],
+        caps=caps,
+        questions=questions,
+        shots=shots,
+        holdout=holdout,
+    )
+    if (pool is None) == (queries is None):
+        raise typer.BadParameter("give one of --pool and --queries")
+    with Catalog.open(catalog) as opened_catalog:
+        teacher = teacher_of("llm:", opened_catalog.settings)
+        written = read_pool(pool) if pool else _pool_of(opened_catalog, queries)
+        report = train_demonstrations(opened_catalog, teacher, written, training, progress())
+    print_json(report) if as_json else _told_demonstrations(report, out)
+
+
+def _pool_of(catalog: Catalog, queries: Path | None) -> list[Demonstration]:
+    assert queries is not None
+    plan = Plan(profiles=(FIRST_STAGE,))
+    return pool_of_requests(judged_queries(catalog, queries, plan), progress())
+
+
+def _told_demonstrations(report: DemoReport, out: Path) -> None:
+    table = Table("demonstrations shown", "probability of the right answer")
+    names = ("none", "the nearest by DRetriever", "those chosen by DReranker")
+    for name, value in zip(names, (report.zero_shot, report.retrieved, report.chosen), strict=True):
+        table.add_row(name, f"{value:.3f}")
+    print_table(table)
+    note(f"{report.held_out} questions held out, {report.trained_on} to learn from")
+    note(f"{report.teacher}: {report.calls} calls, {report.tokens:,} tokens, cost {report.cost:.4g}")
+    note(f"TOOLRANK_DEMONSTRATIONS={out}")
+
+
+def _asked(asking: Asking) -> None:
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(asking.outcomes.items()))
+    note(f"{asking.teacher}: {asking.known} of {asking.requests} requests known, {outcomes or 'none asked'}")
+    note(f"{asking.calls} calls, {asking.tokens:,} tokens, cost {asking.cost:.4g}")
 
 
 def _told(report: OwnReport, out: Path) -> None:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 from toolrank_engines.document import ApiDocument
 from toolrank_engines.text import retrieval_text
 from toolrank_evaluation.dataset import JudgedQuery
 from toolrank_evaluation.training_sets.errors import EmptySplit
 from toolrank_models.train.examples import ClosedCatalog, RetrievalSet
+
+
+class Asked(Protocol):
+    """A request in words."""
+
+    @property
+    def text(self) -> str:
+        """What was asked."""
+
+
+Request = TypeVar("Request", bound=Asked)
 
 
 def closed_catalog(
@@ -45,8 +57,8 @@ def closed_catalog(
 
 
 def split_queries(
-    name: str, queries: Sequence[JudgedQuery], holdout: float
-) -> tuple[list[JudgedQuery], list[JudgedQuery]]:
+    name: str, queries: Sequence[Request], holdout: float
+) -> tuple[list[Request], list[Request]]:
     """Requests to learn from and to choose by, divided by a hash of their text: growth moves none.
 
     Raises:

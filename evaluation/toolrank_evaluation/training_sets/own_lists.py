@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -12,6 +13,16 @@ from toolrank_models.train.examples import RankingList
 
 _TOWARDS_FRONT = 1.5
 """Wrong texts are drawn from the proposals with a density that falls with the rank: the first are hardest."""
+
+
+class Drawable(Protocol):
+    """A request that lists can be made of."""
+
+    def candidates(self) -> RankingList:
+        """The proposals as they come, which is what a reranker will be given."""
+
+    def drawn(self, size: int, rng: random.Random) -> RankingList:
+        """A list of at most `size` texts in random order."""
 
 
 class OwnRequest(msgspec.Struct, frozen=True):
@@ -45,7 +56,7 @@ class OwnLists:
     """
 
     def __init__(
-        self, train: Sequence[OwnRequest], held_out: Sequence[OwnRequest], seed: int, list_size: int
+        self, train: Sequence[Drawable], held_out: Sequence[Drawable], seed: int, list_size: int
     ) -> None:
         if not train:
             raise EmptySplit("own requests", "train")

@@ -15,6 +15,8 @@ class RankingList(msgspec.Struct, frozen=True):
     texts: tuple[str, ...]
     relevant: tuple[bool, ...]
     source: str = ""
+    grades: tuple[float, ...] = ()
+    """How good a teacher holds each text to be, equal ones in no order; empty where nobody taught."""
 
     @property
     def answerable(self) -> bool:

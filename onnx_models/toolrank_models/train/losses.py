@@ -62,10 +62,19 @@ def margin_mse(scores: Tensor, teacher: Tensor) -> Tensor:
 
 
 def teacher_order(scores: Tensor, teacher: Tensor) -> Tensor:
-    """RankNet on the teacher's order: mean of log(1 + exp(s_j − s_i)) over pairs with i before j."""
-    ordered = scores[torch.argsort(teacher, descending=True, stable=True)]
-    first, second = torch.triu_indices(len(ordered), len(ordered), offset=1)
-    return functional.softplus(ordered[second] - ordered[first]).mean()
+    """RankNet on the teacher's order: mean of log(1 + exp(s_j − s_i)) over pairs that it puts i before j.
+
+    Texts that the teacher holds for equal are in no order; where all are, the loss is 0.
+    """
+    better = teacher[:, None] > teacher[None, :]
+    if not bool(better.any()):
+        return 0.0 * scores.sum()
+    return functional.softplus(scores[None, :] - scores[:, None])[better].mean()
+
+
+def graded_loss(scores: Tensor, grades: Tensor, relevant: Tensor, bce_weight: float) -> Tensor:
+    """RankNet on grades, (n,), and the weighted pointwise loss, which keeps the logits' absolute scale."""
+    return teacher_order(scores, grades) + bce_weight * pointwise_loss(scores, relevant)
 
 
 def contrastive_loss(scores: Tensor, relevant: Tensor) -> Tensor:

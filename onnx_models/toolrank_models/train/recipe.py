@@ -76,6 +76,13 @@ class EncoderRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """Texts run together, sorted by length."""
 
 
+class PreferenceRecipe(EncoderRecipe, frozen=True, forbid_unknown_fields=True):
+    """Settings of an encoder run on graded lists."""
+
+    contrast_weight: Annotated[float, msgspec.Meta(ge=0.0)] = 0.2
+    """Of the contrastive loss beside RankNet."""
+
+
 class CatalogRecipe(EncoderRecipe, frozen=True, forbid_unknown_fields=True):
     """Settings of an encoder run on one catalog, whose texts are all compared with every request."""
 
@@ -133,7 +140,9 @@ class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weight_decay: Share = 0.02
 
 
-Recipe = TypeVar("Recipe", RerankerRecipe, EncoderRecipe, CatalogRecipe, NnnRecipe, QueryKindRecipe)
+Recipe = TypeVar(
+    "Recipe", RerankerRecipe, EncoderRecipe, PreferenceRecipe, CatalogRecipe, NnnRecipe, QueryKindRecipe
+)
 
 
 def read_recipe(path: Path, kind: type[Recipe]) -> Recipe:

@@ -10,7 +10,7 @@ import torch
 from toolrank_models.train.cross_encoder import TrainableCrossEncoder
 from toolrank_models.train.errors import EmptyTrainingSet
 from toolrank_models.train.examples import ListSource, RankingList
-from toolrank_models.train.losses import list_loss, margin_mse, teacher_order
+from toolrank_models.train.losses import graded_loss, list_loss, margin_mse, teacher_order
 from toolrank_models.train.ranking_metrics import RankingFigures, ranking_figures
 from toolrank_models.train.recipe import RerankerRecipe
 
@@ -51,15 +51,18 @@ class RerankerTask:
         logits = self.encoder.logits([(item.query, text) for item in lists for text in item.texts])
         parts = torch.split(logits, [len(item.texts) for item in lists])
         labelled = torch.stack(
-            [
-                list_loss(part, torch.tensor(item.relevant), self.recipe.bce_weight, self.recipe.order)
-                for part, item in zip(parts, lists, strict=True)
-            ]
+            [self._labelled(part, item) for part, item in zip(parts, lists, strict=True)]
         ).mean()
         if self.teacher is None:
             return labelled
         share = self.recipe.teacher_weight
         return share * self._copying(self.teacher, parts, lists) + (1 - share) * labelled
+
+    def _labelled(self, scores: torch.Tensor, item: RankingList) -> torch.Tensor:
+        relevant, weight = torch.tensor(item.relevant), self.recipe.bce_weight
+        if item.grades:
+            return graded_loss(scores, torch.tensor(item.grades), relevant, weight)
+        return list_loss(scores, relevant, weight, self.recipe.order)
 
     def _copying(
         self, teacher: TrainableCrossEncoder, parts: Sequence[torch.Tensor], lists: Sequence[RankingList]

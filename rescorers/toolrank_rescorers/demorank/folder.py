@@ -7,7 +7,7 @@ from pathlib import Path
 from toolrank_models.runtime import load_cross_encoder, load_encoder
 from toolrank_models.settings import RuntimeSettings
 from toolrank_rescorers.demorank.pool import InvalidPool, read_pool
-from toolrank_rescorers.demorank.selecting import DemonstrationSelector
+from toolrank_rescorers.demorank.selecting import DemonstrationRetriever, DemonstrationSelector
 
 POOL = "pool.jsonl"
 RETRIEVER = "retriever"
@@ -26,5 +26,5 @@ def open_demonstrations(folder: Path, runtime: RuntimeSettings) -> Demonstration
         raise InvalidPool(
             f"{folder / POOL}: a demonstration without a text: `toolrank models demorank` writes one"
         )
-    encoder = load_encoder(folder / RETRIEVER, runtime)
-    return DemonstrationSelector(pool, encoder.encode, load_cross_encoder(folder / RERANKER, runtime))
+    retriever = DemonstrationRetriever(pool, load_encoder(folder / RETRIEVER, runtime).encode)
+    return DemonstrationSelector(retriever, load_cross_encoder(folder / RERANKER, runtime))

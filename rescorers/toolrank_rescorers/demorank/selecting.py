@@ -21,26 +21,37 @@ class PairScorer(Protocol):
         """Logits (n,), one a text; higher is better."""
 
 
-class DemonstrationSelector:
-    """DRetriever and DReranker over a pool. Safe to use from several threads.
+class DemonstrationRetriever:
+    """DRetriever over a pool: the demonstrations whose vectors are nearest to a question's.
 
     Args:
         pool: demonstrations with their texts.
         encode: unit vectors of texts, float32 (n, d).
-        reranker: says how much a demonstration helps, given those that were chosen before it.
     """
 
-    def __init__(self, pool: Sequence[Demonstration], encode: Encode, reranker: PairScorer) -> None:
+    def __init__(self, pool: Sequence[Demonstration], encode: Encode) -> None:
         self.pool = pool
-        self._texts = [demonstration_text(item) for item in pool]
-        self._encode, self._reranker = encode, reranker
-        self._vectors = encode(self._texts)
+        self.texts = [demonstration_text(item) for item in pool]
+        self._encode = encode
+        self._vectors = encode(self.texts)
 
     def retrieve(self, query: str, text: str, count: int) -> list[int]:
         """Numbers of the demonstrations nearest to a question; equal ones in the order of the pool."""
         cosines = self._vectors @ self._encode([question_text(query, text)])[0]
         nearest: list[int] = np.argsort(-cosines, kind="stable")[:count].tolist()
         return nearest
+
+
+class DemonstrationSelector:
+    """DRetriever and DReranker over a pool. Safe to use from several threads.
+
+    Args:
+        retriever: proposes demonstrations.
+        reranker: says how much one of them helps, given those that were chosen before it.
+    """
+
+    def __init__(self, retriever: DemonstrationRetriever, reranker: PairScorer) -> None:
+        self._retriever, self._reranker = retriever, reranker
 
     def choose(self, query: str, text: str, shots: int, retrieved: int) -> list[Demonstration]:
         """`shots` demonstrations for a question, each picked in view of those before it.
@@ -51,15 +62,15 @@ class DemonstrationSelector:
             shots: how many, at most.
             retrieved: how many of the pool are looked at.
         """
-        near = self.retrieve(query, text, retrieved)
-        return [self.pool[place] for place in self.rerank(query, text, near, shots)]
+        near = self._retriever.retrieve(query, text, retrieved)
+        return [self._retriever.pool[place] for place in self.rerank(query, text, near, shots)]
 
     def rerank(self, query: str, text: str, near: Sequence[int], shots: int) -> list[int]:
         """The best `shots` of these numbers of the pool, one after the other."""
         chosen: list[int] = []
         rest = list(near)
         while rest and len(chosen) < shots:
-            asked = question_after(query, text, [self.pool[place] for place in chosen])
-            scores = self._reranker.score(asked, [self._texts[place] for place in rest])
+            asked = question_after(query, text, [self._retriever.pool[place] for place in chosen])
+            scores = self._reranker.score(asked, [self._retriever.texts[place] for place in rest])
             chosen.append(rest.pop(int(np.argmax(scores))))
         return chosen

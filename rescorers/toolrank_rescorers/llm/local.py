@@ -124,10 +124,15 @@ class LocalModel:
                 turns, tokenize=False, add_generation_prompt=True
             )
             return prompt
-        return "".join(
-            f" {message.content}\n\n" if message.role == "assistant" else _paragraph(message, following)
-            for message, following in zip(messages, (*messages[1:], None), strict=True)
-        )
+        return as_paragraphs(messages)
+
+
+def as_paragraphs(messages: tuple[Message, ...]) -> str:
+    """A conversation as a model without a chat template reads it."""
+    return "".join(
+        f" {message.content}\n\n" if message.role == "assistant" else _paragraph(message, following)
+        for message, following in zip(messages, (*messages[1:], None), strict=True)
+    )
 
 
 def _paragraph(message: Message, following: Message | None) -> str:

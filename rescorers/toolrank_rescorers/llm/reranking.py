@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
+from toolrank_rescorers.llm.answers import Outcome
 from toolrank_rescorers.llm.meter import Meter
 from toolrank_rescorers.llm.permutation import ask_order
 from toolrank_rescorers.llm.planted import held_back, shown
@@ -30,6 +31,8 @@ class Permuted(msgspec.Struct, frozen=True):
 
     order: tuple[str, ...]
     planted: frozenset[str]
+    outcomes: tuple[Outcome, ...]
+    """One a window."""
 
 
 def permuted(meter: Meter, query: str, texts: Mapping[str, str], windows: Windows) -> Permuted:
@@ -39,13 +42,15 @@ def permuted(meter: Meter, query: str, texts: Mapping[str, str], windows: Window
         CallFailed: a call brought no answer, or a cap is reached.
         ValueError: a step that no pass can be made with.
     """
+    outcomes: list[Outcome] = []
     seen = {key: shown(text, windows.characters) for key, text in texts.items()}
 
     def order(window: Sequence[str]) -> list[str]:
         ranking = ask_order(meter, query, [seen[key].text for key in window])
+        outcomes.append(ranking.outcome)
         return [window[place] for place in ranking.order]
 
     with ThreadPoolExecutor(PARALLEL) as pool:
         ranked = slide(list(seen), windows.size, windows.step, lambda group: pool.map(order, group))
     planted = frozenset(key for key, text in seen.items() if text.planted)
-    return Permuted(tuple(held_back(list(seen), ranked, planted)), planted)
+    return Permuted(tuple(held_back(list(seen), ranked, planted)), planted, tuple(outcomes))
