@@ -59,7 +59,7 @@ def train(prompts: Callable[[random.Random], tuple[str, str]], steps: int, folde
 
     words, rng = tokenizer(), random.Random(0)
     lm = model(len(words))
-    optimizer = torch.optim.AdamW(lm.parameters(), lr=5e-3)
+    optimizer = torch.optim.AdamW(lm.parameters(), lr=3e-3)
     for _ in range(steps):
         drawn = [prompts(rng) for _ in range(16)]
         rows = [words(f"{prompt} {answer}")["input_ids"] for prompt, answer in drawn]

