@@ -17,7 +17,6 @@ from toolrank.settings import Settings
 from toolrank_engines.document import ApiDocument, encode_document
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=document.title='owned'>"
-PAYROLL = "shop/payroll/pay_salaries"
 
 
 def api(tool: str, name: str, description: str, **more: Any) -> ApiDocument:

@@ -237,7 +237,7 @@ def test_a_budget_of_nothing_is_filled_with_nothing(shown: Any) -> None:
     assert answer["packing"]["definitions"] == []
 
 
-def test_the_answer_costs_little_beyond_the_models(shown: Any, show: Any, shop: str) -> None:
+def test_the_answer_costs_little_beyond_the_models(shop: str) -> None:
     """Time of the thread that answers: models run in others, and a busy machine does not count."""
     from toolrank.ui.desk import Desk
     from toolrank.ui.protocol import ExplainCall
