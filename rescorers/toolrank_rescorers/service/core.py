@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from pathlib import Path
 
@@ -31,6 +32,9 @@ class Service:
         self.keys = KeyRing(Path(settings.keys) if settings.keys else None)
         self.default_profile = load_profile(settings.profile)
         self.tracer = tracer_to(settings.traces)
+        self.proving = threading.Lock()
+        self.proved = -math.inf
+        """When every model last answered a probe, by `time.perf_counter`; guarded by `proving`."""
         self._reloading, self._waiting = threading.Lock(), threading.Lock()
         self.metrics.watch(self)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Literal
 
 import msgspec
@@ -14,6 +15,7 @@ from toolrank_rescorers.service.errors import Unready
 from toolrank_rescorers.service.protocol import ModelInfo
 from toolrank_rescorers.service.ticket import Ticket
 
+_FRESH_SECONDS = 0.2
 _QUERY, _TEXT = "what is the weather", "weather: current. The weather of a city."
 
 
@@ -38,13 +40,26 @@ def answer_live(service: Service, call: None, ticket: Ticket) -> Alive:
 def answer_ready(service: Service, call: None, ticket: Ticket) -> Ready:
     """One forward pass of every model, through the queue that requests take, and before all of them.
 
-    An overloaded copy is ready: were it taken out of service, its share would overload the next one.
+    An overloaded copy is ready: were it taken out of service, its share would overload the next one. Nobody
+    needs a key for this, so probes that come close upon each other share one pass.
 
     Raises:
         Unready: draining, or a model failed.
     """
     if service.gate.draining:
         raise Unready("this copy is about to stop")
+    if not service.proving.acquire(timeout=max(0.0, ticket.left)):
+        raise Unready("a model does not answer: another probe still waits for it")
+    try:
+        if time.perf_counter() - service.proved > _FRESH_SECONDS:
+            _prove(service, ticket)
+            service.proved = time.perf_counter()
+    finally:
+        service.proving.release()
+    return Ready(service.models.info())
+
+
+def _prove(service: Service, ticket: Ticket) -> None:
     ticket.probe = True
     try:
         vector = service.models.query_vector(_QUERY, ticket)
@@ -53,7 +68,6 @@ def answer_ready(service: Service, call: None, ticket: Ticket) -> Ready:
         raise Unready(f"a model does not answer: {type(error).__name__}: {error}") from error
     if not (np.isfinite(vector).all() and np.isfinite(logits).all()):
         raise Unready("a model answered NaN or infinity")
-    return Ready(service.models.info())
 
 
 ENDPOINTS = (

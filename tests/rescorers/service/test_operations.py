@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +128,21 @@ def test_ready_means_that_models_answer(start: Any) -> None:
         assert ready.status_code == 200
         assert set(ready.json()["models"]) == {"encoder", "cross_encoder", "query_kind"}
         service.service.models.close()
-        assert service.get("/health/ready").status_code == 503
+        eventually(lambda: service.get("/health/ready").status_code == 503)
         assert service.get("/health/live").status_code == 200
+
+
+def test_probes_cost_little_however_many_come(start: Any) -> None:
+    """No key is asked for, and they go before what waits: those that come together share a pass."""
+    with start() as service:
+        began = time.monotonic()
+        with ThreadPoolExecutor(8) as callers:
+            asked = callers.map(lambda _: service.get("/health/ready").status_code, range(80))
+            assert set(asked) == {200}
+        rows = service.service.metrics.registry.get_sample_value(
+            "toolrank_model_rows_total", {"model": "cross_encoder"}
+        )
+        assert 1 <= rows <= 1 + (time.monotonic() - began) / 0.2
 
 
 def test_models_are_warm_before_anybody_can_ask(start: Any) -> None:
