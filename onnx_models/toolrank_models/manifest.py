@@ -22,7 +22,7 @@ REFERENCE = "reference.json"
 CARD = "CARD.md"
 
 Kind = Literal["encoder", "cross_encoder", "query_kind"]
-Storage = Literal["fp32", "weight_int8", "static_int8"]
+Storage = Literal["fp32", "fp16", "weight_int8", "static_int8"]
 
 
 class TrainingData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

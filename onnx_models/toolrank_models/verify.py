@@ -17,9 +17,14 @@ from toolrank_models.settings import RuntimeSettings
 
 Array = NDArray[np.float32]
 
-LEAST_COSINE: dict[Storage, float] = {"fp32": 0.9999, "weight_int8": 0.998, "static_int8": 0.99}
+LEAST_COSINE: dict[Storage, float] = {
+    "fp32": 0.9999,
+    "fp16": 0.9995,
+    "weight_int8": 0.998,
+    "static_int8": 0.99,
+}
 """Cosine to the original's vector that every stored text must reach."""
-LEAST_TAU: dict[Storage, float] = {"fp32": 0.995, "weight_int8": 0.97, "static_int8": 0.93}
+LEAST_TAU: dict[Storage, float] = {"fp32": 0.995, "fp16": 0.99, "weight_int8": 0.97, "static_int8": 0.93}
 """Kendall's τ between the logits and the original's that the stored pairs must reach."""
 _ALONE = 12
 """Texts that are run again one at a time."""

@@ -101,7 +101,8 @@ def export_command(
     licence: Annotated[str, typer.Option("--licence", help="Licence of the weights, for the manifest.")],
     catalog: CatalogOption = None,
     storage: Annotated[
-        Literal["fp32", "weight_int8", "static_int8"], typer.Option("--storage", help="How weights are kept.")
+        Literal["fp32", "fp16", "weight_int8", "static_int8"],
+        typer.Option("--storage", help="How weights are kept."),
     ] = "static_int8",
     max_tokens: Annotated[
         int, typer.Option("--max-tokens", min=16, max=512, help="Longer texts are cut.")

@@ -1,6 +1,6 @@
 """From trained weights to a model folder that runs without torch. Needs the extra `train`.
 
-`python -m toolrank_models.export minilm-l6 FOLDER` writes the shipped encoder again.
+`python -m toolrank_models.export FOLDER --data DATA` writes the shipped encoder again.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ def main(
     out: Annotated[Path, typer.Argument(help="Folder to write, e.g. onnx_models/weights/minilm-l6.")],
     data: Annotated[Path, typer.Option(help="Folder with openapi/ and bfcl/.")],
     storage: Annotated[
-        Literal["fp32", "weight_int8", "static_int8"], typer.Option(help="How weights are stored.")
+        Literal["fp32", "fp16", "weight_int8", "static_int8"], typer.Option(help="How weights are stored.")
     ] = "static_int8",
 ) -> None:
     """Exports all-MiniLM-L6-v2."""

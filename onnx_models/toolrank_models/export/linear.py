@@ -1,4 +1,4 @@
-"""How a dense layer is stored and multiplied: in float32, with int8 weights, or in int8 throughout.
+"""How a dense layer is stored and multiplied: in floats, with int8 weights, or in int8 throughout.
 
 Quantisation is written as ONNX QuantizeLinear/DequantizeLinear pairs, so that any provider can run the file;
 onnxruntime turns them into integer kernels on a CPU.
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from toolrank_models.export.graph import Graph
 
 Array = NDArray[np.float32]
+Width = type[np.float32] | type[np.float16]
 
 
 class InputScale(NamedTuple):
@@ -34,11 +35,18 @@ class Linear(Protocol):
 
 
 class Float:
-    """float32 throughout."""
+    """Floats throughout, of the width of the transformer it stands in.
+
+    Args:
+        width: float32, or float16 for processors that multiply those faster.
+    """
+
+    def __init__(self, width: Width = np.float32) -> None:
+        self._width = width
 
     def multiply(self, graph: Graph, x: str, site: str, name: str, weight: Array) -> str:
         """See `Linear`."""
-        return graph.add("MatMul", [x, graph.constant(f"{name}.weight", weight)])
+        return graph.add("MatMul", [x, graph.constant(f"{name}.weight", weight.astype(self._width))])
 
 
 class WeightInt8:

@@ -15,7 +15,7 @@ from toolrank_models.export.bert import Bert, bert_weights
 from toolrank_models.export.calibrate import choose_scales
 from toolrank_models.export.graph import Graph, Shape
 from toolrank_models.export.heads import classifier_logit, mean_pooled
-from toolrank_models.export.linear import Float, InputScale, Linear, StaticInt8, WeightInt8
+from toolrank_models.export.linear import Float, InputScale, Linear, StaticInt8, WeightInt8, Width
 from toolrank_models.export.original import Original, original_embeddings, original_logits
 from toolrank_models.export.smoothing import fold_attention
 from toolrank_models.export.transformer import Transformer
@@ -85,15 +85,23 @@ def _model(original: Original, head: Head, manifest: Manifest, samples: Sequence
         return _build(bert, head, StaticInt8(scales), int8_words=True)[0]
     if manifest.storage == "weight_int8":
         return _build(bert, head, WeightInt8(), int8_words=True)[0]
+    if manifest.storage == "fp16":
+        return _build(bert, head, Float(np.float16), int8_words=False, width=np.float16)[0]
     return _build(bert, head, Float(), int8_words=False)[0]
 
 
 def _build(
-    bert: Bert, head: Head, linear: Linear, *, int8_words: bool, inner: bool = False
+    bert: Bert,
+    head: Head,
+    linear: Linear,
+    *,
+    int8_words: bool,
+    width: Width = np.float32,
+    inner: bool = False,
 ) -> tuple[bytes, Transformer]:
     """The serialised graph; with `inner` it also puts out the inputs of all dense layers."""
     graph = Graph()
-    transformer = Transformer(graph, bert, linear, int8_words)
+    transformer = Transformer(graph, bert, linear, int8_words=int8_words, width=width)
     output, shape = head(graph, bert, transformer.hidden_states())
     outputs: list[tuple[str, Shape]] = [(output, shape)]
     if inner:
@@ -117,7 +125,7 @@ def _scales(bert: Bert, head: Head, samples: Sequence[Tokens]) -> Mapping[str, I
 
 
 def _write(out: Path, manifest: Manifest, original: Original, model: bytes, reference: bytes) -> Manifest:
-    if len(model) > _MAX_BYTES and manifest.storage != "fp32":
+    if len(model) > _MAX_BYTES and manifest.storage in {"weight_int8", "static_int8"}:
         raise ValueError(f"{len(model):,} bytes: a shipped model may have {_MAX_BYTES:,}")
     out.mkdir(parents=True, exist_ok=True)
     files = {MODEL: model, TOKENIZER: original.tokenizer, REFERENCE: reference}

@@ -14,7 +14,7 @@ from onnx import TensorProto
 
 from toolrank_models.export.bert import Bert
 from toolrank_models.export.graph import MICROSOFT, Graph
-from toolrank_models.export.linear import Linear
+from toolrank_models.export.linear import Array, Linear, Width
 
 _PARTS = ("query", "key", "value")
 
@@ -27,10 +27,21 @@ class Site(NamedTuple):
 
 
 class Transformer:
-    """Writes the embedding and the layers of a BERT into a graph and remembers the inputs of dense layers."""
+    """Writes the embedding and the layers of a BERT into a graph and remembers the inputs of dense layers.
 
-    def __init__(self, graph: Graph, bert: Bert, linear: Linear, int8_words: bool) -> None:
-        self.graph, self.bert, self.linear, self._int8_words = graph, bert, linear, int8_words
+    Args:
+        graph: where the nodes go.
+        bert: the weights.
+        linear: how dense layers are stored and multiplied.
+        int8_words: keep word embeddings as int8 with a scale a word.
+        width: of all other numbers.
+    """
+
+    def __init__(
+        self, graph: Graph, bert: Bert, linear: Linear, *, int8_words: bool, width: Width = np.float32
+    ) -> None:
+        self.graph, self.bert, self.linear = graph, bert, linear
+        self._int8_words, self._width = int8_words, width
         self.sites: dict[str, Site] = {}
 
     def hidden_states(self) -> str:
@@ -41,12 +52,12 @@ class Transformer:
             name = f"encoder.layer.{layer}"
             x = self._add_norm(self._attention(x, mask, name), x, f"{name}.attention.output")
             x = self._add_norm(self._feed_forward(x, name), x, f"{name}.output")
-        return x
+        return x if self._width is np.float32 else self.graph.add("Cast", [x], to=TensorProto.FLOAT)
 
     def _embedding(self) -> str:
         g, tensors = self.graph, self.bert.tensors
-        types = g.constant("token_types", tensors["embeddings.token_type_embeddings.weight"])
-        places = g.constant("positions", tensors["embeddings.position_embeddings.weight"])
+        types = self._constant("token_types", tensors["embeddings.token_type_embeddings.weight"])
+        places = self._constant("positions", tensors["embeddings.position_embeddings.weight"])
         first, axis = g.constant("first", np.zeros(1, np.int64)), g.constant("rows", np.zeros(1, np.int64))
         length = g.add("Shape", ["input_ids"], start=1, end=2)
         x = g.add("Add", [self._words(), g.add("Gather", [types, "token_type_ids"])])
@@ -56,7 +67,7 @@ class Transformer:
     def _words(self) -> str:
         g, words = self.graph, self.bert.tensors["embeddings.word_embeddings.weight"]
         if not self._int8_words:
-            return g.add("Gather", [g.constant("words", words), "input_ids"])
+            return g.add("Gather", [self._constant("words", words), "input_ids"])
         scale = np.maximum(np.abs(words).max(axis=1, keepdims=True) / 127, 1e-12).astype(np.float32)
         values = g.constant("words", np.rint(words / scale).astype(np.int8))
         rows = g.add("Cast", [g.add("Gather", [values, "input_ids"])], to=TensorProto.FLOAT)
@@ -65,7 +76,7 @@ class Transformer:
     def _attention(self, x: str, mask: str, name: str) -> str:
         parts = [f"{name}.attention.self.{part}" for part in _PARTS]
         biases = np.concatenate([self.bert.linear(part)[1] for part in parts])
-        bias = self.graph.constant(f"{name}.attention.self.bias", biases)
+        bias = self._constant(f"{name}.attention.self.bias", biases)
         products = self._products(x, *parts)
         mixed = self.graph.add(
             "MultiHeadAttention", [*products, bias, mask], domain=MICROSOFT, num_heads=self.bert.heads
@@ -74,12 +85,12 @@ class Transformer:
 
     def _feed_forward(self, x: str, name: str) -> str:
         inner = f"{name}.intermediate.dense"
-        bias = self.graph.constant(f"{inner}.bias", self.bert.linear(inner)[1])
+        bias = self._constant(f"{inner}.bias", self.bert.linear(inner)[1])
         x = self.graph.add("Gelu", [self.graph.add("Add", [*self._products(x, inner), bias])])
         return self._dense(x, f"{name}.output.dense")
 
     def _dense(self, x: str, name: str) -> str:
-        bias = self.graph.constant(f"{name}.bias", self.bert.linear(name)[1])
+        bias = self._constant(f"{name}.bias", self.bert.linear(name)[1])
         return self.graph.add("Add", [*self._products(x, name), bias])
 
     def _products(self, x: str, *names: str) -> list[str]:
@@ -93,5 +104,8 @@ class Transformer:
 
     def _norm(self, x: str, name: str) -> str:
         scale, shift = self.bert.norm(name)
-        inputs = [x, self.graph.constant(f"{name}.scale", scale), self.graph.constant(f"{name}.shift", shift)]
+        inputs = [x, self._constant(f"{name}.scale", scale), self._constant(f"{name}.shift", shift)]
         return self.graph.add("LayerNormalization", inputs, axis=-1, epsilon=self.bert.epsilon)
+
+    def _constant(self, name: str, value: Array) -> str:
+        return self.graph.constant(name, value.astype(self._width))

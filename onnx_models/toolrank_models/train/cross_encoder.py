@@ -52,13 +52,18 @@ class TrainableCrossEncoder:
         """A pretrained body with a new head; the head's initial values depend on the seed alone.
 
         Without dropout: no list is seen twice. Word embeddings stay as they are: words that the training
-        data lacks keep their place beside those it has, and a step is a fifth cheaper on a CPU.
+        data lacks keep their place beside those it has, and a step is a fifth cheaper on a CPU. Attention is
+        spelled out: the backward pass of torch's fused one takes longer on a CPU than all the rest of a step.
         """
         from transformers import AutoModelForSequenceClassification
 
         torch.manual_seed(recipe.seed)
         model = AutoModelForSequenceClassification.from_pretrained(
-            folder, num_labels=1, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+            folder,
+            num_labels=1,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            attn_implementation="eager",
         )
         model.get_input_embeddings().weight.requires_grad_(False)
         if recipe.layers:

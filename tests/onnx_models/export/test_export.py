@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.needs("torch", "onnxruntime", "weights"), pytest.mark.
 SETTINGS = RuntimeSettings(threads=1)
 TEXTS = [f"text {n}: " + " ".join(f"word{k}" for k in range(n)) for n in range(1, 30)]
 PAIRS = [(f"request {n}", text) for n, text in enumerate(TEXTS)]
-STORAGES = ["fp32", "weight_int8", "static_int8"]
-FARTHEST = {"fp32": 1e-4, "weight_int8": 0.1, "static_int8": 0.3}
+STORAGES = ["fp32", "fp16", "weight_int8", "static_int8"]
+FARTHEST = {"fp32": 1e-4, "fp16": 0.01, "weight_int8": 0.1, "static_int8": 0.3}
 """Largest difference of logits whose spread is about 2."""
 
 
@@ -102,6 +102,18 @@ def test_attention_is_one_node_a_layer_and_int8_covers_every_dense_layer(tmp_pat
     dense = [node for node in nodes if node.op_type == "MatMul" and "pooler.weight" not in node.input]
     assert len(dense) == 2 * 6
     assert all(produced_by[name] == "DequantizeLinear" for node in dense for name in node.input)
+
+
+def test_in_fp16_every_number_of_the_transformer_has_half_the_width(tmp_path: Path, classifier):
+    import onnx
+
+    from toolrank_models.export import export_cross_encoder
+
+    export_cross_encoder(classifier, tmp_path, manifest("fp16"), [], PAIRS[:2])
+    graph = onnx.load(tmp_path / "model.onnx").graph
+    wide = {tensor.name for tensor in graph.initializer if tensor.data_type == onnx.TensorProto.FLOAT}
+    assert wide == {"pooler.weight", "pooler.bias", "classifier.weight", "classifier.bias"}
+    assert graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT
 
 
 def test_the_folder_is_complete_and_an_export_can_be_repeated_to_the_byte(tmp_path: Path, classifier):
