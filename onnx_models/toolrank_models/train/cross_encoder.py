@@ -18,6 +18,7 @@ from toolrank_models.train.checkpoint import load_state
 from toolrank_models.train.errors import BrokenCheckpoint
 from toolrank_models.train.examples import RankingList
 from toolrank_models.train.recipe import RerankerRecipe
+from toolrank_models.train.side_by_side import SideBySide
 
 
 class TrainableCrossEncoder:
@@ -29,6 +30,7 @@ class TrainableCrossEncoder:
         max_tokens: pairs are cut to this length, the longer side first.
         chunk_pairs: pairs per forward pass.
         half: run matrix products in bfloat16; the weights stay float32.
+        threads: chunks that run side by side, see `SideBySide`.
     """
 
     def __init__(
@@ -39,9 +41,11 @@ class TrainableCrossEncoder:
         chunk_pairs: int = 16,
         *,
         half: bool = False,
+        threads: int = 1,
     ) -> None:
         self.model = model
         self.half = half
+        self.workers = SideBySide(threads)
         self.tokenizer = tokenizer
         self.chunk_pairs = chunk_pairs
         tokenizer.enable_truncation(max_tokens, strategy="longest_first")
@@ -69,7 +73,9 @@ class TrainableCrossEncoder:
         if recipe.layers:
             keep_layers(model, recipe.layers)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        return cls(model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half)
+        return cls(
+            model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half, threads=recipe.threads
+        )
 
     @classmethod
     def trained(cls, folder: Path, recipe: RerankerRecipe, run: Path) -> TrainableCrossEncoder:
@@ -90,13 +96,13 @@ class TrainableCrossEncoder:
         encodings = self.tokenizer.encode_batch(list(pairs))
         order = sorted(range(len(pairs)), key=lambda i: len(encodings[i].ids))
         chunks = [order[i : i + self.chunk_pairs] for i in range(0, len(order), self.chunk_pairs)]
-        scored = torch.cat([self._forward([encodings[i] for i in chunk]) for chunk in chunks])
+        scored = self.workers.cat(self._forward, [[encodings[i] for i in chunk] for chunk in chunks])
         places = torch.empty(len(order), dtype=torch.long)
         places[torch.tensor(order)] = torch.arange(len(order))
         return scored[places]
 
     def _forward(self, encodings: Sequence[Encoding]) -> Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.half):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.half, cache_enabled=False):
             output = self.model(**padded(encodings))
         return output.logits[:, 0].float()
 

@@ -13,6 +13,7 @@ from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
 from toolrank_models.train.cross_encoder import padded
+from toolrank_models.train.side_by_side import SideBySide
 
 
 class TrainableEncoder:
@@ -24,6 +25,7 @@ class TrainableEncoder:
         max_tokens: texts are cut to this length.
         chunk_texts: texts per forward pass.
         half: run matrix products in bfloat16; the weights stay float32.
+        threads: chunks that run side by side, see `SideBySide`.
     """
 
     def __init__(
@@ -34,36 +36,49 @@ class TrainableEncoder:
         chunk_texts: int = 64,
         *,
         half: bool = False,
+        threads: int = 1,
     ) -> None:
         self.model, self.tokenizer, self.chunk_texts, self.half = model, tokenizer, chunk_texts, half
+        self.workers = SideBySide(threads)
         tokenizer.enable_truncation(max_tokens)
         tokenizer.no_padding()
 
     @classmethod
     def from_body(
-        cls, folder: Path, max_tokens: int = 128, chunk_texts: int = 64, *, half: bool = False
+        cls,
+        folder: Path,
+        max_tokens: int = 128,
+        chunk_texts: int = 64,
+        *,
+        half: bool = False,
+        threads: int = 1,
     ) -> TrainableEncoder:
-        """A pretrained body. Without dropout, and with the word embeddings as they are."""
+        """A pretrained body, as that of a cross-encoder: see `TrainableCrossEncoder.from_body`."""
         from transformers import AutoModel
 
-        model = AutoModel.from_pretrained(folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+        model = AutoModel.from_pretrained(
+            folder,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            attn_implementation="eager",
+        )
         model.get_input_embeddings().weight.requires_grad_(False)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        return cls(model, tokenizer, max_tokens, chunk_texts, half=half)
+        return cls(model, tokenizer, max_tokens, chunk_texts, half=half, threads=threads)
 
     def vectors(self, texts: Sequence[str]) -> Tensor:
         """Unit vectors, float32 (n, d), with gradients where they are enabled."""
         encodings = self.tokenizer.encode_batch(list(texts))
         order = sorted(range(len(texts)), key=lambda i: len(encodings[i].ids))
         chunks = [order[i : i + self.chunk_texts] for i in range(0, len(order), self.chunk_texts)]
-        pooled = torch.cat([self._pooled([encodings[i] for i in chunk]) for chunk in chunks])
+        pooled = self.workers.cat(self._pooled, [[encodings[i] for i in chunk] for chunk in chunks])
         places = torch.empty(len(order), dtype=torch.long)
         places[torch.tensor(order)] = torch.arange(len(order))
         return pooled[places]
 
     def _pooled(self, encodings: Sequence[Encoding]) -> Tensor:
         inputs = padded(encodings)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.half):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.half, cache_enabled=False):
             hidden = self._hidden(encodings, inputs).float()
         weighted = hidden * inputs["attention_mask"].unsqueeze(-1)
         return torch.nn.functional.normalize(weighted.sum(1), dim=1)

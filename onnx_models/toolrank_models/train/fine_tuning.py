@@ -107,6 +107,7 @@ def _trainable(module: object, tokenizer: bytes, recipe: RerankerRecipe) -> Trai
         recipe.max_tokens,
         recipe.chunk_pairs,
         half=recipe.half,
+        threads=recipe.threads,
     )
     encoder.model.get_input_embeddings().weight.requires_grad_(False)
     return encoder
