@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,17 @@ class TrainableCrossEncoder:
         found.model.load_state_dict(best["model"])
         return found
 
+    def student(self, recipe: RerankerRecipe) -> TrainableCrossEncoder:
+        """A copy with `recipe.layers` of its layers, to be trained by it: nearer to it than a bare body."""
+        model = copy.deepcopy(self.model).requires_grad_(True)
+        model.get_input_embeddings().weight.requires_grad_(False)
+        if recipe.layers:
+            keep_layers(model, recipe.layers)
+        tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
+        return TrainableCrossEncoder(
+            model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half, threads=recipe.threads
+        )
+
     def logits(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """One logit a pair, float32 (n,), with gradients where they are enabled."""
         encodings = self.tokenizer.encode_batch(list(pairs))
@@ -122,7 +134,9 @@ class TrainableCrossEncoder:
 
 
 def keep_layers(model: Any, count: int) -> None:  # noqa: ANN401
-    """Leaves `count` layers of a BERT classifier, evenly spread from the first to the last.
+    """Leaves the lowest `count` layers of a BERT classifier: each still reads what it was trained on.
+
+    The upper ones are missed least (Sajjad et al. 2023, "On the effect of dropping layers").
 
     Raises:
         UnsupportedModel: it has fewer.
@@ -130,8 +144,7 @@ def keep_layers(model: Any, count: int) -> None:  # noqa: ANN401
     layers = model.bert.encoder.layer
     if count > len(layers):
         raise UnsupportedModel(f"a student of {count} layers from a body of {len(layers)}")
-    chosen = [round(place) for place in np.linspace(0, len(layers) - 1, count)]
-    model.bert.encoder.layer = torch.nn.ModuleList(layers[place] for place in chosen)
+    model.bert.encoder.layer = torch.nn.ModuleList(layers[:count])
     model.config.num_hidden_layers = count
 
 

@@ -58,7 +58,7 @@ class RerankerRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """Loss of a list's order, see `losses`."""
     bce_weight: Annotated[float, msgspec.Meta(ge=0.0)] = 0.2
     layers: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Of the body, evenly spread from the first to the last; 0: all."""
+    """Of the body or the teacher, the lowest; 0: all."""
     distil: Literal["margin_mse", "order"] = "margin_mse"
     """What is copied where the run has a teacher."""
     teacher_weight: Share = 0.8

@@ -31,7 +31,7 @@ def test_a_student_learns_from_the_teacher_alone(recipe, make_encoder, source, f
     assert len(student.model.bert.encoder.layer) == 1
 
 
-def test_first_and_last_layer_stay(make_encoder):
+def test_the_lowest_layers_stay(make_encoder):
     model = make_encoder().model
     first, last = model.bert.encoder.layer
     keep_layers(model, 2)
@@ -39,6 +39,19 @@ def test_first_and_last_layer_stay(make_encoder):
     keep_layers(model, 1)
     assert [*model.bert.encoder.layer] == [first]
     assert model.config.num_hidden_layers == 1
+
+
+def test_a_student_begins_with_the_weights_of_its_teacher_and_leaves_them_alone(recipe, make_encoder):
+    teacher = make_encoder()
+    student = teacher.student(msgspec.structs.replace(recipe, layers=1))
+    theirs, ours = teacher.model.bert.encoder.layer, student.model.bert.encoder.layer
+    assert (len(theirs), len(ours)) == (2, 1)
+    weight = theirs[0].output.dense.weight
+    assert torch.equal(ours[0].output.dense.weight, weight)
+    with torch.no_grad():
+        ours[0].output.dense.weight.zero_()
+    assert weight.abs().max() > 0
+    assert not student.model.get_input_embeddings().weight.requires_grad
 
 
 def test_more_layers_than_there_are_is_refused(make_encoder):
