@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from toolrank_models.train.side_by_side import SideBySide
+from toolrank_models.train.side_by_side import SideBySide  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")
 
