@@ -48,7 +48,7 @@ class SideBySide:
         return joined
 
 
-class _Joined(torch.autograd.Function):
+class _Joined(torch.autograd.Function):  # type: ignore[misc]  # torch has no part in our types
     """Joins the ends of separate graphs; backwards, each graph is walked on a thread of its own."""
 
     @staticmethod
