@@ -90,12 +90,12 @@ class RemoteEngine:
         if now and now.live and now.index(now.live).schema == schema:
             chosen = now.live
         else:
-            state = self._store.change(lambda state: indexes.with_schema(state, self.address.name, schema))
-            self._reader.remember(state)
-            chosen = indexes.of_schema(state, schema)
-        body = indexes.body(self.address, self.dialect, schema)
-        indexes.make(self.server, chosen, body)
-        self._tidy(self._reader.state() or CatalogState())
+            now = self._store.change(lambda state: indexes.with_schema(state, self.address.name, schema))
+            chosen = indexes.of_schema(now, schema)
+        indexes.make(self.server, chosen, indexes.body(self.address, self.dialect, schema))
+        if not now.live:  # only what is there may be read
+            now = self._store.change(partial(indexes.with_live, index=chosen))
+        self._tidy(self._reader.remember(now))
         return chosen
 
     def swap(self, index: str) -> None:

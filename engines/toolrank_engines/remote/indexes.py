@@ -57,13 +57,17 @@ def point_alias(server: Server, name: str, state: CatalogState) -> None:
 
 
 def with_schema(state: CatalogState, name: str, schema: IndexSchema) -> CatalogState:
-    """A state in which there is an index of this schema; the very first one is live at once."""
+    """A state in which there is an index of this schema. It need not exist on the server yet."""
     if any(each.schema == schema for each in state.indexes.values()):
         return state
     number = state.number + 1
     new = f"{name}-apis-{schema.fingerprint}-{number}"
-    made = state.with_index(new, IndexState(schema), number=number)
-    return made if state.live else replace(made, live=new)
+    return state.with_index(new, IndexState(schema), number=number)
+
+
+def with_live(state: CatalogState, index: str) -> CatalogState:
+    """A state in which `index` is live, unless another one is: the very first index."""
+    return state if state.live else replace(state, live=index)
 
 
 def of_schema(state: CatalogState, schema: IndexSchema) -> str:

@@ -14,7 +14,7 @@ from servers import MakeCatalog
 
 from toolrank_engines.contract import Filter, SearchRequest
 from toolrank_engines.errors import EngineUnavailable, InvalidDocument, RefusedDocuments
-from toolrank_engines.remote import lease
+from toolrank_engines.remote import indexes, lease
 from toolrank_engines.remote.engine import RemoteEngine
 
 
@@ -209,6 +209,26 @@ class SessionContract:
         fill(other, [item("s/t/newer")], OTHER_SCHEMA)
         assert other.server.find("GET", f"/{old}/_settings") is None
         assert list(other.server.call("GET", f"/_alias/{other.address.name}")) == [new]
+
+    def test_a_catalog_whose_first_index_is_not_made_yet_is_empty(
+        self, make_engine: MakeCatalog, monkeypatch
+    ):
+        class Killed(Exception):
+            pass
+
+        def killed(*_: object) -> None:
+            raise Killed
+
+        engine = make_engine()
+        with monkeypatch.context() as patch:
+            patch.setattr(indexes, "make", killed)
+            with pytest.raises(Killed):
+                engine.ensure(SCHEMA)
+        other = make_engine(engine.url)
+        assert (other.live(), other.stats(), dense_of(other, unit(1))) == (None, None, [])
+        index = fill(other, [item("s/t/a")])
+        assert other.live() == (index, SCHEMA)
+        assert dense_of(engine, unit(1)) == ["s/t/a"]
 
     def test_threads_that_ensure_at_once_make_one_index(self, make_engine: MakeCatalog):
         first = make_engine()
