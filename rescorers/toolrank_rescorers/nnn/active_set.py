@@ -70,8 +70,8 @@ def first_pool(problem: Problem, correlations: Float32, warm_start: Solution | N
     scores = correlations - np.asarray(problem.l1, dtype=np.float32)
     if warm_start is not None:
         scores[warm_start.support] = np.inf
-    rows = largest(scores, POOL_ROWS)
     wanted = _FIRST_ROWS if warm_start is None else max(_FIRST_ROWS, len(warm_start.support))
+    rows = largest(scores, max(POOL_ROWS, wanted))
     pooled = pool_of(problem, rows, scores[rows], wanted)
     if warm_start is not None:
         pooled.start_from(warm_start.support, warm_start.coefficients)

@@ -136,6 +136,17 @@ def test_a_warm_start_changes_the_work_and_not_the_answer(small_problem: Problem
     assert warm.certificate.rounds < cold.certificate.rounds
 
 
+def test_a_warm_start_may_hold_more_rows_than_a_pool_begins_with() -> None:
+    def of_equal_rows(count: int) -> Problem:
+        return Problem(np.ones((count, 1), dtype=np.float32), np.ones(1), l1=0.1, l2=0.05)
+
+    start = solve_active_set(of_equal_rows(300))
+    assert len(start.support) == 300
+    more = solve_active_set(of_equal_rows(310), warm_start=start)
+    assert more.certificate.exact
+    assert len(more.support) == 310
+
+
 @given(seed=st.integers(0, 2**63), other=st.integers(0, 2**63))
 @settings(deadline=None, max_examples=60)
 def test_any_warm_start_leads_to_the_optimum(oracle: Any, seed: int, other: int) -> None:
