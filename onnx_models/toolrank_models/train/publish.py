@@ -19,6 +19,7 @@ from toolrank_models.train.calibrate import Calibration, calibrate
 from toolrank_models.train.cross_encoder import TrainableCrossEncoder
 from toolrank_models.train.examples import RankingList
 from toolrank_models.train.ranking_metrics import RankingFigures, ranking_figures
+from toolrank_models.verify import verify
 
 Scores = NDArray[np.float32]
 MOST_LOST = 0.003
@@ -45,7 +46,7 @@ def publish_reranker(
     out: Path,
     measured: tuple[str, str],
 ) -> Publication:
-    """Exports as static int8, or with int8 weights where that costs too much, and writes manifest and card.
+    """Exports as static int8, or with int8 weights where that strays too far, and writes manifest and card.
 
     Args:
         encoder: with the weights to publish.
@@ -68,9 +69,10 @@ def publish_reranker(
         return done
 
     final = export("static_int8")
-    if exported["static_int8"][0].ndcg < trained.ndcg - MOST_LOST:
+    faithful = verify(out).sound
+    if not faithful or exported["static_int8"][0].ndcg < trained.ndcg - MOST_LOST:
         final = export("weight_int8")
-        if exported["static_int8"][0].ndcg > exported["weight_int8"][0].ndcg - MOST_LOST:
+        if faithful and exported["static_int8"][0].ndcg > exported["weight_int8"][0].ndcg - MOST_LOST:
             final = export("static_int8")  # no worse, and faster
     figures, scores = exported[final.storage]
     calibration = calibrate(lists, scores)
