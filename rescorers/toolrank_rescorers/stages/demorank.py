@@ -12,12 +12,11 @@ from toolrank_rescorers.demorank.pool import Demonstration
 from toolrank_rescorers.demorank.relevance import ask_relevance, by_relevance
 from toolrank_rescorers.errors import StageUnavailable
 from toolrank_rescorers.llm.meter import Meter
-from toolrank_rescorers.llm.model import CallFailed
 from toolrank_rescorers.llm.planted import Shown, held_back, shown
 from toolrank_rescorers.llm.reranking import PARALLEL
 from toolrank_rescorers.models import Models
 from toolrank_rescorers.stages.base import Probability, Requirement, Window
-from toolrank_rescorers.stages.language import LanguageStage
+from toolrank_rescorers.stages.language import LanguageStage, asking
 from toolrank_rescorers.state import State
 
 
@@ -46,20 +45,13 @@ class DemoRank(LanguageStage, frozen=True, tag="demorank"):
             raise StageUnavailable("no demonstrations are configured: name their folder, or set `shots` to 0")
         head = state.ranked[: self.candidates]
         texts = {item.id: shown(item.candidate.text, self.characters) for item in head}
-        try:
-            with ThreadPoolExecutor(PARALLEL) as pool:
-                judged = pool.map(lambda text: self._asked(meter, state.query, text, models), texts.values())
-                found = dict(zip(texts, judged, strict=True))
-        except CallFailed as error:
-            raise StageUnavailable(f"{name}: {error} ({meter.calls} calls)") from error
-        except Exception as error:
-            raise StageUnavailable.failed(name, error) from error
+        with asking(name, meter), ThreadPoolExecutor(PARALLEL) as pool:
+            judged = pool.map(lambda text: self._asked(meter, state.query, text, models), texts.values())
+            found = dict(zip(texts, judged, strict=True))
         planted = frozenset(key for key, text in texts.items() if text.planted)
         order = held_back(list(texts), by_relevance(found), planted)
         says = {key: f"Yes {value:.2f}" for key, value in found.items() if value is not None}
-        after = self.told(state, order, planted, meter, says)
-        unscored = meter.outcomes["unscored"]
-        return after.degrading(self.name, f"{unscored} answers were hardly Yes or No") if unscored else after
+        return self.told(state, order, planted, meter, "were hardly Yes or No", says)
 
     def _asked(self, meter: Meter, query: str, text: Shown, models: Models) -> float | None:
         chosen: Sequence[Demonstration] = ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from toolrank_rescorers.errors import StageUnavailable
 from toolrank_rescorers.llm.meter import Caps, Meter
+from toolrank_rescorers.llm.model import CallFailed
 from toolrank_rescorers.models import Models
 from toolrank_rescorers.stages.base import Stage
 from toolrank_rescorers.state import State
@@ -42,15 +44,17 @@ class LanguageStage(Stage, frozen=True):
         order: Sequence[str],
         planted: frozenset[str],
         meter: Meter,
+        unscored: str,
         says: Mapping[str, str] | None = None,
     ) -> State:
-        """The state with the ids of `order` at its head.
+        """The state with the ids of `order` at its head; degraded where answers said nothing.
 
         Args:
             state: as it came.
             order: the first ids of the list, in their new order.
             planted: those whose description speaks to the ranker.
             meter: what was asked.
+            unscored: what an answer was that said nothing.
             says: what the model said of an id.
         """
         items = {item.id: item for item in state.ranked}
@@ -64,4 +68,21 @@ class LanguageStage(Stage, frozen=True):
         outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(meter.outcomes.items()))
         note = f"answers: {outcomes}; {meter.calls} calls, {meter.tokens:,} tokens"
         ranked = [*(items[key] for key in order), *state.ranked[len(order) :]]
-        return replace(state.with_ranked(ranked, reasons, note), details=meter.figures())
+        after = replace(state.with_ranked(ranked, reasons, note), details=meter.figures())
+        count = meter.outcomes["unscored"]
+        return after.degrading(self.name, f"{count} answers {unscored}") if count else after
+
+
+@contextmanager
+def asking(name: str, meter: Meter) -> Iterator[None]:
+    """While a language model is asked: whatever goes wrong ends the stage, and so leaves the incoming order.
+
+    Raises:
+        StageUnavailable: in place of every exception.
+    """
+    try:
+        yield
+    except CallFailed as error:
+        raise StageUnavailable(f"{name}: {error} ({meter.calls} calls)") from error
+    except Exception as error:
+        raise StageUnavailable.failed(name, error) from error

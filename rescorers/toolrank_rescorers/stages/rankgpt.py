@@ -6,12 +6,10 @@ from typing import Annotated
 
 import msgspec
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.llm.model import CallFailed
 from toolrank_rescorers.llm.reranking import Windows, permuted
 from toolrank_rescorers.models import Models
 from toolrank_rescorers.stages.base import Window
-from toolrank_rescorers.stages.language import LanguageStage
+from toolrank_rescorers.stages.language import LanguageStage, asking
 from toolrank_rescorers.state import State
 
 
@@ -38,12 +36,6 @@ class RankGpt(LanguageStage, frozen=True, tag="rankgpt"):
         """The list in the model's order."""
         meter, name = self.metered(models)
         texts = {item.id: item.candidate.text for item in state.ranked[: self.candidates]}
-        try:
+        with asking(name, meter):
             found = permuted(meter, state.query, texts, Windows(self.window, self.step, self.characters))
-        except CallFailed as error:
-            raise StageUnavailable(f"{name}: {error} ({meter.calls} calls)") from error
-        except Exception as error:
-            raise StageUnavailable.failed(name, error) from error
-        after = self.told(state, found.order, found.planted, meter)
-        unscored = meter.outcomes["unscored"]
-        return after.degrading(self.name, f"{unscored} answers held no order") if unscored else after
+        return self.told(state, found.order, found.planted, meter, "held no order")
