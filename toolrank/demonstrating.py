@@ -12,7 +12,7 @@ import msgspec
 
 from toolrank.catalog import Catalog
 from toolrank.evaluating import Judged
-from toolrank.model_training import require_torch
+from toolrank.model_training import FIRST_STAGE, require_torch
 from toolrank_engines.contract import Filter
 from toolrank_engines.text import rerank_text
 from toolrank_evaluation.dataset import JudgedQuery
@@ -150,7 +150,7 @@ def pool_of_requests(judged: Judged, progress: Progress) -> list[Demonstration]:
     pool: list[Demonstration] = []
     with progress.phase("propose", len(judged.queries)) as advance:
         for query in judged.queries:
-            hits = judged.catalog.search(query.text, 4 * len(query.relevant) + 4, profile="hybrid").hits
+            hits = judged.catalog.search(query.text, 4 * len(query.relevant) + 4, profile=FIRST_STAGE).hits
             wrong = [hit.document.id for hit in hits if hit.document.id not in query.relevant]
             pool += [Demonstration(query.text, api, True) for api in sorted(query.relevant)]
             pool += [Demonstration(query.text, api, False) for api in wrong[: len(query.relevant)]]

@@ -12,7 +12,7 @@ import msgspec
 from toolrank.catalog import Catalog
 from toolrank.errors import ToolrankError
 from toolrank.model_set import llm_settings
-from toolrank.model_training import Lessons, OwnReport, OwnTraining, fine_tuned, require_torch
+from toolrank.model_training import FIRST_STAGE, Lessons, OwnReport, OwnTraining, fine_tuned, require_torch
 from toolrank.settings import Settings
 from toolrank_engines.contract import Filter
 from toolrank_engines.document import ApiDocument
@@ -31,8 +31,6 @@ from toolrank_rescorers.llm.meter import Caps, Meter
 from toolrank_rescorers.llm.model import CallFailed, CapReached, LanguageModel
 from toolrank_rescorers.llm.opening import LOCAL, open_model
 from toolrank_rescorers.llm.reranking import PARALLEL, Permuted, Windows, permuted
-
-FIRST_STAGE = "hybrid"
 
 
 class InvalidTeacher(ToolrankError):

@@ -29,6 +29,8 @@ from toolrank_models.manifest import Manifest, TrainingData, hash_tool
 from toolrank_models.train.ranking_metrics import RankingFigures
 from toolrank_rescorers.profiles import DEFAULT_PROFILE, load_profile
 
+FIRST_STAGE = "hybrid"
+"""The profile that proposes what is learned from."""
 CANDIDATES = 40
 """Proposals of the first stage per request: what wrong texts are drawn from, and what is reordered."""
 LEAST_TO_TUNE = 18
@@ -120,7 +122,7 @@ def _lists(judged: Judged, queries: Sequence[JudgedQuery], progress: Progress) -
     found = []
     with progress.phase("propose", len(queries)) as advance:
         for query in queries:
-            hits = judged.catalog.search(query.text, CANDIDATES, profile="hybrid").hits
+            hits = judged.catalog.search(query.text, CANDIDATES, profile=FIRST_STAGE).hits
             proposed = tuple(dict.fromkeys(rerank_text(hit.document) for hit in hits))
             right = tuple(dict.fromkeys(texts[id_] for id_ in sorted(query.relevant)))
             found.append(OwnRequest(query.text, right, proposed))

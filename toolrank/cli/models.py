@@ -15,11 +15,11 @@ from toolrank.cli.evaluate import opened
 from toolrank.cli.options import CatalogOption, JsonOption
 from toolrank.cli.progress import progress
 from toolrank.demonstrating import DemoReport, DemoTraining, pool_of_requests, train_demonstrations
-from toolrank.distilling import FIRST_STAGE, Asking, Teaching, distil, teacher_of
+from toolrank.distilling import Asking, Teaching, distil, teacher_of
 from toolrank.errors import ExitCode
 from toolrank.evaluating import Plan, judged_queries
 from toolrank.model_export import Export, export_model
-from toolrank.model_training import PROFILE, OwnReport, OwnTraining, train_on_own_requests
+from toolrank.model_training import FIRST_STAGE, PROFILE, OwnReport, OwnTraining, train_on_own_requests
 from toolrank_models.locate import find_model, list_models
 from toolrank_models.train.recipe import recipe_path
 from toolrank_models.verify import Verification, verify

@@ -9,11 +9,11 @@ from typing import Protocol
 import msgspec
 from tokenizers import Tokenizer
 
-from toolrank_models.errors import NotBetter, UnsupportedModel
+from toolrank_models.errors import NotBetter
 from toolrank_models.manifest import Manifest
 from toolrank_models.train.cross_encoder import TrainableCrossEncoder
 from toolrank_models.train.examples import ListSource
-from toolrank_models.train.from_export import reopen
+from toolrank_models.train.from_export import reopen_as
 from toolrank_models.train.loop import Report, TrainingRun
 from toolrank_models.train.publish import publish_reranker, runtime_scores
 from toolrank_models.train.ranking_metrics import RankingFigures, ranking_figures
@@ -21,7 +21,7 @@ from toolrank_models.train.recipe import RerankerRecipe
 from toolrank_models.train.replacing import replacing
 from toolrank_models.train.reranker_task import RerankerTask
 
-_PAIRS = 304
+PAIRS = 304
 """Of which 256 find the int8 scales, and the rest becomes the reference."""
 
 
@@ -76,11 +76,7 @@ def fine_tune(
         ModelError: the model in use is damaged or no cross-encoder; or training or writing failed. The folder
             of the outcome is as it was.
     """
-    opened = reopen(places.start)
-    if opened.manifest.kind != "cross_encoder":
-        raise UnsupportedModel(
-            f"{places.start}: a model of kind {opened.manifest.kind!r}, wanted: 'cross_encoder'"
-        )
+    opened = reopen_as(places.start, "cross_encoder")
     recipe = msgspec.structs.replace(recipe, validate_start=True)
     encoder = _trainable(opened.module, opened.tokenizer, recipe)
     task = RerankerTask(recipe, encoder, source)
@@ -92,7 +88,7 @@ def fine_tune(
         raise NotBetter(before.ndcg, run.curve[0].ndcg5, before.lists)
     manifest = msgspec.structs.replace(described(opened.manifest, step), max_tokens=recipe.max_tokens)
     with replacing(places.out) as staged:
-        pairs = source.sample_pairs(_PAIRS)
+        pairs = source.sample_pairs(PAIRS)
         published = publish_reranker(encoder, manifest, task.validation, pairs, staged, measured)
         after = published.exported[published.manifest.storage]
         if after.ndcg <= before.ndcg:

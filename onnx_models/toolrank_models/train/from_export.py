@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolrank_models.errors import CorruptModel, UnsupportedModel
-from toolrank_models.manifest import MODEL, TOKENIZER, Manifest, read_file, read_manifest
+from toolrank_models.manifest import MODEL, TOKENIZER, Kind, Manifest, read_file, read_manifest
 
 Array = NDArray[np.float32]
 _PARTS = ("query", "key", "value")
@@ -46,6 +46,19 @@ def reopen(folder: Path) -> Reopened:
         return Reopened(_module(_Exported(graph), manifest), tokenizer, manifest)
     except (KeyError, RuntimeError, StopIteration) as error:
         raise CorruptModel(folder / MODEL, f"not a graph that was exported here ({error})") from error
+
+
+def reopen_as(folder: Path, kind: Kind) -> Reopened:
+    """`reopen` for a training that goes on from models of one kind.
+
+    Raises:
+        CorruptModel: as `reopen`.
+        UnsupportedModel: a model of another kind.
+    """
+    opened = reopen(folder)
+    if opened.manifest.kind != kind:
+        raise UnsupportedModel(f"{folder}: a model of kind {opened.manifest.kind!r}, wanted: {kind!r}")
+    return opened
 
 
 class _Exported:

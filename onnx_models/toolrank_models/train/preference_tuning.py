@@ -7,20 +7,16 @@ from collections.abc import Callable, Sequence
 import msgspec
 from tokenizers import Tokenizer
 
-from toolrank_models.errors import UnsupportedModel
 from toolrank_models.manifest import Manifest
 from toolrank_models.train.encoder import TrainableEncoder
 from toolrank_models.train.examples import RankingList, RetrievalSet
-from toolrank_models.train.fine_tuning import PairSource, Places
-from toolrank_models.train.from_export import reopen
+from toolrank_models.train.fine_tuning import PAIRS, PairSource, Places
+from toolrank_models.train.from_export import reopen_as
 from toolrank_models.train.loop import Report, TrainingRun
 from toolrank_models.train.preference_task import PreferenceTask
 from toolrank_models.train.publish_encoder import publish_encoder
 from toolrank_models.train.ranking_metrics import RankingFigures
 from toolrank_models.train.recipe import PreferenceRecipe
-
-_PAIRS = 304
-"""As for cross-encoders: most find the int8 scales, and the rest becomes the reference."""
 
 
 def tune_preference(
@@ -46,9 +42,7 @@ def tune_preference(
     Raises:
         ModelError: the model in use is damaged or no encoder; or training or writing failed.
     """
-    opened = reopen(places.start)
-    if opened.manifest.kind != "encoder":
-        raise UnsupportedModel(f"{places.start}: a model of kind {opened.manifest.kind!r}, wanted: 'encoder'")
+    opened = reopen_as(places.start, "encoder")
     tokenizer = Tokenizer.from_str(opened.tokenizer.decode())
     encoder = TrainableEncoder(
         opened.module, tokenizer, recipe.max_tokens, recipe.chunk_texts, half=recipe.half
@@ -58,8 +52,8 @@ def tune_preference(
     run = TrainingRun(msgspec.structs.replace(recipe, validate_start=True), task, places.run, report)
     run.run()
     step = run.load_best()
-    texts = list(dict.fromkeys(text for pair in source.sample_pairs(_PAIRS) for text in pair))
-    texts = (texts * _PAIRS)[:_PAIRS]
+    texts = list(dict.fromkeys(text for pair in source.sample_pairs(PAIRS) for text in pair))
+    texts = (texts * PAIRS)[:PAIRS]
     manifest = msgspec.structs.replace(described(opened.manifest, step), max_tokens=recipe.max_tokens)
     places.out.mkdir(parents=True, exist_ok=True)
     publish_encoder(encoder, manifest, [retrieval_set(task.validation)], texts, places.out, measured)
