@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import httpx2
 import numpy as np
 
-from serving.asking import QUERY, SIZES
+from serving.asking import SIZES, new_query
 from toolrank_models.cross_encoder import CrossEncoder
 
 Body = Callable[[str, Sequence[str]], dict[str, object]]
@@ -24,10 +24,11 @@ def tei_body(query: str, texts: Sequence[str]) -> dict[str, object]:
 
 
 def offline_rate(model: CrossEncoder, texts: Sequence[str], seed: int, pairs: int = 1_500) -> float:
-    """Pairs a second of one call."""
-    chosen = random.Random(seed).sample(texts, pairs)
+    """Pairs a second of one call, whose query is as long as those that the clients ask."""
+    choice = random.Random(seed)
+    query, chosen = new_query(choice), choice.sample(texts, pairs)
     started = time.perf_counter()
-    model.score(f"{QUERY} {seed}", chosen)
+    model.score(query, chosen)
     return pairs / (time.perf_counter() - started)
 
 
@@ -57,7 +58,7 @@ class Load:
         with httpx2.Client(timeout=120, trust_env=False) as client:
             while time.perf_counter() < self._until:
                 size = choice.choice(SIZES)
-                body = self._body(f"{QUERY} {choice.random()}", choice.sample(self._texts, size))
+                body = self._body(new_query(choice), choice.sample(self._texts, size))
                 content = json.dumps(body).encode()
                 started = time.perf_counter()
                 answer = client.post(self._url, content=content, headers={"content-type": "application/json"})
@@ -82,7 +83,8 @@ def http_overhead(url: str, model: CrossEncoder, texts: Sequence[str], repeats: 
     there: list[float] = []
     with httpx2.Client(base_url=url, timeout=60, trust_env=False) as client:
         for turn in range(repeats):
-            query, chosen = f"{QUERY} {turn}", random.Random(turn).sample(texts, 20)
+            choice = random.Random(turn)
+            query, chosen = new_query(choice), choice.sample(texts, 20)
             content = json.dumps(tei_body(query, chosen)).encode()
             started = time.perf_counter()
             model.score(query, chosen)
