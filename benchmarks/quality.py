@@ -1,5 +1,7 @@
 """Every shipped profile on ToolBench dev (per subset) and ToolLens test: recall, NDCG and completeness at 5.
 
+Those that ask a language model are left out.
+
 `--limit N` takes N requests of each dataset, `--profile NAME` (repeatable) only these profiles.
 """
 
@@ -12,7 +14,7 @@ from pathlib import Path
 from toolrank.cli.evaluate import print_report
 from toolrank.cli.progress import progress
 from toolrank.evaluating import Plan, judged_dataset, measure
-from toolrank_rescorers.profiles import shipped_profiles
+from toolrank_rescorers.profiles import load_profile, shipped_profiles
 
 METRICS = ["recall@5", "ndcg@5", "comp@5"]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -28,7 +30,7 @@ def main() -> None:
     arguments = parser.parse_args()
     figures: dict[str, float] = {}
     for name in arguments.dataset or ["toolbench", "toollens"]:
-        profiles = tuple(arguments.profile or shipped_profiles())
+        profiles = tuple(arguments.profile or without_language_model())
         plan = Plan(profiles=profiles, limit=arguments.limit, timed=0)
         with judged_dataset(name, arguments.data, plan, progress()) as judged:
             report = measure(judged, plan, progress()).report
@@ -39,6 +41,11 @@ def main() -> None:
             for metric in METRICS:
                 figures[f"{name}.{row.subset}.{row.profile}.{metric}"] = round(row.figures[metric], 4)
     print(json.dumps(figures))
+
+
+def without_language_model() -> list[str]:
+    """Profiles that run on what is shipped."""
+    return [name for name in shipped_profiles() if "llm" not in load_profile(name).needs()]
 
 
 if __name__ == "__main__":
