@@ -19,7 +19,8 @@ from toolrank_evaluation.training_sets.tldr import read_tldr
 from toolrank_models.train.examples import RankingList
 
 HOLDOUT = 0.1
-VALIDATION_LISTS = 240
+VALIDATION_LISTS = 720
+"""With 240 what an int8 form costs has a standard error of 0.4 points of NDCG@5: 0.3 are to be told."""
 VALIDATION_CANDIDATES = 16
 
 READERS: dict[str, Callable[[Path], LabelledCatalog]] = {

@@ -1,0 +1,49 @@
+"""The mean of several trainings' weights: as good as their ensemble, at the price of one model.
+
+Wortsman et al. 2022, Model soups: it holds for models that were trained further from the same weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from toolrank_models.train.checkpoint import load_state
+from toolrank_models.train.errors import BrokenCheckpoint
+
+
+def load_average(model: Any, runs: Sequence[Path]) -> list[int]:  # noqa: ANN401
+    """Puts the mean of the best weights of several runs into a model of their shape.
+
+    Args:
+        model: a torch module.
+        runs: folders of `TrainingRun`s, one or more.
+
+    Returns:
+        The step that each run's best weights are of.
+
+    Raises:
+        BrokenCheckpoint: a run was not validated yet, or has another shape.
+    """
+    found = [_best(run) for run in runs]
+    try:
+        names = found[0]["model"]
+        model.load_state_dict({name: _mean([each["model"][name] for each in found]) for name in names})
+    except (RuntimeError, KeyError) as error:
+        raise BrokenCheckpoint(runs[-1] / "best.pt", f"does not fit the others ({error})") from error
+    return [int(each["step"]) for each in found]
+
+
+def _best(run: Path) -> dict[str, Any]:
+    best = load_state(run / "best.pt")
+    if best is None:
+        raise BrokenCheckpoint(run / "best.pt", "is not there yet")
+    return best
+
+
+def _mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    first = tensors[0]
+    return torch.stack(list(tensors)).mean(0) if first.is_floating_point() else first
