@@ -56,7 +56,7 @@ from toolrank_rescorers.nnn.problem import Problem
 NODES = Path(__file__).parents[1] / "tests" / "nodes"
 SERVERS = ("opensearch", "elasticsearch")
 CANDIDATES = 50
-L1, L2 = 0.3, 1.0
+L1, L2 = 0.3, 0.3
 """The penalties of the profile `nnn`."""
 ROUNDS = 3
 
