@@ -61,7 +61,9 @@ def state(given: dict[str, Array]) -> dict[str, Array]:
 def linear(given: dict[str, Array], name: str, reads: str, bias: Array) -> dict[str, Array]:
     """One linear layer; the factors that even its inputs out are taken back into the weights."""
     whole = given[f"{name}.weight"].astype(np.float32) - given[f"{name}.zero"].astype(np.float32)
-    weight = given[f"{reads}.input.smooth"][:, None] * (whole * given[f"{name}.scale"])
+    # Where smoothing was folded into the layer before, nothing is left of it here.
+    smooth = given.get(f"{reads}.input.smooth", np.ones(len(whole), np.float32))
+    weight = smooth[:, None] * (whole * given[f"{name}.scale"])
     return {f"bert.{name}.weight": weight.T, f"bert.{name}.bias": bias}
 
 
