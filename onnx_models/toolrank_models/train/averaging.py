@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from toolrank_models.train.checkpoint import load_state
+from toolrank_models.train.checkpoint import BEST, load_best
 from toolrank_models.train.errors import BrokenCheckpoint
 
 
@@ -28,20 +28,13 @@ def load_average(model: Any, runs: Sequence[Path]) -> list[int]:  # noqa: ANN401
     Raises:
         BrokenCheckpoint: a run was not validated yet, or has another shape.
     """
-    found = [_best(run) for run in runs]
+    found = [load_best(run) for run in runs]
     try:
         names = found[0]["model"]
         model.load_state_dict({name: _mean([each["model"][name] for each in found]) for name in names})
     except (RuntimeError, KeyError) as error:
-        raise BrokenCheckpoint(runs[-1] / "best.pt", f"does not fit the others ({error})") from error
+        raise BrokenCheckpoint(runs[-1] / BEST, f"does not fit the others ({error})") from error
     return [int(each["step"]) for each in found]
-
-
-def _best(run: Path) -> dict[str, Any]:
-    best = load_state(run / "best.pt")
-    if best is None:
-        raise BrokenCheckpoint(run / "best.pt", "is not there yet")
-    return best
 
 
 def _mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:

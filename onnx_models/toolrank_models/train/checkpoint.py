@@ -11,6 +11,9 @@ import torch
 
 from toolrank_models.train.errors import BrokenCheckpoint, CheckpointNotWritten
 
+BEST = "best.pt"
+"""In a run's folder: the weights that validated best."""
+
 
 def save_state(path: Path, state: dict[str, Any]) -> None:
     """Writes beside the target, flushes to the disk, then renames.
@@ -46,3 +49,16 @@ def load_state(path: Path) -> dict[str, Any] | None:
     if not isinstance(state, dict):
         raise BrokenCheckpoint(path, "does not hold a state")
     return state
+
+
+def load_best(run: Path) -> dict[str, Any]:
+    """The weights of a run that validated best (`model`), and their step.
+
+    Raises:
+        BrokenCheckpoint: the run has not been validated yet, or the file is no checkpoint.
+    """
+    path = run / BEST
+    best = load_state(path)
+    if best is None:
+        raise BrokenCheckpoint(path, "is not there yet")
+    return best

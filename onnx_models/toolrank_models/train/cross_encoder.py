@@ -15,8 +15,7 @@ from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
 from toolrank_models.errors import UnsupportedModel
-from toolrank_models.train.checkpoint import load_state
-from toolrank_models.train.errors import BrokenCheckpoint
+from toolrank_models.train.checkpoint import load_best
 from toolrank_models.train.examples import RankingList
 from toolrank_models.train.recipe import RerankerRecipe
 from toolrank_models.train.side_by_side import SideBySide
@@ -85,9 +84,7 @@ class TrainableCrossEncoder:
         Raises:
             BrokenCheckpoint: the run has not been validated yet.
         """
-        best = load_state(run / "best.pt")
-        if best is None:
-            raise BrokenCheckpoint(run / "best.pt", "is not there yet")
+        best = load_best(run)
         found = cls.from_body(folder, msgspec.structs.replace(recipe, layers=0))
         found.model.load_state_dict(best["model"])
         return found

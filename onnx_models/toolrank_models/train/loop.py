@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 import torch
 
-from toolrank_models.train.checkpoint import load_state, save_state
+from toolrank_models.train.checkpoint import BEST, load_best, load_state, save_state
 from toolrank_models.train.errors import BrokenCheckpoint, DivergedTraining
 from toolrank_models.train.ranking_metrics import RankingFigures
 from toolrank_models.train.recipe import RunSettings
@@ -90,9 +90,7 @@ class TrainingRun:
         Raises:
             BrokenCheckpoint: the run has not been validated yet.
         """
-        best = load_state(self.folder / "best.pt")
-        if best is None:
-            raise BrokenCheckpoint(self.folder / "best.pt", "is not there yet")
+        best = load_best(self.folder)
         self.task.model.load_state_dict(best["model"])
         return int(best["step"])
 
@@ -121,7 +119,7 @@ class TrainingRun:
             f" Comp@5 {figures.complete:.4f}"
         )
         if self._chosen_by()[-1] > best:
-            save_state(self.folder / "best.pt", {"step": self.step, "model": self.task.model.state_dict()})
+            save_state(self.folder / BEST, {"step": self.step, "model": self.task.model.state_dict()})
 
     def _chosen_by(self) -> list[float]:
         return [getattr(point, self.recipe.choose_by) for point in self.curve]
