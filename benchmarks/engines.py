@@ -52,12 +52,12 @@ from toolrank_rescorers.nnn.active_set import solve_active_set
 from toolrank_rescorers.nnn.columns import solve_by_columns
 from toolrank_rescorers.nnn.errors import InvalidProblem
 from toolrank_rescorers.nnn.problem import Problem
+from toolrank_rescorers.profiles import load_profile
+from toolrank_rescorers.stages.decode import Decode
 
 NODES = Path(__file__).parents[1] / "tests" / "nodes"
 SERVERS = ("opensearch", "elasticsearch")
 CANDIDATES = 50
-L1, L2 = 0.3, 0.3
-"""The penalties of the profile `nnn`."""
 ROUNDS = 3
 
 
@@ -239,15 +239,16 @@ def all_columns(catalogs: dict[str, Catalog], requests: Sequence[str]) -> dict[s
 def columns(remote: Catalog, original: Catalog, requests: Sequence[str]) -> dict[str, float]:
     """How often column generation over the server chooses what the whole corpus would."""
     keys, matrix = corpus(original.engine)
+    decode = next(stage for stage in load_profile("nnn").stages if isinstance(stage, Decode))
     equal = certified = 0
     for request in requests:
         query = original.models.query_vector(request).astype(np.float64)
-        exact = solve_active_set(Problem(matrix, query, L1, L2))
+        exact = solve_active_set(Problem(matrix, query, decode.l1, decode.l2))
         wanted = {keys[row] for row in exact.support}
         try:
             found = solve_by_columns(
                 lambda vector, k: [(c.id, c.vector) for c in remote.engine.neighbours(vector, k, Filter())],
-                query, L1, L2,
+                query, decode.l1, decode.l2,
             )  # fmt: skip
         except InvalidProblem:
             continue
