@@ -31,5 +31,7 @@ def test_every_command_exists():
 
 @pytest.mark.needs("weights", "onnxruntime")
 def test_the_example_runs():
-    for example in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+    examples = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert examples
+    for example in examples:
         exec(compile(example, "docs/models.md", "exec"), {})

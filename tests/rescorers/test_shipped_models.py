@@ -61,6 +61,10 @@ def test_every_stage_of_the_default_profile_runs(shipped, asked):
     assert {hit.id for hit in answer.results[:2]} == {"t/weather/forecast", "t/weather/history"}
 
 
+def test_the_cross_encoder_alone_tells_the_coming_days_from_the_past(shipped, asked):
+    assert rescore(asked, load_profile("rerank"), shipped[1]).results[0].id == "t/weather/forecast"
+
+
 def test_decoding_shows_its_certificate(shipped, asked):
     answer = rescore(asked, load_profile("nnn"), shipped[1])
     certificate = next(entry.details for entry in answer.trace if entry.stage == "decode")
