@@ -8,6 +8,7 @@ import anyio
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,6 +19,7 @@ from toolrank_rescorers.service.dialect import Dialect, Endpoint
 from toolrank_rescorers.service.dialects import cohere, native, openai, tei
 from toolrank_rescorers.service.errors import MethodNotAllowed, NotFound, ServiceError
 from toolrank_rescorers.service.http import failed, handler, open_ticket
+from toolrank_rescorers.service.lingering import Lingering
 from toolrank_rescorers.service.openapi import description, page
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -45,7 +47,9 @@ def application(service: Service, addition: Addition | None = None) -> Starlette
     routes += _documents(service)
     if addition is not None:
         routes += addition(service, threads)
-    return Starlette(routes=routes, exception_handlers={HTTPException: _outside})
+    return Starlette(
+        routes=routes, middleware=[Middleware(Lingering)], exception_handlers={HTTPException: _outside}
+    )
 
 
 def _documents(service: Service) -> list[Route]:

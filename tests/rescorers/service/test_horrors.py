@@ -270,6 +270,43 @@ def test_a_body_that_is_announced_too_large_is_not_read(target: Any) -> None:
     assert raw(target, head(10**12)).startswith(b"HTTP/1.1 413")
 
 
+@pytest.mark.parametrize(
+    ("path", "fields", "status"),
+    [
+        ("/v1/nothing", b"", b"404"),
+        (PATH, b"content-encoding: br\r\n", b"415"),
+        ("/v2/rerank", b"content-encoding: br\r\n", b"415"),
+    ],
+)
+def test_a_refusal_arrives_though_the_body_comes_after_it(
+    target: Any, path: str, fields: bytes, status: bytes
+) -> None:
+    """A connection that were closed at once would be reset by the body, and the answer lost with it."""
+    body = b"x" * 2**22
+    start = (
+        f"POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {len(body)}\r\n".encode()
+    )
+    with socket.create_connection(("127.0.0.1", target.port), timeout=30) as connection:
+        connection.sendall(start + fields + b"\r\n")
+        time.sleep(0.2)
+        connection.sendall(body)
+        answer = bytearray()
+        while chunk := connection.recv(65_536):
+            answer += chunk
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert answer.endswith(b"}")
+
+
+def test_a_refusal_waits_for_no_body_that_does_not_come(target: Any) -> None:
+    started = time.perf_counter()
+    with socket.create_connection(("127.0.0.1", target.port), timeout=30) as connection:
+        connection.sendall(head(10**12))
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 413")
+        assert time.perf_counter() - started < 1
+        assert rest(connection).count(b"HTTP") == 0
+    assert time.perf_counter() - started < 10
+
+
 def test_half_a_request_and_a_closed_socket(target: Any) -> None:
     for part in (b"POST", head(1_000), head(1_000) + b'{"query"', b"\x16\x03\x01\x02\x00"):
         with socket.create_connection(("127.0.0.1", target.port), timeout=10) as connection:
