@@ -69,10 +69,19 @@ class Decode(Stage, frozen=True, tag="decode"):
     order: Literal["weight", "joining"] = "weight"
     candidates: Window = 200
     neighbours: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
+    optional: bool = False
+    """Where no candidate brings a vector, as over a plain rerank API: left out, and not `degraded`."""
 
     def __post_init__(self) -> None:
         if self.relevance > 0 and self.l2 == 0:
             raise ValueError("`relevance` > 0 makes penalties negative, which needs `l2` > 0")
+
+    def closed(self, state: State) -> str:
+        """Why it does not run; an optional one wants vectors."""
+        closed = super().closed(state)
+        if not closed and self.optional and not any(item.candidate.vector.size for item in state.ranked):
+            return "no candidate brings a vector"
+        return closed
 
     def apply(self, state: State, models: Models) -> State:
         """The head of the list in the order of the decoded set, the rest behind it."""

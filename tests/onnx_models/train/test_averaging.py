@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from toolrank_models.train.averaging import load_average  # noqa: E402
+from toolrank_models.train.averaging import load_average, trained_for  # noqa: E402
 from toolrank_models.train.checkpoint import save_state  # noqa: E402
 from toolrank_models.train.errors import BrokenCheckpoint  # noqa: E402
 
@@ -33,6 +33,28 @@ def test_one_run_alone_is_itself(tmp_path):
     model = torch.nn.BatchNorm1d(2)
     assert load_average(model, [saved(tmp_path, 3.0, 7)]) == [7]
     assert model.weight.tolist() == [3.0, 3.0]
+
+
+def test_without_a_run_the_model_stays_as_it_is():
+    model = torch.nn.BatchNorm1d(2)
+    assert load_average(model, []) == []
+    assert model.weight.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("steps", "before", "words"),
+    [
+        ([900], [], "trained for 900 steps"),
+        ([2_400, 900], [], "mean of the weights after 900 and 2400 steps"),
+        (
+            [100],
+            [2_400, 900],
+            "mean of the weights after 900 and 2400 steps, from there trained for 100 steps",
+        ),
+    ],
+)
+def test_a_manifest_says_where_weights_come_from(steps, before, words):
+    assert trained_for(steps, before) == words
 
 
 def test_another_shape_is_refused(tmp_path):

@@ -149,6 +149,14 @@ def test_needs_a_query_vector_and_with_relevance_scores(bench):
         bench.apply(bench.fused(["a/1"], vector=QUERY), Decode(relevance=0.1))
 
 
+def test_an_optional_one_is_left_out_without_vectors_and_nothing_is_degraded(bench):
+    bare = bench.fused(["a/1", "b/1"], {"a/1": (), "b/1": ()}, vector=QUERY)
+    assert Decode(optional=True).closed(bare) == "no candidate brings a vector"
+    assert Decode().closed(bare) == ""
+    assert Decode(optional=True).closed(bench.fused(["a/1", "b/1"], AXES, vector=QUERY)) == ""
+    assert Decode(optional=True).closed(bench.fused([])) == "there are no candidates"
+
+
 def test_relevance_without_ridge_is_refused_when_the_profile_is_read():
     with pytest.raises(msgspec.ValidationError, match="needs `l2` > 0"):
         msgspec.convert({"stage": "decode", "relevance": 0.1, "l2": 0.0}, Decode)
