@@ -16,10 +16,19 @@ from toolrank.packing import Packed, packed
 from toolrank.rescorer import RemoteRescorer, Rescorer, local_rescorer
 from toolrank.result import SearchHit, SearchResult
 from toolrank.settings import Settings
-from toolrank_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest, Vector
+from toolrank_engines.contract import (
+    Engine,
+    Filter,
+    IndexSchema,
+    IndexStats,
+    SearchRequest,
+    Sentence,
+    Vector,
+)
 from toolrank_engines.document import ApiDocument
 from toolrank_engines.intents.store import Intent
 from toolrank_engines.opening import open_engine
+from toolrank_engines.sentences import sentences_of
 from toolrank_ingest.embedding_cache import EmbeddingCache
 from toolrank_ingest.opening import open_source
 from toolrank_ingest.progress import NullProgress, Progress
@@ -115,8 +124,10 @@ class Catalog:
         chosen = _profile(self.settings.profile if profile is None else profile)
         clock = _Clock()
         vector, degraded = self._query_vector(request, chosen)
+        sentences = self._sentences(request, chosen, vector)
         clock.lap("embed")
-        wanted = SearchRequest(_text_for(request, chosen), vector, chosen.first_stage.size_for(k), filter)
+        size = chosen.first_stage.size_for(k)
+        wanted = SearchRequest(_text_for(request, chosen), vector, size, filter, sentences)
         candidates, trust = self.engine.search(wanted), 1.0
         if "intent" in chosen.needs() and self._remote is None:
             candidates, trust = self.intents.added_to(candidates, vector, filter)
@@ -238,6 +249,14 @@ class Catalog:
             raise
         except ModelError as error:
             return None, (Degradation("embed", str(error)),)
+
+    def _sentences(self, request: str, profile: Profile, vector: Vector | None) -> tuple[Sentence, ...]:
+        """What is asked beside the whole request; without vectors where that has none."""
+        if "sentence" not in profile.needs():
+            return ()
+        if vector is None:
+            return tuple(Sentence(text, None) for text in sentences_of(request))
+        return self.models.sentences(request)
 
 
 class _Clock:

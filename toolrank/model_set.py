@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from toolrank.settings import Settings
-from toolrank_engines.contract import Vector
+from toolrank_engines.contract import Sentence, Vector
+from toolrank_engines.sentences import sentences_of
 from toolrank_models.cross_encoder import CrossEncoder
 from toolrank_models.encoder import Encoder
 from toolrank_models.errors import ModelError, ProviderRefused, RuntimeClash
@@ -91,6 +92,14 @@ class ModelSet:
         """
         vector: Vector = self._query_vector(request)
         return vector
+
+    def sentences(self, request: str) -> tuple[Sentence, ...]:
+        """Its sentences, where there are several, each with its vector.
+
+        Raises:
+            ModelError: as `query_vector`.
+        """
+        return tuple(Sentence(text, self.query_vector(text)) for text in sentences_of(request))
 
     def for_needs(self, needs: frozenset[str]) -> tuple[Models, tuple[Degradation, ...]]:
         """The models that stages ask for, and what is missing of them.

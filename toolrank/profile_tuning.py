@@ -69,9 +69,13 @@ def _recorded(
     depth: int | None,
 ) -> Recorded:
     vector = catalog.models.query_vector(query.text)
-    # Both rankings are recorded whatever the profile's weights are: a setting may switch one of them on.
+    # Every ranking is recorded whatever the profile's weights are: a setting may switch one of them on.
     wanted = SearchRequest(
-        query.text, vector, profile.first_stage.size_for(max(plan.sampling.cutoffs)), plan.permitted
+        query.text,
+        vector,
+        profile.first_stage.size_for(max(plan.sampling.cutoffs)),
+        plan.permitted,
+        catalog.models.sentences(query.text),
     )
     candidates = catalog.engine.search(wanted)
     return Recorded.of(query, RescoreRequest(query.text, candidates, vector), fetcher, depth)

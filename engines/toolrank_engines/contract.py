@@ -82,6 +82,8 @@ class Candidate(msgspec.Struct, frozen=True):
     effect: Effect = Effect.UNKNOWN
     intent: Place | None = None
     """Its place among what the nearest sample requests vote for; engines leave it open."""
+    sentence: Place | None = None
+    """Its place among what the request's sentences find, each asked by itself."""
 
     @property
     def tool_key(self) -> str:
@@ -89,6 +91,13 @@ class Candidate(msgspec.Struct, frozen=True):
         from toolrank_engines.document import tool_key
 
         return tool_key(self.category, self.tool)
+
+
+class Sentence(msgspec.Struct, frozen=True):
+    """A part of a request that is asked by itself as well."""
+
+    text: str
+    vector: Vector | None
 
 
 class SearchRequest(msgspec.Struct, frozen=True):
@@ -99,6 +108,8 @@ class SearchRequest(msgspec.Struct, frozen=True):
     size: int
     """How many of each ranking, at most."""
     filter: Filter = Filter()
+    sentences: tuple[Sentence, ...] = ()
+    """What else is asked, see `toolrank_engines.sentences`."""
 
 
 class IndexStats(msgspec.Struct, frozen=True):
@@ -187,7 +198,7 @@ class Engine(Protocol):
     def search(self, request: SearchRequest) -> list[Candidate]:
         """Candidates of both rankings in one round trip, best lexical or dense rank first, ties by id.
 
-        Equal scores within a ranking are ordered by id.
+        Equal scores within a ranking are ordered by id. What only sentences found follows, by that place.
 
         Raises:
             InvalidVector: the query vector has the wrong length or is not finite.

@@ -137,7 +137,7 @@ def _check(request: RescoreRequest) -> None:
     if given > MAX_CANDIDATES:
         raise InvalidRequest(f"{given:,} candidates: at most {MAX_CANDIDATES:,} in one request")
     for candidate in request.candidates:
-        for place in (candidate.lexical, candidate.dense, candidate.intent):
+        for place in (candidate.lexical, candidate.dense, candidate.intent, candidate.sentence):
             if place is not None and place.rank < 1:
                 raise InvalidRequest(f"{candidate.id[:200]!r} has rank {place.rank}: ranks count from 1")
 
@@ -155,6 +155,7 @@ def _merged(candidates: Iterable[Candidate]) -> list[Candidate]:
                 lexical=_better(known.lexical, candidate.lexical),
                 dense=_better(known.dense, candidate.dense),
                 intent=_better(known.intent, candidate.intent),
+                sentence=_better(known.sentence, candidate.sentence),
             )
     return list(merged.values())
 
@@ -167,7 +168,7 @@ def _better(one: Place | None, other: Place | None) -> Place | None:
 
 def _placeless(candidate: Candidate) -> Candidate:
     """A neighbour of some other vector may carry a place: it is none for this query."""
-    return replace(candidate, lexical=None, dense=None, intent=None)
+    return replace(candidate, lexical=None, dense=None, intent=None, sentence=None)
 
 
 def _with_vector(state: State, vector: Vector | None) -> State:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
+import msgspec
 import numpy as np
 import pytest
-from asking import dense_of, ids, words_of
+from asking import EVERYTHING, dense_of, ids, words_of
 from catalogs import (
     document,
     fill,
@@ -14,7 +15,7 @@ from catalogs import (
     unit,
 )
 
-from toolrank_engines.contract import Filter, SearchRequest
+from toolrank_engines.contract import Filter, SearchRequest, Sentence
 from toolrank_engines.document import Effect
 
 
@@ -51,6 +52,36 @@ class RankingContract:
         assert words_of(engine, "weather") == ["s/t/a"]
         assert dense_of(engine, unit(1)) == ["s/t/a"]
         assert engine.search(SearchRequest("", None, 5)) == []
+
+    def test_sentences_are_asked_beside_the_whole_request(self, engine):
+        fill(
+            engine,
+            [
+                item("s/t/hotel", unit(1), description="book a hotel", allowed=("ann",)),
+                item("s/t/rain", unit(0, 1), description="rain tomorrow"),
+                item("s/t/train", unit(0, 0, 1), description="train tickets"),
+            ],
+        )
+        sentences = (Sentence("a hotel", unit(1)), Sentence("will it rain", unit(0, 1)))
+        request = SearchRequest("hotel and rain", unit(1, 1), 1, EVERYTHING, sentences)
+        found = {each.id: each for each in engine.search(request)}
+        assert {name: each.sentence.rank for name, each in found.items()} == {"s/t/hotel": 1, "s/t/rain": 2}
+        assert found["s/t/hotel"].sentence.score == pytest.approx(2 / 6)
+        alone = engine.search(msgspec.structs.replace(request, sentences=()))
+        whole = {each.id: (each.lexical, each.dense) for each in alone}
+        empty = (None, None)
+        assert {name: (each.lexical, each.dense) for name, each in found.items()} == {
+            name: whole.get(name, empty) for name in found
+        }
+        stranger = engine.search(msgspec.structs.replace(request, filter=Filter()))
+        assert "s/t/hotel" not in ids(stranger)
+
+    def test_a_sentence_without_a_word_of_the_catalog_changes_nothing(self, engine):
+        fill(engine, [item(description="weather")])
+        request = SearchRequest("weather", None, 5, Filter(), (Sentence("xyzzy", None), Sentence("", None)))
+        assert [(each.id, each.lexical.rank, each.sentence) for each in engine.search(request)] == [
+            ("s/t/a", 1, None)
+        ]
 
     @pytest.mark.parametrize("size", [0, -1])
     def test_size_zero_finds_nothing(self, engine, size):

@@ -21,6 +21,7 @@ def candidate(
     *,
     lexical: int | None = None,
     dense: int | None = None,
+    sentence: int | None = None,
     vector: Sequence[float] = (1.0, 0.0),
     text: str | None = None,
 ) -> Candidate:
@@ -35,6 +36,7 @@ def candidate(
         vector=np.array(vector, dtype=np.float32),
         lexical=None if lexical is None else Place(lexical, 1.0 / lexical),
         dense=None if dense is None else Place(dense, 1.0 / dense),
+        sentence=None if sentence is None else Place(sentence, 1.0 / sentence),
     )
 
 

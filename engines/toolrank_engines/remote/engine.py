@@ -45,7 +45,7 @@ from toolrank_engines.remote.queries import (
     storable,
     visible,
 )
-from toolrank_engines.remote.ranking import Ranking, sources_of
+from toolrank_engines.remote.ranking import Ranking, Rankings, sources_of
 from toolrank_engines.remote.reading import Live, Question, Reader
 from toolrank_engines.remote.server import Json, Server
 from toolrank_engines.remote.sources import (
@@ -57,6 +57,7 @@ from toolrank_engines.remote.sources import (
 )
 from toolrank_engines.remote.state import CatalogState, StateStore
 from toolrank_engines.remote.writer import RemoteWriter
+from toolrank_engines.sentences import searches_of, with_sentences
 
 _PAGE = 500
 _PAGE_OF_COLUMNS = 5_000
@@ -178,19 +179,20 @@ class RemoteEngine:
         Raises:
             InvalidVector: the query vector has the wrong length or is not finite.
         """
-        if request.size <= 0:
-            return []
-        terms = self._terms.of_request(request.text)
-        if not terms and request.vector is None:
-            return []
-        ranking = Ranking(request, terms, self.dialect, self._weights, self._counted)
-        while True:
-            asked = self._reader.ask(ranking.question)
+        rankings = Rankings([self._ranking(each) for each in searches_of(request)])
+        while rankings.open:
+            asked = self._reader.ask(rankings.question)
             if asked is None:
                 return []
-            found = ranking.candidates(*asked)
-            if found is not None:
-                return found
+            rankings.take(*asked)
+        return with_sentences(rankings.found) if request.sentences else rankings.found[0]
+
+    def _ranking(self, request: SearchRequest) -> Ranking | None:
+        """None where there is nothing to search for."""
+        terms = self._terms.of_request(request.text)
+        if request.size <= 0 or (not terms and request.vector is None):
+            return None
+        return Ranking(request, terms, self.dialect, self._weights, self._counted)
 
     def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
         """The k visible documents of largest inner product with a vector of any length, best first.

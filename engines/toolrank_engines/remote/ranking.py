@@ -110,6 +110,40 @@ class Ranking:
         return dict(list(places.items())[: self._request.size])
 
 
+class Rankings:
+    """The searches of several requests, of one state, in as many round trips as the slowest of them needs.
+
+    Args:
+        rankings: one a request; None for one that asks nothing.
+    """
+
+    def __init__(self, rankings: Sequence[Ranking | None]) -> None:
+        self.open = {number: each for number, each in enumerate(rankings) if each is not None}
+        """Those that are not answered yet, by number."""
+        self.found: list[list[Candidate]] = [[] for _ in rankings]
+        """Candidates by request."""
+        self._asked: dict[int, list[Json]] = {}
+
+    def question(self, live: Live) -> list[Json]:
+        """Search bodies for a state, of all that are open.
+
+        Raises:
+            InvalidVector: a query vector has the wrong length or is not finite.
+        """
+        self._asked = {number: each.question(live) for number, each in self.open.items()}
+        return [body for bodies in self._asked.values() for body in bodies]
+
+    def take(self, live: Live, answers: Sequence[Json]) -> None:
+        """Hands every open request its answers."""
+        start = 0
+        for number, bodies in self._asked.items():
+            found = self.open[number].candidates(live, answers[start : start + len(bodies)])
+            start += len(bodies)
+            if found is not None:
+                self.found[number] = found
+                del self.open[number]
+
+
 def sources_of(answer: Json) -> list[Json]:
     """What the index stores of the hits."""
     return [hit["_source"] for hit in answer["hits"]["hits"]]

@@ -35,6 +35,7 @@ from toolrank_engines.document import ApiDocument, decode_document
 from toolrank_engines.errors import CorruptStore
 from toolrank_engines.lexical.bm25 import bm25f
 from toolrank_engines.lexical.words import request_terms
+from toolrank_engines.sentences import searches_of, with_sentences
 from toolrank_engines.sqlite import tables
 from toolrank_engines.sqlite.candidates import found_together, read_candidates, read_documents
 from toolrank_engines.sqlite.connections import Connections, translated
@@ -173,9 +174,8 @@ class SqliteEngine:
         with self._snapshot() as snapshot:
             if snapshot is None:
                 return []
-            lexical = self._lexical(snapshot, request)
-            dense = self._dense(snapshot, request.vector, request.size, request.filter)
-            return found_together(snapshot.connection, snapshot.view, lexical, dense)
+            found = [self._found(snapshot, each) for each in searches_of(request)]
+            return with_sentences(found) if request.sentences else found[0]
 
     def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002
         """All visible APIs of these tools (keys), ordered by id, at most `limit`, without places."""
@@ -264,6 +264,11 @@ class SqliteEngine:
         statement = "SELECT document, slot FROM docs_# JOIN bodies_# USING (row) ORDER BY id"
         rows = connection.execute(index.sql(statement))
         return (IndexedDocument(decode_document(document), matrix[slot].copy()) for document, slot in rows)
+
+    def _found(self, snapshot: Snapshot, request: SearchRequest) -> list[Candidate]:
+        lexical = self._lexical(snapshot, request)
+        dense = self._dense(snapshot, request.vector, request.size, request.filter)
+        return found_together(snapshot.connection, snapshot.view, lexical, dense)
 
     def _lexical(self, snapshot: Snapshot, request: SearchRequest) -> dict[int, Place]:
         connection, view = snapshot

@@ -39,7 +39,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     @property
     def needs_vector(self) -> bool:
         """Whether the query has to be embedded."""
-        return not self.needs().isdisjoint({"dense", "intent", "vector"})
+        return not self.needs().isdisjoint({"dense", "intent", "sentence", "vector"})
 
     def then(self, *stages: AnyStage) -> Profile:
         """The same profile with more stages at the end."""

@@ -110,6 +110,7 @@ def _candidate(item: WireCandidate, where: str) -> Candidate:
         vector=NO_VECTOR if item.vector is None else _vector(item.vector, f"{where}.vector"),
         lexical=_place(item.lexical or item.first),
         dense=_place(item.dense or item.first),
+        sentence=_place(item.sentence),
         deprecated=item.deprecated,
         effect=item.effect,
     )
@@ -143,6 +144,10 @@ def _one_length(vector: Vector | None, candidates: Iterable[Candidate]) -> None:
         raise Invalid(f"vectors of {' and '.join(map(str, sorted(lengths)))} values in one request")
 
 
+def _wire_place(place: Place | None) -> WirePlace | None:
+    return None if place is None else WirePlace(place.rank, place.score)
+
+
 def _wire_candidate(item: Candidate) -> WireCandidate:
     return WireCandidate(
         id=item.id,
@@ -151,8 +156,9 @@ def _wire_candidate(item: Candidate) -> WireCandidate:
         api=item.api,
         text=item.text,
         vector=packed(item.vector) if len(item.vector) else None,
-        lexical=None if item.lexical is None else WirePlace(item.lexical.rank, item.lexical.score),
-        dense=None if item.dense is None else WirePlace(item.dense.rank, item.dense.score),
+        lexical=_wire_place(item.lexical),
+        dense=_wire_place(item.dense),
+        sentence=_wire_place(item.sentence),
         deprecated=item.deprecated,
         effect=item.effect,
     )

@@ -55,6 +55,8 @@ class WireCandidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     """Place in the ranking by words."""
     dense: WirePlace | None = None
     """Place in the ranking by vectors."""
+    sentence: WirePlace | None = None
+    """Place among what the sentences of the query find, each asked by itself."""
     first: WirePlace | None = None
     """Place in a first stage of unknown kind: counts for each of the two that is not given."""
     deprecated: bool = False

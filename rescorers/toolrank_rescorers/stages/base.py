@@ -9,7 +9,9 @@ import msgspec
 from toolrank_rescorers.models import Models
 from toolrank_rescorers.state import State
 
-Requirement = Literal["lexical", "dense", "intent", "vector", "scorer", "query_kind", "llm", "demonstrations"]
+Requirement = Literal[
+    "lexical", "dense", "intent", "sentence", "vector", "scorer", "query_kind", "llm", "demonstrations"
+]
 """What a stage asks of a request and its caller, so that only what is used has to be computed or loaded."""
 
 Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]

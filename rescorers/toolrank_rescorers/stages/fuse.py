@@ -25,6 +25,8 @@ class Fuse(Stage, frozen=True, tag="fuse"):
     dense: Weight = 1.0
     intent: Weight = 0.0
     """Of the APIs that the nearest sample requests vote for."""
+    sentence: Weight = 0.0
+    """Of what the request's sentences find, each asked by itself; a request of one sentence has none."""
     k: Weight = 60.0
 
     def needs(self) -> frozenset[Requirement]:
@@ -63,14 +65,24 @@ class Fuse(Stage, frozen=True, tag="fuse"):
         ]
 
     def _weights(self) -> dict[Requirement, float]:
-        return {"lexical": self.lexical, "dense": self.dense, "intent": self.intent}
+        return {
+            "lexical": self.lexical,
+            "dense": self.dense,
+            "intent": self.intent,
+            "sentence": self.sentence,
+        }
 
     def _reason(self, item: Ranked, trust: float) -> str:
         return " + ".join(f"{name} rank {rank}" for name, _, rank in self._places(item, trust))
 
 
 def _rankings(candidate: Candidate) -> dict[Requirement, Place | None]:
-    return {"lexical": candidate.lexical, "dense": candidate.dense, "intent": candidate.intent}
+    return {
+        "lexical": candidate.lexical,
+        "dense": candidate.dense,
+        "intent": candidate.intent,
+        "sentence": candidate.sentence,
+    }
 
 
 def _renumber(ordered: Iterable[Ranked], fetched: Iterable[Ranked]) -> list[Ranked]:

@@ -49,6 +49,14 @@ def test_what_only_a_ranking_of_weight_zero_found_is_dropped(bench):
     assert fused.reasons["t/dense"] == "cut: only a ranking that does not count here found it"
 
 
+def test_the_ranking_by_sentences_counts_where_it_has_weight(bench):
+    state = bench.state([bench.candidate("t/whole", lexical=1), bench.candidate("t/part", sentence=1)])
+    assert bench.ids(bench.apply(state, Fuse())) == ["t/whole"]
+    fused = bench.apply(state, Fuse(sentence=2.0))
+    assert bench.ids(fused) == ["t/part", "t/whole"]
+    assert fused.reasons["t/part"] == "sentence rank 1"
+
+
 def test_without_places_the_incoming_order_stands(bench):
     state = bench.state([bench.candidate("t/b"), bench.candidate("t/a")])
     assert bench.ids(bench.apply(state, Fuse())) == ["t/b", "t/a"]
