@@ -36,6 +36,15 @@ def test_a_request_for_two_things_finds_both(catalog: Catalog) -> None:
     assert {"translate_text", "send_email"} <= set(found(catalog, request, k=3))
 
 
+def test_the_sentences_of_a_request_are_asked_by_themselves(catalog: Catalog) -> None:
+    request = "Put the meeting into French. Then mail it to Marie. Is it going to rain?"
+    hits = catalog.search(request, 3).hits
+    assert {hit.document.api for hit in hits} == {"translate_text", "send_email", "get_weather"}
+    assert all(any("sentence rank" in reason for reason in hit.reasons) for hit in hits)
+    alone = catalog.search("Is it going to rain?", 1).hits[0]
+    assert not any("sentence rank" in reason for reason in alone.reasons)
+
+
 def test_a_request_for_nothing_in_the_catalog_abstains_and_still_shows_the_nearest(catalog: Catalog) -> None:
     result = catalog.search("trim the hedge in the front garden")
     assert result.abstained

@@ -82,9 +82,9 @@ def test_two_searches_are_the_same(judged: Judged) -> None:
 
 
 def test_what_cannot_be_tuned_is_refused(judged: Judged) -> None:
-    with pytest.raises(InvalidSpace, match="no stage 'decode'"):
+    with pytest.raises(InvalidSpace, match="no stage 'truncate'"):
         tune_profile(
-            judged, "toolrank", [Choice("decode", "l1", (0.1,))], PLAN, TuneOptions(), NullProgress()
+            judged, "toolrank", [Choice("truncate", "seen", (5,))], PLAN, TuneOptions(), NullProgress()
         )
     options = TuneOptions(figure="ndgc@5", effort=Effort(2, "grid"))
     with pytest.raises(EvaluationError, match="no figure"):

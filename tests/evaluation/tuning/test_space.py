@@ -58,7 +58,7 @@ def test_a_setting_changes_what_it_names_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("choice", "reason"),
     [
-        (Choice("decode", "l1", (0.1,)), "no stage 'decode'"),
+        (Choice("truncate", "seen", (5,)), "no stage 'truncate'"),
         (Choice("concentrate", "treshold", (0.1,)), "treshold"),
         (Choice("concentrate", "threshold", (0.5, 1.5)), "<= 1"),
         (Choice("cross_encode", "candidates", (0,)), ">= 1"),
