@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from double import Call, Double, answering, backwards, reset, silent
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from searching import PIPELINE, QUERY, Refused, Search, documents, ids, report
 
@@ -299,6 +299,12 @@ def relaxed(query: Any) -> Any:
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=QUERIES, by_vector=st.booleans())
+@example(
+    query={"bool": {"should": [{"term": {"tenant": "acme"}}], "minimum_should_match": 0}}, by_vector=True
+)
+@example(
+    query={"bool": {"should": [{"term": {"tenant": "acme"}}], "minimum_should_match": 0}}, by_vector=False
+)
 def test_no_query_lets_the_service_see_what_it_could_not_find(
     search: Search, double: Double, query: dict[str, Any], by_vector: bool
 ) -> None:

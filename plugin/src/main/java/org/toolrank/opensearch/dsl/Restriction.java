@@ -100,15 +100,17 @@ public final class Restriction {
     return kept.isEmpty() ? null : Map.of("bool", kept);
   }
 
+  /** Where nothing else has to match, one clause must, also where the query says that none need. */
   private Map<String, Object> ofShould(Map<String, Object> body) {
     List<?> should = Dsl.clauses(body.get("should"));
     Object minimum = body.get("minimum_should_match");
+    boolean none = minimum == null || "0".equals(minimum.toString());
     boolean others =
         !Dsl.clauses(body.get("must")).isEmpty() || !Dsl.clauses(body.get("filter")).isEmpty();
-    if (should.isEmpty() || (minimum == null && others) || "0".equals(String.valueOf(minimum))) {
+    if (should.isEmpty() || (none && others)) {
       return null;
     }
-    if (minimum != null && !"1".equals(minimum.toString())) {
+    if (!none && !"1".equals(minimum.toString())) {
       return Map.of("bool", Map.of("should", should, "minimum_should_match", minimum));
     }
     return any(should);

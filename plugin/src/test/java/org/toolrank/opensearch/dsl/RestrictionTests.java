@@ -58,6 +58,16 @@ public class RestrictionTests extends OpenSearchTestCase {
         restriction("{'bool': {'should': [{'match': {'text': 'rain'}}, {'term': {'a': 1}}]}}"));
   }
 
+  public void testShouldClausesThatNeedNotMatchRestrictWhereNothingElseDoes() {
+    String should = "'should': [{'term': {'a': 1}}], 'minimum_should_match': 0";
+    assertEquals(
+        parsed(
+            "{'bool': {'filter': [{'bool': {'should': [{'term': {'a': 1}}],"
+                + " 'minimum_should_match': 1}}]}}"),
+        restriction("{'bool': {" + should + "}}"));
+    assertNull(restriction("{'bool': {'must': [{'match': {'text': 'rain'}}], " + should + "}}"));
+  }
+
   public void testACountOfShouldClausesIsKeptWhole() {
     String should = "[{'match': {'text': 'rain'}}, {'term': {'a': 1}}]";
     assertEquals(
