@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -48,8 +46,7 @@ def main() -> None:
         if arguments.train:
             train(judged, arguments.data, model)
         for name, reranker in (("shipped", None), ("silver", model)):
-            with reranked_by(judged, reranker) as asked:
-                rows = measure(asked, plan, progress()).report.rows
+            rows = measure(reranked_by(judged, reranker), plan, progress()).report.rows
             figures |= shown(name, [row for row in rows if row.facet == "subset"])
     print(json.dumps(figures))
 
@@ -70,14 +67,12 @@ def train(judged: Judged, data: Path, model: Path) -> None:
     print(msgspec.json.encode(report).decode())
 
 
-@contextmanager
-def reranked_by(judged: Judged, model: Path | None) -> Iterator[Judged]:
-    """The same requests of the same engine, with another cross-encoder."""
+def reranked_by(judged: Judged, model: Path | None) -> Judged:
+    """The same requests of the same engine, with another cross-encoder; None for the shipped one."""
     if model is None:
-        yield judged
-        return
+        return judged
     settings = judged.catalog.settings.model_copy(update={"cross_encoder": str(model)})
-    yield msgspec.structs.replace(judged, catalog=Catalog(judged.catalog.engine, settings))
+    return msgspec.structs.replace(judged, catalog=Catalog(judged.catalog.engine, settings))
 
 
 def shown(name: str, rows: list[Row]) -> Figures:

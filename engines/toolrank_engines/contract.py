@@ -66,6 +66,9 @@ class Place(msgspec.Struct, frozen=True):
     score: float
 
 
+RankingName = Literal["lexical", "dense", "intent", "sentence"]
+
+
 class Candidate(msgspec.Struct, frozen=True):
     """An API proposed by the first stage, with its place in each ranking that found it."""
 
@@ -91,6 +94,16 @@ class Candidate(msgspec.Struct, frozen=True):
         from toolrank_engines.document import tool_key
 
         return tool_key(self.category, self.tool)
+
+    @property
+    def places(self) -> dict[RankingName, Place | None]:
+        """Its place in every ranking, None where that did not find it."""
+        return {
+            "lexical": self.lexical,
+            "dense": self.dense,
+            "intent": self.intent,
+            "sentence": self.sentence,
+        }
 
 
 class Sentence(msgspec.Struct, frozen=True):

@@ -44,13 +44,17 @@ def with_sentences(found: Sequence[Sequence[Candidate]]) -> list[Candidate]:
     Args:
         found: candidates by search, as `searches_of` orders them.
     """
-    whole, *by_sentence = found
-    places = _places(each for candidates in by_sentence for each in candidates)
-    known = {candidate.id: candidate for candidate in whole}
-    for candidate in (each for candidates in by_sentence for each in candidates):
-        known.setdefault(candidate.id, replace(candidate, lexical=None, dense=None))
-    others = sorted(places.keys() - {each.id for each in whole}, key=lambda id_: places[id_].rank)
-    return [replace(known[id_], sentence=places.get(id_)) for id_ in (*(each.id for each in whole), *others)]
+    whole = list(found[0])
+    parts = [candidate for candidates in found[1:] for candidate in candidates]
+    if not parts:
+        return whole
+    places = _places(parts)
+    proposed = {candidate.id for candidate in whole}
+    only_parts = {
+        each.id: replace(each, lexical=None, dense=None) for each in parts if each.id not in proposed
+    }
+    behind = sorted(only_parts.values(), key=lambda candidate: places[candidate.id].rank)
+    return [replace(each, sentence=places.get(each.id)) for each in (*whole, *behind)]
 
 
 def _places(found: Iterable[Candidate]) -> dict[str, Place]:

@@ -137,7 +137,7 @@ def _check(request: RescoreRequest) -> None:
     if given > MAX_CANDIDATES:
         raise InvalidRequest(f"{given:,} candidates: at most {MAX_CANDIDATES:,} in one request")
     for candidate in request.candidates:
-        for place in (candidate.lexical, candidate.dense, candidate.intent, candidate.sentence):
+        for place in candidate.places.values():
             if place is not None and place.rank < 1:
                 raise InvalidRequest(f"{candidate.id[:200]!r} has rank {place.rank}: ranks count from 1")
 

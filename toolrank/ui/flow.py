@@ -72,13 +72,10 @@ def _found(recorded: RecordingEngine, place: Mapping[str, int], milliseconds: fl
 
 
 def _rankings(candidate: Candidate) -> str:
-    places = (
-        ("lexical", candidate.lexical),
-        ("dense", candidate.dense),
-        ("sentence", candidate.sentence),
-    )
     return ", ".join(
-        f"{name} rank {found.rank} ({found.score:.3g})" for name, found in places if found is not None
+        f"{name} rank {found.rank} ({found.score:.3g})"
+        for name, found in candidate.places.items()
+        if found is not None
     )
 
 

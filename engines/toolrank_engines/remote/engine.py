@@ -185,7 +185,7 @@ class RemoteEngine:
             if asked is None:
                 return []
             rankings.take(*asked)
-        return with_sentences(rankings.found) if request.sentences else rankings.found[0]
+        return with_sentences(rankings.found)
 
     def _ranking(self, request: SearchRequest) -> Ranking | None:
         """None where there is nothing to search for."""

@@ -174,8 +174,7 @@ class SqliteEngine:
         with self._snapshot() as snapshot:
             if snapshot is None:
                 return []
-            found = [self._found(snapshot, each) for each in searches_of(request)]
-            return with_sentences(found) if request.sentences else found[0]
+            return with_sentences([self._found(snapshot, each) for each in searches_of(request)])
 
     def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002
         """All visible APIs of these tools (keys), ordered by id, at most `limit`, without places."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolrank_engines.contract import Candidate, Place
+from toolrank_engines.contract import RankingName
 from toolrank_rescorers.models import Models
 from toolrank_rescorers.stages.base import Requirement, Stage, Weight
 from toolrank_rescorers.state import Ranked, State, by_score
@@ -39,7 +39,7 @@ class Fuse(Stage, frozen=True, tag="fuse"):
         for item in state.ranked:
             if item.fetched:
                 fetched.append(item)
-            elif not any(_rankings(item.candidate).values()):
+            elif not any(item.candidate.places.values()):
                 placeless.append(item)
             elif places := self._places(item, state.intent_trust):
                 best = min(rank for _, _, rank in places)
@@ -60,11 +60,11 @@ class Fuse(Stage, frozen=True, tag="fuse"):
         weights = self._weights() | {"intent": self.intent * trust}
         return [
             (name, weights[name], place.rank)
-            for name, place in _rankings(item.candidate).items()
+            for name, place in item.candidate.places.items()
             if place is not None and weights[name] > 0
         ]
 
-    def _weights(self) -> dict[Requirement, float]:
+    def _weights(self) -> dict[RankingName, float]:
         return {
             "lexical": self.lexical,
             "dense": self.dense,
@@ -74,15 +74,6 @@ class Fuse(Stage, frozen=True, tag="fuse"):
 
     def _reason(self, item: Ranked, trust: float) -> str:
         return " + ".join(f"{name} rank {rank}" for name, _, rank in self._places(item, trust))
-
-
-def _rankings(candidate: Candidate) -> dict[Requirement, Place | None]:
-    return {
-        "lexical": candidate.lexical,
-        "dense": candidate.dense,
-        "intent": candidate.intent,
-        "sentence": candidate.sentence,
-    }
 
 
 def _renumber(ordered: Iterable[Ranked], fetched: Iterable[Ranked]) -> list[Ranked]:
