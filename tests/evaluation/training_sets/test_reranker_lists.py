@@ -104,3 +104,17 @@ def test_a_list_is_never_larger_than_the_catalog(catalog, encode):
 
 def test_titles_are_compared_by_content_words():
     assert title_words("Gets all of the Users") == {"get", "user"}
+
+
+def test_only_unlabelled_texts_of_other_tools_are_doubtful(prepared):
+    document_of = dict(zip(prepared.texts, prepared.documents, strict=True))
+    doubts = 0
+    for step in range(60):
+        for item in sampler(prepared).batch(step, 4):
+            right = [text for text, label in zip(item.texts, item.relevant, strict=True) if label]
+            tools = {document_of[text].tool_key for text in right}
+            doubtful = [text for text, doubt in zip(item.texts, item.doubtful, strict=True) if doubt]
+            assert not set(right) & set(doubtful)
+            assert not tools & {document_of[text].tool_key for text in doubtful}
+            doubts += len(doubtful)
+    assert doubts > 100
