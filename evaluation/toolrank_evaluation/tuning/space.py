@@ -33,6 +33,7 @@ class Choice(msgspec.Struct, frozen=True):
 _TAU = (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
 _USUAL = (
     Choice("fuse", "lexical", (0.5, 1.0, 2.0, 3.0)),
+    Choice("fuse", "sentence", (0.0, 1.0, 2.0, 3.0)),
     Choice("fuse", "k", (10.0, 60.0)),
     Choice("truncate", "seen", (10, 30, 50)),
     Choice("truncate", "unseen", (10, 30, 50)),
@@ -44,7 +45,8 @@ _USUAL = (
     Choice("diversify", "per_component", (2, 3, 4)),
     Choice("decode", "l1", (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)),
     Choice("decode", "l2", (0.3, 1.0, 3.0)),
-    Choice("decode", "relevance", (0.0, 0.05, 0.1, 0.2)),
+    Choice("decode", "relevance", (0.0, 0.1, 0.2, 0.3)),
+    Choice("decode", "dense_share", (0.5, 0.7, 0.9)),
     Choice("mmr", "diversity", (0.0, 0.1, 0.2, 0.3, 0.5)),
 )
 """ToolRerank's grid for m_s, m_u, τ_s, τ_m and n; coarse values around what is shipped for the rest."""
