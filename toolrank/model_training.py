@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import importlib.util
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
@@ -29,6 +31,9 @@ from toolrank_models.manifest import Manifest, TrainingData, hash_tool
 from toolrank_models.train.ranking_metrics import RankingFigures
 from toolrank_rescorers.profiles import DEFAULT_PROFILE, load_profile
 
+if TYPE_CHECKING:
+    from toolrank_models.train.fine_tuning import FineTuned
+
 FIRST_STAGE = "hybrid"
 """The profile that proposes what is learned from."""
 CANDIDATES = 40
@@ -36,6 +41,10 @@ CANDIDATES = 40
 LEAST_TO_TUNE = 18
 """Held-out requests below which a profile is left as it is."""
 PROFILE = "profile.toml"
+
+
+Taught_co = TypeVar("Taught_co", covariant=True)
+"""What a request looks like to the model that learns from it."""
 
 
 class OwnTraining(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,15 +61,35 @@ class OwnTraining(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the profile to try; 0 leaves it as it is."""
 
 
-class Lessons(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cross-encoder learns from, and what its manifest says of that."""
+class Lessons(msgspec.Struct, Generic[Taught_co], frozen=True, kw_only=True):
+    """What a model learns from, and what its manifest says of that."""
 
-    train: Sequence[Drawable]
-    held_out: Sequence[Drawable]
+    train: Sequence[Taught_co]
+    held_out: Sequence[Taught_co]
     documents: Sequence[ApiDocument]
     """Whose tools it is then recorded to have seen."""
     name: str
     command: str
+
+    @property
+    def seen(self) -> frozenset[str]:
+        """Hashes of the tools that are learned about."""
+        return frozenset(hash_tool(document.tool_key) for document in self.documents)
+
+    @property
+    def measured(self) -> tuple[str, str]:
+        """Date and command, for the card."""
+        return datetime.date.today().isoformat(), self.command
+
+    def described(self, out: Path, manifest: Manifest, step: int) -> Manifest:
+        """The manifest of what was trained on from a model, up to files and figures."""
+        return msgspec.structs.replace(
+            manifest,
+            name=out.name,
+            base_model=f"{manifest.identity}, {step} steps on {self.name}; before: {manifest.base_model}",
+            training=(*manifest.training, TrainingData(self.name, "their owner's", len(self.train))),
+            seen=tuple(sorted(self.seen.union(manifest.seen))),
+        )
 
 
 class OwnReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +124,7 @@ def train_on_own_requests(judged: Judged, training: OwnTraining, progress: Progr
     train, held_out = split_queries("own requests", judged.queries, training.holdout)
     lists = _lists(judged, [*train, *held_out], progress)
     documents = documents_of(judged.catalog, sorted({id_ for query in train for id_ in query.relevant}))
-    lessons = Lessons(
+    lessons: Lessons[Drawable] = Lessons(
         train=lists[: len(train)],
         held_out=lists[len(train) :],
         documents=documents,
@@ -130,7 +159,9 @@ def _lists(judged: Judged, queries: Sequence[JudgedQuery], progress: Progress) -
     return found
 
 
-def fine_tuned(cross_encoder: str, training: OwnTraining, lessons: Lessons, progress: Progress) -> OwnReport:
+def fine_tuned(
+    cross_encoder: str, training: OwnTraining, lessons: Lessons[Drawable], progress: Progress
+) -> OwnReport:
     """Trains on from a cross-encoder, and replaces `training.out` if the outcome is better.
 
     Raises:
@@ -144,27 +175,20 @@ def fine_tuned(cross_encoder: str, training: OwnTraining, lessons: Lessons, prog
     recipe = read_recipe(training.recipe, RerankerRecipe)
     start = find_model(cross_encoder)
     source = OwnLists(lessons.train, lessons.held_out, recipe.seed, recipe.list_size)
-    seen = frozenset(hash_tool(document.tool_key) for document in lessons.documents)
-
-    def described(manifest: Manifest, step: int) -> Manifest:
-        return msgspec.structs.replace(
-            manifest,
-            name=training.out.name,
-            base_model=f"{manifest.identity}, {step} steps on {lessons.name}; before: {manifest.base_model}",
-            training=(*manifest.training, TrainingData(lessons.name, "their owner's", len(lessons.train))),
-            seen=tuple(sorted(seen.union(manifest.seen))),
-        )
-
-    measured = (datetime.date.today().isoformat(), lessons.command)
     places = Places(start, training.run, training.out)
-    tuned = fine_tune(places, recipe, source, described, measured, progress.note)
+    described = partial(lessons.described, training.out)
+    return reported(lessons, fine_tune(places, recipe, source, described, lessons.measured, progress.note))
+
+
+def reported(lessons: Lessons[Taught_co], tuned: FineTuned) -> OwnReport:
+    """What to tell of a training."""
     return OwnReport(
         model=tuned.manifest.identity,
         started_from=tuned.started_from,
         trained_on=len(lessons.train),
         held_out=len(lessons.held_out),
         best_step=tuned.best_step,
-        tools_seen=len(seen),
+        tools_seen=len(lessons.seen),
         before=tuned.before,
         after=tuned.after,
         profile=None,

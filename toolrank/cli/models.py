@@ -16,6 +16,7 @@ from toolrank.cli.options import CatalogOption, JsonOption
 from toolrank.cli.progress import progress
 from toolrank.demonstrating import DemoReport, DemoTraining, pool_of_requests, train_demonstrations
 from toolrank.distilling import Asking, Teaching, distil, teacher_of
+from toolrank.encoder_training import train_encoder_on_own_requests
 from toolrank.errors import ExitCode
 from toolrank.evaluating import Plan, judged_queries
 from toolrank.model_export import Export, export_model
@@ -47,6 +48,11 @@ HoursOption = Annotated[float, typer.Option("--hours", min=0.001, help="Cap on t
 RetriesOption = Annotated[
     int, typer.Option("--retries", min=0, help="Further attempts, of all calls together.")
 ]
+OWN_TRAININGS = {
+    "encoder": (train_encoder_on_own_requests, "own-encoder"),
+    "cross_encoder": (train_on_own_requests, "own-reranker"),
+}
+"""What learns from own requests, and its usual recipe."""
 NameArgument = Annotated[str, typer.Argument(help="Name of a model, or its folder.", metavar="NAME")]
 
 
@@ -130,23 +136,32 @@ def train(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the model that is written.")],
     catalog: CatalogOption = None,
-    recipe: RecipeOption = "own-reranker",
+    kind: Annotated[
+        Literal["encoder", "cross_encoder"], typer.Option("--kind", help="Which model in use learns.")
+    ] = "cross_encoder",
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            "--recipe", help="Name of a shipped recipe, or a .toml file. Default: own-reranker, own-encoder."
+        ),
+    ] = None,
     run: RunOption = None,
     holdout: HoldoutOption = 0.2,
     profile: Annotated[
-        str, typer.Option("--profile", "-p", help="The profile to tune for the new model.")
+        str, typer.Option("--profile", "-p", help="The profile to tune for the new cross-encoder.")
     ] = DEFAULT_PROFILE,
     trials: Annotated[
         int, typer.Option("--trials", min=0, help="How many settings of the profile to try; 0: none.")
     ] = 60,
     as_json: JsonOption = False,
 ) -> None:
-    """Trains the cross-encoder in use on your own requests, and keeps the result only if it is better.
+    """Trains a model in use on your own requests, and keeps the result only if it is better.
 
     Runs again where it was stopped. Needs the extra `train`.
     """
+    learn, usual = OWN_TRAININGS[kind]
     training = OwnTraining(
-        recipe=recipe_path(recipe),
+        recipe=recipe_path(recipe or usual),
         out=out,
         run=run or run_beside(out),
         holdout=holdout,
@@ -154,8 +169,8 @@ def train(
         trials=trials,
     )
     with opened(None, Path("data"), queries, catalog, Plan(profiles=(profile,))) as judged:
-        report = train_on_own_requests(judged, training, progress())
-    print_json(report) if as_json else _told(report, out)
+        report = learn(judged, training, progress())
+    print_json(report) if as_json else _told(report, out, kind)
 
 
 @app.command("distill")
@@ -202,7 +217,7 @@ def distill(
         print_json(report)
         return
     _asked(report.asking)
-    _told(report.training, out)
+    _told(report.training, out, "cross_encoder")
 
 
 @app.command("demorank")
@@ -285,13 +300,15 @@ def _asked(asking: Asking) -> None:
     note(f"{asking.calls} calls, {asking.tokens:,} tokens, cost {asking.cost:.4g}")
 
 
-def _told(report: OwnReport, out: Path) -> None:
+def _told(report: OwnReport, out: Path, kind: Literal["encoder", "cross_encoder"]) -> None:
     table = Table("on requests held out", "NDCG@5", "recall@5", "comp@5")
     for name, found in ((report.started_from, report.before), (report.model, report.after)):
         table.add_row(name, *(f"{100 * value:.1f}" for value in (found.ndcg, found.recall, found.complete)))
     print_table(table)
     note(f"{report.trained_on} requests to learn from, {report.held_out} held out; use it with")
-    note(f"TOOLRANK_CROSS_ENCODER={out}")
+    note(f"TOOLRANK_{kind.upper()}={out}")
+    if kind == "encoder":
+        note("and ingest again: an index has the vectors of one encoder")
     if (out / PROFILE).is_file():
         note(f"TOOLRANK_PROFILE={out / PROFILE}")
 

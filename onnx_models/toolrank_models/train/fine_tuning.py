@@ -87,13 +87,30 @@ def fine_tune(
     if step == 0:  # what an export differs by then is the rounding of its weights
         raise NotBetter(before.ndcg, run.curve[0].ndcg5, before.lists)
     manifest = msgspec.structs.replace(described(opened.manifest, step), max_tokens=recipe.max_tokens)
-    with replacing(places.out) as staged:
+
+    def publish(out: Path) -> tuple[Manifest, RankingFigures]:
         pairs = source.sample_pairs(PAIRS)
-        published = publish_reranker(encoder, manifest, task.validation, pairs, staged, measured)
-        after = published.exported[published.manifest.storage]
+        done = publish_reranker(encoder, manifest, task.validation, pairs, out, measured)
+        return done.manifest, done.exported[done.manifest.storage]
+
+    final, after = replaced_if_better(places.out, before, publish)
+    return FineTuned(final, opened.manifest.identity, step, before, after)
+
+
+def replaced_if_better(
+    out: Path, before: RankingFigures, publish: Callable[[Path], tuple[Manifest, RankingFigures]]
+) -> tuple[Manifest, RankingFigures]:
+    """Has a model written beside `out`; it takes its place if its figures are better than those before.
+
+    Raises:
+        NotBetter: they are not, and nothing was replaced.
+        ModelError: it could not be written, and nothing was replaced.
+    """
+    with replacing(out) as staged:
+        manifest, after = publish(staged)
         if after.ndcg <= before.ndcg:
             raise NotBetter(before.ndcg, after.ndcg, before.lists)
-    return FineTuned(published.manifest, opened.manifest.identity, step, before, after)
+    return manifest, after
 
 
 def _trainable(module: object, tokenizer: bytes, recipe: RerankerRecipe) -> TrainableCrossEncoder:

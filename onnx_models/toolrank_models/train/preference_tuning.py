@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import msgspec
-from tokenizers import Tokenizer
 
 from toolrank_models.manifest import Manifest
-from toolrank_models.train.encoder import TrainableEncoder
+from toolrank_models.train.encoder_tuning import reopened_encoder
 from toolrank_models.train.examples import RankingList, RetrievalSet
 from toolrank_models.train.fine_tuning import PAIRS, PairSource, Places
-from toolrank_models.train.from_export import reopen_as
 from toolrank_models.train.loop import Report, TrainingRun
 from toolrank_models.train.preference_task import PreferenceTask
 from toolrank_models.train.publish_encoder import publish_encoder
@@ -42,19 +40,14 @@ def tune_preference(
     Raises:
         ModelError: the model in use is damaged or no encoder; or training or writing failed.
     """
-    opened = reopen_as(places.start, "encoder")
-    tokenizer = Tokenizer.from_str(opened.tokenizer.decode())
-    encoder = TrainableEncoder(
-        opened.module, tokenizer, recipe.max_tokens, recipe.chunk_texts, half=recipe.half
-    )
-    encoder.model.get_input_embeddings().weight.requires_grad_(False)
+    encoder, manifest = reopened_encoder(places.start, recipe)
     task = PreferenceTask(recipe, encoder, source)
     run = TrainingRun(msgspec.structs.replace(recipe, validate_start=True), task, places.run, report)
     run.run()
     step = run.load_best()
     texts = list(dict.fromkeys(text for pair in source.sample_pairs(PAIRS) for text in pair))
     texts = (texts * PAIRS)[:PAIRS]
-    manifest = msgspec.structs.replace(described(opened.manifest, step), max_tokens=recipe.max_tokens)
+    manifest = msgspec.structs.replace(described(manifest, step), max_tokens=recipe.max_tokens)
     places.out.mkdir(parents=True, exist_ok=True)
     publish_encoder(encoder, manifest, [retrieval_set(task.validation)], texts, places.out, measured)
     return task.figures()
