@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from toolrank_engines.sentences import sentences_of
 from toolrank_rescorers.errors import StageUnavailable
 from toolrank_rescorers.models import Models, Scorer
 from toolrank_rescorers.scoring import Logits, checked, score_pairs
@@ -26,13 +28,17 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
 
     candidates: Count = 50
     fetched: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 100
+    sentence_share: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.0
+    """Of the best logit that any sentence of the request has with a text; the rest is the whole request's."""
+    sentence_candidates: Count = 20
+    """So many of the first candidates are read with each sentence as well."""
 
     def apply(self, state: State, models: Models) -> State:
         """The list by cross-encoder score; ties by first-stage rank, then id."""
         if models.scorer is None:
             raise StageUnavailable("no cross-encoder is loaded")
         chosen = self._chosen(state)
-        logits, probabilities, known = _scores(models, models.scorer, state.query, chosen)
+        logits, probabilities, known = self._scores(models, models.scorer, state.query, chosen)
         scored = {
             item.id: replace(item, score=logit, logit=logit, probability=probability)
             for item, logit, probability in zip(chosen, logits.tolist(), probabilities.tolist(), strict=True)
@@ -51,11 +57,26 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
         proposed = [item for item in state.ranked if not item.fetched][: self.candidates]
         return proposed + [item for item in state.ranked if item.fetched][: self.fetched]
 
+    def _scores(
+        self, models: Models, scorer: Scorer, query: str, chosen: list[Ranked]
+    ) -> tuple[Logits, Logits, int]:
+        """Logits, calibrated probabilities and the number of cache hits."""
+        texts = [item.candidate.text for item in chosen]
+        sentences = sentences_of(query) if self.sentence_share else ()
+        first = texts[: self.sentence_candidates]
+        try:
+            whole, known = score_pairs(scorer, models.cache, query, texts)
+            parts = [score_pairs(scorer, models.cache, sentence, first) for sentence in sentences]
+            logits = self._mixed(whole, [found for found, _ in parts])
+            known += sum(hits for _, hits in parts)
+            return logits, checked(scorer.probability(logits.astype(np.float32)), len(chosen)), known
+        except Exception as error:
+            raise StageUnavailable.failed("the cross-encoder", error) from error
 
-def _scores(models: Models, scorer: Scorer, query: str, chosen: list[Ranked]) -> tuple[Logits, Logits, int]:
-    """Logits, calibrated probabilities and the number of cache hits."""
-    try:
-        logits, known = score_pairs(scorer, models.cache, query, [item.candidate.text for item in chosen])
-        return logits, checked(scorer.probability(logits.astype(np.float32)), len(chosen)), known
-    except Exception as error:
-        raise StageUnavailable.failed("the cross-encoder", error) from error
+    def _mixed(self, whole: Logits, parts: Sequence[Logits]) -> Logits:
+        """Logits (n,) of the whole request with the best ones (m,) of its sentences, m ≤ n, mixed in."""
+        if not parts:
+            return whole
+        best = whole.copy()
+        best[: len(parts[0])] = np.max(parts, axis=0)
+        return (1 - self.sentence_share) * whole + self.sentence_share * best

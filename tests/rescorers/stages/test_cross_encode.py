@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from toolrank_rescorers.errors import StageUnavailable
 from toolrank_rescorers.stages import CrossEncode
@@ -47,3 +48,60 @@ def test_scores_that_are_not_finite_are_refused(bench, bad):
 def test_a_model_that_raises_is_named_with_its_error(bench):
     with pytest.raises(StageUnavailable, match="cross-encoder failed: KeyError"):
         bench.apply(bench.fused(["t/a"]), CrossEncode(), scorer=bench.scorer({}))
+
+
+REQUEST = "I plan a trip to Rome. Find me a room there. What will the weather be?"
+
+
+class BySentence:
+    """Logits by what is asked and text; whatever is not written down has -4."""
+
+    identity = "by-sentence@1"
+
+    def __init__(self, logits):
+        self.logits, self.asked = logits, []
+
+    def score(self, query, texts):
+        self.asked.append((query, list(texts)))
+        return np.array([self.logits.get((query, text), -4.0) for text in texts], np.float32)
+
+    def probability(self, logits):
+        return 1.0 / (1.0 + np.exp(-logits))
+
+
+def asked_by_sentence(bench, request, **settings):
+    scorer = BySentence(
+        {
+            (REQUEST, "hotels/rooms"): 2.0,
+            ("Find me a room there.", "hotels/rooms"): 1.0,
+            ("What will the weather be?", "weather/now"): 4.0,
+        }
+    )
+    state = replace(bench.fused(["hotels/rooms", "maps/route", "weather/now"]), query=request)
+    return bench.apply(state, CrossEncode(**settings), scorer=scorer), scorer
+
+
+def test_the_best_sentence_of_a_text_has_its_share_in_the_score(bench):
+    after, _ = asked_by_sentence(bench, REQUEST, sentence_share=0.75)
+    assert {item.id: item.logit for item in after.ranked} == {
+        "weather/now": 0.25 * -4 + 0.75 * 4,
+        "hotels/rooms": 0.25 * 2 + 0.75 * 1,
+        "maps/route": -4.0,
+    }
+    assert bench.ids(after) == ["weather/now", "hotels/rooms", "maps/route"]
+
+
+def test_only_the_first_candidates_are_read_with_each_sentence(bench):
+    after, scorer = asked_by_sentence(bench, REQUEST, sentence_share=0.75, sentence_candidates=2)
+    assert [len(texts) for _, texts in scorer.asked] == [3, 2, 2, 2]
+    assert bench.ids(after) == ["hotels/rooms", "maps/route", "weather/now"]
+
+
+def test_a_request_of_one_sentence_is_read_once(bench):
+    _, scorer = asked_by_sentence(bench, "What will the weather be?", sentence_share=0.5)
+    assert len(scorer.asked) == 1
+
+
+def test_without_a_share_sentences_are_not_read(bench):
+    _, scorer = asked_by_sentence(bench, REQUEST)
+    assert len(scorer.asked) == 1
