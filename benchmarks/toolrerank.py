@@ -23,7 +23,7 @@ from toolrank.cli.progress import progress
 from toolrank.evaluating import Judged, Plan, judged_dataset, measure
 from toolrank.model_training import OwnTraining, train_on_own_requests
 from toolrank_evaluation.datasets.toolbench import judged_requests
-from toolrank_evaluation.report import Row
+from toolrank_evaluation.report import MEAN, Row
 from toolrank_models.train.recipe import recipe_path
 
 PROFILES = ("hybrid", "rerank", "toolrerank", "toolrank")
@@ -77,7 +77,7 @@ def reranked_by(judged: Judged, model: Path | None) -> Judged:
 
 def shown(name: str, rows: list[Row]) -> Figures:
     """Prints the table of one cross-encoder."""
-    subsets = list(dict.fromkeys(row.subset for row in rows))
+    subsets = list(dict.fromkeys(row.subset for row in rows if row.subset != MEAN))
     table = Table("profile", *subsets, "mean", title=f"{name}: NDCG@5 / recall@5")
     figures: Figures = {}
     for profile in PROFILES:
