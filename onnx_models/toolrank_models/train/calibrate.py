@@ -34,7 +34,7 @@ class Calibration(msgspec.Struct, frozen=True):
     kept: float
 
 
-def calibrate(lists: Sequence[RankingList], scores: Sequence[Scores], kept: float = 0.95) -> Calibration:
+def calibrate(lists: Sequence[RankingList], scores: Sequence[Scores], kept: float = 0.98) -> Calibration:
     """Temperature and thresholds for logits of validation lists in first-stage order.
 
     Every answerable list also counts once without its right texts: what a first stage brings when the
