@@ -6,7 +6,7 @@ from functools import partial
 
 from toolrank.evaluating import Judged
 from toolrank.model_training import Lessons, OwnReport, OwnTraining, reported, require_torch
-from toolrank_evaluation.training_sets.closed_catalog import closed_catalog, split_queries
+from toolrank_evaluation.training_sets.closed_catalog import closed_catalog
 from toolrank_ingest.progress import Progress
 from toolrank_models.locate import find_model
 
@@ -31,18 +31,16 @@ def train_encoder_on_own_requests(judged: Judged, training: OwnTraining, progres
     from toolrank_models.train.recipe import CatalogRecipe, read_recipe
 
     recipe = read_recipe(training.recipe, CatalogRecipe)
-    train, held_out = split_queries("own requests", judged.queries, training.holdout)
     index, _ = judged.catalog.live()
     documents = [item.document for item in judged.catalog.engine.documents(index)]
-    learned = {id_ for query in train for id_ in query.relevant}
+    catalog = closed_catalog("own requests", documents, judged.queries, training.holdout)
     lessons = Lessons(
-        train=train,
-        held_out=held_out,
-        documents=[document for document in documents if document.id in learned],
+        train=catalog.queries,
+        held_out=catalog.held_out.queries,
+        documents=[documents[i] for i in sorted({i for right in catalog.relevant for i in right})],
         name="own requests",
         command="toolrank models train --kind encoder",
     )
-    catalog = closed_catalog("own requests", documents, judged.queries, training.holdout)
     places = Places(find_model(judged.catalog.settings.encoder), training.run, training.out)
     described = partial(lessons.described, training.out)
     return reported(

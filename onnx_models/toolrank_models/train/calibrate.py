@@ -43,7 +43,8 @@ def calibrate(lists: Sequence[RankingList], scores: Sequence[Scores], kept: floa
     Args:
         lists: at least one answerable.
         scores: float32 logits of each list's texts.
-        kept: share of answerable lists that must not be stopped, in (0, 1).
+        kept: share of answerable lists that must not be stopped, in (0, 1): a request that is stopped by
+            mistake costs its user more than one that is let through.
 
     Raises:
         EmptyTrainingSet: no list has a right answer, or none has a wrong text.

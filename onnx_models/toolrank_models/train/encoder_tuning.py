@@ -8,14 +8,13 @@ from pathlib import Path
 import msgspec
 from tokenizers import Tokenizer
 
-from toolrank_models.errors import NotBetter
 from toolrank_models.manifest import Manifest
 from toolrank_models.runtime import load_encoder
 from toolrank_models.train.catalog_task import CatalogTask
 from toolrank_models.train.encoder import TrainableEncoder
 from toolrank_models.train.encoder_task import retrieval_figures
 from toolrank_models.train.examples import ClosedCatalog
-from toolrank_models.train.fine_tuning import PAIRS, FineTuned, Places, replaced_if_better
+from toolrank_models.train.fine_tuning import PAIRS, FineTuned, Places, improved
 from toolrank_models.train.from_export import reopen_as
 from toolrank_models.train.loop import Report, TrainingRun
 from toolrank_models.train.partly_frozen import PartlyFrozenEncoder
@@ -51,19 +50,16 @@ def tune_encoder(
     encoder = PartlyFrozenEncoder(whole, recipe.frozen_layers) if recipe.frozen_layers else whole
     task = CatalogTask(recipe, encoder, catalog)
     run = TrainingRun(msgspec.structs.replace(recipe, validate_start=True), task, places.run, report)
-    curve = run.run()
-    step = run.load_best()
-    before = retrieval_figures(load_encoder(places.start).encode, catalog.held_out)
-    if step == 0:  # what an export differs by then is the rounding of its weights
-        raise NotBetter(before.ndcg, curve[0].ndcg5, before.lists)
-    wanted = msgspec.structs.replace(described(manifest, step), max_tokens=recipe.max_tokens)
 
-    def publish(out: Path) -> tuple[Manifest, RankingFigures]:
+    def before() -> RankingFigures:
+        return retrieval_figures(load_encoder(places.start).encode, catalog.held_out)
+
+    def publish(step: int, out: Path) -> tuple[Manifest, RankingFigures]:
+        wanted = msgspec.structs.replace(described(manifest, step), max_tokens=recipe.max_tokens)
         done = publish_encoder(encoder, wanted, [catalog.held_out], some_texts(catalog), out, measured)
         return done.manifest, done.exported[done.manifest.storage][catalog.held_out.name]
 
-    final, after = replaced_if_better(places.out, before, publish)
-    return FineTuned(final, manifest.identity, step, before, after)
+    return improved(run, places.out, manifest.identity, before, publish)
 
 
 def reopened_encoder(folder: Path, recipe: EncoderRecipe) -> tuple[TrainableEncoder, Manifest]:

@@ -77,40 +77,52 @@ def fine_tune(
             of the outcome is as it was.
     """
     opened = reopen_as(places.start, "cross_encoder")
-    recipe = msgspec.structs.replace(recipe, validate_start=True)
     encoder = _trainable(opened.module, opened.tokenizer, recipe)
     task = RerankerTask(recipe, encoder, source)
-    run = TrainingRun(recipe, task, places.run, report)
-    run.run()
-    step = run.load_best()
-    before = ranking_figures(task.validation, runtime_scores(places.start, task.validation))
-    if step == 0:  # what an export differs by then is the rounding of its weights
-        raise NotBetter(before.ndcg, run.curve[0].ndcg5, before.lists)
-    manifest = msgspec.structs.replace(described(opened.manifest, step), max_tokens=recipe.max_tokens)
+    run = TrainingRun(msgspec.structs.replace(recipe, validate_start=True), task, places.run, report)
 
-    def publish(out: Path) -> tuple[Manifest, RankingFigures]:
+    def before() -> RankingFigures:
+        return ranking_figures(task.validation, runtime_scores(places.start, task.validation))
+
+    def publish(step: int, out: Path) -> tuple[Manifest, RankingFigures]:
+        manifest = msgspec.structs.replace(described(opened.manifest, step), max_tokens=recipe.max_tokens)
         pairs = source.sample_pairs(PAIRS)
         done = publish_reranker(encoder, manifest, task.validation, pairs, out, measured)
         return done.manifest, done.exported[done.manifest.storage]
 
-    final, after = replaced_if_better(places.out, before, publish)
-    return FineTuned(final, opened.manifest.identity, step, before, after)
+    return improved(run, places.out, opened.manifest.identity, before, publish)
 
 
-def replaced_if_better(
-    out: Path, before: RankingFigures, publish: Callable[[Path], tuple[Manifest, RankingFigures]]
-) -> tuple[Manifest, RankingFigures]:
-    """Has a model written beside `out`; it takes its place if its figures are better than those before.
+def improved(
+    run: TrainingRun,
+    out: Path,
+    started_from: str,
+    before: Callable[[], RankingFigures],
+    publish: Callable[[int, Path], tuple[Manifest, RankingFigures]],
+) -> FineTuned:
+    """Runs a training; what it publishes takes the place of `out` if its figures are better than before.
+
+    Args:
+        run: a training that measures the weights it starts from.
+        out: the model folder; the new one is written beside it first.
+        started_from: identity of the model in use.
+        before: figures of the model in use, as it is run.
+        publish: writes the weights of a step into a folder; the manifest and figures of what was written.
 
     Raises:
         NotBetter: they are not, and nothing was replaced.
-        ModelError: it could not be written, and nothing was replaced.
+        ModelError: training or writing failed, and nothing was replaced.
     """
+    curve = run.run()
+    step = run.load_best()
+    old = before()
+    if step == 0:  # what an export differs by then is the rounding of its weights
+        raise NotBetter(old.ndcg, curve[0].ndcg5, old.lists)
     with replacing(out) as staged:
-        manifest, after = publish(staged)
-        if after.ndcg <= before.ndcg:
-            raise NotBetter(before.ndcg, after.ndcg, before.lists)
-    return manifest, after
+        manifest, new = publish(step, staged)
+        if new.ndcg <= old.ndcg:
+            raise NotBetter(old.ndcg, new.ndcg, old.lists)
+    return FineTuned(manifest, started_from, step, old, new)
 
 
 def _trainable(module: object, tokenizer: bytes, recipe: RerankerRecipe) -> TrainableCrossEncoder:
