@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,21 +29,19 @@ def serving(folder: Path) -> Iterator[Service]:
     line, _, entry = said.stdout.partition("\n")
     keys = folder / "keys.toml"
     keys.write_text(entry, "utf-8")
-    process = subprocess.Popen(
-        [TOOLRANK, "serve", "--port", "0", "--keys", str(keys)], stderr=subprocess.PIPE, text=True
-    )
+    log = folder / "service.log"  # a pipe that nobody reads would fill up and stop the service
+    with log.open("wb") as errors:
+        process = subprocess.Popen([TOOLRANK, "serve", "--port", "0", "--keys", str(keys)], stderr=errors)
     try:
-        yield Service(_address(process), line.removeprefix("key: "))
+        yield Service(_address(process, log), line.removeprefix("key: "))
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.wait(timeout=60)
 
 
-def _address(process: subprocess.Popen[str]) -> str:
-    assert process.stderr is not None
-    said = ""
-    for line in process.stderr:
-        said += line
-        if found := re.search(r"toolrank serves (http://\S+)", line):
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    while process.poll() is None:
+        if found := re.search(r"toolrank serves (http://\S+)", log.read_text("utf-8")):
             return found.group(1)
-    raise RuntimeError(f"the service did not start:\n{said}")
+        time.sleep(0.05)
+    raise RuntimeError(f"the service did not start:\n{log.read_text('utf-8')}")
