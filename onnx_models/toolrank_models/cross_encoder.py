@@ -12,7 +12,7 @@ from toolrank_models.manifest import MODEL, TOKENIZER, Manifest, read_file
 from toolrank_models.rows import Row, feeds, run_batched
 from toolrank_models.session import Session
 from toolrank_models.settings import RuntimeSettings
-from toolrank_models.tokens import TokenIds, pair
+from toolrank_models.tokens import TokenIds, pairs
 
 
 class CrossEncoder:
@@ -41,7 +41,7 @@ class CrossEncoder:
 
     def rows(self, query: str, texts: Sequence[str]) -> list[Row]:
         """The pairs as the model reads them; the query is tokenised once."""
-        return [Row(*pair(self._tokens, query, text, self.manifest.max_tokens)) for text in texts]
+        return [Row(*found) for found in pairs(self._tokens, query, texts, self.manifest.max_tokens)]
 
     def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
         """Logits (n,) of rows in one batch, each padded to `length` tokens."""

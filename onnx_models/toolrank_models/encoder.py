@@ -12,7 +12,7 @@ from toolrank_models.manifest import MODEL, TOKENIZER, Manifest, read_file
 from toolrank_models.rows import Row, feeds, run_batched
 from toolrank_models.session import Session
 from toolrank_models.settings import RuntimeSettings
-from toolrank_models.tokens import TokenIds, single, single_of_ids
+from toolrank_models.tokens import TokenIds, single_of_ids, singles
 
 
 class Encoder:
@@ -39,7 +39,7 @@ class Encoder:
 
     def rows(self, texts: Sequence[str]) -> list[Row]:
         """The texts as the model reads them."""
-        return [Row(*single(self._tokens, text, self.manifest.max_tokens)) for text in texts]
+        return [Row(*found) for found in singles(self._tokens, texts, self.manifest.max_tokens)]
 
     def row_of_ids(self, ids: Sequence[int]) -> Row:
         """A text that comes as token ids of this model's vocabulary, with or without the special tokens.

@@ -1,7 +1,6 @@
 """Products of a matrix of small integers with many vectors, exact, as fast as processors take them.
 
-The graph is one `MatMulInteger` (ONNX operator set 10). It is written here byte by byte, in the encoding of
-protocol buffers, so that making it needs no further package.
+The graph is one `MatMulInteger` (ONNX operator set 10).
 """
 
 from __future__ import annotations
@@ -9,7 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from toolrank_models.graph_file import INT8, tensor
 from toolrank_models.processor import saturates
+from toolrank_models.protocol_buffers import number, part, text
 from toolrank_models.session import import_runtime
 from toolrank_models.threads import available_cpus
 
@@ -17,7 +18,7 @@ _BLOCK = 131_072
 """Rows in one graph: with 64 vectors its answer takes 32 MB."""
 _ALONE = 1 << 24
 """With fewer numbers, telling a second thread takes as long as the product."""
-_UINT8, _INT8, _INT32 = 2, 3, 6
+_UINT8, _INT32 = 2, 6
 """Element types of ONNX."""
 _ZERO = 128
 
@@ -60,44 +61,19 @@ class IntegerProduct:
 def _graph(codes: NDArray[np.int8]) -> bytes:
     """A model of input v, uint8 (b, d), that stands for v − 128, and output (v − 128) Cᵀ, int32 (b, n)."""
     n, d = codes.shape
-    node = b"".join(_text(1, name) for name in ("v", "c", "zero")) + _text(2, "y") + _text(4, "MatMulInteger")
+    node = b"".join(text(1, name) for name in ("v", "c", "zero")) + text(2, "y") + text(4, "MatMulInteger")
     graph = (
-        _part(1, node)
-        + _text(2, "product")
-        + _part(5, _tensor("c", _INT8, (d, n), np.ascontiguousarray(codes.T).tobytes()))
-        + _part(5, _tensor("zero", _UINT8, (), bytes([_ZERO])))
-        + _part(11, _value("v", _UINT8, d))
-        + _part(12, _value("y", _INT32, n))
+        part(1, node)
+        + text(2, "product")
+        + part(5, tensor("c", INT8, (d, n), np.ascontiguousarray(codes.T).tobytes()))
+        + part(5, tensor("zero", _UINT8, (), bytes([_ZERO])))
+        + part(11, _value("v", _UINT8, d))
+        + part(12, _value("y", _INT32, n))
     )
-    return _number(1, 8) + _part(7, graph) + _part(8, _number(2, 10))
-
-
-def _tensor(name: str, kind: int, shape: tuple[int, ...], raw: bytes) -> bytes:
-    dimensions = b"".join(_number(1, size) for size in shape)
-    return dimensions + _number(2, kind) + _text(8, name) + _part(9, raw)
+    return number(1, 8) + part(7, graph) + part(8, number(2, 10))
 
 
 def _value(name: str, kind: int, columns: int) -> bytes:
     """A matrix with any number of rows."""
-    shape = _part(1, _text(2, "b")) + _part(1, _number(1, columns))
-    return _text(1, name) + _part(2, _part(1, _number(1, kind) + _part(2, shape)))
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _text(field: int, value: str) -> bytes:
-    return _part(field, value.encode())
-
-
-def _part(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(content)) + content
-
-
-def _varint(value: int) -> bytes:
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*found, value])
+    shape = part(1, text(2, "b")) + part(1, number(1, columns))
+    return text(1, name) + part(2, part(1, number(1, kind) + part(2, shape)))

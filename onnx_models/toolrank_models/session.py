@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from toolrank_models.devices import NAMES, provider_list
 from toolrank_models.errors import MissingRuntime, NotFinite, ProviderRefused, RuntimeClash
+from toolrank_models.fusing import fused
 from toolrank_models.manifest import Storage
 from toolrank_models.processor import saturates
 from toolrank_models.settings import Provider, RuntimeSettings
@@ -31,7 +32,7 @@ class Session:
         runtime = import_runtime()
         require_provider(settings.provider, runtime.get_available_providers())
         self._session = runtime.InferenceSession(
-            model,
+            fused(model) if _fuses(storage, settings) else model,
             _options(runtime, storage, settings),
             providers=provider_list(settings),
             disabled_optimizers=_DISABLED,
@@ -117,6 +118,11 @@ def _is_installed(package: str) -> bool:
     except metadata.PackageNotFoundError:
         return False
     return True
+
+
+def _fuses(storage: Storage, settings: RuntimeSettings) -> bool:
+    """Where products saturate, onnxruntime has to change their weights first, and finds them by the pairs."""
+    return storage == "static_int8" and settings.provider == "cpu" and not saturates()
 
 
 def _options(runtime: Any, storage: Storage, settings: RuntimeSettings) -> Any:  # noqa: ANN401

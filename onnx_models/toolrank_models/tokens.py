@@ -39,17 +39,33 @@ class TokenIds:
 
         A lone surrogate, which no UTF-8 text can hold, is read as the replacement character U+FFFD.
         """
-        encoded = text[: limit * _CHARACTERS_PER_TOKEN].encode("utf-16-le", "surrogatepass")
-        key = hashlib.blake2b(encoded, digest_size=16, salt=limit.to_bytes(4, "little")).digest()
+        return self.of_all([text], limit)[0]
+
+    def of_all(self, texts: Sequence[str], limit: int) -> list[Ids]:
+        """`of` of every text; those that are not kept are tokenised side by side."""
+        encoded = [
+            text[: limit * _CHARACTERS_PER_TOKEN].encode("utf-16-le", "surrogatepass") for text in texts
+        ]
+        salt = limit.to_bytes(4, "little")
+        keys = [hashlib.blake2b(data, digest_size=16, salt=salt).digest() for data in encoded]
+        found = self._found(keys)
+        missing = {key: data for key, data in zip(keys, encoded, strict=True) if key not in found}
+        clean = [data.decode("utf-16-le", "replace") for data in missing.values()]
+        tokenised = self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)
+        for key, encoding in zip(missing, tokenised, strict=True):
+            found[key] = np.asarray(encoding.ids[:limit], np.int64)
+            self._keep(key, found[key])
+        return [found[key] for key in keys]
+
+    def _found(self, keys: Sequence[bytes]) -> dict[bytes, Ids]:
+        """Those that are kept; from now on they are the most recently used."""
+        found = {}
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-                return found
-        clean = encoded.decode("utf-16-le", "replace")
-        ids = np.asarray(self._tokenizer.encode(clean, add_special_tokens=False).ids[:limit], np.int64)
-        self._keep(key, ids)
-        return ids
+            for key in keys:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    found[key] = self._kept[key]
+        return found
 
     def _special(self, token: str) -> int:
         found = self._tokenizer.token_to_id(token)
@@ -70,8 +86,14 @@ class TokenIds:
 
 def single(tokens: TokenIds, text: str, max_tokens: int) -> tuple[Ids, Ids]:
     """`[CLS] text [SEP]` and its token types, at most `max_tokens` long; both int64 (n,)."""
-    ids = np.concatenate(([tokens.start], tokens.of(text, max_tokens - 2), [tokens.separator]))
-    return ids, np.zeros_like(ids)
+    return singles(tokens, [text], max_tokens)[0]
+
+
+def singles(tokens: TokenIds, texts: Sequence[str], max_tokens: int) -> list[tuple[Ids, Ids]]:
+    """`single` of every text."""
+    parts = tokens.of_all(texts, max_tokens - 2)
+    whole = [np.concatenate(([tokens.start], ids, [tokens.separator])) for ids in parts]
+    return [(ids, np.zeros_like(ids)) for ids in whole]
 
 
 def single_of_ids(tokens: TokenIds, ids: Sequence[int], max_tokens: int) -> tuple[Ids, Ids]:
@@ -95,8 +117,17 @@ def pair(tokens: TokenIds, query: str, text: str, max_tokens: int) -> tuple[Ids,
     Where both together are too long the longer one is cut, to half of the room at most: neither an enormous
     query nor an enormous text can crowd out the other.
     """
+    return pairs(tokens, query, [text], max_tokens)[0]
+
+
+def pairs(tokens: TokenIds, query: str, texts: Sequence[str], max_tokens: int) -> list[tuple[Ids, Ids]]:
+    """`pair` of a query with every text; the query is tokenised once."""
     room = max_tokens - 3
-    first, second = tokens.of(query, room), tokens.of(text, room)
+    first = tokens.of(query, room)
+    return [_pair(tokens, first, second, room) for second in tokens.of_all(texts, room)]
+
+
+def _pair(tokens: TokenIds, first: Ids, second: Ids, room: int) -> tuple[Ids, Ids]:
     kept = _kept(len(first), len(second), room)
     first, second = first[:kept], second[: room - kept]
     ids = np.concatenate(([tokens.start], first, [tokens.separator], second, [tokens.separator]))

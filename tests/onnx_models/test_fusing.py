@@ -1,0 +1,62 @@
+"""A fused graph answers to the last bit as the graph in the file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from toolrank_models import session
+from toolrank_models.fusing import fused
+from toolrank_models.graph_file import GraphFile
+from toolrank_models.locate import find_model
+from toolrank_models.manifest import MODEL
+from toolrank_models.processor import saturates
+from toolrank_models.session import Session
+from toolrank_models.settings import RuntimeSettings
+
+pytestmark = pytest.mark.needs("onnxruntime", "weights")
+
+SETTINGS = RuntimeSettings(threads=1)
+INT8 = ["minilm-l6", "reranker-l6"]
+LAYERS = 6
+
+
+def model(name: str) -> bytes:
+    return (find_model(name) / MODEL).read_bytes()
+
+
+def operators(data: bytes) -> list[str]:
+    return [node.operator for node in GraphFile(data).nodes]
+
+
+@pytest.mark.parametrize("name", INT8)
+def test_every_layer_has_one_attention_and_no_product_is_left_unfused(name):
+    found = operators(fused(model(name)))
+    assert found.count("QAttention") + found.count("MultiHeadAttention") == LAYERS
+    assert found.count("QAttention") >= LAYERS - 1
+    assert found.count("MatMulIntegerToFloat") >= 3 * LAYERS
+    assert "DequantizeLinear" not in found
+
+
+@pytest.mark.skipif(saturates(), reason="fast products are not exact here")
+@pytest.mark.parametrize("name", INT8)
+@pytest.mark.parametrize("shape", [(1, 8), (3, 40), (4, 112)])
+def test_answers_are_equal_to_the_last_bit(name, shape, monkeypatch):
+    rng = np.random.default_rng(0)
+    ids = rng.integers(1_000, 20_000, shape)
+    mask, types = np.ones_like(ids), np.zeros_like(ids)
+    mask[:, -2:], types[:, 5:] = 0, 1
+    fast = Session(model(name), "static_int8", SETTINGS).run((ids, mask, types))
+    monkeypatch.setattr(session, "fused", lambda data: data)
+    plain = Session(model(name), "static_int8", SETTINGS).run((ids, mask, types))
+    np.testing.assert_array_equal(fast, plain)
+
+
+def test_a_fused_graph_is_left_alone_the_second_time():
+    once = fused(model("minilm-l6"))
+    assert operators(fused(once)) == operators(once)
+
+
+@pytest.mark.parametrize("data", [b"", b"no model", b"\x3a\x03\x0a\x01x"])
+def test_what_is_no_graph_of_ours_is_left_to_the_runtime(data):
+    assert fused(data) == data
