@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from toolrank_models.card import card
 from toolrank_models.export.bert import Bert, bert_weights
 from toolrank_models.export.calibrate import choose_scales
 from toolrank_models.export.graph import Graph, Shape
-from toolrank_models.export.heads import classifier_logit, mean_pooled
+from toolrank_models.export.heads import LOGIT, VECTOR, Head
 from toolrank_models.export.linear import Float, InputScale, Linear, StaticInt8, WeightInt8, Width
 from toolrank_models.export.original import Original, original_embeddings, original_logits
 from toolrank_models.export.smoothing import fold_attention
@@ -27,7 +27,6 @@ from toolrank_models.tokens import TokenIds, pair, single
 
 Array = NDArray[np.float32]
 Tokens = tuple[NDArray[np.int64], NDArray[np.int64]]
-Head = Callable[[Graph, Bert, str], tuple[str, Shape]]
 _MAX_BYTES = 25 * 1024 * 1024
 
 
@@ -47,7 +46,7 @@ def export_encoder(
     manifest = msgspec.structs.replace(manifest, kind="encoder", dimensions=dimensions)
     ids = TokenIds(original.tokenizer, capacity=0)
     samples = [single(ids, text, manifest.max_tokens) for text in calibration]
-    model = _model(original, mean_pooled, manifest, samples)
+    model = _model(original, VECTOR, manifest, samples)
     vectors = original_embeddings(original, reference, manifest.max_tokens)
     stored = EncoderReference(tuple(reference), pack(vectors))
     return _write(out, manifest, original, model, msgspec.json.encode(stored))
@@ -72,7 +71,7 @@ def export_cross_encoder(
     manifest = msgspec.structs.replace(manifest, kind="cross_encoder")
     ids = TokenIds(original.tokenizer, capacity=0)
     samples = [pair(ids, query, text, manifest.max_tokens) for query, text in calibration]
-    model = _model(original, classifier_logit, manifest, samples)
+    model = _model(original, LOGIT, manifest, samples)
     logits = original_logits(original, reference, manifest.max_tokens)
     stored = PairReference(tuple(reference), tuple(map(float, logits)))
     return _write(out, manifest, original, model, msgspec.json.encode(stored))
@@ -102,10 +101,13 @@ def _build(
     """The serialised graph; with `inner` it also puts out the inputs of all dense layers."""
     graph = Graph()
     transformer = Transformer(graph, bert, linear, int8_words=int8_words, width=width)
-    output, shape = head(graph, bert, transformer.hidden_states())
+    output, shape = head.write(graph, bert, transformer.hidden_states(head.tokens))
     outputs: list[tuple[str, Shape]] = [(output, shape)]
     if inner:
-        outputs += [(site.value, ("batch", "tokens", "channels")) for site in transformer.sites.values()]
+        outputs += [
+            (site.value, ("batch", f"tokens {number}", "channels"))
+            for number, site in enumerate(transformer.sites.values())
+        ]
     return graph.model(outputs), transformer
 
 

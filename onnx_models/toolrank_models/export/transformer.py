@@ -44,15 +44,24 @@ class Transformer:
         self._int8_words, self._width = int8_words, width
         self.sites: dict[str, Site] = {}
 
-    def hidden_states(self) -> str:
-        """Last hidden states, float32 (batch, tokens, hidden)."""
+    def hidden_states(self, first: int | None = None) -> str:
+        """Last hidden states, float32 (batch, tokens, hidden): of all tokens, or of the first so many.
+
+        Of the others the last layer then computes keys and values only, which is a sixth of its work.
+        """
         x = self._embedding()
         mask = self.graph.add("Cast", ["attention_mask"], to=TensorProto.INT32)
         for layer in range(self.bert.layers):
             name = f"encoder.layer.{layer}"
-            x = self._add_norm(self._attention(x, mask, name), x, f"{name}.attention.output")
+            last = layer == self.bert.layers - 1
+            rows = self._first(x, first) if last and first is not None else x
+            x = self._add_norm(self._attention(rows, x, mask, name), rows, f"{name}.attention.output")
             x = self._add_norm(self._feed_forward(x, name), x, f"{name}.output")
         return x if self._width is np.float32 else self.graph.add("Cast", [x], to=TensorProto.FLOAT)
+
+    def _first(self, x: str, count: int) -> str:
+        ends = [self.graph.constant(f"int.{i}", np.full(1, i, np.int64)) for i in (0, count, 1)]
+        return self.graph.add("Slice", [x, *ends])
 
     def _embedding(self) -> str:
         g, tensors = self.graph, self.bert.tensors
@@ -73,11 +82,15 @@ class Transformer:
         rows = g.add("Cast", [g.add("Gather", [values, "input_ids"])], to=TensorProto.FLOAT)
         return g.add("Mul", [rows, g.add("Gather", [g.constant("words.scale", scale), "input_ids"])])
 
-    def _attention(self, x: str, mask: str, name: str) -> str:
+    def _attention(self, rows: str, x: str, mask: str, name: str) -> str:
+        """What `rows` find in x; their queries are quantised as x is."""
         parts = [f"{name}.attention.self.{part}" for part in _PARTS]
         biases = np.concatenate([self.bert.linear(part)[1] for part in parts])
         bias = self._constant(f"{name}.attention.self.bias", biases)
-        products = self._products(x, *parts)
+        self.sites[parts[0]] = Site(x, tuple(parts))
+        products = [
+            self._product(read, parts[0], part) for read, part in zip((rows, x, x), parts, strict=True)
+        ]
         mixed = self.graph.add(
             "MultiHeadAttention", [*products, bias, mask], domain=MICROSOFT, num_heads=self.bert.heads
         )
@@ -86,18 +99,19 @@ class Transformer:
     def _feed_forward(self, x: str, name: str) -> str:
         inner = f"{name}.intermediate.dense"
         bias = self._constant(f"{inner}.bias", self.bert.linear(inner)[1])
-        x = self.graph.add("Gelu", [self.graph.add("Add", [*self._products(x, inner), bias])])
+        x = self.graph.add("Gelu", [self.graph.add("Add", [self._only_product(x, inner), bias])])
         return self._dense(x, f"{name}.output.dense")
 
     def _dense(self, x: str, name: str) -> str:
         bias = self._constant(f"{name}.bias", self.bert.linear(name)[1])
-        return self.graph.add("Add", [*self._products(x, name), bias])
+        return self.graph.add("Add", [self._only_product(x, name), bias])
 
-    def _products(self, x: str, *names: str) -> list[str]:
-        self.sites[names[0]] = Site(x, names)
-        return [
-            self.linear.multiply(self.graph, x, names[0], name, self.bert.linear(name)[0]) for name in names
-        ]
+    def _only_product(self, x: str, name: str) -> str:
+        self.sites[name] = Site(x, (name,))
+        return self._product(x, name, name)
+
+    def _product(self, x: str, site: str, name: str) -> str:
+        return self.linear.multiply(self.graph, x, site, name, self.bert.linear(name)[0])
 
     def _add_norm(self, x: str, skip: str, name: str) -> str:
         return self._norm(self.graph.add("Add", [x, skip]), f"{name}.LayerNorm")
