@@ -141,18 +141,24 @@ class RememberingFetcher:
 
 
 def reachable(candidates: Sequence[Candidate], depth: int) -> list[Candidate]:
-    """Those that some fusion of the two rankings can bring among the first `depth`, in the given order.
+    """Those that some fusion of the rankings can bring among the first `depth`, in the given order.
 
-    Every fused score rises as a rank falls: a candidate that `depth` others precede in both rankings stays
-    behind them whatever the weights are. The rest only costs time in each of thousands of runs.
+    Every fused score rises as a rank falls, and a share of it may be that of the best API of the tool. So
+    where `depth` others precede, in every ranking, the best place that any API of a candidate's tool has
+    there, the candidate stays behind them whatever the settings are. It would only cost time, thousands of
+    times.
     """
+    if not candidates:
+        return []
     beyond = len(candidates) + 1
     places = np.array(
-        [
-            [beyond if place is None else place.rank for place in (item.lexical, item.dense)]
-            for item in candidates
-        ]
-    ).reshape(-1, 2)
-    at_least = (places[None, :, :] <= places[:, None, :]).all(axis=2)
-    better = at_least & (places[None, :, :] < places[:, None, :]).any(axis=2)
+        [[beyond if place is None else place.rank for place in item.places.values()] for item in candidates]
+    )
+    tools = [item.tool_key for item in candidates]
+    best = {
+        tool: places[[row for row, of in enumerate(tools) if of == tool]].min(axis=0) for tool in {*tools}
+    }
+    bounds = np.array([best[tool] for tool in tools])
+    at_least = (places[None, :, :] <= bounds[:, None, :]).all(axis=2)
+    better = at_least & (places[None, :, :] < bounds[:, None, :]).any(axis=2)
     return [item for item, ahead in zip(candidates, better.sum(axis=1), strict=True) if ahead < depth]

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from toolrank_rescorers.errors import StageUnavailable
 from toolrank_rescorers.models import Models
 from toolrank_rescorers.stages.base import Probability, Stage, Weight
+from toolrank_rescorers.stages.lifting import lifted, said_of_lift
 from toolrank_rescorers.state import Ranked, State, by_score
 
 
@@ -21,11 +22,15 @@ class Blend(Stage, frozen=True, tag="blend"):
 
     z says nothing of how sure the model is: among candidates that it all holds for wrong, it is noise blown
     up to scale. Therefore trust = min(1, p / full_trust) with the largest probability p among the proposed.
+
+    Then `tool_share` moves every score towards the best one of its tool, see `lifted`.
     """
 
     rank_weight: Weight = 1.0
     full_trust: Probability = 0.0
     """Probability of the best candidate from which on the model is trusted in full; 0: always."""
+    tool_share: Probability = 0.0
+    """How far a score moves towards the best one of its tool: 0 not at all, 1 all the way."""
 
     def apply(self, state: State, models: Models) -> State:
         """The scored candidates by blended score; ties by first-stage rank, then id."""
@@ -33,11 +38,15 @@ class Blend(Stage, frozen=True, tag="blend"):
         if not scored:
             raise StageUnavailable("there are no cross-encoder scores to blend")
         mean, unit = self._scale(scored)
-        blended = {item.id: self._blend(item, mean, unit) for item in scored}
+        blended = [self._blend(item, mean, unit) for item in scored]
+        after = lifted(blended, self.tool_share)
         rest = [item for item in state.ranked if item.probability is None]
         return state.with_ranked(
-            [*by_score(blended.values(), lambda item: item.score), *rest],
-            {item.id: self._reason(item) for item in blended.values()},
+            [*by_score(after, lambda item: item.score), *rest],
+            {
+                item.id: self._reason(item) + said_of_lift(item, late)
+                for item, late in zip(blended, after, strict=True)
+            },
         )
 
     def _scale(self, scored: tuple[Ranked, ...]) -> tuple[float, float]:

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from toolrank_engines.contract import RankingName
 from toolrank_rescorers.models import Models
-from toolrank_rescorers.stages.base import Requirement, Stage, Weight
+from toolrank_rescorers.stages.base import Probability, Requirement, Stage, Weight
+from toolrank_rescorers.stages.lifting import lifted, said_of_lift
 from toolrank_rescorers.state import Ranked, State, by_score
 
 _DROPPED = "cut: only a ranking that does not count here found it"
@@ -18,7 +19,8 @@ class Fuse(Stage, frozen=True, tag="fuse"):
     """score(c) = Σ_s w_s / (k + rank_s(c)) over the rankings that found c (Cormack et al., SIGIR 2009).
 
     Ties: better single rank, then id. A ranking of weight 0 does not count: candidates only it has found are
-    dropped. The order that comes out is the *first-stage order* every later stage refers to.
+    dropped. `tool_share` moves every score towards the best one of its tool, see `lifted`. The order that
+    comes out is the *first-stage order* every later stage refers to.
     """
 
     lexical: Weight = 1.0
@@ -28,6 +30,8 @@ class Fuse(Stage, frozen=True, tag="fuse"):
     sentence: Weight = 0.0
     """Of what the request's sentences find, each asked by itself; a request of one sentence has none."""
     k: Weight = 60.0
+    tool_share: Probability = 0.0
+    """How far a score moves towards the best one of its tool: 0 not at all, 1 all the way."""
 
     def needs(self) -> frozenset[Requirement]:
         """The rankings that count."""
@@ -47,10 +51,14 @@ class Fuse(Stage, frozen=True, tag="fuse"):
                 found.append(replace(item, score=score, first_rank=best))
             else:
                 dropped.append(item)
-        ordered = [*by_score(found, lambda item: item.score), *placeless]
+        after = lifted(found, self.tool_share)
+        ordered = [*by_score(after, lambda item: item.score), *placeless]
         return state.with_ranked(
             _renumber(ordered, fetched),
-            {item.id: self._reason(item, state.intent_trust) for item in found}
+            {
+                item.id: self._reason(item, state.intent_trust) + said_of_lift(item, late)
+                for item, late in zip(found, after, strict=True)
+            }
             | dict.fromkeys((item.id for item in dropped), _DROPPED),
             f"{len(ordered)} candidates fused",
         )

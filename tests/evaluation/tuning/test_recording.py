@@ -15,39 +15,50 @@ from toolrank_rescorers.stages import Blend, CrossEncode, Fuse
 RANKS = st.permutations(range(1, 13))
 
 
-def candidates(lexical: list[int], dense: list[int], found: int) -> list[Candidate]:
-    """Twelve, each ranking of which stops at `found`."""
+def candidates(rankings: tuple[list[int], list[int], list[int]], found: int, tools: int) -> list[Candidate]:
+    """Up to twelve of so many tools, each ranking of which stops at `found`."""
     vector = np.ones(2, dtype=np.float32)
+
+    def place(ranking: list[int], number: int) -> Place | None:
+        return Place(ranking[number], 1.0) if ranking[number] <= found else None
+
     return [
         Candidate(
             f"c{number:02}",
             "",
-            "t",
+            f"t{number % tools}",
             f"c{number}",
             "",
             vector,
-            Place(lexical[number], 1.0) if lexical[number] <= found else None,
-            Place(dense[number], 1.0) if dense[number] <= found else None,
+            lexical=place(rankings[0], number),
+            dense=place(rankings[1], number),
+            sentence=place(rankings[2], number),
         )
         for number in range(12)
-        if min(lexical[number], dense[number]) <= found
+        if min(ranking[number] for ranking in rankings) <= found
     ]
 
 
 @given(
-    RANKS,
-    RANKS,
-    st.integers(1, 12),
+    st.tuples(RANKS, RANKS, RANKS),
+    st.tuples(st.integers(1, 12), st.sampled_from([1, 3, 12])),
     st.integers(1, 6),
-    st.sampled_from([(1.0, 1.0), (0.0, 1.0), (1.0, 0.0), (0.1, 3.0)]),
+    st.sampled_from([(1.0, 1.0, 0.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.1, 3.0, 0.0), (1.0, 1.0, 2.0)]),
     st.sampled_from([0.0, 10.0, 60.0]),
+    st.sampled_from([0.0, 0.3, 1.0]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_no_fusion_brings_up_what_was_left_out(
-    lexical: list[int], dense: list[int], found: int, depth: int, weights: tuple[float, float], k: float
+    rankings: tuple[list[int], list[int], list[int]],
+    found_and_tools: tuple[int, int],
+    depth: int,
+    weights: tuple[float, float, float],
+    k: float,
+    tool_share: float,
 ) -> None:
-    everything = candidates(lexical, dense, found)
-    fuse = Fuse(lexical=weights[0], dense=weights[1], k=k)
+    everything = candidates(rankings, *found_and_tools)
+    lexical, dense, sentence = weights
+    fuse = Fuse(lexical=lexical, dense=dense, sentence=sentence, k=k, tool_share=tool_share)
 
     def first(given: list[Candidate]) -> list[tuple[str, int]]:
         fused = fuse.apply(opening_state(RescoreRequest("x", given)), Models())

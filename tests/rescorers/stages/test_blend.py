@@ -51,6 +51,21 @@ def test_what_is_fetched_later_does_not_move_the_scale(bench):
     assert isclose(scores["t/late"], (50.0 - 2.0) / 1.0 - log(3))
 
 
+def test_a_share_of_a_score_is_that_of_the_best_of_the_tool(bench):
+    logits = {"t/a": 2.0, "u/b": 1.0, "t/c": 0.0}
+    alone = bench.apply(bench.fused(list(logits)), CrossEncode(), Blend(), scorer=bench.scorer(logits))
+    before = {item.id: item.score for item in alone.ranked}
+    after = bench.apply(
+        bench.fused(list(logits)), CrossEncode(), Blend(tool_share=0.75), scorer=bench.scorer(logits)
+    )
+    expected = before | {"t/c": 0.25 * before["t/c"] + 0.75 * before["t/a"]}
+    assert {item.id: pytest.approx(item.score) for item in after.ranked} == expected
+    assert bench.ids(alone) == ["t/a", "u/b", "t/c"]
+    assert bench.ids(after) == ["t/a", "t/c", "u/b"]
+    assert "for the best of its tool" in after.reasons["t/c"]
+    assert "for the best of its tool" not in after.reasons["t/a"]
+
+
 def test_the_unscored_follow_in_their_order(bench):
     after = bench.apply(
         bench.fused(["t/a", "t/b", "t/c"]),

@@ -57,6 +57,16 @@ def test_the_ranking_by_sentences_counts_where_it_has_weight(bench):
     assert fused.reasons["t/part"] == "sentence rank 1"
 
 
+def test_a_share_of_a_score_is_that_of_the_best_of_the_tool(bench):
+    names = ["t/first", "u/second", "t/third"]
+    state = bench.state([bench.candidate(name, lexical=rank) for rank, name in enumerate(names, start=1)])
+    fused = bench.apply(state, Fuse(k=0.0, tool_share=0.5))
+    assert bench.ids(fused) == ["t/first", "t/third", "u/second"]
+    assert isclose(fused.ranked[1].score, (1 / 3 + 1) / 2)
+    assert fused.reasons["t/third"] == "lexical rank 3 + 0.33 for the best of its tool"
+    assert [item.first_rank for item in fused.ranked] == [1, 2, 3]
+
+
 def test_without_places_the_incoming_order_stands(bench):
     state = bench.state([bench.candidate("t/b"), bench.candidate("t/a")])
     assert bench.ids(bench.apply(state, Fuse())) == ["t/b", "t/a"]
