@@ -41,8 +41,9 @@ class WithoutLikelyAnswers:
     def batch(self, step: int, size: int) -> list[RankingList]:
         """The `size` lists of one step, some shorter than drawn; those that lost all texts are left out."""
         lists = self._source.batch(step, size)
-        scored = self._judge.score_lists(lists)
-        kept = (self._kept(item, scores) for item, scores in zip(lists, scored, strict=True))
+        asked = [item for item in lists if any(item.doubtful)]
+        scored = iter(self._judge.score_lists(asked))
+        kept = [self._kept(item, next(scored)) if any(item.doubtful) else item for item in lists]
         return [item for item in kept if item.texts]
 
     def validation(self) -> Sequence[RankingList]:
@@ -50,8 +51,6 @@ class WithoutLikelyAnswers:
         return self._source.validation()
 
     def _kept(self, item: RankingList, scores: NDArray[np.float32]) -> RankingList:
-        if not any(item.doubtful):
-            return item
         right, doubtful = np.array(item.relevant), np.array(item.doubtful)
         least = scores[right].min() if right.any() else EVEN_LOGIT
         return _only(item, np.flatnonzero(~(doubtful & (scores >= least - self._margin))))
