@@ -163,7 +163,8 @@ def operations(tokenizer: bytes, texts: Sequence[str]) -> float:
 def quality(ours: dict[str, CrossEncoder], folder: Path, data: Path, limit: int) -> dict[str, float]:
     """NDCG@5 by each form on each benchmark: of thirty reordered candidates, and in the default profile."""
     table = Table("NDCG@5", "", *ours)
-    alone, inside = ({form: [] for form in ours} for _ in range(2))
+    alone: dict[str, list[float]] = {form: [] for form in ours}
+    inside: dict[str, list[float]] = {form: [] for form in ours}
     for name in ("toolbench", "toollens"):
         with opened(name, folder, data, limit) as (catalog, queries):
             means = reordered(catalog, queries, ours)
@@ -175,10 +176,8 @@ def quality(ours: dict[str, CrossEncoder], folder: Path, data: Path, limit: int)
     Console().print(table)
     figures = {"int8_ndcg_drop": max(alone["static_int8"]), "int8_profile_drop": max(inside["static_int8"])}
     if "student" in ours:
-        figures |= {
-            "student_ndcg_drop": max(alone["student"]),
-            "student_profile_drop": max(inside["student"]),
-        }
+        figures["student_ndcg_drop"] = max(alone["student"])
+        figures["student_profile_drop"] = max(inside["student"])
     return {name: round(value, 4) for name, value in figures.items()}
 
 
