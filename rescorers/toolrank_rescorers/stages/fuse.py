@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -35,53 +35,51 @@ class Fuse(Stage, frozen=True, tag="fuse"):
 
     def needs(self) -> frozenset[Requirement]:
         """The rankings that count."""
-        return frozenset(name for name, weight in self._weights().items() if weight > 0)
+        return frozenset(self._weights())
 
     def apply(self, state: State, models: Models) -> State:
         """Orders by fused score; candidates without any place follow in their incoming order."""
-        found, placeless, fetched, dropped = [], [], [], []
+        weights = self._weights(state.intent_trust)
+        found: list[Ranked] = []
+        reasons: dict[str, str] = {}
+        placeless, fetched = [], []
         for item in state.ranked:
             if item.fetched:
                 fetched.append(item)
-            elif not any(item.candidate.places.values()):
-                placeless.append(item)
-            elif places := self._places(item, state.intent_trust):
-                best = min(rank for _, _, rank in places)
-                score = sum(weight / (self.k + rank) for _, weight, rank in places)
-                found.append(replace(item, score=score, first_rank=best))
+            elif places := _places(item, weights):
+                found.append(self._fused(item, places, weights))
+                reasons[item.id] = " + ".join(f"{name} rank {rank}" for name, rank in places)
+            elif any(item.candidate.places.values()):
+                reasons[item.id] = _DROPPED
             else:
-                dropped.append(item)
+                placeless.append(item)
         after = lifted(found, self.tool_share)
+        for item, late in zip(found, after, strict=True):
+            reasons[item.id] += said_of_lift(item, late)
         ordered = [*by_score(after, lambda item: item.score), *placeless]
-        return state.with_ranked(
-            _renumber(ordered, fetched),
-            {
-                item.id: self._reason(item, state.intent_trust) + said_of_lift(item, late)
-                for item, late in zip(found, after, strict=True)
-            }
-            | dict.fromkeys((item.id for item in dropped), _DROPPED),
-            f"{len(ordered)} candidates fused",
-        )
+        return state.with_ranked(_renumber(ordered, fetched), reasons, f"{len(ordered)} candidates fused")
 
-    def _places(self, item: Ranked, trust: float) -> list[tuple[str, float, int]]:
-        """(name, weight, rank) for every ranking that counts and found the candidate."""
-        weights = self._weights() | {"intent": self.intent * trust}
-        return [
-            (name, weights[name], place.rank)
-            for name, place in item.candidate.places.items()
-            if place is not None and weights[name] > 0
-        ]
+    def _fused(
+        self, item: Ranked, places: Sequence[tuple[RankingName, int]], weights: Mapping[RankingName, float]
+    ) -> Ranked:
+        score = sum(weights[name] / (self.k + rank) for name, rank in places)
+        return replace(item, score=score, first_rank=min(rank for _, rank in places))
 
-    def _weights(self) -> dict[RankingName, float]:
-        return {
+    def _weights(self, intent_trust: float = 1.0) -> dict[RankingName, float]:
+        """Of the rankings that count."""
+        weights: dict[RankingName, float] = {
             "lexical": self.lexical,
             "dense": self.dense,
-            "intent": self.intent,
+            "intent": self.intent * intent_trust,
             "sentence": self.sentence,
         }
+        return {name: weight for name, weight in weights.items() if weight > 0}
 
-    def _reason(self, item: Ranked, trust: float) -> str:
-        return " + ".join(f"{name} rank {rank}" for name, _, rank in self._places(item, trust))
+
+def _places(item: Ranked, weights: Mapping[RankingName, float]) -> list[tuple[RankingName, int]]:
+    """(name, rank) for every ranking that counts and found the candidate."""
+    places = item.candidate.places
+    return [(name, place.rank) for name in weights if (place := places[name]) is not None]
 
 
 def _renumber(ordered: Iterable[Ranked], fetched: Iterable[Ranked]) -> list[Ranked]:
