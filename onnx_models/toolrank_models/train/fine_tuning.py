@@ -21,8 +21,8 @@ from toolrank_models.train.recipe import RerankerRecipe
 from toolrank_models.train.replacing import replacing
 from toolrank_models.train.reranker_task import RerankerTask
 
-PAIRS = 304
-"""Of which 256 find the int8 scales, and the rest becomes the reference."""
+PAIRS = 456
+"""Of which 256 find the int8 scales, and the other 200 become the reference."""
 
 
 class PairSource(ListSource, Protocol):
