@@ -28,7 +28,7 @@ def fused(model: bytes) -> bytes:
         graph = GraphFile(model)
         _fuse_products(graph)
         _fuse_attention(graph)
-    except ValueError:
+    except (ValueError, LookupError):
         return model
     _drop_unread(graph)
     return graph.serialised()

@@ -36,7 +36,7 @@ class GraphFile:
     """A model file taken apart. What is neither node nor constant stays as it was.
 
     Raises:
-        ValueError: not a model, or none that this reads.
+        ValueError, LookupError: not a model, or none that this reads.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -68,6 +68,7 @@ class GraphFile:
         """A constant of int8 or float32.
 
         Raises:
+            KeyError: there is no constant of this name.
             ValueError: of another type, or encoded in another way.
         """
         data = self._constants[name]

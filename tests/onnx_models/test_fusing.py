@@ -57,6 +57,6 @@ def test_a_fused_graph_is_left_alone_the_second_time():
     assert operators(fused(once)) == operators(once)
 
 
-@pytest.mark.parametrize("data", [b"", b"no model", b"\x3a\x03\x0a\x01x"])
+@pytest.mark.parametrize("data", [b"", b"no model", b"\x3a\x03\x0a\x01x", b"\x3a\x02\x2a\x00"])
 def test_what_is_no_graph_of_ours_is_left_to_the_runtime(data):
     assert fused(data) == data
