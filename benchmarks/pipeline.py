@@ -1,8 +1,8 @@
 """A whole search against the model forward passes it contains, request by request in one session.
 
-The search embeds the request, ranks by words and by vectors over ToolBench's 4,331 APIs, reranks 50
-candidates, decodes, applies the hierarchy (fetching and scoring further APIs where it asks for them) and
-explains every hit. The forward passes are the same encoder and cross-encoder calls with the same texts, and
+The search embeds the request and its sentences, ranks by words and by vectors over ToolBench's 4,331 APIs,
+reranks 50 candidates, decodes, applies the hierarchy (fetching and scoring further APIs where it asks for
+them) and explains every hit. The forward passes are the same encoder and cross-encoder calls with the same texts, and
 nothing else. Both run for every request, each first in turn; token ids of documents are known to both.
 
 `--limit N` takes N requests, `--profile NAME` another profile.
@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from toolrank.catalog import Catalog
 from toolrank.model_set import ModelSet
 from toolrank.settings import Settings
-from toolrank_engines.contract import Vector
+from toolrank_engines.contract import Sentence, Vector
+from toolrank_engines.sentences import sentences_of
 from toolrank_evaluation.datasets.opening import open_dataset
 from toolrank_rescorers.explain import explain
 from toolrank_rescorers.models import Models, Scorer
@@ -60,6 +61,11 @@ class FreshModels(ModelSet):
         """Not remembered."""
         return self.encoder.encode([request])[0]
 
+    def sentences(self, request: str) -> tuple[Sentence, ...]:
+        """Not remembered."""
+        self._sentence_vectors.cache_clear()
+        return super().sentences(request)
+
     def for_needs(self, needs: frozenset[str]) -> tuple[Models, tuple[Degradation, ...]]:
         """An empty score cache, and a cross-encoder that records."""
         models, missing = super().for_needs(needs)
@@ -88,13 +94,15 @@ def measure(catalog: Catalog, query: str, profile: str, turn: int) -> tuple[floa
     """Milliseconds of the search and of its forward passes, and how many pairs were scored."""
     models = catalog.models
     search(catalog, query, profile)
-    calls = models.recorded.calls
+    calls, sentences = models.recorded.calls, sentences_of(query)
 
     def whole() -> None:
         search(catalog, query, profile)
 
     def passes() -> None:
         models.encoder.encode([query])
+        if sentences:
+            models.encoder.encode(sentences)
         for question, texts in calls:
             models.recorded.scorer.score(question, texts)
 

@@ -74,6 +74,7 @@ class ModelSet:
         self._demonstrations = lru_cache(maxsize=1)(lambda: open_demonstrations(Path(self._folder), runtime))
         self._cache = ScoreCache()
         self._query_vector = lru_cache(maxsize=_QUERY_VECTORS)(self._encode_query)
+        self._sentence_vectors = lru_cache(maxsize=_QUERY_VECTORS)(self._encode_sentences)
 
     @property
     def encoder(self) -> Encoder:
@@ -94,12 +95,14 @@ class ModelSet:
         return vector
 
     def sentences(self, request: str) -> tuple[Sentence, ...]:
-        """Its sentences, where there are several, each with its vector.
+        """Its sentences, where there are several, each with its vector; remembered as `query_vector` is.
 
         Raises:
             ModelError: as `query_vector`.
         """
-        return tuple(Sentence(text, self.query_vector(text)) for text in sentences_of(request))
+        texts = sentences_of(request)
+        vectors = self._sentence_vectors(texts) if texts else ()
+        return tuple(Sentence(text, vector) for text, vector in zip(texts, vectors, strict=True))
 
     def for_needs(self, needs: frozenset[str]) -> tuple[Models, tuple[Degradation, ...]]:
         """The models that stages ask for, and what is missing of them.
@@ -119,6 +122,7 @@ class ModelSet:
         """Forgets query vectors and scores, so that the next request costs what the first one did."""
         self._cache = ScoreCache()
         self._query_vector.cache_clear()
+        self._sentence_vectors.cache_clear()
 
     def identities(self) -> Mapping[str, str]:
         """Role → identity of the loaded model, or why it cannot be loaded."""
@@ -154,6 +158,10 @@ class ModelSet:
     def _encode_query(self, request: str) -> Vector:
         vector: Vector = self.encoder.encode([request])[0]
         return vector
+
+    def _encode_sentences(self, texts: tuple[str, ...]) -> tuple[Vector, ...]:
+        """Together: short texts side by side take less than half the time that they take in turn."""
+        return tuple(self.encoder.encode(texts))
 
 
 def llm_settings(settings: Settings) -> LlmSettings:
