@@ -64,7 +64,7 @@ class FreshModels(ModelSet):
 
     def sentences(self, request: str) -> tuple[Sentence, ...]:
         """Not remembered."""
-        self._sentence_vectors.cache_clear()
+        self.forget()
         return super().sentences(request)
 
     def for_needs(self, needs: frozenset[str]) -> tuple[Models, tuple[Degradation, ...]]:

@@ -6,7 +6,7 @@ without it, less the time that the service says it took; median of pairs that al
 connection. `hostile_worst_ms`: the longest that any search took beyond its deadline and beyond the median of
 the same searches without the plugin, over all of `tests/plugin/misdeeds.py`.
 
-`--searches N` for each profile, `--hostile N` for each misdeed, `--data FOLDER`.
+`--searches N` for each profile, `--hostile N` for each misdeed, `--warm-up N` before either, `--data FOLDER`.
 """
 
 from __future__ import annotations
@@ -58,13 +58,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--searches", type=int, default=150)
     parser.add_argument("--hostile", type=int, default=10)
+    parser.add_argument("--warm-up", type=int, default=WARM_UP)
     arguments = parser.parse_args()
     dataset = open_dataset("toolbench", arguments.data)
     documents = (item for item in dataset.source.read() if isinstance(item, ApiDocument))
     apis = {str(n): stored(item) for n, item in enumerate(documents)}
     texts = [query.text for query in dataset.queries]
     plugin = build("package", "-DskipTests")
-    result = added(plugin, apis, texts, arguments.searches) | hostile(plugin, apis, texts, arguments.hostile)
+    warm_up = arguments.warm_up
+    result = added(plugin, apis, texts, arguments.searches, warm_up)
+    result |= hostile(plugin, apis, texts, arguments.hostile, warm_up)
     print(json.dumps(result))
 
 
@@ -121,7 +124,9 @@ class Searcher:
         return milliseconds, json.loads(answer)
 
 
-def added(plugin: Path, apis: dict[str, Any], texts: Sequence[str], searches: int) -> dict[str, Any]:
+def added(
+    plugin: Path, apis: dict[str, Any], texts: Sequence[str], searches: int, warm_up: int
+) -> dict[str, Any]:
     """Milliseconds that the plugin adds to a search beyond the service's own time."""
     table = Table("profile", "plain ms", "with plugin ms", "service ms", "added ms", "p95 added ms")
     result: dict[str, Any] = {}
@@ -131,7 +136,7 @@ def added(plugin: Path, apis: dict[str, Any], texts: Sequence[str], searches: in
         node(plugin, service.url, service.key, apis) as search,
     ):
         for profile in PROFILES:
-            for text in texts[-WARM_UP:]:
+            for text in texts[-warm_up:]:
                 pair(search, text, profile)
             rows = [pair(search, text, profile) for text in texts[:searches]]
             plain, whole, own = (statistics.median(column) for column in zip(*rows, strict=True))
@@ -156,16 +161,18 @@ def pair(search: Searcher, text: str, profile: str) -> tuple[float, float, float
     return without, with_plugin, report["service_ms"]
 
 
-def hostile(plugin: Path, apis: dict[str, Any], texts: Sequence[str], searches: int) -> dict[str, Any]:
+def hostile(
+    plugin: Path, apis: dict[str, Any], texts: Sequence[str], searches: int, warm_up: int
+) -> dict[str, Any]:
     """How far beyond its deadline a search was answered at the worst."""
     table = Table("service", "reason", "median added ms", "worst added ms")
     worst = 0.0
     double = Double()
     with node(plugin, double.url, "key", apis) as search:
         with double.behaving(answering(backwards)):
-            for text in texts[:WARM_UP]:
+            for text in texts[:warm_up]:
                 search(text, {})
-        plain = statistics.median(search(text)[0] for text in texts[:WARM_UP])
+        plain = statistics.median(search(text)[0] for text in texts[:warm_up])
         for name, (behaviour, _) in MISDEEDS.items():
             with double.behaving(behaviour):
                 runs = [search(text, {"deadline_ms": DEADLINE_MILLIS}) for text in texts[:searches]]

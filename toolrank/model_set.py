@@ -160,7 +160,7 @@ class ModelSet:
         return vector
 
     def _encode_sentences(self, texts: tuple[str, ...]) -> tuple[Vector, ...]:
-        """Together: short texts side by side take less than half the time that they take in turn."""
+        """Together, so that batches of them run side by side."""
         return tuple(self.encoder.encode(texts))
 
 

@@ -10,7 +10,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-MICROSOFT = "com.microsoft"
+from toolrank_models.graph_file import MICROSOFT
+
 Shape = tuple[str | int, ...]
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _OPSET = 20

@@ -13,8 +13,9 @@ import numpy as np
 from onnx import TensorProto
 
 from toolrank_models.export.bert import Bert
-from toolrank_models.export.graph import MICROSOFT, Graph
+from toolrank_models.export.graph import Graph
 from toolrank_models.export.linear import Array, Linear, Width
+from toolrank_models.graph_file import MICROSOFT
 
 _PARTS = ("query", "key", "value")
 
