@@ -93,10 +93,10 @@ def cut(weights: Path, out: Path) -> Path:
     """Every second layer of a transformers folder: good for the speed of a student, and for nothing else."""
     from transformers import AutoModelForSequenceClassification
 
-    from toolrank_models.train.cross_encoder import keep_layers
+    from toolrank_models.train.shrinking import shrink
 
     module = AutoModelForSequenceClassification.from_pretrained(weights, num_labels=1)
-    keep_layers(module, STUDENT_LAYERS)
+    shrink(module, layers=STUDENT_LAYERS)
     module.save_pretrained(out)
     (out / "tokenizer.json").write_bytes((weights / "tokenizer.json").read_bytes())
     return out

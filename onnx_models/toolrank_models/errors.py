@@ -80,6 +80,16 @@ class NotBetter(ModelError):
         self.before, self.after = before, after
 
 
+class FiguresNotWritten(ModelError):
+    """The folder of a model cannot be written."""
+
+    def __init__(self, folder: Path, reason: str) -> None:
+        super().__init__(
+            f"{folder}: figures cannot be recorded ({reason}): free some space, or copy the model to a "
+            "folder of your own and name that in the settings"
+        )
+
+
 class MissingBody(ModelError):
     """The pretrained body is not installed."""
 

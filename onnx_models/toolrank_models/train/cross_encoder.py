@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
-from toolrank_models.errors import UnsupportedModel
-from toolrank_models.train.checkpoint import load_best
+from toolrank_models.manifest import Manifest
 from toolrank_models.train.examples import RankingList
+from toolrank_models.train.from_export import reopen_as
 from toolrank_models.train.recipe import RerankerRecipe
+from toolrank_models.train.shrinking import shrink
 from toolrank_models.train.side_by_side import SideBySide
 
 
@@ -70,35 +69,32 @@ class TrainableCrossEncoder:
             attn_implementation="eager",
         )
         model.get_input_embeddings().weight.requires_grad_(False)
-        if recipe.layers:
-            keep_layers(model, recipe.layers)
+        shrink(model, recipe.layers, recipe.feed_forward)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         return cls(
             model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half, threads=recipe.threads
         )
 
     @classmethod
-    def trained(cls, folder: Path, recipe: RerankerRecipe, run: Path) -> TrainableCrossEncoder:
-        """The best weights of a run with all layers of the body.
+    def reopened(cls, folder: Path, recipe: RerankerRecipe) -> tuple[TrainableCrossEncoder, Manifest]:
+        """An exported cross-encoder, or what the recipe keeps of it: nearer to it than a bare body.
 
         Raises:
-            BrokenCheckpoint: the run has not been validated yet.
+            ModelError: damaged, no cross-encoder, or smaller than what is to be kept.
         """
-        best = load_best(run)
-        found = cls.from_body(folder, msgspec.structs.replace(recipe, layers=0))
-        found.model.load_state_dict(best["model"])
-        return found
-
-    def student(self, recipe: RerankerRecipe) -> TrainableCrossEncoder:
-        """A copy with `recipe.layers` of its layers, to be trained by it: nearer to it than a bare body."""
-        model = copy.deepcopy(self.model).requires_grad_(True)
-        model.get_input_embeddings().weight.requires_grad_(False)
-        if recipe.layers:
-            keep_layers(model, recipe.layers)
-        tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
-        return TrainableCrossEncoder(
-            model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half, threads=recipe.threads
+        opened = reopen_as(folder, "cross_encoder")
+        opened.module.get_input_embeddings().weight.requires_grad_(False)
+        shrink(opened.module, recipe.layers, recipe.feed_forward)
+        tokenizer = Tokenizer.from_str(opened.tokenizer.decode())
+        found = cls(
+            opened.module,
+            tokenizer,
+            recipe.max_tokens,
+            recipe.chunk_pairs,
+            half=recipe.half,
+            threads=recipe.threads,
         )
+        return found, opened.manifest
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """One logit a pair, float32 (n,), with gradients where they are enabled."""
@@ -128,21 +124,6 @@ class TrainableCrossEncoder:
             ends = np.cumsum([len(item.texts) for item in part])[:-1]
             scores += np.split(flat, ends)
         return scores
-
-
-def keep_layers(model: Any, count: int) -> None:  # noqa: ANN401
-    """Leaves the lowest `count` layers of a BERT classifier: each still reads what it was trained on.
-
-    The upper ones are missed least (Sajjad et al. 2023, "On the effect of dropping layers").
-
-    Raises:
-        UnsupportedModel: it has fewer.
-    """
-    layers = model.bert.encoder.layer
-    if count > len(layers):
-        raise UnsupportedModel(f"a student of {count} layers from a body of {len(layers)}")
-    model.bert.encoder.layer = torch.nn.ModuleList(layers[:count])
-    model.config.num_hidden_layers = count
 
 
 def padded(encodings: Sequence[Encoding]) -> dict[str, Tensor]:

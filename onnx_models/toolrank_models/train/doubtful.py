@@ -7,23 +7,15 @@ the likeliest text is wrong (Qu et al. 2021, RocketQA, "denoised hard negatives"
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_models.train.examples import ListSource, RankingList
+from toolrank_models.train.examples import ListScorer, ListSource, RankingList
 
 EVEN_LOGIT = 0.0
 """As likely right as wrong: the measure where a list has no right text."""
-
-
-class Judge(Protocol):
-    """A trained cross-encoder."""
-
-    def score_lists(self, lists: Sequence[RankingList]) -> Sequence[NDArray[np.float32]]:
-        """The logit of every text of every list."""
 
 
 class WithoutLikelyAnswers:
@@ -35,7 +27,7 @@ class WithoutLikelyAnswers:
         margin: a doubtful text goes when its logit is at least the least right text's less this.
     """
 
-    def __init__(self, source: ListSource, judge: Judge, margin: float) -> None:
+    def __init__(self, source: ListSource, judge: ListScorer, margin: float) -> None:
         self._source, self._judge, self._margin = source, judge, margin
 
     def batch(self, step: int, size: int) -> list[RankingList]:

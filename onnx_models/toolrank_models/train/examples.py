@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 
 class RankingList(msgspec.Struct, frozen=True):
@@ -34,6 +36,13 @@ class ListSource(Protocol):
 
     def validation(self) -> Sequence[RankingList]:
         """Lists of held-out groups, candidates as a first stage would bring them."""
+
+
+class ListScorer(Protocol):
+    """A trained cross-encoder."""
+
+    def score_lists(self, lists: Sequence[RankingList]) -> Sequence[NDArray[np.float32]]:
+        """The logit of every text of every list."""
 
 
 class RetrievalSet(msgspec.Struct, frozen=True):

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
-from tokenizers import Tokenizer
 
 from toolrank_models.errors import NotBetter
 from toolrank_models.manifest import Manifest
 from toolrank_models.train.cross_encoder import TrainableCrossEncoder
 from toolrank_models.train.examples import ListSource
-from toolrank_models.train.from_export import reopen_as
+from toolrank_models.train.exported_scorer import ExportedScorer
 from toolrank_models.train.loop import Report, TrainingRun
-from toolrank_models.train.publish import publish_reranker, runtime_scores
+from toolrank_models.train.publish import publish_reranker
 from toolrank_models.train.ranking_metrics import RankingFigures, ranking_figures
 from toolrank_models.train.recipe import RerankerRecipe
 from toolrank_models.train.replacing import replacing
@@ -76,21 +75,20 @@ def fine_tune(
         ModelError: the model in use is damaged or no cross-encoder; or training or writing failed. The folder
             of the outcome is as it was.
     """
-    opened = reopen_as(places.start, "cross_encoder")
-    encoder = _trainable(opened.module, opened.tokenizer, recipe)
+    encoder, started_from = TrainableCrossEncoder.reopened(places.start, recipe)
     task = RerankerTask(recipe, encoder, source)
     run = TrainingRun(msgspec.structs.replace(recipe, validate_start=True), task, places.run, report)
 
     def before() -> RankingFigures:
-        return ranking_figures(task.validation, runtime_scores(places.start, task.validation))
+        return ranking_figures(task.validation, ExportedScorer(places.start).score_lists(task.validation))
 
     def publish(step: int, out: Path) -> tuple[Manifest, RankingFigures]:
-        manifest = msgspec.structs.replace(described(opened.manifest, step), max_tokens=recipe.max_tokens)
+        manifest = msgspec.structs.replace(described(started_from, step), max_tokens=recipe.max_tokens)
         pairs = source.sample_pairs(PAIRS)
         done = publish_reranker(encoder, manifest, task.validation, pairs, out, measured)
         return done.manifest, done.exported[done.manifest.storage]
 
-    return improved(run, places.out, opened.manifest.identity, before, publish)
+    return improved(run, places.out, started_from.identity, before, publish)
 
 
 def improved(
@@ -123,16 +121,3 @@ def improved(
         if new.ndcg <= old.ndcg:
             raise NotBetter(old.ndcg, new.ndcg, old.lists)
     return FineTuned(manifest, started_from, step, old, new)
-
-
-def _trainable(module: object, tokenizer: bytes, recipe: RerankerRecipe) -> TrainableCrossEncoder:
-    encoder = TrainableCrossEncoder(
-        module,
-        Tokenizer.from_str(tokenizer.decode()),
-        recipe.max_tokens,
-        recipe.chunk_pairs,
-        half=recipe.half,
-        threads=recipe.threads,
-    )
-    encoder.model.get_input_embeddings().weight.requires_grad_(False)
-    return encoder

@@ -112,6 +112,7 @@ def _module(exported: _Exported, manifest: Manifest) -> Any:  # noqa: ANN401
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         num_labels=1,
+        attn_implementation="eager",  # see `TrainableCrossEncoder.from_body`
     )
     if manifest.kind == "encoder":
         module = BertModel(config, add_pooling_layer=False)

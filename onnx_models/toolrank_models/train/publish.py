@@ -13,11 +13,10 @@ from toolrank_models.card import card
 from toolrank_models.export import export_cross_encoder
 from toolrank_models.export.original import Original
 from toolrank_models.manifest import CARD, Figure, Manifest, Storage, write_manifest
-from toolrank_models.runtime import load_cross_encoder
-from toolrank_models.settings import RuntimeSettings
 from toolrank_models.train.calibrate import Calibration, calibrate
 from toolrank_models.train.cross_encoder import TrainableCrossEncoder
 from toolrank_models.train.examples import RankingList
+from toolrank_models.train.exported_scorer import ExportedScorer
 from toolrank_models.train.ranking_metrics import RankingFigures, ranking_figures
 from toolrank_models.verify import verify
 
@@ -64,7 +63,7 @@ def publish_reranker(
     def export(form: Storage) -> Manifest:
         stored = msgspec.structs.replace(manifest, storage=form)
         done = export_cross_encoder(original, out, stored, pairs[:_CALIBRATION], pairs[_CALIBRATION:])
-        scores = runtime_scores(out, lists)
+        scores = ExportedScorer(out).score_lists(lists)
         exported[form] = ranking_figures(lists, scores), scores
         return done
 
@@ -82,12 +81,6 @@ def publish_reranker(
     first_stage = ranking_figures(lists, [-np.arange(len(item.texts), dtype=np.float32) for item in lists])
     measured_forms = {form: found for form, (found, _) in exported.items()}
     return Publication(final, first_stage, trained, measured_forms, calibration)
-
-
-def runtime_scores(folder: Path, lists: Sequence[RankingList]) -> list[Scores]:
-    """Logits of the texts of each list by a model folder, as it will be run."""
-    runtime = load_cross_encoder(folder, RuntimeSettings())
-    return [runtime.score(item.query, item.texts) for item in lists]
 
 
 def _finished(

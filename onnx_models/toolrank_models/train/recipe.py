@@ -59,6 +59,8 @@ class RerankerRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     bce_weight: Annotated[float, msgspec.Meta(ge=0.0)] = 0.2
     layers: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Of the body or the teacher, the lowest; 0: all."""
+    feed_forward: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Units of each layer's feed-forward part, the strongest ones; 0: all."""
     distil: Literal["margin_mse", "order"] = "margin_mse"
     """What is copied where the run has a teacher."""
     teacher_weight: Share = 0.8

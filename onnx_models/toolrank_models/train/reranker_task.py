@@ -9,7 +9,7 @@ import torch
 
 from toolrank_models.train.cross_encoder import TrainableCrossEncoder
 from toolrank_models.train.errors import EmptyTrainingSet
-from toolrank_models.train.examples import ListSource, RankingList
+from toolrank_models.train.examples import ListScorer, ListSource, RankingList
 from toolrank_models.train.losses import graded_loss, list_loss, margin_mse, teacher_order
 from toolrank_models.train.ranking_metrics import RankingFigures, ranking_figures
 from toolrank_models.train.recipe import RerankerRecipe
@@ -33,7 +33,7 @@ class RerankerTask:
         recipe: RerankerRecipe,
         encoder: TrainableCrossEncoder,
         source: ListSource,
-        teacher: TrainableCrossEncoder | None = None,
+        teacher: ListScorer | None = None,
     ) -> None:
         self.recipe, self.encoder, self.source, self.teacher = recipe, encoder, source, teacher
         self.validation = list(source.validation())
@@ -65,7 +65,7 @@ class RerankerTask:
         return list_loss(scores, relevant, weight, self.recipe.order)
 
     def _copying(
-        self, teacher: TrainableCrossEncoder, parts: Sequence[torch.Tensor], lists: Sequence[RankingList]
+        self, teacher: ListScorer, parts: Sequence[torch.Tensor], lists: Sequence[RankingList]
     ) -> torch.Tensor:
         copy = margin_mse if self.recipe.distil == "margin_mse" else teacher_order
         taught = (torch.from_numpy(scores) for scores in teacher.score_lists(lists))

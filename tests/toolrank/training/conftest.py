@@ -47,12 +47,12 @@ def start(tmp_path_factory):
     """The shipped cross-encoder with two layers left: a model to start from, and three times as fast."""
     from toolrank_models.export import export_cross_encoder
     from toolrank_models.export.original import Original
-    from toolrank_models.train.cross_encoder import keep_layers
     from toolrank_models.train.from_export import reopen
+    from toolrank_models.train.shrinking import shrink
 
     folder = tmp_path_factory.mktemp("models") / "start"
     opened = reopen(find_model("reranker-l6"))
-    keep_layers(opened.module, 2)
+    shrink(opened.module, layers=2)
     pairs = [("start zephyr", "house: export payroll."), ("do it", "house: print labels.")]
     manifest = msgspec.structs.replace(opened.manifest, name="start", storage="fp32")
     export_cross_encoder(Original(opened.module, opened.tokenizer), folder, manifest, pairs, pairs)
