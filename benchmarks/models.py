@@ -5,8 +5,9 @@ NDCG@5 of the reranked first stage by float32, by int8 and by a student, on Tool
 Classifier: the query kinds of the default profile on ToolBench dev (G1 is single, G2 and G3 are multi), of
 which nothing was trained on.
 
-`--weights FOLDER`: a transformers folder; by default the seeded random head of `rescoring`, which is good for
-speed but not for quality. `--student FOLDER`: a student's, else one of three layers is cut out for its speed.
+`--weights FOLDER`: a model folder or a transformers folder; by default the seeded random head of `rescoring`,
+which is good for speed but not for quality. `--student FOLDER`: a student's model folder, else one is cut out
+for its speed.
 `--data FOLDER`, `--limit N` requests (default 150), `--repeats N`, `--only PART` (repeatable: speed, quality,
 classifier). `--keep FOLDER`: exported forms are left there, and found there by the next run. FlashRank and
 OpenVINO are compared where they are installed.
@@ -22,14 +23,15 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from model_forms import FORMS, STUDENT_LAYERS, STUDENT_UNITS, Forms, forms_of
 from numpy.typing import NDArray
-from rescoring import DATA, MAX_TOKENS, QUERY, THREADS, exported, theirs, tool_texts, untrained
+from rescoring import DATA, MAX_TOKENS, QUERY, THREADS, theirs, tool_texts
 from rich.console import Console
 from rich.table import Table
 from runtimes import arithmetic_limit, flash_rank, open_vino
@@ -41,15 +43,22 @@ from toolrank_evaluation.dataset import JudgedQuery, select
 from toolrank_evaluation.datasets.opening import open_dataset
 from toolrank_models.cross_encoder import CrossEncoder
 from toolrank_models.export.samples import sample_pairs
-from toolrank_models.manifest import MODEL, Storage
 from toolrank_models.runtime import load_cross_encoder
 from toolrank_models.settings import RuntimeSettings
 from toolrank_models.tokens import TokenIds, pair
 from toolrank_rescorers.profiles import load_profile
 
 PARTS = ["speed", "quality", "classifier"]
-FORMS: tuple[Storage, ...] = ("fp32", "static_int8")
-STUDENT_LAYERS = 3
+_WIDTH, _UNITS = 384, 1536
+"""Of a MiniLM."""
+
+
+def layer_operations(units: int) -> float:
+    """Multiplications and additions of a token in the dense products of one layer."""
+    return 2.0 * (4 * _WIDTH * _WIDTH + 2 * _WIDTH * units)
+
+
+STUDENT_SHARE = STUDENT_LAYERS * layer_operations(STUDENT_UNITS) / (6 * layer_operations(_UNITS))
 
 
 def main() -> int:
@@ -67,14 +76,12 @@ def main() -> int:
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.keep or Path(scratch)
-        weights = arguments.weights or untrained(folder)
-        student = arguments.student or cut(weights, folder / "cut")
-        ours = {form: form_of(weights, folder / form, arguments.data, form) for form in FORMS}
-        ours["student"] = form_of(student, folder / "student", arguments.data, "static_int8")
+        forms = forms_of(arguments.weights, arguments.student, folder, arguments.data)
         if "speed" in parts:
-            figures |= speed(ours, weights, folder, arguments.data, arguments.repeats)
+            figures |= speed(forms, folder, arguments.data, arguments.repeats)
         if "quality" in parts and arguments.weights:
-            compared = ours if arguments.student else {form: ours[form] for form in FORMS}
+            names = [*FORMS, "student"] if arguments.student else FORMS
+            compared = {name: forms.models[name] for name in names}
             figures |= quality(compared, folder, arguments.data, arguments.limit)
         if "classifier" in parts:
             figures |= classifier(folder, arguments.data, arguments.limit)
@@ -82,30 +89,9 @@ def main() -> int:
     return 0
 
 
-def form_of(weights: Path, out: Path, data: Path, storage: Storage) -> CrossEncoder:
-    """The weights exported in a form, or what an earlier run left of them."""
-    if (out / MODEL).is_file():
-        return load_cross_encoder(out, RuntimeSettings(threads=THREADS, cached_tokens=0))
-    return exported(weights, out, data, storage)
-
-
-def cut(weights: Path, out: Path) -> Path:
-    """Every second layer of a transformers folder: good for the speed of a student, and for nothing else."""
-    from transformers import AutoModelForSequenceClassification
-
-    from toolrank_models.train.shrinking import shrink
-
-    module = AutoModelForSequenceClassification.from_pretrained(weights, num_labels=1)
-    shrink(module, layers=STUDENT_LAYERS)
-    module.save_pretrained(out)
-    (out / "tokenizer.json").write_bytes((weights / "tokenizer.json").read_bytes())
-    return out
-
-
-def speed(
-    ours: dict[str, CrossEncoder], weights: Path, folder: Path, data: Path, repeats: int
-) -> dict[str, float]:
+def speed(forms: Forms, folder: Path, data: Path, repeats: int) -> dict[str, float]:
     """Medians of all runtimes on the same 50 pairs."""
+    weights, ours = forms.torch, loaded(forms.models)
     tokenizer = (weights / "tokenizer.json").read_bytes()
     texts, _ = tool_texts(data / "toolbench" / "apis.jsonl", tokenizer)
     original = theirs(weights)
@@ -113,7 +99,7 @@ def speed(
     for form, model in ours.items():
         sides[form] = lambda model=model: model.score(QUERY, texts)  # type: ignore[misc]
     others = {
-        "flashrank": flash_rank(folder / "fp32", weights, folder),
+        "flashrank": flash_rank(forms.models["fp32"], weights, folder),
         "openvino": open_vino(weights, sample_pairs(data, 128), folder),
     }
     for name, run in others.items():
@@ -124,7 +110,7 @@ def speed(
     done = operations(tokenizer, texts)
     table = Table("runtime", "median ms", "against static int8", "G operations/s in dense layers")
     for name, median in medians.items():
-        rate = done * (STUDENT_LAYERS / 6 if name == "student" else 1) / median
+        rate = done * (STUDENT_SHARE if name == "student" else 1) / median
         ratio = f"{median / medians['static_int8']:.2f}"
         table.add_row(name, f"{median * 1e3:.0f}", ratio, f"{rate / 1e9:.0f}")
     for name, rate in limit.items():
@@ -157,18 +143,25 @@ def operations(tokenizer: bytes, texts: Sequence[str]) -> float:
     """Multiplications and additions of the dense layers of a MiniLM-L6 on these pairs, without padding."""
     ids = TokenIds(tokenizer, capacity=0)
     tokens = sum(len(pair(ids, QUERY, text, MAX_TOKENS)[0]) for text in texts)
-    return 2.0 * tokens * 6 * (4 * 384 * 384 + 2 * 384 * 1536)
+    return tokens * 6 * layer_operations(_UNITS)
 
 
-def quality(ours: dict[str, CrossEncoder], folder: Path, data: Path, limit: int) -> dict[str, float]:
+def loaded(models: Mapping[str, Path]) -> dict[str, CrossEncoder]:
+    """The models on two threads, with nothing kept between calls."""
+    settings = RuntimeSettings(threads=THREADS, cached_tokens=0)
+    return {name: load_cross_encoder(folder, settings) for name, folder in models.items()}
+
+
+def quality(models: Mapping[str, Path], folder: Path, data: Path, limit: int) -> dict[str, float]:
     """NDCG@5 by each form on each benchmark: of thirty reordered candidates, and in the default profile."""
+    ours = loaded(models)
     table = Table("NDCG@5", "", *ours)
     alone: dict[str, list[float]] = {form: [] for form in ours}
     inside: dict[str, list[float]] = {form: [] for form in ours}
     for name in ("toolbench", "toollens"):
         with opened(name, folder, data, limit) as (catalog, queries):
             means = reordered(catalog, queries, ours)
-        whole = {form: in_profile(name, folder, queries, folder / form) for form in ours}
+        whole = {form: in_profile(name, folder, queries, model) for form, model in models.items()}
         for label, drops, found in (("30 candidates", alone, means), ("default profile", inside, whole)):
             table.add_row(name, label, *(f"{mean:.2f}" for mean in found.values()))
             for form, mean in found.items():

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from toolrank_models.errors import CorruptModel, UnknownModel
+from toolrank_models.locate import find_model
 from toolrank_models.manifest import REFERENCE, digest, read_manifest, write_manifest
 from toolrank_models.reference import EncoderReference, pack, read_reference
 from toolrank_models.verify import kendall_tau, verify
@@ -21,6 +22,25 @@ def test_the_shipped_encoder_is_sound_and_close_to_the_original():
     found = verify("minilm-l6")
     assert found.sound, found.faults
     assert found.figures["mean_cosine"] > 0.998
+
+
+@pytest.mark.parametrize("name", ["minilm-l6", "reranker-l6"])
+def test_two_hundred_answers_of_a_torch_model_travel_with_a_shipped_one(name: str):
+    folder = find_model(name)
+    stored = read_reference(folder, read_manifest(folder))
+    items = stored.texts if isinstance(stored, EncoderReference) else stored.pairs
+    assert len(set(items)) == len(items) == 200
+
+
+@pytest.mark.parametrize("name", ["minilm-l6", "reranker-l6", "query-kind"])
+def test_a_shipped_model_says_what_it_does_on_each_benchmark_with_date_and_command(name: str):
+    figures = read_manifest(find_model(name)).figures
+    for dataset in ("toolbench", "toollens"):
+        found = [figure for figure in figures if figure.benchmark.startswith(f"{dataset} (")]
+        assert {"recall@5", "ndcg@5", "comp@5"} <= {figure.figure for figure in found}
+        assert all(
+            figure.date and figure.command.startswith(("toolrank eval", "scripts/")) for figure in found
+        )
 
 
 def test_a_changed_file_is_reported_by_name(encoder_copy: Path):
