@@ -22,7 +22,7 @@ __all__ = ["elasticsearch_url", "fake", "opensearch_url"]
 
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "onnx_models" / "weights"
-MODELS = ("minilm-l6", "reranker-l6", "query-kind")
+MODELS = ("minilm-l6", "reranker-l6", "reranker-l3", "query-kind")
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
 

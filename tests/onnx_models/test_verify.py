@@ -24,7 +24,7 @@ def test_the_shipped_encoder_is_sound_and_close_to_the_original():
     assert found.figures["mean_cosine"] > 0.998
 
 
-@pytest.mark.parametrize("name", ["minilm-l6", "reranker-l6"])
+@pytest.mark.parametrize("name", ["minilm-l6", "reranker-l6", "reranker-l3"])
 def test_two_hundred_answers_of_a_torch_model_travel_with_a_shipped_one(name: str):
     folder = find_model(name)
     stored = read_reference(folder, read_manifest(folder))
@@ -32,7 +32,7 @@ def test_two_hundred_answers_of_a_torch_model_travel_with_a_shipped_one(name: st
     assert len(set(items)) == len(items) == 200
 
 
-@pytest.mark.parametrize("name", ["minilm-l6", "reranker-l6", "query-kind"])
+@pytest.mark.parametrize("name", ["minilm-l6", "reranker-l6", "reranker-l3", "query-kind"])
 def test_a_shipped_model_says_what_it_does_on_each_benchmark_with_date_and_command(name: str):
     figures = read_manifest(find_model(name)).figures
     for dataset in ("toolbench", "toollens"):
