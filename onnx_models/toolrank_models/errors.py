@@ -69,13 +69,19 @@ class NotFinite(ModelError):
     """The model answered NaN or infinity; nothing was returned."""
 
 
+_FAULTLESS = 1.0 - 1e-6
+
+
 class NotBetter(ModelError):
     """A trained model that is no better than the one it started from: it was not put in its place."""
 
     def __init__(self, before: float, after: float, requests: int) -> None:
+        cure = "log more requests, or change the recipe"
+        if before > _FAULTLESS:
+            cure = "the model in use makes no mistake on them: were they labelled by its own answers?"
         super().__init__(
             f"the trained model is not better on the {requests} requests held out (NDCG@5 {after:.4f}, "
-            f"before {before:.4f}): nothing was replaced; log more requests, or change the recipe"
+            f"before {before:.4f}): nothing was replaced; {cure}"
         )
         self.before, self.after = before, after
 

@@ -8,7 +8,9 @@ import pytest
 
 pytest.importorskip("torch")
 
+from toolrank.catalog import Catalog
 from toolrank.errors import ExitCode
+from toolrank.settings import Settings
 from toolrank_models.manifest import read_manifest
 from toolrank_models.runtime import load_cross_encoder
 from toolrank_models.verify import verify
@@ -58,6 +60,21 @@ def test_a_model_that_is_no_better_is_refused(house, train):
     code, _, err = train(1, 1e-9)
     assert code == ExitCode.REFUSED
     assert "nothing was replaced" in err
+    assert not (folder / "mine").exists()
+
+
+@pytest.mark.slow
+def test_labels_that_are_the_answers_of_the_model_in_use_teach_nothing(house, train):
+    """A label loop: what was logged as right is what the model itself put first."""
+    folder, url = house
+    requests = [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()]
+    with Catalog.open(url, settings=Settings()) as catalog:
+        for item in requests:
+            item["relevant"] = [catalog.search(item["query"], 1, profile="rerank").hits[0].document.id]
+    (folder / "requests.jsonl").write_text("".join(json.dumps(item) + "\n" for item in requests))
+    code, _, err = train(2, 1e-5)
+    assert code == ExitCode.REFUSED
+    assert "nothing was replaced; the model in use makes no mistake on them" in err
     assert not (folder / "mine").exists()
 
 
