@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from rescoring import exported, untrained
 
-from toolrank_models.manifest import MANIFEST, MODEL, Storage, read_manifest
+from toolrank_models.manifest import MANIFEST, MODEL, Storage
 
 FORMS: tuple[Storage, ...] = ("fp32", "static_int8")
 STUDENT_LAYERS, STUDENT_UNITS = 3, 768
@@ -55,7 +55,7 @@ def _reopened(weights: Path, folder: Path) -> Path:
     opened = reopen(weights)
     reference = read_reference(weights, opened.manifest)
     assert isinstance(reference, PairReference)
-    manifest = msgspec.structs.replace(read_manifest(weights), storage="fp32")
+    manifest = msgspec.structs.replace(opened.manifest, storage="fp32")
     original = Original(opened.module, opened.tokenizer)
     export_cross_encoder(original, folder / "fp32", manifest, reference.pairs, reference.pairs)
     opened.module.save_pretrained(torch)

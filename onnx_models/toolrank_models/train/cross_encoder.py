@@ -68,12 +68,7 @@ class TrainableCrossEncoder:
             attention_probs_dropout_prob=0.0,
             attn_implementation="eager",
         )
-        model.get_input_embeddings().weight.requires_grad_(False)
-        shrink(model, recipe.layers, recipe.feed_forward)
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        return cls(
-            model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half, threads=recipe.threads
-        )
+        return cls._kept(model, Tokenizer.from_file(str(folder / "tokenizer.json")), recipe)
 
     @classmethod
     def reopened(cls, folder: Path, recipe: RerankerRecipe) -> tuple[TrainableCrossEncoder, Manifest]:
@@ -83,18 +78,17 @@ class TrainableCrossEncoder:
             ModelError: damaged, no cross-encoder, or smaller than what is to be kept.
         """
         opened = reopen_as(folder, "cross_encoder")
-        opened.module.get_input_embeddings().weight.requires_grad_(False)
-        shrink(opened.module, recipe.layers, recipe.feed_forward)
         tokenizer = Tokenizer.from_str(opened.tokenizer.decode())
-        found = cls(
-            opened.module,
-            tokenizer,
-            recipe.max_tokens,
-            recipe.chunk_pairs,
-            half=recipe.half,
-            threads=recipe.threads,
+        return cls._kept(opened.module, tokenizer, recipe), opened.manifest
+
+    @classmethod
+    def _kept(cls, model: Any, tokenizer: Tokenizer, recipe: RerankerRecipe) -> TrainableCrossEncoder:  # noqa: ANN401
+        """What the recipe keeps of a model, to be trained as it says."""
+        model.get_input_embeddings().weight.requires_grad_(False)
+        shrink(model, recipe.layers, recipe.feed_forward)
+        return cls(
+            model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half, threads=recipe.threads
         )
-        return found, opened.manifest
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """One logit a pair, float32 (n,), with gradients where they are enabled."""
