@@ -19,15 +19,15 @@ from statistics import median
 
 import msgspec
 
-from toolrank.catalog import Catalog
-from toolrank.cli.progress import progress
-from toolrank.evaluating import Plan, judged_dataset
-from toolrank.settings import Settings
-from toolrank_engines.document import document_id
-from toolrank_evaluation.dataset import JudgedQuery, select
-from toolrank_ingest.definitions import render_definitions
-from toolrank_ingest.slimming import slim_definition
-from toolrank_rescorers.packing import best_fit, first_fit, token_counter
+from kitpick.catalog import Catalog
+from kitpick.cli.progress import progress
+from kitpick.evaluation import Plan, judged_dataset
+from kitpick.settings import Settings
+from kitpick_engines.document import document_id
+from kitpick_evaluation.dataset import JudgedQuery, select
+from kitpick_ingest.definitions import render_definitions
+from kitpick_ingest.slimming import slim_definition
+from kitpick_rescorers.packing import best_fit, first_fit, token_counter
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 BUDGETS = (200, 300, 400, 500, 750, 1_000, 1_500, 2_000, 3_000, 4_000)

@@ -24,20 +24,17 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertForSequenceClassification
 
-from toolrank_evaluation.training_sets.demonstrations import reranker_lists, retriever_list
-from toolrank_evaluation.training_sets.graded import GradedRequest
-from toolrank_evaluation.training_sets.own_lists import OwnLists
-from toolrank_models.train.cross_encoder import TrainableCrossEncoder
-from toolrank_models.train.examples import RankingList
-from toolrank_models.train.loop import TrainingRun
-from toolrank_models.train.recipe import RerankerRecipe
-from toolrank_models.train.reranker_task import RerankerTask
-from toolrank_rescorers.demorank.feedback import Feedback
-from toolrank_rescorers.demorank.greedy import greedy_sequence
-from toolrank_rescorers.demorank.pool import Demonstration
-from toolrank_rescorers.demorank.selecting import DemonstrationRetriever, DemonstrationSelector
-from toolrank_rescorers.llm.meter import Caps, Meter
-from toolrank_rescorers.llm.model import CallFailed, Completion, Likelihoods, Message
+from kitpick_rescorers.demorank.pool import Demonstration
+from kitpick_rescorers.demorank.selection import DemonstrationRetriever, DemonstrationSelector
+from kitpick_rescorers.llm.meter import CallMeter, Caps
+from kitpick_rescorers.llm.model import CallFailed, Completion, Likelihoods, Message
+from kitpick_training.cross_encoder import RerankerTask, TrainableCrossEncoder
+from kitpick_training.examples import RankingList
+from kitpick_training.loop import TrainingRun
+from kitpick_training.own.demonstrations import reranker_lists, retriever_list
+from kitpick_training.own.feedback import Feedback, greedy_sequence
+from kitpick_training.own.lists import GradedRequest, OwnLists
+from kitpick_training.recipe import RerankerRecipe
 
 TOPICS = ("weather", "invoice", "parcel", "recipe")
 NEARNESS = {"near": 1.0, "close": 0.9, "fair": 0.8, "far": 0.3}
@@ -181,7 +178,7 @@ def experiment(run: Path, seed: int = 0, learned: int = 200, held_out: int = 100
     """Mean probability of the right answer on cases not trained on, by way of choosing."""
     known, asked = cases(seed, learned, held_out)
     caps = Caps(seconds=3600, calls=10**6, tokens=10**9, cost=1.0, retries=0)
-    feedback = Feedback(Meter(JointJudge(), caps), "joint", run / "answers.jsonl")
+    feedback = Feedback(CallMeter(JointJudge(), caps), "joint", run / "answers.jsonl")
 
     def value(one: Case, chosen: Sequence[int]) -> float:
         return feedback.values(one.question, [[one.candidates[place] for place in chosen]])[0]

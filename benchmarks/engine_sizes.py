@@ -41,9 +41,9 @@ from synthetic_apis import (
     search_ms,
 )
 
-from toolrank_engines.contract import Engine, Filter
-from toolrank_engines.opening import open_engine
-from toolrank_ingest.sync import SyncOptions, sync
+from kitpick_engines.contract import Engine, Filter
+from kitpick_engines.opening import open_engine
+from kitpick_ingest.sync import SyncOptions, sync
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "nodes"))
 from elasticsearch_node import elasticsearch_node

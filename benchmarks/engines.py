@@ -1,7 +1,7 @@
 """The same catalog in SQLite, OpenSearch and Elasticsearch: do they answer alike, and how fast?
 
 ToolBench's APIs are taken into SQLite with the shipped encoder and copied into a real node of each
-server, which is started for it (TOOLRANK_OPENSEARCH_URL and TOOLRANK_ELASTICSEARCH_URL name running
+server, which is started for it (KITPICK_OPENSEARCH_URL and KITPICK_ELASTICSEARCH_URL name running
 ones). Printed are tables and, last, one
 JSON object; `--parts` chooses, and `--keep FILE` adds to what former runs of other parts found.
 
@@ -38,22 +38,22 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank.catalog import Catalog
-from toolrank.evaluating import Plan, judged_dataset
-from toolrank_engines.contract import Candidate, Engine, Filter, SearchRequest
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.opening import open_engine
-from toolrank_ingest.copying import copy_catalog
-from toolrank_ingest.progress import NullProgress
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sources.botocore_models import BotocoreSource
-from toolrank_ingest.sync import SyncOptions, sync
-from toolrank_rescorers.nnn.active_set import solve_active_set
-from toolrank_rescorers.nnn.columns import solve_by_columns
-from toolrank_rescorers.nnn.errors import InvalidProblem
-from toolrank_rescorers.nnn.problem import Problem
-from toolrank_rescorers.profiles import load_profile
-from toolrank_rescorers.stages.decode import Decode
+from kitpick.catalog import Catalog
+from kitpick.evaluation import Plan, judged_dataset
+from kitpick_engines.contract import Candidate, Engine, Filter, SearchRequest
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.opening import open_engine
+from kitpick_ingest.copies import copy_catalog
+from kitpick_ingest.progress import NullProgress
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sources.botocore_models import BotocoreSource
+from kitpick_ingest.sync import SyncOptions, sync
+from kitpick_rescorers.nnn.active_set import solve_active_set
+from kitpick_rescorers.nnn.columns import solve_by_columns
+from kitpick_rescorers.nnn.corpus import InvalidProblem
+from kitpick_rescorers.nnn.problem import NnnProblem
+from kitpick_rescorers.profiles import load_profile
+from kitpick_rescorers.stages.decode import Decode
 
 NODES = Path(__file__).parents[1] / "tests" / "nodes"
 SERVERS = ("opensearch", "elasticsearch")
@@ -126,7 +126,7 @@ def against_servers(
     """The parts that need running nodes."""
     report: dict[str, Any] = {}
     if {"same", "columns", "times"} & set(parts):
-        plan = Plan(profiles=("toolrank",), limit=options.limit)
+        plan = Plan(profiles=("kitpick",), limit=options.limit)
         judged = stack.enter_context(judged_dataset("toolbench", options.data, plan, NullProgress()))
         requests = [query.text for query in judged.queries]
         report["requests"] = len(requests)
@@ -174,8 +174,7 @@ def copies(
         started = time.perf_counter()
         report = copy_catalog(original.engine, engine, NullProgress())
         rates[kind] = report.written / (time.perf_counter() - started)
-        catalogs[kind] = Catalog(engine, original.settings)
-        catalogs[kind].models = original.models
+        catalogs[kind] = Catalog(engine, original.settings, original.models)
     return catalogs, rates
 
 
@@ -189,7 +188,7 @@ def compare(catalogs: dict[str, Catalog], requests: Sequence[str]) -> dict[str, 
     alike = same_candidates = 0
     different = []
     for request in requests:
-        vector = catalogs["sqlite"].models.query_vector(request)
+        vector = catalogs["sqlite"].models.queries.vectors((request,))[0]
         asked = SearchRequest(request, vector, CANDIDATES)
         stages = [[place(each) for each in catalog.engine.search(asked)] for catalog in catalogs.values()]
         same_candidates += all(stage == stages[0] for stage in stages)
@@ -218,7 +217,7 @@ def latencies(catalogs: dict[str, Catalog], requests: Sequence[str]) -> dict[str
     """Median and 99th percentile of the first stage by engine, in ms; the engines take turns."""
     spent: dict[str, list[float]] = {name: [] for name in catalogs}
     for request in requests:
-        vector = catalogs["sqlite"].models.query_vector(request)
+        vector = catalogs["sqlite"].models.queries.vectors((request,))[0]
         for name, catalog in catalogs.items():
             started = time.perf_counter()
             catalog.engine.search(SearchRequest(request, vector, CANDIDATES))
@@ -242,8 +241,8 @@ def columns(remote: Catalog, original: Catalog, requests: Sequence[str]) -> dict
     decode = next(stage for stage in load_profile("nnn").stages if isinstance(stage, Decode))
     equal = certified = 0
     for request in requests:
-        query = original.models.query_vector(request).astype(np.float64)
-        exact = solve_active_set(Problem(matrix, query, decode.l1, decode.l2))
+        query = original.models.queries.vectors((request,))[0].astype(np.float64)
+        exact = solve_active_set(NnnProblem(matrix, query, decode.l1, decode.l2))
         wanted = {keys[row] for row in exact.support}
         try:
             found = solve_by_columns(

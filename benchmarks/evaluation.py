@@ -22,21 +22,21 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from toolrank.catalog import Catalog
-from toolrank.cli.progress import progress
-from toolrank.evaluating import Plan, judged_dataset, measure
-from toolrank.profile_tuning import tune_profile
-from toolrank.settings import Settings
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.text import retrieval_text
-from toolrank_evaluation.health.duplicates import near_duplicates
-from toolrank_evaluation.report import Report
-from toolrank_evaluation.tuning.search import Effort
-from toolrank_evaluation.tuning.space import usual_space
-from toolrank_evaluation.tuning.tune import TuneOptions
-from toolrank_ingest.progress import Recorder
-from toolrank_ingest.sources.botocore_models import BotocoreSource
-from toolrank_rescorers.profiles import DEFAULT_PROFILE, load_profile
+from kitpick.catalog import Catalog
+from kitpick.cli.progress import progress
+from kitpick.evaluation import Plan, judged_dataset, measure
+from kitpick.profile_tuning import tune_profile
+from kitpick.settings import Settings
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.text import retrieval_text
+from kitpick_evaluation.health.duplicates import near_duplicates
+from kitpick_evaluation.report import Report
+from kitpick_evaluation.tuning.search import Effort
+from kitpick_evaluation.tuning.space import usual_space
+from kitpick_evaluation.tuning.tune import TuneOptions
+from kitpick_ingest.progress import ProgressRecorder
+from kitpick_ingest.sources.botocore_models import BotocoreSource
+from kitpick_rescorers.profiles import DEFAULT_PROFILE, load_profile
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PARTS = ("tune", "repeat", "duplicates")
@@ -78,7 +78,7 @@ def main() -> None:
 def tune(arguments: argparse.Namespace) -> Figures:
     """Seconds of a tuning against those of one evaluation of the same profile and requests."""
     plan = Plan(profiles=(DEFAULT_PROFILE,), limit=arguments.limit, timed=0)
-    recorder = Recorder(progress())
+    recorder = ProgressRecorder(progress())
     with judged_dataset("toolbench", arguments.data, plan, progress()) as judged:
         measure(judged, plan, recorder)
         choices = usual_space(load_profile(DEFAULT_PROFILE))

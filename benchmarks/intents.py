@@ -21,15 +21,15 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from toolrank.catalog import Catalog
-from toolrank.cli.progress import progress
-from toolrank.settings import Settings
-from toolrank_engines.intents.store import Intent
-from toolrank_evaluation.bootstrap import mean_intervals
-from toolrank_evaluation.dataset import Dataset, JudgedQuery, select
-from toolrank_evaluation.datasets.opening import open_dataset
-from toolrank_evaluation.datasets.toolbench import judged_requests
-from toolrank_evaluation.metrics import score_rankings
+from kitpick.catalog import Catalog
+from kitpick.cli.progress import progress
+from kitpick.settings import Settings
+from kitpick_engines.intents.store import Intent
+from kitpick_evaluation.dataset import Dataset, JudgedQuery, select
+from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.toolbench import judged_requests
+from kitpick_evaluation.metrics import score_rankings
+from kitpick_evaluation.significance import mean_intervals
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PROFILE = "hybrid"

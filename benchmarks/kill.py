@@ -30,17 +30,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_engines.contract import IndexSchema
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.sqlite import SqliteEngine
-from toolrank_ingest.embedder import Embedder
-from toolrank_ingest.embedding_cache import EmbeddingCache
-from toolrank_ingest.progress import Advance, NullProgress, Progress
-from toolrank_ingest.source import DeadLetter, Source
-from toolrank_ingest.sources.botocore_models import BotocoreSource
-from toolrank_ingest.sync import SyncOptions, SyncReport, sync
-from toolrank_models.runtime import load_encoder
-from toolrank_models.settings import RuntimeSettings
+from kitpick_engines.contract import IndexSchema
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.sqlite import SqliteEngine
+from kitpick_ingest.embedder import Embedder
+from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.progress import Advance, NullProgress, Progress
+from kitpick_ingest.source import DeadLetter, Source
+from kitpick_ingest.sources.botocore_models import BotocoreSource
+from kitpick_ingest.sync import SyncOptions, SyncReport, sync
+from kitpick_models.runtime import load_encoder
+from kitpick_models.settings import RuntimeSettings
 
 BEFORE = ("account", "iot-data", "sqs")
 NOW = ("iot-data", "sqs", "sts")

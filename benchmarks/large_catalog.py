@@ -44,13 +44,13 @@ from synthetic_apis import (
     search_ms,
 )
 
-from toolrank_engines.contract import Filter, JobPart, slot_of
-from toolrank_engines.opening import open_engine
-from toolrank_engines.remote.engine import RemoteEngine
-from toolrank_engines.remote.queries import committed
-from toolrank_engines.remote.state import StateStore
-from toolrank_ingest.embedder import schema_of
-from toolrank_ingest.sync import SyncOptions, SyncReport, sync
+from kitpick_engines.contract import Filter, JobPart, slot_of
+from kitpick_engines.opening import open_engine
+from kitpick_engines.remote.engine import RemoteEngine
+from kitpick_engines.remote.queries import committed
+from kitpick_engines.remote.state import StateStore
+from kitpick_ingest.embedder import schema_of
+from kitpick_ingest.sync import SyncOptions, SyncReport, sync
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "nodes"))
 from node_process import Node

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from rescoring import exported, untrained
 
-from toolrank_models.manifest import MANIFEST, MODEL, Storage
+from kitpick_models.manifest import MANIFEST, MODEL, Storage
 
 FORMS: tuple[Storage, ...] = ("fp32", "static_int8")
 STUDENT_LAYERS, STUDENT_UNITS = 3, 768
@@ -44,10 +44,10 @@ def forms_of(weights: Path | None, student: Path | None, folder: Path, data: Pat
 
 def _reopened(weights: Path, folder: Path) -> Path:
     """Writes the float32 form under the same manifest, and the torch weights beside it."""
-    from toolrank_models.export import export_cross_encoder
-    from toolrank_models.export.original import Original
-    from toolrank_models.reference import PairReference, read_reference
-    from toolrank_models.train.from_export import reopen
+    from kitpick_models.reference import PairReference, read_reference
+    from kitpick_training.export import export_cross_encoder
+    from kitpick_training.export.original import Original
+    from kitpick_training.weights import reopen
 
     torch = folder / "reopened"
     if (torch / "tokenizer.json").is_file():
@@ -74,7 +74,7 @@ def _cut(weights: Path, out: Path) -> Path:
     """The shape of a student: good for its speed, and for nothing else."""
     from transformers import AutoModelForSequenceClassification
 
-    from toolrank_models.train.shrinking import shrink
+    from kitpick_training.weights import shrink
 
     module = AutoModelForSequenceClassification.from_pretrained(weights, num_labels=1)
     shrink(module, STUDENT_LAYERS, STUDENT_UNITS)

@@ -36,17 +36,17 @@ from rich.console import Console
 from rich.table import Table
 from runtimes import arithmetic_limit, flash_rank, open_vino
 
-from toolrank.catalog import Catalog
-from toolrank.settings import Settings
-from toolrank_engines.text import rerank_text
-from toolrank_evaluation.dataset import JudgedQuery, select
-from toolrank_evaluation.datasets.opening import open_dataset
-from toolrank_models.cross_encoder import CrossEncoder
-from toolrank_models.export.samples import sample_pairs
-from toolrank_models.runtime import load_cross_encoder
-from toolrank_models.settings import RuntimeSettings
-from toolrank_models.tokens import TokenIds, pair
-from toolrank_rescorers.profiles import load_profile
+from kitpick.catalog import Catalog
+from kitpick.settings import Settings
+from kitpick_engines.text import rerank_text
+from kitpick_evaluation.dataset import JudgedQuery, select
+from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_models.cross_encoder import CrossEncoder
+from kitpick_models.runtime import load_cross_encoder
+from kitpick_models.settings import RuntimeSettings
+from kitpick_models.tokens import TokenIds, pair
+from kitpick_rescorers.profiles import load_profile
+from kitpick_training.export.shipped import sample_pairs
 
 PARTS = ["speed", "quality", "classifier"]
 _WIDTH, _UNITS = 384, 1536
@@ -221,7 +221,7 @@ def ndcg(labels: NDArray[np.bool_], relevant: int, k: int = 5) -> float:
 
 def classifier(folder: Path, data: Path, limit: int) -> dict[str, float]:
     """Accuracy and confusion of the query kinds."""
-    profile = load_profile("toolrank")
+    profile = load_profile("kitpick")
     counts = {(true, said): 0 for true in ("single", "multi") for said in ("single", "multi")}
     with opened("toolbench", folder, data, limit) as (catalog, queries):
         for query in queries:

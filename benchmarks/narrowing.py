@@ -16,13 +16,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from toolrank.adapters.offered import OfferedTools
-from toolrank.settings import Settings
-from toolrank_engines.document import ApiDocument
-from toolrank_evaluation.dataset import JudgedQuery, select
-from toolrank_evaluation.datasets.opening import open_dataset
-from toolrank_ingest.definitions import render_definitions
-from toolrank_ingest.function_names import function_names
+from kitpick.adapters.offered_tools import OfferedTools
+from kitpick.settings import Settings
+from kitpick_engines.document import ApiDocument
+from kitpick_evaluation.dataset import JudgedQuery, select
+from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_ingest.definitions import render_definitions
+from kitpick_ingest.function_names import function_names
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 GROUP = 10

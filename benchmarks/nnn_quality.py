@@ -1,11 +1,11 @@
 """Does NNN decoding find better sets than ranking, does exactness matter, does a λ1 per query matter?
 
 Untrained vectors of the shipped encoder; ToolBench dev and ToolLens test; each request is decoded over its
-256 nearest APIs (`benchmarks/nnn.py` shows that three rounds of 64 find the support of the whole catalog).
+256 nearest APIs (`benchmarks/nnn` shows that three rounds of 64 find the support of the whole catalog).
 Every parameter is chosen by two-fold cross-fitting: the requests are halved by a digest of their ids, and
 what is reported of one half was chosen on the other, by R@5 + Comp@5. `oracle` alone sees the answers: it
 takes the best λ1 of the grid for every request, and shows the headroom. *Hybrid rows* are those of
-`toolrank_rescorers.nnn.hybrid`, λ2 = 1. Differences are paired, with 95 % bootstrap intervals: to dense
+`kitpick_rescorers.nnn.hybrid`, λ2 = 1. Differences are paired, with 95 % bootstrap intervals: to dense
 retrieval, and to one λ1 for all.
 
 `--dataset NAME` (repeatable), `--limit N` requests of each, `--data FOLDER`, `--encoder FOLDER` (an exported
@@ -25,29 +25,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from nnn import DATA, encoded
+from nnn.fista import solve_fista
+from nnn.learned_penalty import LearnedPenalty
+from nnn.vectors import DATA, encoded
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.text import retrieval_text
-from toolrank_evaluation.dataset import select
-from toolrank_evaluation.datasets.opening import open_dataset
-from toolrank_rescorers.mmr import mmr
-from toolrank_rescorers.nnn import (
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.text import retrieval_text
+from kitpick_evaluation.dataset import select
+from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_rescorers.nnn import (
     Hybrid,
-    LearnedPenalty,
     Lexicon,
-    Problem,
+    NnnProblem,
     Solution,
     ranking,
     shift_of_residual_drop,
     shift_of_support,
-    solve_fista,
     solve_path,
 )
-from toolrank_rescorers.nnn import Path as PenaltyPath
+from kitpick_rescorers.nnn import Path as PenaltyPath
+from kitpick_rescorers.stages.mmr import mmr
 
 NEAREST = 256
 DEPTH = 5
@@ -151,8 +151,8 @@ def results(requests: list[Request], folds: NDArray[np.bool_]) -> dict[str, tupl
     """Figures of every request (n, 4) by every way of decoding, and what was chosen for it."""
     tried = {name: [[] for _ in settings] for name, (settings, _) in METHODS.items()}
     for request in requests:
-        paths = {l2: solve_path(Problem(request.vectors, request.query, LOWEST, l2)) for l2 in RIDGES}
-        paths |= {-w: solve_path(Problem(*request.hybrid(w), LOWEST, 1.0)) for w in SHARES_DENSE}
+        paths = {l2: solve_path(NnnProblem(request.vectors, request.query, LOWEST, l2)) for l2 in RIDGES}
+        paths |= {-w: solve_path(NnnProblem(*request.hybrid(w), LOWEST, 1.0)) for w in SHARES_DENSE}
         for name, (settings, order) in METHODS.items():
             for place, setting in enumerate(settings):
                 tried[name][place].append(request.judge(order(request, paths, setting)))
@@ -192,7 +192,7 @@ def fixed_steps(
         values = []
         for request, fold in zip(requests, folds, strict=True):
             l2, l1 = settings[picks[1] if fold else picks[0]]
-            problem = Problem(request.vectors, request.query, l1, l2)
+            problem = NnnProblem(request.vectors, request.query, l1, l2)
             solution = solve_fista(problem, fixed_steps=steps, restart=False)
             values.append(request.judge(ranking(solution, problem, DEPTH)))
         yield f"the same, {steps} FISTA steps", (np.array(values), "as above")
@@ -231,7 +231,7 @@ Order = Callable[[Request, Paths, Any], Sequence[int] | NDArray[np.intp]]
 def at(path: PenaltyPath, l1: float) -> NDArray[np.intp]:
     """The first of the ranking at a penalty ≥ the path's last."""
     problem = path.problem
-    here = Problem(problem.corpus, problem.query, max(l1, LOWEST), problem.l2)
+    here = NnnProblem(problem.corpus, problem.query, max(l1, LOWEST), problem.l2)
     support, z = path.at(max(l1, LOWEST) - LOWEST)
     residual = problem.query - z @ problem.corpus.exact_rows(support)
     return ranking(Solution(support, z, residual, path.breakpoints[-1].solution.certificate), here, DEPTH)

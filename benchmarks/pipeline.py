@@ -18,22 +18,21 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from toolrank.catalog import Catalog
-from toolrank.model_set import ModelSet
-from toolrank.settings import Settings
-from toolrank_engines.contract import Sentence, Vector
-from toolrank_engines.sentences import sentences_of
-from toolrank_evaluation.datasets.opening import open_dataset
-from toolrank_rescorers.explain import explain
-from toolrank_rescorers.models import Models, Scorer
-from toolrank_rescorers.scoring import ScoreCache
-from toolrank_rescorers.state import Degradation
+from kitpick.catalog import Catalog
+from kitpick.model_set import ModelSet
+from kitpick.settings import Settings
+from kitpick_engines.opening import open_engine
+from kitpick_engines.sentences import sentences_of
+from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_rescorers.explain import explain
+from kitpick_rescorers.models import Models, Scorer
+from kitpick_rescorers.stages import Requirement
+from kitpick_rescorers.state import Degradation
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 WARM_UP = 5
@@ -56,22 +55,23 @@ class RecordingScorer:
 
 
 class FreshModels(ModelSet):
-    """The models of a catalog without memory of earlier requests: every search computes everything."""
+    """The models of a catalog that can begin anew: a search behind `begin` computes everything."""
 
-    def query_vector(self, request: str) -> Vector:
-        """Not remembered."""
-        return self.encoder.encode([request])[0]
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.recorded: RecordingScorer | None = None
 
-    def sentences(self, request: str) -> tuple[Sentence, ...]:
-        """Not remembered."""
+    def begin(self) -> None:
+        """Forgets vectors and scores, and what was recorded."""
         self.forget()
-        return super().sentences(request)
+        self.recorded = None
 
-    def for_needs(self, needs: frozenset[str]) -> tuple[Models, tuple[Degradation, ...]]:
-        """An empty score cache, and a cross-encoder that records."""
+    def for_needs(self, needs: frozenset[Requirement]) -> tuple[Models, tuple[Degradation, ...]]:
+        """With a cross-encoder that records."""
         models, missing = super().for_needs(needs)
-        self.recorded = RecordingScorer(cast("Scorer", models.scorer))
-        return replace(models, cache=ScoreCache(), scorer=self.recorded), missing
+        if self.recorded is None and models.scorer is not None:
+            self.recorded = RecordingScorer(models.scorer)
+        return replace(models, scorer=self.recorded), missing
 
 
 def main() -> None:
@@ -79,25 +79,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--limit", type=int, default=60)
-    parser.add_argument("--profile", default="toolrank")
+    parser.add_argument("--profile", default="kitpick")
     arguments = parser.parse_args()
     dataset = open_dataset("toolbench", arguments.data)
     queries = [query.text for query in dataset.queries]
     asked = queries[:: max(1, len(queries) // arguments.limit)][: arguments.limit]
-    with TemporaryDirectory() as folder, Catalog.open(f"sqlite:{folder}/toolbench.db") as catalog:
+    models = FreshModels(settings := Settings())
+    with (
+        TemporaryDirectory() as folder,
+        Catalog(open_engine(f"sqlite:{folder}/toolbench.db"), settings, models) as catalog,
+    ):
         catalog.ingest(dataset.source)
-        catalog.models = FreshModels(Settings())
-        measured = [measure(catalog, query, arguments.profile, turn) for turn, query in enumerate(asked)]
+        measured = [
+            measure(catalog, models, query, arguments.profile, turn) for turn, query in enumerate(asked)
+        ]
     report(measured[WARM_UP:])
 
 
-def measure(catalog: Catalog, query: str, profile: str, turn: int) -> tuple[float, float, int]:
+def measure(
+    catalog: Catalog, models: FreshModels, query: str, profile: str, turn: int
+) -> tuple[float, float, int]:
     """Milliseconds of the search and of its forward passes, and how many pairs were scored."""
-    models = catalog.models
+    models.begin()
     search(catalog, query, profile)
-    calls, sentences = models.recorded.calls, sentences_of(query)
+    assert models.recorded is not None, "the profile scores"
+    scorer, calls, sentences = models.recorded.scorer, models.recorded.calls, sentences_of(query)
 
     def whole() -> None:
+        models.begin()
         search(catalog, query, profile)
 
     def passes() -> None:
@@ -105,7 +114,7 @@ def measure(catalog: Catalog, query: str, profile: str, turn: int) -> tuple[floa
         if sentences:
             models.encoder.encode(sentences)
         for question, texts in calls:
-            models.recorded.scorer.score(question, texts)
+            scorer.score(question, texts)
 
     steps = (whole, passes) if turn % 2 == 0 else (passes, whole)
     spent = {step: milliseconds(step) for step in steps}

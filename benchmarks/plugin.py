@@ -38,17 +38,17 @@ from opensearch_node import opensearch_node  # noqa: E402
 from real_service import serving  # noqa: E402
 from searching import Search  # noqa: E402
 
-from toolrank_engines.document import ApiDocument  # noqa: E402
-from toolrank_engines.text import rerank_text  # noqa: E402
-from toolrank_evaluation.datasets.opening import open_dataset  # noqa: E402
+from kitpick_engines.document import ApiDocument  # noqa: E402
+from kitpick_engines.text import rerank_text  # noqa: E402
+from kitpick_evaluation.datasets.opening import open_dataset  # noqa: E402
 
-PROFILES = ("toolrank", "hybrid")
+PROFILES = ("kitpick", "hybrid")
 DEADLINE_MILLIS = 300
 WARM_UP = 400
 """Searches before anything is timed: a node in service has long compiled what it runs."""
 PIPELINE: dict[str, Any] = {
-    "request_processors": [{"toolrank_window": {"window": 50}}],
-    "response_processors": [{"toolrank": {}}],
+    "request_processors": [{"kitpick_window": {"window": 50}}],
+    "response_processors": [{"kitpick": {}}],
 }
 
 
@@ -87,9 +87,9 @@ def node(plugin: Path, endpoint: str, key: str, apis: dict[str, Any]) -> Iterato
     """A node with the plugin, its index filled."""
     with tempfile.TemporaryDirectory() as folder:
         settings = [
-            f"toolrank.endpoint={endpoint}",
-            "toolrank.deadline=60s",
-            "toolrank.breaker.failures=10000",
+            f"kitpick.endpoint={endpoint}",
+            "kitpick.deadline=60s",
+            "kitpick.breaker.failures=10000",
         ]
         running = opensearch_node(Path(folder), [plugin], settings=settings)
         write_key(Path(folder), key)
@@ -114,7 +114,7 @@ class Searcher:
         body: dict[str, Any] = {"size": 5, "query": {"match": {"text": text}}}
         path = "/toolbench/_search"
         if section is not None:
-            body["ext"] = {"toolrank": {"query": text, **section}}
+            body["ext"] = {"kitpick": {"query": text, **section}}
             path += "?search_pipeline=bench"
         data = json.dumps(body)
         started = time.perf_counter()
@@ -156,7 +156,7 @@ def pair(search: Searcher, text: str, profile: str) -> tuple[float, float, float
     """One search without the plugin and one with it."""
     without, _ = search(text)
     with_plugin, answer = search(text, {"profile": profile})
-    report = answer["ext"]["toolrank"]
+    report = answer["ext"]["kitpick"]
     assert report["status"] == "rescored", report
     return without, with_plugin, report["service_ms"]
 
@@ -176,7 +176,7 @@ def hostile(
         for name, (behaviour, _) in MISDEEDS.items():
             with double.behaving(behaviour):
                 runs = [search(text, {"deadline_ms": DEADLINE_MILLIS}) for text in texts[:searches]]
-            reports = [answer["ext"]["toolrank"] for _, answer in runs]
+            reports = [answer["ext"]["kitpick"] for _, answer in runs]
             assert all(len(answer["hits"]["hits"]) == 5 for _, answer in runs)
             assert all(report["status"] == "original" for report in reports)
             times = [milliseconds - plain for milliseconds, _ in runs]

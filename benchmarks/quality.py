@@ -11,10 +11,10 @@ import argparse
 import json
 from pathlib import Path
 
-from toolrank.cli.evaluate import print_report
-from toolrank.cli.progress import progress
-from toolrank.evaluating import Plan, judged_dataset, measure
-from toolrank_rescorers.profiles import load_profile, shipped_profiles
+from kitpick.cli.evaluate import print_report
+from kitpick.cli.progress import progress
+from kitpick.evaluation import Plan, judged_dataset, measure
+from kitpick_rescorers.profiles import load_profile, shipped_profiles
 
 METRICS = ["recall@5", "ndcg@5", "comp@5"]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -28,15 +28,15 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.text import rerank_text
-from toolrank_ingest.opening import open_source
-from toolrank_models.cross_encoder import CrossEncoder
-from toolrank_models.manifest import Manifest, Storage
-from toolrank_models.runtime import load_cross_encoder
-from toolrank_models.settings import RuntimeSettings
-from toolrank_models.tokens import TokenIds, pair
-from toolrank_models.verify import kendall_tau
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.text import rerank_text
+from kitpick_ingest.opening import open_source
+from kitpick_models.cross_encoder import CrossEncoder
+from kitpick_models.manifest import Manifest, Storage
+from kitpick_models.runtime import load_cross_encoder
+from kitpick_models.settings import RuntimeSettings
+from kitpick_models.tokens import TokenIds, pair
+from kitpick_models.verify import kendall_tau
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -55,7 +55,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=9)
     arguments = parser.parse_args()
     if importlib.util.find_spec("torch") is None:
-        print("torch is not installed: pip install 'toolrank[train]'", file=sys.stderr)
+        print("torch is not installed: pip install 'kitpick[train]'", file=sys.stderr)
         return 3
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -72,7 +72,7 @@ def untrained(folder: Path) -> Path:
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    from toolrank_models.export.pretrained import pretrained_body
+    from kitpick_training.export.original import pretrained_body
 
     source = pretrained_body()
     torch.manual_seed(0)
@@ -83,9 +83,9 @@ def untrained(folder: Path) -> Path:
 
 def exported(weights: Path, out: Path, data: Path, storage: Storage) -> CrossEncoder:
     """Our runtime over the same weights, with nothing kept between calls."""
-    from toolrank_models.export import export_cross_encoder
-    from toolrank_models.export.original import read_cross_encoder
-    from toolrank_models.export.samples import sample_pairs
+    from kitpick_training.export import export_cross_encoder
+    from kitpick_training.export.original import read_cross_encoder
+    from kitpick_training.export.shipped import sample_pairs
 
     manifest = Manifest("bench", "cross_encoder", "0", "", "", storage=storage, max_tokens=MAX_TOKENS)
     pairs = sample_pairs(data, 72)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rescoring import MAX_TOKENS, QUERY, THREADS
 
-from toolrank_models.manifest import MODEL
+from kitpick_models.manifest import MODEL
 
 Run = Callable[[Sequence[str]], Any]
 _ROWS, _IN, _OUT = 5_600, 384, 1536

@@ -1,6 +1,6 @@
 """The rescorer service under load: against the same model without it, against other servers, and for long.
 
-One process serves (`toolrank serve`), another asks, both on the same cores. Sides of a ratio are measured in
+One process serves (`kitpick serve`), another asks, both on the same cores. Sides of a ratio are measured in
 turn, several times, and medians are compared. `--part` takes one of:
 
 - `load`: `vs_offline`, pairs a second of 32 clients that ask with 5 to 100 documents each, over those of one
@@ -33,8 +33,8 @@ from serving.process import serving, tool_texts
 from serving.rivals import rivalry
 from serving.soak import soak
 
-from toolrank_models.runtime import load_cross_encoder
-from toolrank_models.settings import RuntimeSettings
+from kitpick_models.runtime import load_cross_encoder
+from kitpick_models.settings import RuntimeSettings
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -107,7 +107,7 @@ def rivals(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float
     rates = {name: statistics.median(each.rate for each in rounds) for name, rounds in found.items()}
     figures = {f"{name}_pairs_per_second": rate for name, rate in rates.items()}
     return figures | {
-        f"vs_{name}": rates["toolrank"] / rate for name, rate in rates.items() if name != "toolrank"
+        f"vs_{name}": rates["kitpick"] / rate for name, rate in rates.items() if name != "kitpick"
     }
 
 

@@ -36,12 +36,12 @@ class Measured(msgspec.Struct):
 
 def child(folder: Path, services: list[str], reread: bool) -> None:
     """Syncs once, and prints what it took."""
-    from toolrank_engines.sqlite import SqliteEngine
-    from toolrank_ingest.embedding_cache import EmbeddingCache
-    from toolrank_ingest.progress import LineProgress
-    from toolrank_ingest.sources.botocore_models import BotocoreSource
-    from toolrank_ingest.sync import SyncOptions, sync
-    from toolrank_models.runtime import load_encoder
+    from kitpick_engines.sqlite import SqliteEngine
+    from kitpick_ingest.embedding_cache import EmbeddingCache
+    from kitpick_ingest.progress import LineProgress
+    from kitpick_ingest.sources.botocore_models import BotocoreSource
+    from kitpick_ingest.sync import SyncOptions, sync
+    from kitpick_models.runtime import load_encoder
 
     encoder = load_encoder()
     report = sync(

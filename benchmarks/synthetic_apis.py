@@ -17,10 +17,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank.evaluating import Plan, judged_dataset
-from toolrank_engines.contract import Engine, SearchRequest
-from toolrank_engines.document import ApiDocument, decode_document, document_id, encode_document
-from toolrank_ingest.progress import NullProgress
+from kitpick.evaluation import Plan, judged_dataset
+from kitpick_engines.contract import Engine, SearchRequest
+from kitpick_engines.document import ApiDocument, decode_document, document_id, encode_document
+from kitpick_ingest.progress import NullProgress
 
 SOURCE = "synthetic"
 SPREAD = 0.6
@@ -99,7 +99,7 @@ def prepare(folder: Path, data: Path) -> RealApis:
             assert live is not None
             stored = list(judged.catalog.engine.documents(live[0]))
             requests = [query.text for query in judged.queries]
-            queries = np.stack([judged.catalog.models.query_vector(text) for text in requests])
+            queries = np.stack([judged.catalog.models.queries.vectors((text,))[0] for text in requests])
         (folder / "documents.jsonl").write_bytes(
             b"".join(encode_document(each.document) + b"\n" for each in stored)
         )

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from nnn.batch import solve_batch
 from numpy.typing import NDArray
 
-from toolrank_rescorers.mmr import mmr
-from toolrank_rescorers.nnn import Corpus, Problem, ranking, solve_batch
+from kitpick_rescorers.nnn import Corpus, NnnProblem, ranking
+from kitpick_rescorers.stages.mmr import mmr
 
 FIGURES = ("R@3", "R@5", "C@3", "C@5")
 DEPTH = 5
@@ -83,7 +84,7 @@ def nnn(corpus: Corpus, split: Split, l1: float, l2: float) -> Orders:
     """By coefficient of the exact solution."""
     solutions = solve_batch(corpus, split.queries, l1, l2)
     return [
-        ranking(solution, Problem(corpus, query, l1, l2), DEPTH)
+        ranking(solution, NnnProblem(corpus, query, l1, l2), DEPTH)
         for solution, query in zip(solutions, split.queries, strict=True)
     ]
 

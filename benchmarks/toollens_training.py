@@ -19,17 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 from toollens_decoding import Split, decoded
 
-from toolrank_engines.document import ApiDocument
-from toolrank_evaluation.datasets.beir import beir
-from toolrank_evaluation.training_sets.closed_catalog import closed_catalog
-from toolrank_models.export.pretrained import pretrained_body
-from toolrank_models.train.catalog_task import CatalogTask
-from toolrank_models.train.encoder import TrainableEncoder
-from toolrank_models.train.examples import ClosedCatalog, RetrievalSet
-from toolrank_models.train.loop import TrainingRun
-from toolrank_models.train.nnn_task import NnnTask
-from toolrank_models.train.partly_frozen import PartlyFrozenEncoder
-from toolrank_models.train.recipe import CatalogRecipe, NnnRecipe, RunSettings, read_recipe, recipe_path
+from kitpick_engines.document import ApiDocument
+from kitpick_evaluation.datasets.beir import beir
+from kitpick_training.encoder import PartlyFrozenEncoder, TrainableEncoder
+from kitpick_training.encoder_tasks import CatalogTask
+from kitpick_training.examples import ClosedCatalog, RetrievalSet
+from kitpick_training.export.original import pretrained_body
+from kitpick_training.loop import TrainingRun
+from kitpick_training.nnn import NnnTask
+from kitpick_training.own.lists import closed_catalog
+from kitpick_training.recipe import CatalogRecipe, NnnRecipe, RunSettings, read_recipe, recipe_path
 
 HOLDOUT = 0.04
 """Of the training requests: some 680 choose weights and settings."""

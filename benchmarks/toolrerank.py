@@ -14,19 +14,20 @@ import json
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 from quality import DATA
 from rich.console import Console
 from rich.table import Table
 
-from toolrank.catalog import Catalog
-from toolrank.cli.progress import progress
-from toolrank.evaluating import Judged, Plan, judged_dataset, measure
-from toolrank.model_training import OwnTraining, train_on_own_requests
-from toolrank_evaluation.datasets.toolbench import judged_requests
-from toolrank_evaluation.report import MEAN, Row
-from toolrank_models.train.recipe import recipe_path
+from kitpick.catalog import Catalog
+from kitpick.cli.progress import progress
+from kitpick.evaluation import Judged, Plan, judged_dataset, measure
+from kitpick_evaluation.datasets.toolbench import judged_requests
+from kitpick_evaluation.report import MEAN, ReportRow
+from kitpick_training.own.requests import OwnTraining, train_on_own_requests
+from kitpick_training.recipe import recipe_path
 
-PROFILES = ("hybrid", "rerank", "toolrerank", "toolrank")
+PROFILES = ("hybrid", "rerank", "toolrerank", "kitpick")
 METRICS = ("ndcg@5", "recall@5")
 Figures = dict[str, float]
 
@@ -71,11 +72,11 @@ def reranked_by(judged: Judged, model: Path | None) -> Judged:
     """The same requests of the same engine, with another cross-encoder; None for the shipped one."""
     if model is None:
         return judged
-    settings = judged.catalog.settings.model_copy(update={"cross_encoder": str(model)})
+    settings = replace(judged.catalog.settings, cross_encoder=str(model))
     return msgspec.structs.replace(judged, catalog=Catalog(judged.catalog.engine, settings))
 
 
-def shown(name: str, rows: list[Row]) -> Figures:
+def shown(name: str, rows: list[ReportRow]) -> Figures:
     """Prints the table of one cross-encoder."""
     subsets = list(dict.fromkeys(row.subset for row in rows if row.subset != MEAN))
     table = Table("profile", *subsets, "mean", title=f"{name}: NDCG@5 / recall@5")

@@ -23,16 +23,14 @@ from rescoring import DATA
 from rich.console import Console
 from rich.table import Table
 
-from toolrank_evaluation.training_sets.reranker_lists import DEFAULT_MIXTURE, ListSampler
-from toolrank_evaluation.training_sets.reranker_source import reranker_source
-from toolrank_models.export.pretrained import pretrained_body
-from toolrank_models.train.cross_encoder import TrainableCrossEncoder
-from toolrank_models.train.encoder import TrainableEncoder
-from toolrank_models.train.examples import RankingList
-from toolrank_models.train.loop import TrainingRun
-from toolrank_models.train.ranking_metrics import ranking_figures
-from toolrank_models.train.recipe import RerankerRecipe, read_recipe, recipe_path
-from toolrank_models.train.reranker_task import RerankerTask
+from kitpick_training.cross_encoder import RerankerTask, TrainableCrossEncoder
+from kitpick_training.data.ranking_lists import DEFAULT_MIXTURE, ListSampler
+from kitpick_training.data.sources import reranker_source
+from kitpick_training.encoder import TrainableEncoder
+from kitpick_training.examples import RankingList, ranking_figures
+from kitpick_training.export.original import pretrained_body
+from kitpick_training.loop import TrainingRun
+from kitpick_training.recipe import RerankerRecipe, read_recipe, recipe_path
 
 SOURCES = tuple(DEFAULT_MIXTURE.catalogs)
 LOSSES: dict[str, dict[str, Any]] = {

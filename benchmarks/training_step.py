@@ -21,12 +21,12 @@ from rescoring import DATA
 from rich.console import Console
 from rich.table import Table
 
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.text import rerank_text
-from toolrank_evaluation.datasets.opening import open_dataset
-from toolrank_models.export.pretrained import pretrained_body
-from toolrank_models.train.cross_encoder import TrainableCrossEncoder
-from toolrank_models.train.recipe import RerankerRecipe, read_recipe, recipe_path
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.text import rerank_text
+from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_training.cross_encoder import TrainableCrossEncoder
+from kitpick_training.export.original import pretrained_body
+from kitpick_training.recipe import RerankerRecipe, read_recipe, recipe_path
 
 Pairs = list[tuple[str, str]]
 

@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from toolrank.catalog import Catalog
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.text import rerank_text
-from toolrank_evaluation.training_sets.openapi import read_openapi
-from toolrank_evaluation.training_sets.prepared import PreparedCatalog
-from toolrank_evaluation.training_sets.reranker_lists import DEFAULT_MIXTURE, draw_ask
-from toolrank_evaluation.training_sets.reranker_source import HOLDOUT
-from toolrank_evaluation.training_sets.split import Split, take_split
-from toolrank_models.cross_encoder import CrossEncoder
-from toolrank_models.runtime import load_cross_encoder
+from kitpick.catalog import Catalog
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.text import rerank_text
+from kitpick_models.cross_encoder import CrossEncoder
+from kitpick_models.runtime import load_cross_encoder
+from kitpick_training.data.prepared import PreparedCatalog
+from kitpick_training.data.ranking_lists import DEFAULT_MIXTURE, draw_ask
+from kitpick_training.data.readers import read_openapi
+from kitpick_training.data.sources import HOLDOUT
+from kitpick_training.data.split import Split, take_split
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 DEPTHS = (5, 10, 20, 30, 40, 50)

@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "nodes"))
 sys.path.insert(0, str(Path(__file__).parent / "language_models"))
+sys.path.insert(0, str(Path(__file__).parent / "decoding"))
 
 from fake_endpoint import fake
 from jdk import INSTALL, has_jdk_and_maven
@@ -40,42 +41,42 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         lambda: all((WEIGHTS / name / "manifest.json").is_file() for name in MODELS),
         f"the models {', '.join(MODELS)} are not all in onnx_models/weights",
     ),
-    "onnxruntime": (_has_module("onnxruntime"), "pip install 'toolrank[cpu]'"),
-    "botocore": (_has_module("botocore"), "pip install 'toolrank[aws]'"),
-    "llm": (_has_module("httpx2"), "pip install 'toolrank[llm]'"),
-    "numba": (_has_module("numba"), "pip install 'toolrank[fast]'"),
-    "mcp": (_has_module("mcp"), "pip install 'toolrank[mcp]'"),
+    "onnxruntime": (_has_module("onnxruntime"), "pip install 'kitpick[cpu]'"),
+    "botocore": (_has_module("botocore"), "pip install 'kitpick[aws]'"),
+    "llm": (_has_module("httpx2"), "pip install 'kitpick[llm]'"),
+    "numba": (_has_module("numba"), "pip install 'kitpick[fast]'"),
+    "mcp": (_has_module("mcp"), "pip install 'kitpick[mcp]'"),
     "serve": (
         _has_module("starlette", "uvicorn", "prometheus_client", "httpx2"),
-        "pip install 'toolrank[serve,client]'",
+        "pip install 'kitpick[serve,client]'",
     ),
     "traces": (
         lambda: _has_module("opentelemetry")() and _has_module("opentelemetry.sdk")(),
-        "pip install 'toolrank[traces]'",
+        "pip install 'kitpick[traces]'",
     ),
     "clients": (
         _has_module(
             *("cohere", "openai", "haystack", "langchain_cohere", "llama_index", "schemathesis"),
             *("agents", "anthropic", "fastapi", "litellm"),
         ),
-        "pip install 'toolrank[clients]'",
+        "pip install 'kitpick[clients]'",
     ),
-    "eval": (_has_module("ir_measures"), "pip install 'toolrank[eval]'"),
-    "tune": (_has_module("optuna"), "pip install 'toolrank[tune]'"),
-    "torch": (_has_module("torch"), "pip install 'toolrank[train]'"),
+    "eval": (_has_module("ir_measures"), "pip install 'kitpick[eval]'"),
+    "tune": (_has_module("optuna"), "pip install 'kitpick[tune]'"),
+    "torch": (_has_module("torch"), "pip install 'kitpick[train]'"),
     "jdk": (has_jdk_and_maven, INSTALL),
     "opensearch": (
         lambda: has_jdk_and_maven() and _has_module("opensearchpy")(),
-        f"{INSTALL}; pip install 'toolrank[opensearch]'",
+        f"{INSTALL}; pip install 'kitpick[opensearch]'",
     ),
     "elasticsearch": (
         lambda: has_jdk_and_maven() and _has_module("elasticsearch")(),
-        f"{INSTALL}; pip install 'toolrank[elasticsearch]'",
+        f"{INSTALL}; pip install 'kitpick[elasticsearch]'",
     ),
     "browser": (lambda: _browser() is not None, "apt-get install chromium"),
     "page": (
         lambda: _browser() is not None and _has_module("playwright", "axe_playwright_python")(),
-        "apt-get install chromium; pip install 'toolrank[browser]'",
+        "apt-get install chromium; pip install 'kitpick[browser]'",
     ),
     "curl": (lambda: shutil.which("curl") is not None, "apt-get install curl"),
     "google": (_has_module("googleapiclient"), "pip install google-api-python-client"),
@@ -84,14 +85,14 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
 
 
 def required() -> set[str]:
-    """Names whose absence is an error: the variable TOOLRANK_REQUIRE, separated by commas."""
-    return {name.strip() for name in os.environ.get("TOOLRANK_REQUIRE", "").split(",") if name.strip()}
+    """Names whose absence is an error: the variable KITPICK_REQUIRE, separated by commas."""
+    return {name.strip() for name in os.environ.get("KITPICK_REQUIRE", "").split(",") if name.strip()}
 
 
 def pytest_configure(config: pytest.Config) -> None:
     unknown = required() - NEEDS.keys()
     if unknown:
-        raise pytest.UsageError(f"TOOLRANK_REQUIRE names {sorted(unknown)}; known are {sorted(NEEDS)}")
+        raise pytest.UsageError(f"KITPICK_REQUIRE names {sorted(unknown)}; known are {sorted(NEEDS)}")
 
 
 def require(name: str) -> None:
@@ -100,7 +101,7 @@ def require(name: str) -> None:
     if present():
         return
     if name in required():
-        pytest.fail(f"TOOLRANK_REQUIRE names {name!r}, but: {reason}", pytrace=False)
+        pytest.fail(f"KITPICK_REQUIRE names {name!r}, but: {reason}", pytrace=False)
     pytest.skip(reason)
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 import httpx2
 import numpy as np
 
+from kitpick_models.cross_encoder import CrossEncoder
 from serving.asking import SIZES, new_query
-from toolrank_models.cross_encoder import CrossEncoder
 
 Body = Callable[[str, Sequence[str]], dict[str, object]]
 

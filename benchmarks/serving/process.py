@@ -1,4 +1,4 @@
-"""`toolrank serve` in a process of its own, and the texts it is asked about."""
+"""`kitpick serve` in a process of its own, and the texts it is asked about."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.text import rerank_text
-from toolrank_ingest.opening import open_source
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.text import rerank_text
+from kitpick_ingest.opening import open_source
 
 UNCACHED = ("score_cache=0", "log_level=warning")
 """Settings under which no score is remembered: what a model's speed is compared by."""
@@ -28,11 +28,11 @@ class Served(msgspec.Struct, frozen=True):
 
 @contextmanager
 def serving(settings: Sequence[str] = UNCACHED, options: Sequence[str] = ()) -> Iterator[Served]:
-    """`toolrank serve` with these settings (`NAME=VALUE`) until the end of the block."""
+    """`kitpick serve` with these settings (`NAME=VALUE`) until the end of the block."""
     command = [
         sys.executable,
         "-c",
-        "from toolrank.cli import main; main()",
+        "from kitpick.cli import main; main()",
         "serve",
         "--port",
         "0",
@@ -42,7 +42,7 @@ def serving(settings: Sequence[str] = UNCACHED, options: Sequence[str] = ()) -> 
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         first = process.stderr.readline()
-        if "toolrank serves" not in first:
+        if "kitpick serves" not in first:
             raise SystemExit(first + process.stderr.read())
         try:
             yield Served(first.split()[2], process.pid)

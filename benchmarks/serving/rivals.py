@@ -15,9 +15,9 @@ from pathlib import Path
 import httpx2
 import msgspec
 
+from kitpick_models.locate import find_model
 from serving.load import Body, Load, tei_body
 from serving.process import serving
-from toolrank_models.locate import find_model
 
 INSTALL = (
     "--infinity VENV with `pip install 'infinity-emb[torch,server]' onnx`, "
@@ -64,7 +64,7 @@ def rivalry(
             raise SystemExit(f"no server of others is given: {INSTALL}")
         _unpacked(next(iter(venvs.values())), folder)
         servers: dict[str, tuple[str, Body]] = {
-            "toolrank": (stack.enter_context(serving()).url + "/rerank", tei_body)
+            "kitpick": (stack.enter_context(serving()).url + "/rerank", tei_body)
         }
         for rival in rivals:
             servers[rival.name] = (stack.enter_context(_running(rival)) + rival.path, documents_body)

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from svg import COLOURS, Drawing
 
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.text import retrieval_text
-from toolrank_evaluation.datasets.opening import open_dataset
-from toolrank_models.runtime import load_encoder
-from toolrank_rescorers.nnn import Corpus, Problem, solve_active_set, solve_path
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.text import retrieval_text
+from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_models.runtime import load_encoder
+from kitpick_rescorers.nnn import Corpus, NnnProblem, solve_active_set, solve_path
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[2] / "shared" / "data"
@@ -45,7 +45,7 @@ def main() -> None:
 
 def complements(rows: NDArray[np.float32], query: NDArray[np.float64], names: list[str]) -> Drawing:
     """Cosine and weight of the nearest APIs, and of those chosen beyond them."""
-    solution = solve_active_set(Problem(rows, query, L1, L2))
+    solution = solve_active_set(NnnProblem(rows, query, L1, L2))
     cosines = rows.astype(np.float64) @ query
     weights = np.zeros(len(rows))
     weights[solution.support] = solution.coefficients
@@ -65,7 +65,7 @@ def complements(rows: NDArray[np.float32], query: NDArray[np.float64], names: li
 def penalty_path(rows: NDArray[np.float32], query: NDArray[np.float64], names: list[str]) -> Drawing:
     """Weights as the penalty falls."""
     near = np.argsort(-(rows @ query.astype(np.float32)))[:512]
-    path = solve_path(Problem(Corpus(rows[near]), query, 0.1, L2))
+    path = solve_path(NnnProblem(Corpus(rows[near]), query, 0.1, L2))
     first = path.order_of_joining()[:6].tolist()
     penalties = np.array([point.shift for point in path.breakpoints]) + 0.1
     weights = np.zeros((len(penalties), len(near)))
@@ -116,7 +116,7 @@ def proposition() -> Drawing:
 
 
 def _support(rows: NDArray[np.float32], query: NDArray[np.float64], l1: float) -> list[int]:
-    chosen: list[int] = solve_active_set(Problem(rows, query, l1, 0.0)).support.tolist()
+    chosen: list[int] = solve_active_set(NnnProblem(rows, query, l1, 0.0)).support.tolist()
     return chosen
 
 

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from toolrank.catalog import Catalog
+from kitpick.catalog import Catalog
 
 HERE = Path(__file__).resolve().parent
 SERVICES = "botocore:s3,sqs,sns,dynamodb,lambda,ses,kms,logs"
@@ -35,7 +35,7 @@ def main() -> None:
             catalog.ingest(SERVICES)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         with serving(url, Path(folder) / "marks.jsonl") as page:
-            light = {"request": REQUEST, "profile": "toolrank", "budget": "2000"}
+            light = {"request": REQUEST, "profile": "kitpick", "budget": "2000"}
             photograph(browser, page, light, "light")
             dark = {"request": REQUEST, "profile": "nnn", "budget": "2000"}
             photograph(browser, page, dark, "dark", "Decoding path")
@@ -46,7 +46,7 @@ def main() -> None:
 def serving(catalog: str, marks: Path) -> Iterator[str]:
     """The page's address while its server runs."""
     options = ["--ui", "--port", "0", "--catalog", catalog, "--marks", str(marks)]
-    command = [str(Path(sys.executable).parent / "toolrank"), "serve", *options]
+    command = [str(Path(sys.executable).parent / "kitpick"), "serve", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - its own command
         assert process.stderr is not None
         yield next(found[1] for line in process.stderr if (found := re.search(r"page is at (\S+)", line)))

@@ -8,7 +8,7 @@ import numpy as np
 from catalogs import item, unit
 from hypothesis import HealthCheck, settings
 
-from toolrank_engines.contract import Engine, Filter, IndexedDocument, SearchRequest
+from kitpick_engines.contract import Engine, Filter, IndexedDocument, SearchRequest
 
 MakeEngine = Callable[[], Engine]
 EVERYTHING = Filter(principals=frozenset({"ann", "bob", "ops"}))

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from toolrank_engines.contract import Engine, Filter, IndexedDocument, IndexSchema, Vector
-from toolrank_engines.document import ApiDocument, Effect
+from kitpick_engines.contract import Engine, Filter, IndexedDocument, IndexSchema, Vector
+from kitpick_engines.document import ApiDocument, Effect
 
 DIMENSIONS = 4
 SCHEMA = IndexSchema("test-encoder", DIMENSIONS, 1)

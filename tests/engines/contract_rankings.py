@@ -15,8 +15,8 @@ from catalogs import (
     unit,
 )
 
-from toolrank_engines.contract import Filter, SearchRequest, Sentence
-from toolrank_engines.document import Effect
+from kitpick_engines.contract import Filter, SearchRequest, Sentence
+from kitpick_engines.document import Effect
 
 
 class RankingContract:
@@ -52,6 +52,25 @@ class RankingContract:
         assert words_of(engine, "weather") == ["s/t/a"]
         assert dense_of(engine, unit(1)) == ["s/t/a"]
         assert engine.search(SearchRequest("", None, 5)) == []
+
+    def test_candidates_come_with_the_schema_of_their_index(self, engine):
+        assert engine.search(SearchRequest("weather", unit(1), 5)).schema is None, "nothing is live"
+        fill(engine, [item(description="weather")])
+        _, schema = engine.live()
+        assert engine.search(SearchRequest("weather", unit(1), 5)).schema == schema
+        assert engine.search(SearchRequest("", None, 5)).schema == schema, "nothing was asked"
+        assert engine.search(SearchRequest("weather", None, 0)).schema == schema
+
+    def test_vectors_of_another_model_find_nothing_and_words_still_do(self, engine):
+        fill(engine, [item("s/t/words", unit(0, 1), description="weather"), item("s/t/near", unit(1))])
+        _, schema = engine.live()
+        shorter = np.ones(2, np.float32)
+        own = SearchRequest("weather", unit(1), 5, model=schema.model)
+        assert ids(engine.search(own)) == ["s/t/near", "s/t/words"]
+        sentences = (Sentence("names the weather", shorter),)
+        other = SearchRequest("weather", shorter, 5, sentences=sentences, model="other@1")
+        (found,) = engine.search(other)
+        assert (found.id, found.lexical.rank, found.dense, found.sentence.rank) == ("s/t/words", 1, None, 1)
 
     def test_sentences_are_asked_beside_the_whole_request(self, engine):
         fill(

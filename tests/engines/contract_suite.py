@@ -10,7 +10,7 @@ from contract_rankings import RankingContract
 from contract_visibility import VisibilityContract
 from contract_writing import WritingContract
 
-from toolrank_engines.contract import Engine
+from kitpick_engines.contract import Engine
 
 
 class EngineContract(WritingContract, RankingContract, VisibilityContract):

@@ -19,8 +19,8 @@ from catalogs import (
 )
 from hypothesis import given
 
-from toolrank_engines.contract import Filter, SearchRequest
-from toolrank_engines.document import Effect
+from kitpick_engines.contract import Filter, SearchRequest
+from kitpick_engines.document import Effect
 
 
 class VisibilityContract:

@@ -14,9 +14,9 @@ from catalogs import (
     unit,
 )
 
-from toolrank_engines.contract import Filter, SearchRequest
-from toolrank_engines.document import Effect
-from toolrank_engines.errors import InvalidDocument, InvalidVector, UnknownIndex
+from kitpick_engines.contract import Filter, RestrictedDocument, SearchRequest
+from kitpick_engines.document import Effect
+from kitpick_engines.errors import InvalidDocument, InvalidVector, UnknownIndex
 
 
 class WritingContract:
@@ -84,6 +84,8 @@ class WritingContract:
             tags=("x", "y"),
             version="1",
             successor="s/t/b",
+            needs=("artist_id=artist.id~9",),
+            gives=("concert.id~9", "venue.id~7"),
             effect=Effect.DESTRUCTIVE,
             allowed=("ann",),
             tenant="acme",
@@ -94,6 +96,9 @@ class WritingContract:
         ]
         (streamed,) = engine.documents(index)
         assert streamed.document == written.document
+        shown = Filter(tenant="acme", principals=frozenset({"ann"}))
+        (candidate,) = engine.apis_of_tools([written.document.tool_key], shown, 10)
+        assert (candidate.needs, candidate.gives) == (written.document.needs, written.document.gives)
         np.testing.assert_array_equal(streamed.vector, written.vector)
 
     def test_writing_an_id_again_replaces_the_document(self, engine):
@@ -193,6 +198,26 @@ class WritingContract:
         assert list(engine.hashes(index)) == pairs
         assert list(engine.hashes(index, "x")) == pairs[:2]
         assert list(engine.hashes(index, "z")) == []
+
+    def test_what_not_everybody_may_see_is_listed_by_source(self, engine):
+        index = fill(
+            engine,
+            [
+                item("x/t/d", source="x", tenant="acme", allowed=("ann", "bob")),
+                item("x/t/a", source="x", allowed=("ann",)),
+                item("x/t/b", source="x"),
+                item("x/t/c", source="x", tenant="acme"),
+                item("y/t/e", source="y", tenant="acme"),
+            ],
+        )
+        assert list(engine.restricted(index, "x")) == [
+            RestrictedDocument("x/t/a", "", limited=True),
+            RestrictedDocument("x/t/c", "acme", limited=False),
+            RestrictedDocument("x/t/d", "acme", limited=True),
+        ]
+        assert list(engine.restricted(index, "z")) == []
+        with pytest.raises(UnknownIndex):
+            list(engine.restricted("none", "x"))
 
     def test_documents_are_streamed_in_the_order_of_ids_whoever_may_see_them(self, engine):
         written = [item(f"s/t/{n:02}", unit(n + 1, 1), allowed=("ann",), tenant="acme") for n in range(30)]

@@ -6,7 +6,7 @@ from asking import MakeEngine, places
 from catalogs import WORDS, fill, filters, is_visible, items, vectors
 from hypothesis import HealthCheck, given, settings
 
-from toolrank_engines.contract import SearchRequest
+from kitpick_engines.contract import SearchRequest
 
 few_examples = settings(
     max_examples=12,

@@ -6,9 +6,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from toolrank_engines.opening import open_engine
-from toolrank_engines.remote.engine import RemoteEngine
-from toolrank_engines.remote.server import Refused
+from kitpick_engines.opening import open_engine
+from kitpick_engines.remote.engine import RemoteEngine
+from kitpick_engines.remote.server import RequestRefused
 
 MakeCatalog = Callable[..., RemoteEngine]
 
@@ -42,7 +42,7 @@ def catalogs_on(server: str, kind: str) -> Iterator[MakeCatalog]:
 def drop(engine: RemoteEngine) -> None:
     """Deletes everything of a catalog."""
     name = engine.address.name
-    with suppress(Refused):
+    with suppress(RequestRefused):
         found = engine.server.call("GET", f"/{name}-*/_settings/index.uuid?expand_wildcards=all")
         if found:
             engine.server.call("DELETE", f"/{','.join(found)}")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_engines.document import (
+from kitpick_engines.document import (
     MAX_DOCUMENT_BYTES,
     ApiDocument,
     Effect,
@@ -18,7 +18,7 @@ from toolrank_engines.document import (
     tool_key,
     validate_document,
 )
-from toolrank_engines.errors import InvalidDocument
+from kitpick_engines.errors import InvalidDocument
 
 DOCUMENT = ApiDocument(id="s/t/a", source="s", category="c", tool="t", api="a", definition='{"x": 1.0}')
 
@@ -48,6 +48,8 @@ def test_the_same_tool_name_in_two_categories_is_two_tools() -> None:
         {"tenant": "x"},
         {"definition": '{"x": 1}'},
         {"successor": "b"},
+        {"needs": ("a.id~9",)},
+        {"gives": ("a.id~9",)},
     ],
 )
 def test_the_content_hash_sees_every_change(change: dict[str, object]) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from catalogs import fill, item
 
-from toolrank_engines.errors import UnknownEngine
-from toolrank_engines.opening import open_engine
+from kitpick_engines.errors import UnknownEngine
+from kitpick_engines.opening import open_engine
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from catalogs import fill, item
 from servers import catalogs_on
 
-from toolrank_engines.document import Effect
-from toolrank_engines.remote.address import RemoteSettings
+from kitpick_engines.document import Effect
+from kitpick_engines.remote.address import RemoteSettings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 REQUESTS = re.findall(

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_engines.contract import Candidate, Filter, Place, SearchRequest, Sentence
-from toolrank_engines.sentences import MAX_SENTENCES, SIZE, searches_of, sentences_of, with_sentences
+from kitpick_engines.contract import Candidate, Filter, Place, SearchRequest, Sentence
+from kitpick_engines.sentences import MAX_SENTENCES, SIZE, searches_of, sentences_of, with_sentences
 
 EMPTY = np.zeros(0, np.float32)
 

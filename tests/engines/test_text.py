@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_engines.document import ApiDocument, Parameter
-from toolrank_engines.text import lexical_fields, plain, rerank_text, retrieval_text, split_identifier
+from kitpick_engines.document import ApiDocument, Parameter
+from kitpick_engines.text import lexical_fields, plain, rerank_text, retrieval_text, split_identifier
 
 DOCUMENT = ApiDocument(
     id="s/weather/get",

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from toolrank_evaluation.abstention import abstention_quality, auc, threshold_for
-from toolrank_evaluation.answer import Answer
+from kitpick_evaluation.abstention import abstention_quality, auc, threshold_for
+from kitpick_evaluation.answer import Answer
 
 LEVELS = st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.5, 0.9]), min_size=1, max_size=20)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from toolrank_evaluation.bootstrap import mean_intervals
+from kitpick_evaluation.significance import mean_intervals
 
 
 def test_intervals_agree_with_scipy_within_the_noise_of_resampling() -> None:
@@ -32,5 +32,5 @@ def test_a_mean_over_subsets_has_no_spread_between_them() -> None:
 def test_many_requests_are_resampled_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     figures = np.random.default_rng(1).random((100, 2))
     whole = mean_intervals([figures], seed=5, resamples=300)
-    monkeypatch.setattr("toolrank_evaluation.bootstrap._BLOCK", 1_000)
+    monkeypatch.setattr("kitpick_evaluation.significance._BLOCK", 1_000)
     assert mean_intervals([figures], seed=5, resamples=300) == pytest.approx(whole, abs=1e-12)

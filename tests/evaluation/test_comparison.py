@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_evaluation.comparison import most_changed, pair_tests, side
-from toolrank_evaluation.dataset import JudgedQuery
-from toolrank_evaluation.errors import EvaluationError
+from kitpick_evaluation.comparison import most_changed, pair_tests, side
+from kitpick_evaluation.dataset import JudgedQuery
+from kitpick_evaluation.errors import EvaluationError
 
 RNG = np.random.default_rng(3)
 BASE = RNG.random(60)

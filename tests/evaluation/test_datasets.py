@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from toolrank_engines.document import ApiDocument
-from toolrank_evaluation.dataset import check_dataset
-from toolrank_evaluation.datasets.opening import open_dataset
-from toolrank_evaluation.datasets.queries_file import queries_file
-from toolrank_evaluation.errors import InvalidDataset, UnknownDataset
-from toolrank_ingest.reading import read_source
+from kitpick_engines.document import ApiDocument
+from kitpick_evaluation.dataset import check_dataset
+from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.queries_file import queries_file, unused_fields
+from kitpick_evaluation.errors import InvalidDataset, UnknownDataset
+from kitpick_ingest.source_reader import read_source
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,40 @@ def test_own_queries_get_line_numbers_as_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["{", '{"query": "a"}', '{"query": "a", "relevant": ["x"], "grade": 3}', "[]"]
+    "line",
+    [
+        "{",
+        '{"query": "a"}',
+        '{"query": "a", "relevant": "x"}',
+        '{"query": "a", "relevant": [[]]}',
+        '{"query": "a", "relevant": [3]}',
+        "[]",
+    ],
 )
 def test_a_broken_line_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "q.jsonl"
     file.write_text('{"query": "a", "relevant": ["x"]}\n' + line + "\n")
     with pytest.raises(InvalidDataset, match=r"q\.jsonl:2"):
         queries_file(file)
+
+
+def test_fields_of_their_own_are_the_users_business_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text('{"query": "a", "relevant": ["x"], "grade": 3, "note": "?"}\n')
+    assert [query.relevant for query in queries_file(file)] == [{"x"}]
+    assert unused_fields(file) == ("grade", "note")
+
+
+def test_groups_of_equally_right_apis_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "q.jsonl"
+    lines = ['[["a", "b"], ["c"]]', '[["a", "b"], "c"]', '[["a"], "c", "a"]', "[]"]
+    file.write_text("\n".join(f'{{"query": "{n}", "relevant": {line}}}' for n, line in enumerate(lines)))
+    grouped, mixed, plain, nothing = queries_file(file)
+    assert grouped.relevant == {"a", "b", "c"}
+    assert grouped.needed == mixed.needed == ({"a", "b"}, {"c"})
+    assert plain.groups == ()
+    assert plain.needed == ({"a"}, {"c"})
+    assert nothing.needed == ()
 
 
 def test_a_request_asked_twice_has_to_be_merged(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from toolrank_engines.document import ApiDocument
-from toolrank_evaluation.answer import Answer
-from toolrank_evaluation.dataset import JudgedQuery
-from toolrank_evaluation.errors import InvalidAnswer, InvalidCutoff
-from toolrank_evaluation.evaluate import Evaluation, Sampling, evaluate
-from toolrank_evaluation.facets import Facets
-from toolrank_evaluation.report import MEAN, Row
+from kitpick_engines.document import ApiDocument
+from kitpick_evaluation.answer import Answer
+from kitpick_evaluation.dataset import JudgedQuery
+from kitpick_evaluation.errors import InvalidCutoff, InvalidRanking
+from kitpick_evaluation.evaluate import Evaluation, Sampling, evaluate
+from kitpick_evaluation.facets import Facets
+from kitpick_evaluation.report import MEAN, ReportRow
 
 pytestmark = pytest.mark.needs("eval")
 
@@ -35,7 +35,7 @@ def always_weather(request: JudgedQuery, k: int) -> Answer:
     return Answer(ids=("w", "x", "y")[:k], tokens=len(request.text))
 
 
-def row(found: Evaluation, subset: str, facet: str = "subset") -> Row:
+def row(found: Evaluation, subset: str, facet: str = "subset") -> ReportRow:
     (only,) = [row for row in found.rows if (row.facet, row.subset) == (facet, subset)]
     return only
 
@@ -120,7 +120,7 @@ def test_all_rankers_answer_a_request_before_the_next_is_asked() -> None:
     ],
 )
 def test_an_answer_that_cannot_be_judged_is_refused(answer: Answer, reason: str) -> None:
-    with pytest.raises(InvalidAnswer, match=reason):
+    with pytest.raises(InvalidRanking, match=reason):
         evaluate(QUERIES[:1], {"p": lambda request, k: answer}, FACETS, sampling=FEW)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from toolrank_evaluation.answer import Answer
-from toolrank_evaluation.dataset import JudgedQuery
-from toolrank_evaluation.failures import Cause, Circumstances, FailureCollector, misses
-from toolrank_rescorers.state import StageTrace
+from kitpick_evaluation.answer import Answer
+from kitpick_evaluation.dataset import JudgedQuery
+from kitpick_evaluation.failures import Cause, Circumstances, FailureCollector, misses
+from kitpick_rescorers.state import StageTrace
 
 QUERY = JudgedQuery("1", "do it", frozenset({"a"}))
 PLAIN = Circumstances(lambda api: True, frozenset(), lambda one, other: False)
@@ -103,3 +103,17 @@ def test_misses_are_grouped_and_counted() -> None:
     ]
     assert len(found.groups[0].examples) == 5
     assert sum(group.share for group in found.groups) == 1.0
+
+
+def test_of_equally_right_apis_one_is_missed_the_nearest() -> None:
+    either = JudgedQuery("1", "do it", frozenset("abc"), groups=(frozenset("ab"), frozenset("c")))
+    answer = Answer(ids=("x", "y"), trace=(stage("fuse", "xyba"),))
+    assert [(miss.api, miss.rank) for miss in misses(either, answer, 2, "single", PLAIN)] == [
+        ("b", 3),
+        ("c", None),
+    ]
+    found = misses(either, Answer(ids=("a", "x"), trace=(stage("fuse", "axb"),)), 2, "single", PLAIN)
+    assert [miss.api for miss in found] == ["c"]
+    collector = FailureCollector(2, lambda query: "single", PLAIN)
+    collector("p", either, answer)
+    assert collector.failures()[0].relevant == 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from toolrank_evaluation.errors import InvalidGate, OtherBaseline
-from toolrank_evaluation.gate import Drop, Floor, failures, parse_drop, parse_floor
-from toolrank_evaluation.report import MEAN, Provenance, Report, Row
+from kitpick_evaluation.errors import InvalidGate, OtherBaseline
+from kitpick_evaluation.gate import Drop, Floor, failures, parse_drop, parse_floor
+from kitpick_evaluation.report import MEAN, Provenance, Report, ReportRow
 
 
 def report(recall: float, digest: str = "d", dataset: str = "shop", profile: str = "p") -> Report:
@@ -17,9 +17,9 @@ def report(recall: float, digest: str = "d", dataset: str = "shop", profile: str
         queries=4,
         provenance=Provenance(digest=digest, requests=4, cutoffs=(5,), seed=0, resamples=1),
         rows=(
-            Row("single", profile, 2, {"recall@5": recall + 0.1}),
-            Row("multi", profile, 2, {"recall@5": recall - 0.1}),
-            Row(MEAN, profile, 4, {"recall@5": recall}),
+            ReportRow("single", profile, 2, {"recall@5": recall + 0.1}),
+            ReportRow("multi", profile, 2, {"recall@5": recall - 0.1}),
+            ReportRow(MEAN, profile, 4, {"recall@5": recall}),
         ),
     )
 

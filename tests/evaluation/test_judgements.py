@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_evaluation import judgements
-from toolrank_evaluation.datasets.queries_file import queries_file
-from toolrank_evaluation.errors import InvalidDataset
-from toolrank_evaluation.judgements import Judgements, JudgementsRefused
+from kitpick_evaluation import judgements
+from kitpick_evaluation.datasets.queries_file import queries_file
+from kitpick_evaluation.errors import InvalidDataset
+from kitpick_evaluation.judgements import Judgements, JudgementsRefused
 
 MARKS = st.lists(
     st.tuples(
@@ -54,6 +55,25 @@ def test_lines_that_were_there_keep_their_names_and_subsets(tmp_path: Path) -> N
     assert "irrelevant" not in file.read_text()
     (query,) = queries_file(file)
     assert (query.id, query.subset, query.relevant) == ("log-7", "single", {"a", "b"})
+
+
+def test_fields_and_groups_of_their_authors_stay(tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    other = '{"query":"other","relevant":[],"owner":{"team":["é",1.5,null]}}'
+    file.write_text('{"query": "ask", "relevant": [["a", "b"], "c"], "why": "log 7"}\n' + other + "\n")
+    marks = Judgements(file)
+    marks.mark("ask", "b", "wrong")
+    marks.mark("ask", "d", "right")
+    marks.mark("ask", "a", "right")
+    first, second = file.read_text("utf-8").splitlines()
+    assert second == other
+    assert json.loads(first) == {
+        "query": "ask",
+        "relevant": [["a"], "c", "d"],
+        "why": "log 7",
+        "irrelevant": ["b"],
+    }
+    assert marks.of("ask") == {"a": "right", "c": "right", "d": "right", "b": "wrong"}
 
 
 def test_marks_made_at_the_same_time_are_all_there(tmp_path: Path) -> None:

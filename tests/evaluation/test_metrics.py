@@ -13,9 +13,9 @@ from sklearn.metrics import (
     recall_score,
 )
 
-from toolrank_evaluation.dataset import JudgedQuery
-from toolrank_evaluation.errors import EvaluationError
-from toolrank_evaluation.metrics import comp, mean, score_rankings
+from kitpick_evaluation.dataset import JudgedQuery
+from kitpick_evaluation.errors import EvaluationError
+from kitpick_evaluation.metrics import comp, mean, score_rankings
 
 pytestmark = pytest.mark.needs("eval")
 
@@ -58,6 +58,17 @@ def test_recall_and_mrr_by_hand() -> None:
     assert found["recall@5"] == 1.0
     assert found["mrr"] == 0.5
     assert found["map"] == pytest.approx((1 / 2 + 2 / 5) / 2)
+
+
+def test_one_of_equally_right_apis_is_enough_and_a_second_one_gains_nothing() -> None:
+    either = JudgedQuery("q", "do it", frozenset("abc"), groups=(frozenset("ab"), frozenset("c")))
+    found = score_rankings([either], {"q": ["b", "a", "c", "x"]}, (2, 3))["q"]
+    assert (found["recall@2"], found["recall@3"]) == (0.5, 1.0)
+    assert (found["comp@2"], found["comp@3"]) == (0.0, 1.0)
+    assert found["precision@3"] == pytest.approx(2 / 3)
+    assert found["map"] == pytest.approx((1 + 2 / 3) / 2)
+    perfect = score_rankings([either], {"q": ["c", "b"]}, (2,))["q"]
+    assert set(perfect.values()) == {1.0}
 
 
 def test_an_api_named_twice_is_refused() -> None:

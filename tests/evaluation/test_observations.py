@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sklearn.calibration import calibration_curve
 
-from toolrank_engines.document import ApiDocument
-from toolrank_evaluation.answer import Answer
-from toolrank_evaluation.dataset import JudgedQuery
-from toolrank_evaluation.facets import Facets
-from toolrank_evaluation.observations import DEPTHS, Observations, recall_at_depths
-from toolrank_rescorers.state import StageTrace
+from kitpick_engines.document import ApiDocument
+from kitpick_evaluation.answer import Answer
+from kitpick_evaluation.dataset import JudgedQuery
+from kitpick_evaluation.facets import Facets
+from kitpick_evaluation.observations import DEPTHS, Observations, recall_at_depths
+from kitpick_rescorers.state import StageTrace
 
 FACETS = Facets([ApiDocument(id="a", source="s", category="c", tool="t", api="a")], is_seen=lambda tool: True)
 QUERY = JudgedQuery("1", "x", frozenset("a"))

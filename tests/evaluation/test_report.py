@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from toolrank_evaluation.dataset import JudgedQuery
-from toolrank_evaluation.errors import InvalidReport
-from toolrank_evaluation.report import (
+from kitpick_evaluation.dataset import JudgedQuery
+from kitpick_evaluation.errors import InvalidReport
+from kitpick_evaluation.report import (
     MEAN,
     Provenance,
     Report,
-    Row,
+    ReportRow,
     digest_of,
     encode_report,
     read_report,
@@ -27,9 +27,9 @@ REPORT = Report(
     queries=2,
     provenance=PROVENANCE,
     rows=(
-        Row("single", "p", 1, {"recall@5": 1.0}, {"recall@5": (1.0, 1.0)}),
-        Row("multi", "p", 1, {"recall@5": 0.5}, {"recall@5": (0.5, 0.5)}),
-        Row(MEAN, "p", 2, {"recall@5": 0.75}, {"recall@5": (0.5, 1.0)}),
+        ReportRow("single", "p", 1, {"recall@5": 1.0}, {"recall@5": (1.0, 1.0)}),
+        ReportRow("multi", "p", 1, {"recall@5": 0.5}, {"recall@5": (0.5, 0.5)}),
+        ReportRow(MEAN, "p", 2, {"recall@5": 0.75}, {"recall@5": (0.5, 1.0)}),
     ),
 )
 
@@ -86,5 +86,8 @@ def test_the_overall_row_is_the_mean_over_subsets() -> None:
 def test_the_digest_tells_requests_and_judgements_apart() -> None:
     query = JudgedQuery("1", "rain?", frozenset("ab"))
     assert digest_of([query]) == digest_of([JudgedQuery("1", "rain?", frozenset("ba"))])
+    assert digest_of([query]) == "6d5a38df2c953cd16a7847de222fd610", "stored baselines stay valid"
+    grouped = JudgedQuery("1", "rain?", frozenset("ab"), groups=(frozenset("ab"),))
+    assert digest_of([grouped]) != digest_of([query])
     others = [JudgedQuery("1", "rain?", frozenset("a")), JudgedQuery("1", "snow?", frozenset("ab"))]
     assert len({digest_of([other]) for other in (query, *others)}) == 3

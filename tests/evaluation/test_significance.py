@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import permutation_test
 
-from toolrank_evaluation.significance import holm, randomisation_test
+from kitpick_evaluation.significance import holm, randomisation_test
 
 P_VALUES = st.lists(st.floats(0.0001, 1.0), min_size=1, max_size=12)
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolrank_engines.contract import IndexSchema
-from toolrank_engines.document import ApiDocument, document_id
-from toolrank_engines.sqlite import SqliteEngine
-from toolrank_ingest.embedding_cache import EmbeddingCache
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sync import SyncOptions, SyncReport, sync
+from kitpick_engines.contract import IndexSchema
+from kitpick_engines.document import ApiDocument, document_id
+from kitpick_engines.sqlite import SqliteEngine, SqliteSettings
+from kitpick_foundation.disk import DISK, Disk
+from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sync import SyncOptions, SyncReport, sync
 
 State = dict[str, tuple[str, bytes]]
 
@@ -73,12 +74,12 @@ def api(name: str, description: str = "", source: str = "pets", **fields: Any) -
 class Shop:
     """A catalog with all that a sync into it needs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, disk: Disk = DISK, settings: SqliteSettings = SqliteSettings()) -> None:  # noqa: B008 - frozen
         folder.mkdir(exist_ok=True)
         self.folder = folder
-        self.engine = SqliteEngine(folder / "catalog.db")
+        self.engine = SqliteEngine(folder / "catalog.db", settings, disk)
         self.embedder = HashEmbedder()
-        self.cache: EmbeddingCache | None = EmbeddingCache(folder / "embeddings.db")
+        self.cache: EmbeddingCache | None = EmbeddingCache(folder / "embeddings.db", disk=disk)
         self.letters = folder / "dead.jsonl"
 
     def sync(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from toolrank_ingest.dead_letters import DeadLetterFile, read_dead_letters
-from toolrank_ingest.source import MAX_EXCERPT, DeadLetter
+from kitpick_ingest.dead_letters import DeadLetterFile, read_dead_letters
+from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
 
 LETTER = DeadLetter("pets", "pets.json#/paths/~1feed", "no such $ref", "{...}")
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from toolrank_engines.document import ApiDocument, Effect, Parameter
-from toolrank_ingest.definitions import DefinitionFormat, render_definitions
-from toolrank_ingest.native_schema import argument_names, input_schema, sent_arguments
-from toolrank_ingest.opening import open_source
+from kitpick_engines.document import ApiDocument, Effect, Parameter
+from kitpick_ingest.definitions import DefinitionFormat, render_definitions
+from kitpick_ingest.native_schema import argument_names, input_schema, sent_arguments
+from kitpick_ingest.opening import open_source
 
 NAME = {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"}
 INPUTS = {

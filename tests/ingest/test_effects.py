@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolrank_engines.document import Effect
-from toolrank_ingest.effects import effect_of_hints, effect_of_method
+from kitpick_engines.document import Effect
+from kitpick_ingest.effects import effect_of_hints, effect_of_method
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_engines.document import ApiDocument, document_id
-from toolrank_ingest import function_names as module
-from toolrank_ingest.function_names import documents_by_name, function_name, function_names
+from kitpick_engines.document import ApiDocument, document_id
+from kitpick_ingest import function_names as module
+from kitpick_ingest.function_names import documents_by_name, function_name, function_names
 
 VALID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 

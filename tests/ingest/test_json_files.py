@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolrank_ingest import json_files
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.json_files import Entry, json_lines, parse, read_file, records, unusable_text, within
+from kitpick_ingest import json_files
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.json_files import Entry, json_lines, parse, read_file, records, unusable_text, within
 
 
 def write(path: Path, data: bytes) -> Path:
@@ -65,6 +65,22 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_json_of_the_wanted_type_is_a_source_error(data: bytes, reason: str) -> None:
     with pytest.raises(SourceError, match=f"^here: cannot be parsed as JSON: .*({reason})"):
         parse(data, "here", list[msgspec.Raw])
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        (b'{"a": 1,\n  "b": ]}', "line 2, column 8"),
+        (b'{"a": 1,\r\n "b": ', "line 2, column 7"),
+        ('[1,\n "éé" x]'.encode(), "line 2, column 7"),
+        (b"{}x", "line 1, column 4"),
+        (b"", "line 1, column 1"),
+        (b'[1,\n\n "\xc3\xa9\xff"]', "line 3, column 4"),
+    ],
+)
+def test_broken_json_is_named_by_line_and_column(data: bytes, place: str) -> None:
+    with pytest.raises(SourceError, match=rf"^here: cannot be parsed as JSON: .*\(.*{place}\)$"):
+        parse(data, "here", object)
 
 
 def test_bytes_that_are_no_utf_8_are_a_source_error() -> None:

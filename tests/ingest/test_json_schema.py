@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from toolrank_engines.document import Parameter
-from toolrank_ingest.json_reference import References, unresolved
-from toolrank_ingest.json_schema import parameters, property_names, type_name
-from toolrank_ingest.prose import MAX_PARAMETER_DESCRIPTION
+from kitpick_engines.document import Parameter
+from kitpick_ingest.json_schema import parameters, property_names, type_name
+from kitpick_ingest.json_values import References, unresolved
+from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION
 
 
 def test_the_properties_of_an_object_are_its_parameters() -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from toolrank_engines.document import ApiDocument
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.labelled import LabelledSource, Labels
-from toolrank_ingest.source import DeadLetter, Source
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.labelled import LabelledSource, Labels
+from kitpick_ingest.source import DeadLetter, Source
 
 DOCUMENT = ApiDocument(id="s/t/a", source="s", category="own", tool="t", api="a", allowed=("bob",))
 LETTER = DeadLetter("s", "f:1", "broken")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_engines.document import ApiDocument
-from toolrank_ingest.errors import IngestError, UnknownSource
-from toolrank_ingest.labelled import LabelledSource
-from toolrank_ingest.opening import detect_kind, open_source
-from toolrank_ingest.readers import READERS
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.errors import IngestError, UnknownSource
+from kitpick_ingest.labelled import LabelledSource
+from kitpick_ingest.opening import detect_kind, open_source
+from kitpick_ingest.readers import READERS
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
 TOOL = {"name": "find", "inputSchema": SCHEMA}

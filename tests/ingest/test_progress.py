@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from toolrank_ingest.progress import LineProgress, Meter, NullProgress, Recorder, duration
+from kitpick_ingest.progress import LineProgress, NullProgress, PhaseMeter, ProgressRecorder, duration
 
 
 class Clock:
@@ -21,7 +21,7 @@ class Clock:
 
 def test_a_phase_of_known_length_has_rate_and_remaining_time() -> None:
     clock = Clock()
-    meter = Meter("embed", 19_000, clock)
+    meter = PhaseMeter("embed", 19_000, clock)
     meter.advance(1_200)
     clock.now += 6
 
@@ -32,7 +32,7 @@ def test_a_phase_of_known_length_has_rate_and_remaining_time() -> None:
 
 def test_a_phase_of_unknown_length_has_a_rate() -> None:
     clock = Clock()
-    meter = Meter("read", None, clock)
+    meter = PhaseMeter("read", None, clock)
     meter.advance(10)
     clock.now += 2
 
@@ -41,7 +41,7 @@ def test_a_phase_of_unknown_length_has_a_rate() -> None:
 
 
 def test_nothing_is_said_about_the_rest_before_anything_is_done() -> None:
-    meter = Meter("embed", 10, Clock())
+    meter = PhaseMeter("embed", 10, Clock())
 
     assert (meter.rate, meter.eta) == (0, None)
     assert meter.line() == "embed: 0 of 10 (0 %), 0.0/s"
@@ -49,7 +49,7 @@ def test_nothing_is_said_about_the_rest_before_anything_is_done() -> None:
 
 def test_more_than_was_announced_does_not_go_back_in_time() -> None:
     clock = Clock()
-    meter = Meter("embed", 10, clock)
+    meter = PhaseMeter("embed", 10, clock)
     meter.advance(12)
     clock.now += 1
 
@@ -85,7 +85,7 @@ def test_a_phase_that_fails_does_not_claim_to_have_ended() -> None:
 
 def test_a_recorder_remembers_seconds_and_notes_and_passes_them_on() -> None:
     stream = io.StringIO()
-    recorder = Recorder(LineProgress(stream))
+    recorder = ProgressRecorder(LineProgress(stream))
 
     for _ in range(2):
         with recorder.phase("embed", 1) as advance:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from toolrank_ingest.prose import clip, html_text
+from kitpick_ingest.prose import clip, html_text
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from shops import HashEmbedder, Shop, api
 
-from toolrank_engines.contract import SearchRequest
-from toolrank_engines.text import retrieval_text
-from toolrank_ingest import vectors
-from toolrank_ingest.errors import SourceError, SuspiciousShrink
+from kitpick_engines.contract import SearchRequest
+from kitpick_engines.text import retrieval_text
+from kitpick_ingest.errors import SourceError, SuspiciousShrink
 
 PETS = [api(f"api{number}", f"does {number}") for number in range(10)]
 ZOO = [api("show", "shows the lions", source="zoo")]
@@ -53,8 +52,7 @@ def test_searches_read_the_old_index_until_the_swap(stocked: Shop) -> None:
 
 
 def test_a_new_text_template_rebuilds_as_well(stocked: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolrank_ingest.embedder.TEMPLATE_VERSION", 99)
-    monkeypatch.setattr(vectors, "TEMPLATE_VERSION", 99)
+    monkeypatch.setattr("kitpick_ingest.embedder.TEMPLATE_VERSION", 99)
 
     report = stocked.sync(*PETS)
 

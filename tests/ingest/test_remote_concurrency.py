@@ -10,9 +10,9 @@ import pytest
 from servers import MakeCatalog
 from shops import HashEmbedder, Listed, api
 
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.remote.engine import RemoteEngine
-from toolrank_ingest.sync import SyncOptions, SyncReport, sync
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.remote.engine import RemoteEngine
+from kitpick_ingest.sync import SyncOptions, SyncReport, sync
 
 
 class Machine:

@@ -11,11 +11,11 @@ from typing import ClassVar
 
 import pytest
 
-from toolrank_engines.document import ApiDocument
-from toolrank_ingest.errors import SourceError, UnknownSource
-from toolrank_ingest.opening import open_source
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sources.mcp_endpoint import LiveSettings
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.errors import SourceError, UnknownSource
+from kitpick_ingest.opening import open_source
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 
 TOOLS = [{"name": "find", "inputSchema": {"type": "object"}}, {"name": 3, "inputSchema": {}}]
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from toolrank_engines.document import ApiDocument
-from toolrank_ingest.definitions import render_definitions
-from toolrank_ingest.slimming import MAX_FIELD, slim_definition
-from toolrank_ingest.sources.mcp_dump import McpDumpSource
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.definitions import render_definitions
+from kitpick_ingest.slimming import MAX_FIELD, slim_definition
+from kitpick_ingest.sources.mcp_dump import McpDumpSource
 
 SCHEMA = {
     "type": "object",

@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shops import Shop, State, api
 
-from toolrank_engines.contract import Filter, SearchRequest
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.text import retrieval_text
-from toolrank_ingest.dead_letters import read_dead_letters
-from toolrank_ingest.errors import SourceError, SuspiciousShrink
-from toolrank_ingest.progress import LineProgress
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sync import SyncOptions, SyncReport, sync
+from kitpick_engines.contract import Filter, SearchRequest
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.text import retrieval_text
+from kitpick_ingest.dead_letters import read_dead_letters
+from kitpick_ingest.errors import SourceError, SuspiciousShrink, WouldBePublic
+from kitpick_ingest.progress import LineProgress
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sync import SyncOptions, SyncReport, sync
 
 
 def numbers(report: SyncReport) -> dict[str, int]:
@@ -267,3 +267,44 @@ def test_memory_does_not_grow_with_the_catalog(tmp_path: Path) -> None:
     large = peak_of_sync(tmp_path / "large", 600)
 
     assert large - small < 500_000  # the definitions of the 400 more alone have 4 MB
+
+
+RESTRICTED = {
+    "tenant": {"tenant": "acme"},
+    "principals": {"allowed": ("ann",)},
+    "both": {"tenant": "acme", "allowed": ("ann", "bob")},
+}
+
+
+@pytest.mark.parametrize("name", RESTRICTED)
+def test_restricted_documents_do_not_become_public_by_oversight(shop: Shop, name: str) -> None:
+    shop.sync(api("feed", **RESTRICTED[name]), api("walk"))
+    before = shop.state()
+
+    with pytest.raises(WouldBePublic, match=r"1 documents .*'pets/shop/feed'.*--tenant, --allow.*--public"):
+        shop.sync(api("feed"), api("walk", "changed"))
+    assert shop.state() == before
+
+    assert shop.sync(api("feed"), api("walk"), public=True).changed == 1
+    assert shop.sync(api("feed"), api("walk")).unchanged == 2
+
+
+def test_restrictions_may_change_without_a_word_as_long_as_there_are_some(shop: Shop) -> None:
+    shop.sync(api("feed", tenant="acme"), api("walk", allowed=("ann",)), api("sell"))
+    report = shop.sync(
+        api("feed", tenant="globex"), api("walk", allowed=("ann", "bob")), api("sell", tenant="acme")
+    )
+    assert report.changed == 3
+
+
+def test_a_lost_part_of_a_restriction_is_refused_too(shop: Shop) -> None:
+    shop.sync(api("feed", tenant="acme", allowed=("ann",)))
+    for kept in ({"tenant": "acme"}, {"allowed": ("ann",)}):
+        with pytest.raises(WouldBePublic):
+            shop.sync(api("feed", **kept))
+
+
+def test_a_restricted_document_that_is_gone_or_moved_is_no_publication(shop: Shop) -> None:
+    shop.sync(api("feed", tenant="acme"), api("walk"), api("sell"))
+    assert shop.sync(api("walk"), api("sell")).deleted == 1
+    assert shop.sync(api("feed"), api("walk"), api("sell")).added == 1

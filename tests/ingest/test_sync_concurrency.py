@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from shops import HashEmbedder, Listed, Shop, api
 
-from toolrank_engines.sqlite import SqliteEngine
-from toolrank_ingest.errors import CatalogChanged, SourceBusy
-from toolrank_ingest.sync import SyncOptions, sync
+from kitpick_engines.sqlite import SqliteEngine
+from kitpick_ingest.errors import CatalogChanged, SourceBusy
+from kitpick_ingest.sync import SyncOptions, sync
 
 
 def barrier(parties: int) -> Any:

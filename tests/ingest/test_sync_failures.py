@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from shops import HashEmbedder, Shop, api
 
-from toolrank_engines.errors import EngineUnavailable
-from toolrank_engines.text import retrieval_text
-from toolrank_ingest.dead_letters import read_dead_letters
-from toolrank_ingest.embedding_cache import EmbeddingCache
-from toolrank_ingest.errors import InvalidEmbedding, LocalWriteFailed, MissingExtra, SourceError
-from toolrank_ingest.progress import Advance, NullProgress
-from toolrank_ingest.source import DeadLetter
+from kitpick_engines.errors import EngineUnavailable
+from kitpick_engines.text import retrieval_text
+from kitpick_foundation.errors import MissingExtra
+from kitpick_ingest.dead_letters import read_dead_letters
+from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.errors import InvalidEmbedding, LocalWriteFailed, SourceError
+from kitpick_ingest.progress import Advance, NullProgress
+from kitpick_ingest.source import DeadLetter
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from shops import Shop, api
 
-from toolrank_engines.contract import SearchRequest
-from toolrank_engines.text import retrieval_text
-from toolrank_models.runtime import load_encoder
+from kitpick_engines.contract import SearchRequest
+from kitpick_engines.text import retrieval_text
+from kitpick_models.runtime import load_encoder
 
 
 @pytest.mark.needs("weights", "onnxruntime")

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from shops import Shop, api
 
-from toolrank_engines.document import ApiDocument
-from toolrank_ingest import unchanged
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sources.botocore_models import BotocoreSource
-from toolrank_ingest.sources.google_discovery import GoogleDiscoverySource
-from toolrank_ingest.sources.openapi import OpenApiSource
-from toolrank_ingest.sync import SyncOptions, SyncReport, sync
-from toolrank_ingest.unchanged import fingerprint_of
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest import unchanged
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sources.botocore_models import BotocoreSource
+from kitpick_ingest.sources.google_discovery import GoogleDiscoverySource
+from kitpick_ingest.sources.openapi import OpenApiSource
+from kitpick_ingest.sync import SyncOptions, SyncReport, sync
+from kitpick_ingest.unchanged import fingerprint_of
 
 
 class Files:
@@ -54,6 +54,15 @@ def test_what_has_not_changed_is_not_read_again_and_the_report_says_so(shop: Sho
     assert (source.reads, report.unchanged, report.added, report.deleted) == (1, 3, 0, 0)
     assert "not read" in report.notes[0]
     assert shop.state() == state
+
+
+def test_a_source_is_read_again_for_vectors_that_were_lost(shop: Shop, source: Files) -> None:
+    run(shop, source)
+    state = shop.state()
+    (vectors,) = (shop.folder / "catalog.db.vectors").iterdir()
+    vectors.write_bytes(bytes(vectors.stat().st_size))
+    assert run(shop, source).changed == 3
+    assert (source.reads, shop.state()) == (2, state)
 
 
 def test_a_changed_file_is_read(shop: Shop, source: Files) -> None:

@@ -13,9 +13,9 @@ from filelock import FileLock
 
 
 def cache_folder() -> Path:
-    """TOOLRANK_NODE_CACHE, by default `~/.cache/toolrank-nodes`."""
-    chosen = os.environ.get("TOOLRANK_NODE_CACHE")
-    return Path(chosen) if chosen else Path.home() / ".cache" / "toolrank-nodes"
+    """KITPICK_NODE_CACHE, by default `~/.cache/kitpick-nodes`."""
+    chosen = os.environ.get("KITPICK_NODE_CACHE")
+    return Path(chosen) if chosen else Path.home() / ".cache" / "kitpick-nodes"
 
 
 def assembled(name: str, recipe: Iterable[Path], assemble: Callable[[Path], None]) -> Path:

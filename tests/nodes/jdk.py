@@ -23,7 +23,7 @@ def has_jdk_and_maven() -> bool:
 
 
 def _homes() -> Iterator[Path]:
-    given = (os.environ.get(name) for name in ("TOOLRANK_JAVA_HOME", "JAVA_HOME"))
+    given = (os.environ.get(name) for name in ("KITPICK_JAVA_HOME", "JAVA_HOME"))
     yield from (Path(home) for home in given if home)
     compiler = shutil.which("javac")
     if compiler:

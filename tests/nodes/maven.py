@@ -38,7 +38,7 @@ def _pom(lib: Sequence[str], executions: Sequence[str]) -> str:
     dependencies = "".join(f"<dependency>{_coordinate(each)}</dependency>" for each in lib)
     return f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
-<groupId>toolrank.test</groupId><artifactId>node</artifactId><version>1</version><packaging>pom</packaging>
+<groupId>kitpick.test</groupId><artifactId>node</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies>{dependencies}</dependencies>
 <build><plugins><plugin>
 <groupId>org.apache.maven.plugins</groupId><artifactId>maven-dependency-plugin</artifactId>

@@ -1,6 +1,6 @@
 """One node of each search engine for the whole test session, started when the first test asks for it.
 
-TOOLRANK_OPENSEARCH_URL and TOOLRANK_ELASTICSEARCH_URL name nodes that run already: that saves the start while
+KITPICK_OPENSEARCH_URL and KITPICK_ELASTICSEARCH_URL name nodes that run already: that saves the start while
 developing. OSNODE_PLUGINS names plugin zips to install into the OpenSearch node.
 """
 
@@ -17,8 +17,8 @@ from node_process import Node
 from opensearch_node import opensearch_node
 
 RUNNABLE: dict[str, tuple[str, Callable[[Path], Node]]] = {
-    "opensearch": ("TOOLRANK_OPENSEARCH_URL", opensearch_node),
-    "elasticsearch": ("TOOLRANK_ELASTICSEARCH_URL", elasticsearch_node),
+    "opensearch": ("KITPICK_OPENSEARCH_URL", opensearch_node),
+    "elasticsearch": ("KITPICK_ELASTICSEARCH_URL", elasticsearch_node),
 }
 """The variable that names a running node, and what makes one."""
 

@@ -34,7 +34,7 @@ def test_an_older_java_is_no_jdk_to_run_on(tmp_path: Path, monkeypatch):
     (older / "bin").mkdir(parents=True)
     (older / "bin" / "javac").touch()
     (older / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="17.0.9"\n')
-    monkeypatch.setenv("TOOLRANK_JAVA_HOME", str(older))
+    monkeypatch.setenv("KITPICK_JAVA_HOME", str(older))
     assert find_jdk() not in (None, older)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolrank_models.locate import find_model
+from kitpick_models.locate import find_model
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_models.batching import batches, pad
+from kitpick_models.batching import batches, pad
 
 LENGTHS = st.lists(st.integers(1, 512), max_size=80)
 BUDGET = st.integers(1, 4_096)

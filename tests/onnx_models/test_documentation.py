@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "models.md").read_text("utf-8")
-RECIPES = sorted((ROOT / "onnx_models" / "toolrank_models" / "train" / "recipes").glob("*.toml"))
+RECIPES = sorted((ROOT / "training" / "kitpick_training" / "recipes").glob("*.toml"))
 
 
 @pytest.mark.parametrize("recipe", [path.stem for path in RECIPES])
@@ -19,7 +19,7 @@ def test_every_recipe_is_named(recipe):
 
 @pytest.mark.needs("weights")
 def test_every_shipped_model_is_named():
-    from toolrank_models.locate import list_models
+    from kitpick_models.locate import list_models
 
     assert all(f"`{manifest.name}`" in PAGE for _, manifest in list_models())
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_models.encoder import Encoder
-from toolrank_models.errors import CorruptModel, UnsupportedModel
-from toolrank_models.runtime import load_cross_encoder, load_encoder
-from toolrank_models.settings import RuntimeSettings
+from kitpick_models.encoder import Encoder
+from kitpick_models.errors import CorruptModel, UnsupportedModel
+from kitpick_models.runtime import load_cross_encoder, load_encoder
+from kitpick_models.settings import RuntimeSettings
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 

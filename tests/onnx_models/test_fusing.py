@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_models import session
-from toolrank_models.fusing import fused
-from toolrank_models.graph_file import GraphFile
-from toolrank_models.locate import find_model
-from toolrank_models.manifest import MODEL
-from toolrank_models.processor import saturates
-from toolrank_models.session import Session
-from toolrank_models.settings import RuntimeSettings
+from kitpick_models import session
+from kitpick_models.devices import saturates
+from kitpick_models.fusing import fused
+from kitpick_models.graph_file import GraphFile
+from kitpick_models.locate import find_model
+from kitpick_models.manifest import MODEL
+from kitpick_models.session import Session
+from kitpick_models.settings import RuntimeSettings
 
 pytestmark = pytest.mark.needs("onnxruntime", "weights")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from toolrank_models.errors import UnknownModel
-from toolrank_models.locate import VARIABLE, find_model, list_models
-from toolrank_models.manifest import Manifest, write_manifest
+from kitpick_models.errors import UnknownModel
+from kitpick_models.locate import VARIABLE, find_model, list_models
+from kitpick_models.manifest import Manifest, write_manifest
 
 
 def model(place: Path, name: str) -> Path:

@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_models.card import card
-from toolrank_models.errors import CorruptModel, UnsupportedModel
-from toolrank_models.manifest import (
+from kitpick_models.card import card
+from kitpick_models.errors import CorruptModel, UnsupportedModel
+from kitpick_models.manifest import (
     FORMAT,
     Figure,
     Manifest,
     TrainingData,
     digest,
+    encode_manifest,
     hash_tool,
     read_file,
     read_manifest,
@@ -97,6 +98,24 @@ def test_a_file_that_the_manifest_does_not_name_is_refused(tmp_path: Path):
     (tmp_path / "extra").write_bytes(b"x")
     with pytest.raises(CorruptModel):
         read_file(tmp_path, MANIFEST, "extra")
+
+
+def test_a_manifest_nested_too_deep_is_corrupt(tmp_path: Path):
+    """Found by the fuzzer."""
+    (tmp_path / "manifest.json").write_bytes(b'{"name": "m", "files": {"a": ' + b"[" * 50_000)
+    with pytest.raises(CorruptModel):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("temperature", ["0", "0.0", "-1", "1e400", "null"])
+def test_a_temperature_that_scores_cannot_be_divided_by_is_refused(tmp_path: Path, temperature: str):
+    text = encode_manifest(MANIFEST).decode()
+    assert '"temperature": 1.0' in text
+    (tmp_path / "manifest.json").write_text(
+        text.replace('"temperature": 1.0', f'"temperature": {temperature}')
+    )
+    with pytest.raises(CorruptModel):
+        read_manifest(tmp_path)
 
 
 def test_the_card_says_what_a_user_must_know():

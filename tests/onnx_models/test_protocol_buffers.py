@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_models.protocol_buffers import number, part, read_fields, text, written
+from kitpick_models.graph_file import number, part, read_fields, text, written
 
 names = st.integers(1, 2**20)
 fields = st.lists(st.tuples(names, st.integers(0, 2**63) | st.binary(max_size=300)))

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from toolrank_models.errors import CorruptModel
-from toolrank_models.manifest import HEAD, Manifest, digest, write_manifest
-from toolrank_models.runtime import load_query_kind
+from kitpick_models.errors import CorruptModel
+from kitpick_models.manifest import HEAD, Manifest, digest, write_manifest
+from kitpick_models.runtime import load_query_kind
 
 
 def head(folder: Path, **arrays: np.ndarray) -> Path:

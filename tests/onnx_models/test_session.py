@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from toolrank_models import session
-from toolrank_models.devices import CPU as CPU_PROVIDER
-from toolrank_models.devices import CUDA, TENSORRT, provider_list
-from toolrank_models.errors import ProviderRefused, RuntimeClash
-from toolrank_models.runtime import load_encoder
-from toolrank_models.session import require_one_runtime, require_provider
-from toolrank_models.settings import RuntimeSettings
+from kitpick_models import session
+from kitpick_models.devices import CPU as CPU_PROVIDER
+from kitpick_models.devices import CUDA, TENSORRT, provider_list
+from kitpick_models.errors import CorruptModel, ProviderRefused, RuntimeClash
+from kitpick_models.graph_file import number, part, text
+from kitpick_models.manifest import digest, read_manifest, write_manifest
+from kitpick_models.runtime import load_encoder
+from kitpick_models.session import require_one_runtime, require_provider
+from kitpick_models.settings import RuntimeSettings
 
 CPU = ["CPUExecutionProvider"]
 
@@ -26,7 +30,7 @@ def test_a_granted_provider_is_accepted():
 
 @pytest.mark.parametrize("asked", ["cuda", "tensorrt"])
 def test_a_silent_fall_back_to_the_processor_is_refused(asked):
-    with pytest.raises(ProviderRefused, match="toolrank\\[gpu\\]"):
+    with pytest.raises(ProviderRefused, match="kitpick\\[gpu\\]"):
         require_provider(asked, CPU)
 
 
@@ -85,9 +89,9 @@ def test_io_binding_and_long_buckets_give_the_same_numbers():
 
 SHAPES = """
 import numpy as np, psutil
-from toolrank_models.runtime import load_cross_encoder
-from toolrank_models.rows import Row
-from toolrank_models.settings import RuntimeSettings
+from kitpick_models.runtime import load_cross_encoder
+from kitpick_models.batching import Row
+from kitpick_models.settings import RuntimeSettings
 
 def run(rows, length):
     ids = np.full(length, 7, np.int64)
@@ -116,11 +120,10 @@ def test_no_memory_is_kept_for_every_shape_of_a_batch():
 BLOCKED = """
 import sys
 sys.modules["onnxruntime"] = None
-from toolrank_models.errors import MissingRuntime
-from toolrank_models.runtime import load_encoder
+from kitpick_models.runtime import load_encoder
 try:
     load_encoder()
-except MissingRuntime as error:
+except ImportError as error:
     print(error)
 """
 
@@ -128,10 +131,45 @@ except MissingRuntime as error:
 @pytest.mark.needs("weights")
 def test_a_missing_runtime_is_answered_with_the_install_line():
     done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "onnxruntime is not installed: pip install 'toolrank[cpu]'"
+    assert done.stdout.strip() == "running models needs the extra 'cpu': pip install 'kitpick[cpu]'"
 
 
 def test_loading_the_runtime_modules_needs_neither_torch_nor_onnx():
-    script = "import sys, toolrank_models.verify; print({'torch', 'onnx', 'onnxruntime'} & set(sys.modules))"
+    script = "import sys, kitpick_models.verify; print({'torch', 'onnx', 'onnxruntime'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def rewritten(folder: Path, model: bytes) -> Path:
+    """The model with another graph, whose digest its manifest names."""
+    (folder / "model.onnx").write_bytes(model)
+    manifest = read_manifest(folder)
+    write_manifest(folder, replace(manifest, files={**manifest.files, "model.onnx": digest(model)}))
+    return folder
+
+
+@pytest.mark.needs("onnxruntime", "weights")
+@pytest.mark.parametrize("damage", ["nothing", "words", "half", "noise", "another graph"])
+def test_a_graph_that_cannot_be_loaded_is_corrupt_even_if_its_digest_agrees(encoder_copy, damage):
+    model = (encoder_copy / "model.onnx").read_bytes()
+    damaged = {
+        "nothing": b"",
+        "words": b"no graph at all",
+        "half": model[: len(model) // 2],
+        "noise": bytes(range(256)) * 40,
+        "another graph": part(7, part(2, b"empty")),
+    }[damage]
+    with pytest.raises(CorruptModel, match=r"model\.onnx: cannot be loaded"):
+        load_encoder(str(rewritten(encoder_copy, damaged)), RuntimeSettings())
+
+
+@pytest.mark.needs("onnxruntime", "weights")
+def test_weights_in_other_files_are_refused(encoder_copy):
+    """No digest covers them."""
+    outside = part(13, text(1, "location") + text(2, "weights.bin")) + number(14, 1)
+    tensor = number(1, 4) + number(2, 1) + text(8, "outside") + outside
+    node = part(1, text(4, "Constant") + part(5, text(1, "value") + part(5, tensor)))
+    model = (encoder_copy / "model.onnx").read_bytes()
+    for graph in (part(5, tensor), node, part(1, part(5, part(6, part(5, tensor))))):
+        with pytest.raises(CorruptModel, match="other files"):
+            load_encoder(str(rewritten(encoder_copy, model + part(7, graph))), RuntimeSettings())

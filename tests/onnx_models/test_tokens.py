@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from toolrank_models.locate import find_model
-from toolrank_models.tokens import TokenIds, pair, single
+from kitpick_models.locate import find_model
+from kitpick_models.tokens import TokenIds, pair, single
 
 pytestmark = pytest.mark.needs("weights")
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from toolrank_models.errors import CorruptModel, UnknownModel
-from toolrank_models.locate import find_model
-from toolrank_models.manifest import REFERENCE, digest, read_manifest, write_manifest
-from toolrank_models.reference import EncoderReference, pack, read_reference
-from toolrank_models.verify import kendall_tau, verify
+from kitpick_models.errors import CorruptModel, UnknownModel
+from kitpick_models.locate import find_model
+from kitpick_models.manifest import REFERENCE, digest, read_manifest, write_manifest
+from kitpick_models.reference import EncoderReference, pack, read_reference
+from kitpick_models.verify import kendall_tau, verify
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 
@@ -39,7 +39,7 @@ def test_a_shipped_model_says_what_it_does_on_each_benchmark_with_date_and_comma
         found = [figure for figure in figures if figure.benchmark.startswith(f"{dataset} (")]
         assert {"recall@5", "ndcg@5", "comp@5"} <= {figure.figure for figure in found}
         assert all(
-            figure.date and figure.command.startswith(("toolrank eval", "scripts/")) for figure in found
+            figure.date and figure.command.startswith(("kitpick eval", "scripts/")) for figure in found
         )
 
 

@@ -46,11 +46,11 @@ def search(plugin_zip: Path, double: Double, tmp_path_factory: pytest.TempPathFa
     """A real node with the Java agent and the plugin, and the index `apis` in it."""
     folder = tmp_path_factory.mktemp("plugin-node")
     settings = [
-        f"toolrank.endpoint={double.url}",
+        f"kitpick.endpoint={double.url}",
         # Time enough on any machine: tests of the deadline set a shorter one.
-        "toolrank.deadline=60s",
+        "kitpick.deadline=60s",
         # A breaker that opened in one test would answer the next; it has tests of its own.
-        "toolrank.breaker.failures=10000",
+        "kitpick.breaker.failures=10000",
     ]
     node = opensearch_node(folder, [plugin_zip], settings=settings)
     write_key(folder, KEY)
@@ -65,7 +65,7 @@ def secured(double: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """A real node with users and small limits, of another version, and the plugin built for that."""
     folder = tmp_path_factory.mktemp("secured-node")
     built = build("package", "-DskipTests", version=version(RECIPE))
-    settings = [f"toolrank.endpoint={double.url}", *SETTINGS]
+    settings = [f"kitpick.endpoint={double.url}", *SETTINGS]
     node = secured_node(folder, USERS, ROLES, [built], settings)
     write_key(folder, KEY)
     try:

@@ -15,5 +15,5 @@ def write_key(folder: Path, key: str) -> None:
     java = find_jdk()
     assert java is not None
     classes = f"{folder.resolve()}/home/lib/*"
-    arguments = [str(_PROGRAM), str(folder.resolve() / "config"), "toolrank.key", key]
+    arguments = [str(_PROGRAM), str(folder.resolve() / "config"), "kitpick.key", key]
     subprocess.run([str(java / "bin" / "java"), "-cp", classes, *arguments], check=True, capture_output=True)

@@ -61,6 +61,7 @@ MISDEEDS: dict[str, tuple[Behaviour, set[str]]] = {
     "too deep": (raw_body(lambda call: b'{"results":' + b"[" * 200_000), {"invalid_answer"}),
     "a list": (answering(lambda call: [1, 2]), {"invalid_answer"}),
     "no results": (answering(lambda call: {"profile": "x"}), {"invalid_answer"}),
+    "nothing ranked": (answering(lambda call: ranked([])), {"invalid_answer"}),
     "wrong ids": (answering(lambda call: ranked(["d00", "nobody-sent-this"])), {"invalid_answer"}),
     "one id twice": (answering(doubled), {"invalid_answer"}),
     "NaN": (with_first(score=math.nan), {"invalid_answer"}),
@@ -73,7 +74,7 @@ MISDEEDS: dict[str, tuple[Behaviour, set[str]]] = {
     "wrong key": (status(401), {"unauthorized"}),
     "refused": (status(422), {"refused"}),
     "overloaded": (status(429), {"busy"}),
-    "unavailable": (status(503), {"busy"}),
+    "unavailable": (status(503), {"service_error"}),
     "broken": (status(500), {"service_error"}),
     "a redirect": (status(307), {"service_error"}),
     "a need without sense": (

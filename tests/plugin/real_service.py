@@ -1,4 +1,4 @@
-"""The rescorer as it is deployed: `toolrank serve` in a process of its own, with a key."""
+"""The rescorer as it is deployed: `kitpick serve` in a process of its own, with a key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-TOOLRANK = str(Path(sys.executable).parent / "toolrank")
+KITPICK = str(Path(sys.executable).parent / "kitpick")
 
 
 class Service(NamedTuple):
@@ -24,14 +24,14 @@ class Service(NamedTuple):
 @contextmanager
 def serving(folder: Path) -> Iterator[Service]:
     """Starts it on a free port; its key file lies in `folder`."""
-    command = [TOOLRANK, "serve", "--new-key", "node"]
+    command = [KITPICK, "serve", "--new-key", "node"]
     said = subprocess.run(command, check=True, capture_output=True, text=True)
     line, _, entry = said.stdout.partition("\n")
     keys = folder / "keys.toml"
     keys.write_text(entry, "utf-8")
     log = folder / "service.log"  # a pipe that nobody reads would fill up and stop the service
     with log.open("wb") as errors:
-        process = subprocess.Popen([TOOLRANK, "serve", "--port", "0", "--keys", str(keys)], stderr=errors)
+        process = subprocess.Popen([KITPICK, "serve", "--port", "0", "--keys", str(keys)], stderr=errors)
     try:
         yield Service(_address(process, log), line.removeprefix("key: "))
     finally:
@@ -41,7 +41,7 @@ def serving(folder: Path) -> Iterator[Service]:
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:
     while process.poll() is None:
-        if found := re.search(r"toolrank serves (http://\S+)", log.read_text("utf-8")):
+        if found := re.search(r"kitpick serves (http://\S+)", log.read_text("utf-8")):
             return found.group(1)
         time.sleep(0.05)
     raise RuntimeError(f"the service did not start:\n{log.read_text('utf-8')}")

@@ -15,9 +15,9 @@ TOTAL = 30
 
 PIPELINE: dict[str, Any] = {
     "request_processors": [
-        {"toolrank_window": {"window": 20, "fields": ["text", "category", "tool", "api", "tool_key"]}}
+        {"kitpick_window": {"window": 20, "fields": ["text", "category", "tool", "api", "tool_key"]}}
     ],
-    "response_processors": [{"toolrank": {"query_path": "query.match.text.query"}}],
+    "response_processors": [{"kitpick": {"query_path": "query.match.text.query"}}],
 }
 
 
@@ -68,12 +68,12 @@ class Client:
 
 
 class Search(Client):
-    """A node with the index `apis` and the pipeline `toolrank`."""
+    """A node with the index `apis` and the pipeline `kitpick`."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.index("apis", documents(TOTAL), shards=3)
-        self.put("/_search/pipeline/toolrank", PIPELINE)
+        self.put("/_search/pipeline/kitpick", PIPELINE)
 
     def index(self, name: str, items: Mapping[str, Mapping[str, Any]], shards: int = 1) -> None:
         """Makes an index of these documents, with vectors, replacing one of the same name."""
@@ -81,7 +81,7 @@ class Search(Client):
         self.fill(name, items, {"settings": {"index": settings}, "mappings": MAPPINGS})
 
     def __call__(
-        self, body: Mapping[str, Any] | None = None, index: str = "apis", pipeline: str = "toolrank"
+        self, body: Mapping[str, Any] | None = None, index: str = "apis", pipeline: str = "kitpick"
     ) -> Any:
         """Searches for QUERY; `body` adds to that or replaces parts of it."""
         whole = {"query": {"match": {"text": QUERY}}, **(body or {})}
@@ -131,7 +131,7 @@ def ids(answer: Mapping[str, Any]) -> list[str]:
 
 def report(answer: Mapping[str, Any]) -> dict[str, Any]:
     """What the plugin says of itself in the answer."""
-    section: dict[str, Any] = answer["ext"]["toolrank"]
+    section: dict[str, Any] = answer["ext"]["kitpick"]
     return section
 
 

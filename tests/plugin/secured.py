@@ -16,10 +16,10 @@ AT_A_TIME = 16
 BREAKER_FAILURES = 3
 SETTINGS = (
     # Time enough on any machine.
-    "toolrank.deadline=60s",
-    f"toolrank.max_concurrent={AT_A_TIME}",
-    f"toolrank.breaker.failures={BREAKER_FAILURES}",
-    "toolrank.breaker.pause=5s",
+    "kitpick.deadline=60s",
+    f"kitpick.max_concurrent={AT_A_TIME}",
+    f"kitpick.breaker.failures={BREAKER_FAILURES}",
+    "kitpick.breaker.pause=5s",
 )
 PEOPLE = ("alice", "bob", "carol")
 TENANTS = ("acme", "globex")
@@ -46,7 +46,7 @@ def _reader(*hidden: str) -> dict[str, Any]:
 ROLES: dict[str, Any] = {
     "reader": _reader("secret"),
     "reader_without_tools": _reader("secret", "tool_key"),
-    "operator": {"cluster_permissions": ["cluster:monitor/toolrank/stats"]},
+    "operator": {"cluster_permissions": ["cluster:monitor/kitpick/stats"]},
 }
 USERS: dict[str, dict[str, Any]] = {
     f"{person}-of-{tenant}": {"roles": ["reader"], "attributes": {"person": person, "tenant": tenant}}

@@ -31,7 +31,7 @@ SERVICES: dict[str, Any] = FILE["services"]
 IMAGE = (
     (ROOT / "rescorers" / "Dockerfile").read_text("utf-8").partition(" AS cpu\n")[2].partition("\nFROM ")[0]
 )
-PROGRAMS = {"toolrank": Path(sys.executable).parent / "toolrank", "python": sys.executable}
+PROGRAMS = {"kitpick": Path(sys.executable).parent / "kitpick", "python": sys.executable}
 READY_SECONDS = 300
 
 
@@ -71,10 +71,10 @@ class Stack:
         (entry,) = re.findall(r"^ENTRYPOINT (.+)$", IMAGE, re.MULTILINE)
         (command,) = re.findall(r"^CMD (.+)$", IMAGE, re.MULTILINE)
         (check,) = re.findall(r"^    CMD (\[.+\])$", IMAGE, re.MULTILINE)
-        variables = dict(re.findall(r"(TOOLRANK_\w+)=(\S+)", IMAGE))
-        assert variables == {"TOOLRANK_SERVE_HOST": "0.0.0.0"}
+        variables = dict(re.findall(r"(KITPICK_\w+)=(\S+)", IMAGE))
+        assert variables == {"KITPICK_SERVE_HOST": "0.0.0.0"}
         host, port = self.rescorer.split(":")  # not to the whole network, from a test
-        environment = {"TOOLRANK_SERVE_HOST": host, "TOOLRANK_SERVE_PORT": port}
+        environment = {"KITPICK_SERVE_HOST": host, "KITPICK_SERVE_PORT": port}
         process = subprocess.Popen(
             self.command(json.loads(entry) + json.loads(command)), env=self.environment(environment)
         )
@@ -105,7 +105,7 @@ class Stack:
             r"^RUN \S+/bin/opensearch-plugin (.+)$", build["dockerfile_inline"], re.MULTILINE
         )
         arguments = command.replace(f"file://{target}", self.plugin.as_uri()).split()
-        assert "-> Installed toolrank" in opensearch_plugin(self.folder, *arguments)
+        assert "-> Installed kitpick" in opensearch_plugin(self.folder, *arguments)
 
     def wait(self, check: Sequence[str]) -> None:
         """Until a health check succeeds."""
@@ -162,7 +162,7 @@ def test_a_catalog_taken_in_is_searched_in_the_rescorers_order(stack: Stack) -> 
         "size": 5,
         "query": {"match": {"description": "delete a message from a queue"}},
         "_source": ["id"],
-        "ext": {"toolrank": {"window": 10}},
+        "ext": {"kitpick": {"window": 10}},
     }
     address = re.search(r"http://localhost:9200(/\S+)", TEXT)
     assert address is not None

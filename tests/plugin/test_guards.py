@@ -22,7 +22,7 @@ PATIENCE = 120
 def index(secured: Secured) -> None:
     settings = {"index": {"number_of_replicas": 0}}
     secured.admin.fill("guarded", documents(5), {"settings": settings})
-    secured.admin.put("/_search/pipeline/guarded", {"response_processors": [{"toolrank": {}}]})
+    secured.admin.put("/_search/pipeline/guarded", {"response_processors": [{"kitpick": {}}]})
 
 
 BODY: dict[str, Any] = {"size": 2, "query": {"match": {"text": QUERY}}}
@@ -34,7 +34,7 @@ def asked(secured: Secured) -> dict[str, Any]:
 
 
 def stats(secured: Secured) -> dict[str, Any]:
-    (node,) = secured.admin.call("GET", "/_plugins/_toolrank/stats")["nodes"].values()
+    (node,) = secured.admin.call("GET", "/_plugins/_kitpick/stats")["nodes"].values()
     counted: dict[str, Any] = node
     return counted
 
@@ -62,7 +62,7 @@ def test_a_failing_service_is_left_alone_and_tried_again(secured: Secured, doubl
 
 
 def test_only_so_many_at_a_time(secured: Secured, double: Double) -> None:
-    hurried = {"toolrank": {"deadline_ms": 3_000}}  # less than the node gives: no reason to open the circuit
+    hurried = {"kitpick": {"deadline_ms": 3_000}}  # less than the node gives: no reason to open the circuit
     line = {**BODY, "search_pipeline": "guarded", "ext": hurried}
     lines = [each for _ in range(3 * AT_A_TIME) for each in ({"index": "guarded"}, line)]
     retried = stats(secured)["retries"]
@@ -93,3 +93,48 @@ def test_a_new_key_needs_no_restart(secured: Secured, double: Double) -> None:
     finally:
         write_key(secured.folder, KEY)
         secured.admin.call("POST", "/_nodes/reload_secure_settings", {})
+
+
+def test_a_busy_service_is_no_failing_one_and_gets_about_what_it_takes(
+    secured: Secured, double: Double
+) -> None:
+    before = breaker(secured)
+    with double.behaving(status(429)):
+        line = {**BODY, "search_pipeline": "guarded"}
+        lines = [each for _ in range(100) for each in ({"index": "guarded"}, line)]
+        answers = secured.admin.call("POST", "/_msearch?max_concurrent_searches=2", lines)["responses"]
+        reasons = Counter(report(answer)["reason"] for answer in answers)
+        assert set(reasons) == {"busy", "shed"}
+        assert reasons["busy"] == len(double.calls)
+        # Not most: what the service took in the tests before, within ten seconds, is still to its credit.
+        assert reasons["shed"] >= 20, "many were spared the way"
+    assert breaker(secured) == before | {"state": "closed"}
+    limit = time.monotonic() + PATIENCE
+    with double.behaving(answering(backwards)):
+        while stats(secured)["refusal"] > 0 or asked(secured)["status"] != "rescored":
+            assert time.monotonic() < limit
+            time.sleep(0.2)
+
+
+def test_the_log_says_what_an_operator_can_mend_and_not_what_was_asked(
+    secured: Secured, double: Double
+) -> None:
+    limit = time.monotonic() + PATIENCE
+    with double.behaving(answering(backwards)):  # whatever a test before left behind
+        while stats(secured)["refusal"] > 0 or asked(secured)["status"] != "rescored":
+            assert time.monotonic() < limit
+            time.sleep(0.2)
+    with double.behaving(status(401)):
+        reasons = Counter(asked(secured)["reason"] for _ in range(2 * BREAKER_FAILURES))
+    assert set(reasons) == {"unauthorized", "circuit_open"}
+    limit = time.monotonic() + PATIENCE
+    with double.behaving(answering(backwards)):
+        while asked(secured)["status"] != "rescored":
+            assert time.monotonic() < limit
+            time.sleep(0.2)
+    lines = (secured.folder / "stdout.log").read_text("utf-8").splitlines()
+    ours = [line for line in lines if "o.k.opensearch" in line]
+    assert any("WARN" in line and "reload_secure_settings" in line for line in ours)
+    assert any("WARN" in line and "left alone" in line for line in ours)
+    assert any("answers again" in line for line in ours)
+    assert not [line for line in ours if QUERY in line]

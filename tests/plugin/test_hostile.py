@@ -28,7 +28,7 @@ def test_the_first_stage_order_comes_back(search: Search, double: Double, misdee
     deadline = DEADLINE_MILLIS if "timeout" in reasons else AMPLE_MILLIS
     with double.behaving(behaviour):
         started = time.monotonic()
-        answer = search({"from": 2, "size": 3, "ext": {"toolrank": {"deadline_ms": deadline}}})
+        answer = search({"from": 2, "size": 3, "ext": {"kitpick": {"deadline_ms": deadline}}})
         took = time.monotonic() - started
     assert ids(answer) == numbered([2, 3, 4])
     assert took < deadline / 1000 + PATIENCE
@@ -48,7 +48,7 @@ def test_the_search_after_a_misdeed_is_rescored_again(search: Search, double: Do
 
 def test_a_user_may_prefer_an_error(search: Search, double: Double) -> None:
     with double.behaving(status(500)), pytest.raises(Refused) as refused:
-        search({"ext": {"toolrank": {"on_failure": "fail"}}})
+        search({"ext": {"kitpick": {"on_failure": "fail"}}})
     assert refused.value.status == 502
     assert "service_error" in refused.value.body
 
@@ -56,16 +56,16 @@ def test_a_user_may_prefer_an_error(search: Search, double: Double) -> None:
 def test_a_failing_search_names_the_deadline(search: Search, double: Double) -> None:
     section = {"on_failure": "fail", "deadline_ms": 50}
     with double.behaving(silent), pytest.raises(Refused) as refused:
-        search({"ext": {"toolrank": section}})
+        search({"ext": {"kitpick": section}})
     assert refused.value.status == 504
 
 
 def test_a_request_may_shorten_the_deadline_but_not_lengthen_it(search: Search, double: Double) -> None:
-    processor = {"toolrank": {"deadline_ms": DEADLINE_MILLIS}}
+    processor = {"kitpick": {"deadline_ms": DEADLINE_MILLIS}}
     search.put("/_search/pipeline/hurried", {"response_processors": [processor]})
     with double.behaving(silent):
-        short = report(search({"ext": {"toolrank": {"deadline_ms": 100}}}, pipeline="hurried"))
-        long = report(search({"ext": {"toolrank": {"deadline_ms": 60_000}}}, pipeline="hurried"))
+        short = report(search({"ext": {"kitpick": {"deadline_ms": 100}}}, pipeline="hurried"))
+        long = report(search({"ext": {"kitpick": {"deadline_ms": 60_000}}}, pipeline="hurried"))
     assert 100 <= short["took_ms"] < DEADLINE_MILLIS
     assert DEADLINE_MILLIS <= long["took_ms"] < DEADLINE_MILLIS + PATIENCE * 1000
 
@@ -90,9 +90,9 @@ def test_a_service_that_answered_is_not_asked_again(search: Search, double: Doub
 def test_searches_at_the_same_time_all_come_back(search: Search, double: Double) -> None:
     line = {
         "size": 2,
-        "search_pipeline": "toolrank",
+        "search_pipeline": "kitpick",
         "query": {"match": {"text": "weather"}},
-        "ext": {"toolrank": {"deadline_ms": DEADLINE_MILLIS}},
+        "ext": {"kitpick": {"deadline_ms": DEADLINE_MILLIS}},
     }
     lines = [each for _ in range(150) for each in ({"index": "apis"}, line)]
     with double.behaving(silent):

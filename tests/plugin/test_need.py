@@ -43,7 +43,7 @@ def catalog(search: Search) -> None:
         items[f"d{n:02d}"].update(tenant="acme", allowed=["alice", "bob"], vector=[1.0, -n / 6, 0.0, 0.0])
     search.index("catalog", items, shards=2)
     processor = {"vector_field": "vector", "query_path": "query.bool.must.0.match.text.query"}
-    search.put("/_search/pipeline/needing", {**PIPELINE, "response_processors": [{"toolrank": processor}]})
+    search.put("/_search/pipeline/needing", {**PIPELINE, "response_processors": [{"kitpick": processor}]})
     alias = {"index": "catalog", "alias": "of-acme", "filter": {"term": {"tenant": "acme"}}}
     search.call("POST", "/_aliases", {"actions": [{"add": alias}]})
 
@@ -134,7 +134,7 @@ class TestLimits:
 
     def test_rounds_can_be_switched_off(self, search: Search, double: Double) -> None:
         with double.behaving(needing("Weather/tool1")):
-            search_with(search, bool_query(), ext={"toolrank": {"rounds": 0}})
+            search_with(search, bool_query(), ext={"kitpick": {"rounds": 0}})
             assert len(double.calls) == 1
 
     @pytest.mark.parametrize("misdeed", [silent, reset])
@@ -145,7 +145,7 @@ class TestLimits:
             await (misdeed if call.get("fetched") else needing("Weather/tool1"))(call, writer)
 
         with double.behaving(behave):
-            answer = search_with(search, bool_query(), ext={"toolrank": {"deadline_ms": 6_000}})
+            answer = search_with(search, bool_query(), ext={"kitpick": {"deadline_ms": 6_000}})
         assert report(answer)["status"] == "rescored"
         assert [each["stage"] for each in report(answer)["degraded"]] == ["fetch"]
         assert ids(answer) == ["d05", "d04", "d03", "d02", "d01", "d00"]
@@ -211,7 +211,7 @@ def test_what_is_fetched_obeys_the_restriction(
 ) -> None:
     body, index = RESTRICTED[restricted]
     with double.behaving(service):
-        answer = search({**body, "size": 40, "ext": {"toolrank": {"query": QUERY}}}, index, "needing")
+        answer = search({**body, "size": 40, "ext": {"kitpick": {"query": QUERY}}}, index, "needing")
         sent = double.calls
     assert report(answer)["status"] == "rescored"
     assert SECRET not in str(sent)
@@ -236,7 +236,7 @@ def test_the_restriction_does_not_keep_out_what_is_allowed(
 ) -> None:
     body, index = RESTRICTED[restricted]
     with double.behaving(needing("Weather/tool1")):
-        answer = search({**body, "size": 40, "ext": {"toolrank": {"query": QUERY}}}, index, "needing")
+        answer = search({**body, "size": 40, "ext": {"kitpick": {"query": QUERY}}}, index, "needing")
     assert {"x01", "x07"} <= set(ids(answer))
 
 
@@ -312,7 +312,7 @@ def test_no_query_lets_the_service_see_what_it_could_not_find(
     service = needing(neighbours=18) if by_vector else needing(*(f"Weather/tool{n}" for n in range(3)))
     with double.behaving(service):
         try:
-            search({"query": query, "size": 40, "ext": {"toolrank": {"query": QUERY}}}, "catalog", "needing")
+            search({"query": query, "size": 40, "ext": {"kitpick": {"query": QUERY}}}, "catalog", "needing")
         except Refused as refused:  # some combinations are no query to OpenSearch either
             assert refused.status == 400  # noqa: PT017
             return

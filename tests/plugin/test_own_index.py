@@ -1,4 +1,4 @@
-"""The plugin over a catalog that toolrank keeps in OpenSearch, through the pipeline of the template."""
+"""The plugin over a catalog that kitpick keeps in OpenSearch, through the pipeline of the template."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from double import Call, Double, answering, backwards, forwarding
 from real_service import Service
 from searching import Search, ids, report
 
-from toolrank_engines.contract import IndexedDocument, IndexSchema, Vector
-from toolrank_engines.document import ApiDocument, Effect
-from toolrank_engines.opening import open_engine
-from toolrank_engines.text import rerank_text
+from kitpick_engines.contract import IndexedDocument, IndexSchema, Vector
+from kitpick_engines.document import ApiDocument, Effect
+from kitpick_engines.opening import open_engine
+from kitpick_engines.remote.engine import RemoteEngine
+from kitpick_engines.remote.setup import compare, endpoints
+from kitpick_engines.text import rerank_text
 
 pytestmark = pytest.mark.needs("opensearch")
 
@@ -65,7 +67,7 @@ def asked(search: Search, **section: Any) -> Any:
     }
     knn = {"knn": {"vector": {"vector": vector_of("forecast").tolist(), "k": 5}}}
     query = {"bool": {"must": [words], "should": [knn]}}
-    body = {"query": query, "_source": ["id"], "ext": {"toolrank": {"query": "weather of a city", **section}}}
+    body = {"query": query, "_source": ["id"], "ext": {"kitpick": {"query": "weather of a city", **section}}}
     return search(body, "plugin-catalog", "own-index")
 
 
@@ -113,3 +115,45 @@ def test_nnn_decoding_runs_over_the_stored_vectors(search: Search, double: Doubl
     assert "degraded" not in report(answer)
     assert ids(answer)
     assert any(reason.startswith("decode:") for hit in report(answer)["hits"] for reason in hit["reasons"])
+
+
+def parts(search: Search) -> dict[str, list[tuple[str, bool | None]]]:
+    """What `kitpick doctor` finds, by part."""
+    found: dict[str, list[tuple[str, bool | None]]] = {}
+    with closing(open_engine(search.url.replace("http:", "opensearch:") + "/plugin-catalog")) as engine:
+        assert isinstance(engine, RemoteEngine)
+        live = engine.live()
+        assert live is not None
+        for part in compare(engine.server, "own-index", live[0], live[1].model):
+            found.setdefault(part.name, []).append((part.says, part.ok))
+    return found
+
+
+class TestTheDoctor:
+    def test_index_pipeline_and_plugin_agree(self, search: Search, double: Double) -> None:
+        found = parts(search)
+        assert found["plugin"] == [("0.1.0 on every node", True)]
+        assert found["pipeline"] == [("own-index agrees with the index", True)]
+        with closing(open_engine(search.url.replace("http:", "opensearch:") + "/plugin-catalog")) as engine:
+            assert isinstance(engine, RemoteEngine)
+            assert list(endpoints(engine.server).values()) == [double.url]
+
+    def test_another_model_and_missing_fields_are_named(self, search: Search) -> None:
+        before = search.call("GET", "/_search/pipeline/own-index")["own-index"]
+        processor = {"kitpick": {"vector_model": "another", "vector_field": "nowhere"}}
+        search.put("/_search/pipeline/own-index", {**before, "response_processors": [processor]})
+        try:
+            said = [text for text, ok in parts(search)["pipeline"] if ok is False]
+        finally:
+            search.put("/_search/pipeline/own-index", before)
+        assert any("another" in text and "test-encoder" in text for text in said)
+        assert any("no field nowhere" in text for text in said)
+        assert not any("no field text" in text for text in said)
+
+    def test_a_default_pipeline_that_is_gone(self, search: Search) -> None:
+        search.put("/plugin-catalog/_settings", {"index.search.default_pipeline": "forgotten"})
+        try:
+            found = parts(search)
+        finally:
+            search.put("/plugin-catalog/_settings", {"index.search.default_pipeline": None})
+        assert [ok for text, ok in found["pipeline"] if "forgotten" in text] == [False]

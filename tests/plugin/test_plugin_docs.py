@@ -15,7 +15,7 @@ from searching import Search, report
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "plugin.md").read_text("utf-8")
 REQUESTS = re.findall(r"^```\n(PUT|POST|GET) (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-JAVA = ROOT / "plugin" / "src" / "main" / "java" / "org" / "toolrank" / "opensearch"
+JAVA = ROOT / "plugin" / "src" / "main" / "java" / "org" / "kitpick" / "opensearch"
 
 
 @pytest.mark.slow
@@ -29,7 +29,7 @@ def test_the_requests_work_and_answer_as_shown(search: Search, double: Double, s
     assert len(searched["hits"]["hits"]) == 5
     assert stats["_nodes"]["failed"] == 0
     (shown,) = re.findall(r"^```answer\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    assert_alike(report(searched), json.loads("{" + shown + "}")["ext"]["toolrank"])
+    assert_alike(report(searched), json.loads("{" + shown + "}")["ext"]["kitpick"])
 
 
 def assert_alike(real: Any, shown: Any) -> None:
@@ -47,13 +47,13 @@ def assert_alike(real: Any, shown: Any) -> None:
 
 
 def test_every_node_setting_is_explained() -> None:
-    settings = re.findall(r'"(toolrank\.[a-z_.]+)"', (JAVA / "NodeSettings.java").read_text("utf-8"))
-    assert len(settings) == 8
+    settings = re.findall(r'"(kitpick\.[a-z_.]+)"', (JAVA / "NodeSettings.java").read_text("utf-8"))
+    assert len(settings) == 9
     for name in settings:
         assert f"`{name}`" in PAGE
 
 
-@pytest.mark.parametrize("file", ["rescore/Skip.java", "guard/Trouble.java"])
+@pytest.mark.parametrize("file", ["rescore/SkipReason.java", "guard/FailureReason.java"])
 def test_every_reason_is_explained(file: str) -> None:
     reasons = re.findall(r"^  ([A-Z_]+)(?:\(RestStatus|[,;])", (JAVA / file).read_text("utf-8"), re.MULTILINE)
     assert len(reasons) >= 10

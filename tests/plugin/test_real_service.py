@@ -43,7 +43,7 @@ def index(search: Search) -> None:
 
 def asked(search: Search, **section: Any) -> Any:
     query = {"match": {"text": QUERY}}
-    body = {"query": query, "size": 3, "ext": {"toolrank": {"query": QUERY, **section}}}
+    body = {"query": query, "size": 3, "ext": {"kitpick": {"query": QUERY, **section}}}
     return search(body, "real", "real")
 
 
@@ -53,7 +53,7 @@ def test_the_shipped_models_put_the_forecast_first(search: Search, double: Doubl
     shown = report(answer)
     assert ids(answer)[0] == "forecast"
     assert shown["status"] == "rescored"
-    assert shown["profile"] == "toolrank"
+    assert shown["profile"] == "kitpick"
     assert shown["query_kind"] == "single"
     assert 0 < shown["service_ms"] <= shown["took_ms"]
     assert any(reason.startswith("cross_encode:") for reason in shown["hits"][0]["reasons"])
@@ -77,7 +77,7 @@ def test_what_the_service_needs_is_fetched(search: Search, double: Double, servi
     }
     section = {"query": "forecast of a city", "profile": NEEDING, "window": 1}
     with double.behaving(forwarding(*service)):
-        answer = search({"query": query, "size": 10, "ext": {"toolrank": section}}, "real", "real")
+        answer = search({"query": query, "size": 10, "ext": {"kitpick": section}}, "real", "real")
         second = double.calls[1]
     assert {each["api"] for each in second["fetched"]} == {"history", "alerts"}
     assert second["complete_tools"] == ["Weather/weather"]

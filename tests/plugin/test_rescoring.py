@@ -50,9 +50,12 @@ SHAPES: dict[str, dict[str, Any]] = {
 """What else a search may ask for."""
 
 
+_SCORED = ("_score", "_explanation")
+
+
 def unordered(answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer without what the plugin is there to change: hits by id and without scores."""
-    hits = {hit["_id"]: {k: v for k, v in hit.items() if k != "_score"} for hit in answer["hits"]["hits"]}
+    """An answer without what the plugin is there to change: hits by id, without scores and their reasons."""
+    hits = {hit["_id"]: {k: v for k, v in hit.items() if k not in _SCORED} for hit in answer["hits"]["hits"]}
     rest = {name: value for name, value in answer.items() if name not in ("took", "ext", "hits")}
     return {**rest, "total": answer["hits"].get("total"), "hits": hits}
 
@@ -103,7 +106,7 @@ class TestOrder:
         assert report(answer)["took_ms"] > 0
 
     def test_the_report_can_be_short(self, search: Search) -> None:
-        assert "hits" not in report(search({"ext": {"toolrank": {"explain": False}}}))
+        assert "hits" not in report(search({"ext": {"kitpick": {"explain": False}}}))
 
 
 class TestPages:
@@ -118,19 +121,28 @@ class TestPages:
         assert [hit["rank"] for hit in report(answer)["hits"]] == [19, 20, 21, 22]
 
     def test_a_page_behind_the_window_is_left_alone(self, search: Search, double: Double) -> None:
-        answer = search({"from": 20, "size": 4})
+        answer = search({"from": 20, "size": 4, "ext": {"kitpick": {"rounds": 0}}})
         assert ids(answer) == numbered(range(20, 24))
         assert report(answer) == {"status": "skipped", "reason": "beyond_window"}
         assert not double.calls
+
+    def test_behind_the_window_it_is_rescored_where_documents_may_be_fetched(
+        self, search: Search, double: Double
+    ) -> None:
+        """Only so it is known by how many places the hits there moved."""
+        answer = search({"from": 20, "size": 4})
+        assert ids(answer) == numbered(range(20, 24))
+        assert len(double.calls[0]["candidates"]) == 20
+        assert report(answer)["status"] == "rescored"
 
     def test_the_default_page_has_ten_hits(self, search: Search) -> None:
         assert ids(search()) == numbered(range(19, 9, -1))
 
     def test_k_cuts_further_than_size(self, search: Search) -> None:
-        assert ids(search({"size": 5, "ext": {"toolrank": {"k": 2}}})) == numbered([19, 18])
+        assert ids(search({"size": 5, "ext": {"kitpick": {"k": 2}}})) == numbered([19, 18])
 
     def test_a_request_may_name_its_own_window(self, search: Search, double: Double) -> None:
-        assert ids(search({"size": 2, "ext": {"toolrank": {"window": 7}}})) == numbered([6, 5])
+        assert ids(search({"size": 2, "ext": {"kitpick": {"window": 7}}})) == numbered([6, 5])
         assert len(double.calls[0]["candidates"]) == 7
 
 
@@ -171,7 +183,7 @@ class TestWhatPassesThrough:
 
     def test_msearch(self, search: Search) -> None:
         def line(size: int) -> dict[str, Any]:
-            return {"size": size, "search_pipeline": "toolrank", "query": {"match": {"text": QUERY}}}
+            return {"size": size, "search_pipeline": "kitpick", "query": {"match": {"text": QUERY}}}
 
         head = {"index": "apis", "search_type": "dfs_query_then_fetch"}
         answers = search.call("POST", "/_msearch", [head, line(2), head, line(0), head, line(3)])
@@ -180,10 +192,15 @@ class TestWhatPassesThrough:
         assert report(counted)["reason"] == "size_zero"
         assert ids(third) == numbered([19, 18, 17])
 
-    def test_explicit_sort_by_score_keeps_its_sort_values(self, search: Search) -> None:
-        answer = search({"size": 2, "sort": ["_score", {"number": "asc"}]})
+    def test_an_explicit_sort_by_score(self, search: Search) -> None:
+        answer = search({"size": 2, "sort": ["_score"]})
         assert ids(answer) == numbered([19, 18])
-        assert answer["hits"]["hits"][0]["sort"][1] == 19
+        assert "sort" not in answer["hits"]["hits"][0]
+
+    def test_the_score_is_explained_as_it_is_shown(self, search: Search) -> None:
+        for hit in search({"size": 30, "explain": True})["hits"]["hits"]:
+            assert hit["_explanation"]["value"] == hit["_score"]
+            assert "weight(text:" in str(hit["_explanation"]["details"])
 
     def test_a_point_in_time(self, search: Search) -> None:
         pit = search.call("POST", "/apis/_search/point_in_time?keep_alive=1m")["pit_id"]
@@ -191,7 +208,7 @@ class TestWhatPassesThrough:
             "size": 2,
             "pit": {"id": pit},
             "query": {"match": {"text": QUERY}},
-            "search_pipeline": "toolrank",
+            "search_pipeline": "kitpick",
         }
         answer = search.call("POST", "/_search?search_type=dfs_query_then_fetch", body)
         search.call("DELETE", "/_search/point_in_time", {"pit_id": [pit]})
@@ -199,13 +216,13 @@ class TestWhatPassesThrough:
         assert answer["pit_id"]
 
     def test_a_verbose_pipeline(self, search: Search) -> None:
-        parameters = "search_type=dfs_query_then_fetch&search_pipeline=toolrank&verbose_pipeline=true"
+        parameters = "search_type=dfs_query_then_fetch&search_pipeline=kitpick&verbose_pipeline=true"
         body = {"size": 2, "query": {"match": {"text": QUERY}}}
         answer = search.call("POST", f"/apis/_search?{parameters}", body)
         assert ids(answer) == numbered([19, 18])
         assert [each["processor_name"] for each in answer["processor_results"]] == [
-            "toolrank_window",
-            "toolrank",
+            "kitpick_window",
+            "kitpick",
         ]
 
 
@@ -215,6 +232,7 @@ class TestWhatIsLeftAlone:
         [
             ({"size": 0}, "size_zero"),
             ({"sort": [{"number": "desc"}]}, "sorted"),
+            ({"sort": ["_score", {"number": "asc"}]}, "sort_values"),
             ({"sort": [{"number": "asc"}], "search_after": [3]}, "search_after"),
             ({"query": {"match": {"text": "nothing-like-this"}}}, "no_hits"),
             ({"query": {"match_all": {}}}, "no_query_text"),
@@ -229,7 +247,7 @@ class TestWhatIsLeftAlone:
 
     def test_a_scroll(self, search: Search) -> None:
         body = {"size": 4, "query": {"match": {"text": QUERY}}}
-        answer = search.call("POST", "/apis/_search?scroll=1m&search_pipeline=toolrank", body)
+        answer = search.call("POST", "/apis/_search?scroll=1m&search_pipeline=kitpick", body)
         seen = ids(answer)
         assert report(answer)["reason"] == "scroll"
         while len(ids(answer)):
@@ -241,11 +259,11 @@ class TestWhatIsLeftAlone:
         assert sorted(seen) == numbered(range(TOTAL))
 
     def test_everything_once_an_operator_switches_it_off(self, search: Search) -> None:
-        search.put("/_cluster/settings", {"transient": {"toolrank.enabled": False}})
+        search.put("/_cluster/settings", {"transient": {"kitpick.enabled": False}})
         try:
             answer = search({"size": 3})
         finally:
-            search.put("/_cluster/settings", {"transient": {"toolrank.enabled": None}})
+            search.put("/_cluster/settings", {"transient": {"kitpick.enabled": None}})
         assert ids(answer) == numbered([0, 1, 2])
         assert report(answer)["reason"] == "switched_off"
         assert report(search({"size": 3}))["status"] == "rescored"
@@ -253,13 +271,13 @@ class TestWhatIsLeftAlone:
 
 class TestQueryText:
     def test_the_request_may_say_it(self, search: Search, double: Double) -> None:
-        search({"query": {"match_all": {}}, "ext": {"toolrank": {"query": "will it rain?"}}})
+        search({"query": {"match_all": {}}, "ext": {"kitpick": {"query": "will it rain?"}}})
         assert double.calls[0]["query"] == "will it rain?"
 
     def test_or_where_it_stands(self, search: Search, double: Double) -> None:
         query = {"bool": {"must": [{"match": {"tenant": "acme"}}, {"match": {"text": "weather"}}]}}
         path = "query.bool.must.1.match.text.query"
-        search({"query": query, "ext": {"toolrank": {"query_path": path}}})
+        search({"query": query, "ext": {"kitpick": {"query_path": path}}})
         assert double.calls[0]["query"] == "weather"
 
     def test_else_the_only_text_of_the_query_is_taken(self, search: Search, double: Double) -> None:
@@ -277,10 +295,10 @@ class TestQueries:
         for n, item in enumerate(items.values()):
             item["vector"] = [1.0, n / 10, 0.0, 0.0]
         search.index("vectors", items)
-        processor = {"toolrank": {"vector_field": "vector", "vector_model": "m"}}
+        processor = {"kitpick": {"vector_field": "vector", "vector_model": "m"}}
         search.put("/_search/pipeline/vectors", {**PIPELINE, "response_processors": [processor]})
         knn = {"knn": {"vector": {"vector": [1, 0, 0, 0], "k": 6}}}
-        body = {"size": 3, "query": knn, "ext": {"toolrank": {"query": "rain"}}}
+        body = {"size": 3, "query": knn, "ext": {"kitpick": {"query": "rain"}}}
         assert ids(search(body, "vectors", "vectors")) == numbered([5, 4, 3])
         (call,) = double.calls
         assert call["vector"] == "AACAPwAAAAAAAAAAAAAAAA=="
@@ -309,19 +327,19 @@ class TestQueries:
 
     def test_hits_without_any_text_are_not_judged(self, search: Search, double: Double) -> None:
         search.index("bare", {f"b{n}": {"number": n} for n in range(3)})
-        answer = search({"query": {"match_all": {}}, "ext": {"toolrank": {"query": "q"}}}, "bare")
+        answer = search({"query": {"match_all": {}}, "ext": {"kitpick": {"query": "q"}}}, "bare")
         assert report(answer)["reason"] == "no_text"
         assert len(ids(answer)) == 3
         assert not double.calls
 
     def test_a_hit_without_text_among_others(self, search: Search) -> None:
         search.index("mixed", {"a": {"text": "weather"}, "b": {"number": 1}, "c": {"text": None, "tool": 7}})
-        body = {"query": {"match_all": {}}, "ext": {"toolrank": {"query": "q"}}}
+        body = {"query": {"match_all": {}}, "ext": {"kitpick": {"query": "q"}}}
         assert report(search(body, "mixed"))["status"] == "rescored"
 
     def test_the_same_id_in_two_indices_is_two_hits(self, search: Search, double: Double) -> None:
         search.index("twins", documents(2))
-        answer = search({"size": 30, "ext": {"toolrank": {"window": 30}}}, "apis,twins")
+        answer = search({"size": 30, "ext": {"kitpick": {"window": 30}}}, "apis,twins")
         sent = [each["id"] for each in double.calls[0]["candidates"]]
         assert len(set(sent)) == len(sent) == 30
         found = [(hit["_index"], hit["_id"]) for hit in answer["hits"]["hits"]]
@@ -332,19 +350,19 @@ class TestQueries:
 class TestPipelines:
     def test_an_index_may_have_one_by_default(self, search: Search) -> None:
         search.index("by-default", documents(5))
-        search.put("/by-default/_settings", {"index.search.default_pipeline": "toolrank"})
+        search.put("/by-default/_settings", {"index.search.default_pipeline": "kitpick"})
         answer = search.call("POST", "/by-default/_search", {"query": {"match": {"text": QUERY}}})
         assert ids(answer) == numbered([4, 3, 2, 1, 0])
 
     def test_a_request_may_bring_its_own(self, search: Search, double: Double) -> None:
-        pipeline = {"response_processors": [{"toolrank": {"profile": "bm25", "window": 4}}]}
+        pipeline = {"response_processors": [{"kitpick": {"profile": "bm25", "window": 4}}]}
         body = {"size": 6, "query": {"match": {"text": QUERY}}, "search_pipeline": pipeline}
         answer = search.call("POST", "/apis/_search?search_type=dfs_query_then_fetch", body)
         assert ids(answer) == numbered([3, 2, 1, 0, 4, 5])
         assert double.calls[0]["profile"] == "bm25"
 
     def test_without_a_window_processor_only_the_first_page_is_rescored(self, search: Search) -> None:
-        search.put("/_search/pipeline/no-window", {"response_processors": [{"toolrank": {}}]})
+        search.put("/_search/pipeline/no-window", {"response_processors": [{"kitpick": {}}]})
         assert ids(search({"size": 3}, pipeline="no-window")) == numbered([2, 1, 0])
         answer = search({"from": 3, "size": 3}, pipeline="no-window")
         assert ids(answer) == numbered([3, 4, 5])
@@ -352,7 +370,7 @@ class TestPipelines:
 
     def test_the_profile_may_be_given_as_stages(self, search: Search, double: Double) -> None:
         profile = {"name": "mine", "stages": [{"stage": "fuse", "dense": 0.0}]}
-        search({"ext": {"toolrank": {"profile": profile}}})
+        search({"ext": {"kitpick": {"profile": profile}}})
         assert double.calls[0]["profile"] == profile
 
     @pytest.mark.parametrize(
@@ -371,13 +389,13 @@ class TestPipelines:
     )
     def test_nonsense_is_refused(self, search: Search, section: dict[str, Any]) -> None:
         with pytest.raises(Refused) as refused:
-            search({"ext": {"toolrank": section}})
+            search({"ext": {"kitpick": section}})
         assert refused.value.status == 400
         with pytest.raises(Refused) as refused:
-            search.put("/_search/pipeline/bad", {"response_processors": [{"toolrank": section}]})
+            search.put("/_search/pipeline/bad", {"response_processors": [{"kitpick": section}]})
         assert refused.value.status == 400
 
     def test_a_window_must_be_sensible(self, search: Search) -> None:
         with pytest.raises(Refused) as refused:
-            search.put("/_search/pipeline/bad", {"request_processors": [{"toolrank_window": {"window": 0}}]})
+            search.put("/_search/pipeline/bad", {"request_processors": [{"kitpick_window": {"window": 0}}]})
         assert refused.value.status == 400

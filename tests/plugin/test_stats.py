@@ -1,22 +1,24 @@
-"""What `GET /_plugins/_toolrank/stats` shows to those who operate the cluster."""
+"""What operators see in `GET /_plugins/_kitpick/stats`, and what they set while the cluster runs."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from double import Call, Double, answering, backwards, reset, silent
-from searching import QUERY, TOTAL, Search, report
+from searching import QUERY, TOTAL, Refused, Search, report
 
 pytestmark = pytest.mark.needs("jdk")
 
 
 def stats(search: Search) -> dict[str, Any]:
-    answer = search.call("GET", "/_plugins/_toolrank/stats")
+    answer = search.call("GET", "/_plugins/_kitpick/stats")
     assert answer["_nodes"] == {"total": 1, "successful": 1, "failed": 0}
     (node,) = answer["nodes"].values()
     result: dict[str, Any] = node
@@ -27,6 +29,16 @@ def difference(before: dict[str, Any], after: dict[str, Any], *path: str) -> int
     for name in path:
         before, after = before.get(name, 0) if before else 0, after[name]  # type: ignore[assignment]
     return int(after) - int(before)  # type: ignore[call-overload]
+
+
+@contextmanager
+def setting(search: Search, name: str, value: object) -> Iterator[None]:
+    """The cluster has this setting within the block."""
+    search.put("/_cluster/settings", {"transient": {name: value}})
+    try:
+        yield
+    finally:
+        search.put("/_cluster/settings", {"transient": {name: None}})
 
 
 def test_searches_are_counted_by_how_they_ended(search: Search, double: Double) -> None:
@@ -56,7 +68,7 @@ def test_times_are_shown_as_percentiles(search: Search, double: Double) -> None:
 
 def test_nothing_stays_under_way_and_the_circuit_is_closed(search: Search, double: Double) -> None:
     with double.behaving(silent):
-        search({"ext": {"toolrank": {"deadline_ms": 50}}})
+        search({"ext": {"kitpick": {"deadline_ms": 50}}})
     shown = stats(search)
     assert shown["in_flight"] == 0
     assert shown["breaker"] == {"state": "closed", "opened": 0}
@@ -72,7 +84,7 @@ def test_no_thread_waits_for_the_service(search: Search, double: Double) -> None
             await asyncio.sleep(0.02)
         await answering(backwards)(call, writer)
 
-    line = {"size": 1, "query": {"match": {"text": QUERY}}, "search_pipeline": "toolrank"}
+    line = {"size": 1, "query": {"match": {"text": QUERY}}, "search_pipeline": "kitpick"}
     lines = [each for _ in range(40) for each in ({"index": "apis"}, line)]
     with double.behaving(held_back), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(search.call, "POST", "/_msearch?max_concurrent_searches=40", lines)
@@ -82,7 +94,7 @@ def test_no_thread_waits_for_the_service(search: Search, double: Double) -> None
                 time.sleep(0.05)
             pools = search.call("GET", "/_cat/thread_pool?format=json&h=name,active,queue")
             busy = {each["name"] for each in pools if int(each["active"]) + int(each["queue"]) > 0}
-            assert not busy & {"toolrank", "search"}
+            assert not busy & {"kitpick", "search"}
             assert search.call("POST", "/apis/_count")["count"] == TOTAL
             assert not waiting.done()
         finally:
@@ -92,10 +104,60 @@ def test_no_thread_waits_for_the_service(search: Search, double: Double) -> None
 
 
 def test_one_node_can_be_asked(search: Search) -> None:
-    answer = search.call("GET", "/_plugins/_toolrank/_local/stats")
+    answer = search.call("GET", "/_plugins/_kitpick/_local/stats")
     assert len(answer["nodes"]) == 1
 
 
 def test_the_threads_are_the_plugins_own(search: Search) -> None:
     pools = search.call("GET", "/_cat/thread_pool?format=json&h=name,type")
-    assert {"name": "toolrank", "type": "scaling"} in pools
+    assert {"name": "kitpick", "type": "scaling"} in pools
+
+
+class TestLimitsChangeWithoutARestart:
+    def test_the_deadline(self, search: Search, double: Double) -> None:
+        with double.behaving(silent), setting(search, "kitpick.deadline", "50ms"):
+            assert report(search())["reason"] == "timeout"
+
+    def test_searches_at_a_time(self, search: Search, double: Double) -> None:
+        release = threading.Event()
+
+        async def held_back(call: Call, writer: Any) -> None:
+            while not release.is_set():
+                await asyncio.sleep(0.02)
+            await answering(backwards)(call, writer)
+
+        with (
+            double.behaving(held_back),
+            setting(search, "kitpick.max_concurrent", 1),
+            ThreadPoolExecutor(1) as pool,
+        ):
+            waiting = pool.submit(search)
+            try:
+                while stats(search)["in_flight"] < 1:
+                    time.sleep(0.05)
+                assert report(search())["reason"] == "too_many"
+            finally:
+                release.set()
+            assert report(waiting.result())["status"] == "rescored"
+
+    def test_the_memory_of_calls_under_way(self, search: Search, double: Double) -> None:
+        with double.behaving(answering(backwards)):
+            with setting(search, "breaker.kitpick.limit", "1kb"):
+                assert report(search())["reason"] == "too_many"
+                assert not double.calls
+            assert report(search())["status"] == "rescored"
+        (node,) = search.call("GET", "/_nodes/stats/breaker")["nodes"].values()
+        assert node["breakers"]["kitpick"]["estimated_size_in_bytes"] == 0
+        assert node["breakers"]["kitpick"]["tripped"] > 0
+
+    def test_the_window(self, search: Search, double: Double) -> None:
+        with double.behaving(answering(backwards)), setting(search, "kitpick.max_window", 6):
+            said = report(search({"ext": {"kitpick": {"window": 15}}}))
+            assert len(double.calls[0]["candidates"]) == said["window"] == 6
+        assert said["degraded"] == [{"stage": "window", "reason": "kitpick.max_window is 6"}]
+
+    def test_but_neither_the_place_nor_what_is_out_of_bounds(self, search: Search) -> None:
+        for name, value in (("kitpick.endpoint", "http://example.org"), ("kitpick.max_window", 0)):
+            with pytest.raises(Refused) as refused, setting(search, name, value):
+                pass
+            assert refused.value.status == 400

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toolrank_engines.contract import Candidate, Place
-from toolrank_rescorers.models import Models
-from toolrank_rescorers.request import RescoreRequest, opening_state
-from toolrank_rescorers.scoring import ScoreCache
-from toolrank_rescorers.stages import Fuse, Stage
-from toolrank_rescorers.state import State
+from kitpick_engines.contract import Candidate, Place
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.request import RescoreRequest, opening_state
+from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.stages import Fuse, Stage
+from kitpick_rescorers.state import State
 
 
 def candidate(
@@ -82,12 +82,39 @@ class FixedKind:
         return self.probability
 
 
+class SumRanker:
+    """A list ranker whose logit is the sum of the features it reads, and that answers as told."""
+
+    identity = "sum@1"
+    threshold = 0.5
+
+    def __init__(
+        self,
+        features: Sequence[str] = ("dense_rank",),
+        answerable: float = 0.9,
+        evidence: Sequence[str] = ("first", "words"),
+    ) -> None:
+        self.features, self.answerable, self.evidence = features, answerable, evidence
+        self.seen: Any = None
+
+    def score(self, features: Any) -> Any:
+        return features.sum(axis=1)
+
+    def probability(self, logits: Any) -> Any:
+        return 1 / (1 + np.exp(-logits))
+
+    def probability_answerable(self, evidence: Any) -> float:
+        self.seen = evidence
+        return self.answerable
+
+
 class Bench:
     """What a stage's test works with."""
 
     candidate = staticmethod(candidate)
     scorer = TableScorer
     kind = FixedKind
+    ranker = SumRanker
 
     @staticmethod
     def state(candidates: Sequence[Candidate], **request: Any) -> State:
@@ -105,8 +132,14 @@ class Bench:
         return Fuse().apply(Bench.state(made, **more), Models())
 
     @staticmethod
-    def apply(state: State, *stages: Stage, scorer: Any = None, kind: Any = None) -> State:
-        models = Models(scorer=scorer, query_kind=kind, cache=ScoreCache())
+    def models(scorer: Any = None, kind: Any = None, ranker: Any = None) -> Models:
+        return Models(scorer=scorer, query_kind=kind, cache=ScoreCache(), ranker=ranker)
+
+    @staticmethod
+    def apply(
+        state: State, *stages: Stage, scorer: Any = None, kind: Any = None, ranker: Any = None
+    ) -> State:
+        models = Bench.models(scorer, kind, ranker)
         for stage in stages:
             state = stage.apply(state, models)
         return state

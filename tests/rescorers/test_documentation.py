@@ -9,8 +9,8 @@ from typing import get_args
 import msgspec
 import pytest
 
-from toolrank_rescorers.profiles import parse_profile, shipped_profiles
-from toolrank_rescorers.stages import AnyStage, Stage
+from kitpick_rescorers.profiles import parse_profile, shipped_profiles
+from kitpick_rescorers.stages import AnyStage, Stage
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "stages.md").read_text("utf-8")
 BY_THE_MODEL = {"threshold"}

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import re
 
-from toolrank_rescorers.explain import explain
-from toolrank_rescorers.models import Models
-from toolrank_rescorers.pipeline import rescore
-from toolrank_rescorers.profiles import Profile
-from toolrank_rescorers.request import RescoreRequest
-from toolrank_rescorers.stages import Abstain, Blend, Classify, CrossEncode, Fuse
+from kitpick_rescorers.explain import explain
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import rescore
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.stages import Abstain, Blend, Classify, CrossEncode, Fuse
 
 
 def explained(bench):

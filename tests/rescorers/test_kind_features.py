@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.kind_features import KIND_FEATURES, kind_features
-from toolrank_rescorers.stages import Classify, CrossEncode
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.stages import Classify, CrossEncode
+from kitpick_rescorers.stages.classify import KIND_FEATURES, kind_features
 
 QUERY = np.array([1.0, 1.0], dtype=np.float32)
 NAMES = ("mail/send", "mail/read", "maps/route")

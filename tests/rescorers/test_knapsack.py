@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.knapsack import best_set
+from kitpick_rescorers.packing import best_set
 
 item = st.tuples(st.integers(0, 20), st.integers(0, 15))
 

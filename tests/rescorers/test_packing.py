@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.packing import VOCABULARY_VARIABLE, best_fit, first_fit, token_counter
+from kitpick_rescorers.packing import VOCABULARY_VARIABLE, best_fit, first_fit, token_counter
 
 
 @settings(deadline=None)

@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_engines.contract import Candidate, Place
-from toolrank_rescorers.errors import InvalidRequest
-from toolrank_rescorers.models import Models
-from toolrank_rescorers.pipeline import rescore
-from toolrank_rescorers.profiles import Profile, load_profile
-from toolrank_rescorers.request import RescoreRequest
-from toolrank_rescorers.stages import Blend, Classify, CrossEncode, Fuse
+from kitpick_engines.contract import Candidate, Place
+from kitpick_rescorers.errors import InvalidRequest
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import rescore
+from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.stages import Blend, Classify, CrossEncode, Fuse
 
 
 @pytest.fixture

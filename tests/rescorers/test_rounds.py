@@ -3,14 +3,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_rescorers.models import Models
-from toolrank_rescorers.profiles import Profile
-from toolrank_rescorers.request import RescoreRequest
-from toolrank_rescorers.rounds import rescore_with
-from toolrank_rescorers.scoring import ScoreCache
-from toolrank_rescorers.stages import Classify, Concentrate, CrossEncode, Decode, Fuse
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import in_rounds, rescore
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.stages import Classify, Concentrate, CrossEncode, Decode, Fuse
 
 SINGLE = Profile("single", (Fuse(), CrossEncode(), Classify(), Concentrate(threshold=0.9, when="single")))
+
+
+def rescore_with(fetcher, request, profile, models, rounds=2):
+    answer, _ = in_rounds(fetcher, request, lambda asked: rescore(asked, profile, models), rounds)
+    return answer
 
 
 class Library:

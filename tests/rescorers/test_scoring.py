@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_rescorers.errors import InvalidScores
-from toolrank_rescorers.scoring import ScoreCache, score_pairs
+from kitpick_rescorers.errors import InvalidScores
+from kitpick_rescorers.scoring import ScoreCache, score_pairs
 
 
 def test_known_pairs_are_not_asked_again(bench):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_engines.contract import Candidate, Place
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.text import rerank_text, retrieval_text
-from toolrank_rescorers.models import Models
-from toolrank_rescorers.pipeline import rescore
-from toolrank_rescorers.profiles import load_profile
-from toolrank_rescorers.request import RescoreRequest
-from toolrank_rescorers.scoring import ScoreCache
+from kitpick_engines.contract import Candidate, Place
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.text import rerank_text, retrieval_text
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import rescore
+from kitpick_rescorers.profiles import load_profile
+from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.scoring import ScoreCache
 
 pytestmark = [pytest.mark.needs("weights", "onnxruntime")]
 
@@ -29,8 +29,8 @@ APIS = {
 
 @pytest.fixture(scope="module")
 def shipped():
-    from toolrank_models.errors import UnknownModel
-    from toolrank_models.runtime import load_cross_encoder, load_encoder, load_query_kind
+    from kitpick_models.errors import UnknownModel
+    from kitpick_models.runtime import load_cross_encoder, load_encoder, load_query_kind
 
     try:
         return load_encoder(), Models(load_cross_encoder(), load_query_kind(), ScoreCache())
@@ -54,7 +54,7 @@ def asked(shipped) -> RescoreRequest:
 
 
 def test_every_stage_of_the_default_profile_runs(shipped, asked):
-    answer = rescore(asked, load_profile("toolrank"), shipped[1])
+    answer = rescore(asked, load_profile("kitpick"), shipped[1])
     assert answer.degraded == ()
     assert answer.query_kind is not None
     assert len(answer.results) == len(APIS)
@@ -72,7 +72,7 @@ def test_decoding_shows_its_certificate(shipped, asked):
 
 
 def test_an_answer_from_the_cache_is_the_same(shipped, asked):
-    profile = load_profile("toolrank")
+    profile = load_profile("kitpick")
     first, second = (rescore(asked, profile, shipped[1]) for _ in range(2))
     assert first.results == second.results
     assert "6 of them from the cache" in next(e.note for e in second.trace if e.stage == "cross_encode")

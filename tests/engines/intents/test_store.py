@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from toolrank_engines.errors import EngineUnavailable
-from toolrank_engines.intents.store import MAX_PER_CLIENT, Intent, IntentStore
+from kitpick_engines.errors import EngineUnavailable
+from kitpick_engines.intents.store import MAX_PER_CLIENT, Intent, IntentStore
 
 VECTOR = np.array([0.6, 0.8], dtype=np.float32)
 
@@ -75,7 +75,11 @@ def test_samples_of_another_encoder_wait_until_they_are_embedded_anew(store: Int
 def test_a_file_that_is_something_else_is_a_typed_error(store: IntentStore) -> None:
     store.path.parent.mkdir()
     store.path.write_text("not a database at all, but long enough to look at")
-    with pytest.raises(EngineUnavailable, match="sample requests"):
+    with pytest.raises(
+        EngineUnavailable, match=r"^/.*catalog\.intents: sample requests: file is not a database$"
+    ):
         put(store, ("rain?", "weather"))
-    with pytest.raises(EngineUnavailable, match="sample requests"):
+    with pytest.raises(
+        EngineUnavailable, match=r"^/.*catalog\.intents: sample requests: file is not a database$"
+    ):
         store.of_model("m@1")

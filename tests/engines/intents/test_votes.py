@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_engines.intents.votes import Intents, Voting, nearest, trust, vote
+from kitpick_engines.intents.votes import Intents, Voting, near_samples, trust, vote
 
 DAY = 86_400.0
 NOW = 1_000 * DAY
@@ -25,7 +25,7 @@ def intents(*rows: tuple[str, str, float, float]) -> Intents:
 
 def order(found: Intents, voting: Voting | None = None) -> list[str]:
     voting = voting or Voting()
-    near = nearest(found, np.array([1.0, 0.0], dtype=np.float32), voting)
+    near = near_samples(found, np.array([1.0, 0.0], dtype=np.float32), voting)
     return list(vote(found, near, voting, NOW))
 
 

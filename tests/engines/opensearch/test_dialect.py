@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolrank_engines.opening import open_engine
-from toolrank_engines.remote.engine import RemoteEngine
+from kitpick_engines.opening import open_engine
+from kitpick_engines.remote.engine import RemoteEngine
 
 pytest.importorskip("opensearchpy")
 

@@ -7,9 +7,9 @@ from asking import dense_of, words_of
 from catalogs import SCHEMA, fill, item, unit
 from servers import MakeCatalog
 
-from toolrank_engines.contract import JobPart
-from toolrank_engines.errors import EngineUnavailable
-from toolrank_engines.remote.engine import RemoteEngine
+from kitpick_engines.contract import JobPart
+from kitpick_engines.errors import EngineUnavailable
+from kitpick_engines.remote.engine import RemoteEngine
 
 FIRST, SECOND = JobPart("zoo", 1, 2), JobPart("zoo", 2, 2)
 

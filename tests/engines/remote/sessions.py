@@ -12,10 +12,10 @@ from asking import dense_of, generation, ids, mixture, words_of
 from catalogs import SCHEMA, fill, item, unit
 from servers import MakeCatalog
 
-from toolrank_engines.contract import Filter, SearchRequest
-from toolrank_engines.errors import EngineUnavailable, InvalidDocument, RefusedDocuments
-from toolrank_engines.remote import indexes, lease
-from toolrank_engines.remote.engine import RemoteEngine
+from kitpick_engines.contract import Filter, SearchRequest
+from kitpick_engines.errors import EngineUnavailable, InvalidDocument, RefusedDocuments
+from kitpick_engines.remote import indexes, lease
+from kitpick_engines.remote.engine import RemoteEngine
 
 
 def abandon(engine: RemoteEngine, index: str, *items: object) -> None:
@@ -132,7 +132,7 @@ class SessionContract:
     def test_a_partial_failure_names_the_documents_and_keeps_nothing_of_the_batch(
         self, make_engine: MakeCatalog, monkeypatch
     ):
-        from toolrank_engines.remote import writer as writing
+        from kitpick_engines.remote import writer as writing
 
         engine = make_engine()
         index = fill(engine, [item("s/t/b", description="old")])
@@ -178,11 +178,11 @@ class SessionContract:
                 assert [hit["_source"]["id"] for hit in hits] == ["s/t/a"], word
 
     def test_a_strict_mapping_refuses_what_nobody_declared(self, make_engine: MakeCatalog):
-        from toolrank_engines.remote.server import Refused
+        from kitpick_engines.remote.server import RequestRefused
 
         engine = make_engine()
         index = engine.ensure(SCHEMA)
-        with pytest.raises(Refused, match="strict"):
+        with pytest.raises(RequestRefused, match="strict"):
             engine.server.call("POST", f"/{index}/_doc", {"surprise": 1})
 
     def test_a_catalog_on_several_shards_ranks_alike(self, make_engine: MakeCatalog):
@@ -210,6 +210,53 @@ class SessionContract:
         assert other.server.find("GET", f"/{old}/_settings") is None
         assert list(other.server.call("GET", f"/_alias/{other.address.name}")) == [new]
 
+    def test_what_operators_gave_the_index_goes_over_to_the_next_one(self, make_engine: MakeCatalog):
+        from catalogs import OTHER_SCHEMA
+
+        engine = make_engine(make_engine().url.partition("?")[0])  # which leaves replicas to the server
+        old = fill(engine, [item("s/t/old")])
+        name = engine.address.name
+        of_acme = {"term": {"tenant": "acme"}}
+        settings = {"index.max_result_window": 12_345, "index.number_of_replicas": 0}
+        if engine.address.kind == "opensearch":
+            settings["index.search.default_pipeline"] = "_none"
+        engine.server.call("PUT", f"/{old}/_settings", settings)
+        add = {"index": old, "alias": f"{name}-acme", "filter": of_acme, "search_routing": "1"}
+        engine.server.call("POST", "/_aliases", {"actions": [{"add": add}]})
+        new = fill(engine, [item("s/t/new")], OTHER_SCHEMA)
+        engine.swap(new)
+        found = engine.server.call("GET", f"/{new}/_settings?flat_settings=true")[new]["settings"]
+        assert settings.items() <= {key: _number(value) for key, value in found.items()}.items()
+        aliases = engine.server.call("GET", f"/{new}/_alias")[new]["aliases"]
+        assert aliases.pop(f"{name}-acme") == {"filter": of_acme, "search_routing": "1"}
+        assert list(aliases) == [name]
+
+    def test_the_replicas_of_the_url_go_before_those_of_the_index(self, make_engine: MakeCatalog):
+        from catalogs import OTHER_SCHEMA
+
+        engine = make_engine()
+        old = fill(engine, [item("s/t/old")])
+        engine.server.call("PUT", f"/{old}/_settings", {"index.number_of_replicas": 1})
+        new = fill(engine, [item("s/t/new")], OTHER_SCHEMA)
+        engine.swap(new)
+        found = engine.server.call("GET", f"/{new}/_settings?flat_settings=true")[new]["settings"]
+        assert found["index.number_of_replicas"] == "0"
+
+    @pytest.mark.parametrize("block", ["write", "read_only_allow_delete"])
+    def test_a_block_is_named_and_no_document_is_taken_for_refused(
+        self, make_engine: MakeCatalog, block: str
+    ):
+        engine = make_engine(patience=1)
+        index = fill(engine, [item("s/t/a")])
+        engine.server.call("PUT", f"/{index}/_settings", {f"index.blocks.{block}": True})
+        try:
+            with pytest.raises(EngineUnavailable, match=r"read-only.*index\.blocks"):
+                fill(engine, [item("s/t/b")])
+        finally:
+            engine.server.call("PUT", f"/{index}/_settings", {f"index.blocks.{block}": None})
+        fill(engine, [item("s/t/c")])
+        assert dense_of(engine, unit(1)) == ["s/t/a", "s/t/c"]
+
     def test_a_catalog_whose_first_index_is_not_made_yet_is_empty(
         self, make_engine: MakeCatalog, monkeypatch
     ):
@@ -221,7 +268,7 @@ class SessionContract:
 
         engine = make_engine()
         with monkeypatch.context() as patch:
-            patch.setattr(indexes, "make", killed)
+            patch.setattr(indexes, "make_index", killed)
             with pytest.raises(Killed):
                 engine.ensure(SCHEMA)
         other = make_engine(engine.url)
@@ -243,14 +290,14 @@ class SessionContract:
             assert len(set(pool.map(ensure, engines))) == 1
 
     def test_a_later_format_is_refused(self, make_engine: MakeCatalog):
-        from toolrank_engines.errors import NewerFormat
+        from kitpick_engines.errors import OtherFormat
 
         engine = make_engine()
         engine.ensure(SCHEMA)
         state = engine._store.load().state
         body = {"format": 99, "state": msgspec.to_builtins(state)}
         engine.server.call("PUT", f"/{engine.address.name}-state/_doc/catalog?refresh=true", body)
-        with pytest.raises(NewerFormat, match="upgrade"):
+        with pytest.raises(OtherFormat, match="upgrade"):
             engine.live()
 
 
@@ -258,3 +305,7 @@ def stored(engine: RemoteEngine, index: str) -> int:
     """Versions of documents that the index holds, visible or not."""
     engine.server.call("POST", f"/{index}/_refresh")
     return int(engine.server.call("GET", f"/{index}/_count")["count"])
+
+
+def _number(value: object) -> object:
+    return int(value) if isinstance(value, str) and value.isdigit() else value

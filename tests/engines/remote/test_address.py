@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_engines.errors import UnknownEngine
-from toolrank_engines.remote.address import RemoteSettings, is_remote, parse_address
+from kitpick_engines.errors import UnknownEngine
+from kitpick_engines.remote.address import RemoteSettings, is_remote, parse_address
 
 names = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,20}", fullmatch=True)
 hosts = st.lists(st.from_regex(r"[a-z0-9.-]{1,20}(:[0-9]{1,4})?", fullmatch=True), min_size=1, max_size=3)
@@ -29,10 +29,10 @@ options = st.builds(
 @pytest.mark.parametrize(
     ("url", "kind", "nodes", "name"),
     [
-        ("opensearch://localhost", "opensearch", ["http://localhost:9200"], "toolrank"),
+        ("opensearch://localhost", "opensearch", ["http://localhost:9200"], "kitpick"),
         ("opensearch+https://h:443/tools/", "opensearch", ["https://h:443"], "tools"),
         ("elasticsearch://a,b:9201/x", "elasticsearch", ["http://a:9200", "http://b:9201"], "x"),
-        ("Elasticsearch+HTTPS://[::1]:9200", "elasticsearch", ["https://[::1]:9200"], "toolrank"),
+        ("Elasticsearch+HTTPS://[::1]:9200", "elasticsearch", ["https://[::1]:9200"], "kitpick"),
     ],
 )
 def test_a_url_names_servers_and_catalog(url, kind, nodes, name):
@@ -88,8 +88,8 @@ def test_credentials_are_read_and_never_shown(user, password):
 
 
 def test_credentials_also_come_from_the_environment(monkeypatch):
-    monkeypatch.setenv("TOOLRANK_ENGINE_USER", "me")
-    monkeypatch.setenv("TOOLRANK_ENGINE_PASSWORD", "hunter2")
+    monkeypatch.setenv("KITPICK_ENGINE_USER", "me")
+    monkeypatch.setenv("KITPICK_ENGINE_PASSWORD", "hunter2")
     credentials = parse_address("opensearch://h/x").credentials
     assert (credentials.user, credentials.password) == ("me", "hunter2")
 

@@ -1,6 +1,6 @@
 """`kill -9` of the search server while sessions, rebuilds and swaps are going on.
 
-TOOLRANK_NODE_KILLS sets how often; a restart takes seconds, so it is twice by default.
+KITPICK_NODE_KILLS sets how often; a restart takes seconds, so it is twice by default.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from node_process import Node
 from opensearch_node import opensearch_node
 from servers import catalog_url
 
-from toolrank_engines.contract import Filter
-from toolrank_engines.errors import EngineUnavailable
-from toolrank_engines.opening import open_engine
-from toolrank_engines.remote.engine import RemoteEngine
+from kitpick_engines.contract import Filter
+from kitpick_engines.errors import EngineUnavailable
+from kitpick_engines.opening import open_engine
+from kitpick_engines.remote.engine import RemoteEngine
 
-KILLS = int(os.environ.get("TOOLRANK_NODE_KILLS", "2"))
+KILLS = int(os.environ.get("KITPICK_NODE_KILLS", "2"))
 
 pytestmark = [
     pytest.mark.needs("opensearch"),

@@ -1,7 +1,7 @@
 """`kill -9` of the search server under a sync, a move to another model with its swap, and a copy.
 
 Whatever the moment: a reader sees all of one generation of documents and nothing of another, and the next run
-of the same ends equal to one that nobody disturbed. TOOLRANK_NODE_KILLS sets how often.
+of the same ends equal to one that nobody disturbed. KITPICK_NODE_KILLS sets how often.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import pytest
 from servers import catalog_url
 from test_killed_node import KILLS, Background, node
 
-from toolrank_engines.contract import Engine, Filter
-from toolrank_engines.errors import EngineError, EngineUnavailable
-from toolrank_engines.opening import open_engine
-from toolrank_engines.remote import lease
-from toolrank_engines.sqlite import SqliteEngine
-from toolrank_ingest.copying import copy_catalog
-from toolrank_ingest.errors import IngestError
-from toolrank_ingest.progress import NullProgress
-from toolrank_ingest.sync import SyncOptions, sync
+from kitpick_engines.contract import Engine, Filter
+from kitpick_engines.errors import EngineError, EngineUnavailable
+from kitpick_engines.opening import open_engine
+from kitpick_engines.remote import lease
+from kitpick_engines.sqlite import SqliteEngine
+from kitpick_ingest.copies import copy_catalog
+from kitpick_ingest.errors import IngestError
+from kitpick_ingest.progress import NullProgress
+from kitpick_ingest.sync import SyncOptions, sync
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "ingest"))
 from shops import HashEmbedder, Listed, api

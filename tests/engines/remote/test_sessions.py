@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_engines.contract import IndexSchema, JobPart
-from toolrank_engines.remote.sessions import beaten, begin, end, join
-from toolrank_engines.remote.state import CatalogState, IndexState, PartHeld
+from kitpick_engines.contract import IndexSchema, JobPart
+from kitpick_engines.remote.state import CatalogState, IndexState, PartHeld, beaten, begin, end, join
 
 INDEX = "apis-1"
 EMPTY = CatalogState(live=INDEX, indexes={INDEX: IndexState(IndexSchema("m", 4, 1))})

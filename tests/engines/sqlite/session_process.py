@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from asking import generation
 from catalogs import SCHEMA
 
-from toolrank_engines.sqlite import SqliteEngine, SqliteSettings
+from kitpick_engines.sqlite import SqliteEngine, SqliteSettings
 
 
 def main(path: str, first: int) -> None:

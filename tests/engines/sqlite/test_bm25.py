@@ -11,10 +11,10 @@ from catalogs import WORDS, fill, filters, is_visible, item, items, vectors
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_engines.contract import Filter, SearchRequest
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.sqlite import LexicalWeights, SqliteEngine, SqliteSettings
-from toolrank_engines.text import lexical_fields
+from kitpick_engines.contract import Filter, SearchRequest
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.sqlite import LexicalWeights, SqliteEngine, SqliteSettings
+from kitpick_engines.text import lexical_fields
 
 WEIGHTS = {"api": 2.0, "tool": 2.0, "category": 1.0, "description": 1.0, "parameters": 0.5, "examples": 1.0}
 STEMS = {"city": "citi"}

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from catalogs import SCHEMA, fill, item, unit
 
-from toolrank_engines.contract import SearchRequest
-from toolrank_engines.errors import CorruptStore, EngineUnavailable, NewerFormat, UnknownIndex
-from toolrank_engines.sqlite import SqliteEngine
+from kitpick_engines.contract import SearchRequest
+from kitpick_engines.errors import CorruptStore, EngineUnavailable, OtherFormat, UnknownIndex
+from kitpick_engines.sqlite import SqliteEngine
 
 
 def test_nothing_is_created_before_the_first_index(tmp_path):
@@ -60,7 +60,7 @@ def test_a_database_of_something_else_is_refused(tmp_path):
     path = tmp_path / "tools.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE mine (x)")
-    with pytest.raises(CorruptStore, match="not a toolrank catalog"):
+    with pytest.raises(CorruptStore, match="not a kitpick catalog"):
         SqliteEngine(path)
 
 
@@ -83,7 +83,7 @@ def test_a_catalog_of_a_later_version_asks_for_an_upgrade(tmp_path):
         engine.ensure(SCHEMA)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(NewerFormat, match=r"99.*upgrade"):
+    with pytest.raises(OtherFormat, match=r"99.*upgrade"):
         SqliteEngine(path)
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_engines.errors import InvalidVector
-from toolrank_engines.sqlite.dense import nearest
-from toolrank_engines.vectors import checked
+from kitpick_engines.contract import checked
+from kitpick_engines.errors import InvalidVector
+from kitpick_engines.sqlite.matrix import nearest
 
 
 def unit_rows(rng: np.random.Generator, n: int, d: int) -> np.ndarray:

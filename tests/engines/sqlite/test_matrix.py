@@ -10,10 +10,10 @@ import pytest
 from asking import generation, ids, mixture
 from catalogs import DIMENSIONS, OTHER_SCHEMA, fill, item, unit
 
-from toolrank_engines.contract import Filter, SearchRequest
-from toolrank_engines.errors import CorruptStore, InvalidVector
-from toolrank_engines.sqlite import SqliteEngine, SqliteSettings
-from toolrank_engines.sqlite.view import View
+from kitpick_engines.contract import Filter, SearchRequest
+from kitpick_engines.errors import CorruptStore, InvalidVector
+from kitpick_engines.sqlite import SqliteEngine, SqliteSettings
+from kitpick_engines.sqlite.view import View
 
 EAGER = SqliteSettings(compact_above=0.3, compact_from=10)
 ROW = DIMENSIONS * 4
@@ -108,7 +108,7 @@ def test_a_reader_whose_file_was_just_replaced_takes_a_newer_state(engine, tmp_p
                 fill(engine, generation(remaining.pop(0)))
             super().__init__(*state)
 
-    monkeypatch.setattr("toolrank_engines.sqlite.engine.View", LateView)
+    monkeypatch.setattr("kitpick_engines.sqlite.engine.View", LateView)
     with closing(SqliteEngine(tmp_path / "tools.db", EAGER)) as reader:
         assert mixture(reader) == ""
         assert reader.fetch(["s/t/00"], Filter())[0].api == "g3"
@@ -122,7 +122,7 @@ def test_a_batch_that_fails_half_way_is_undone_in_a_session_that_goes_on(engine,
 
     index = fill(engine, [item("s/t/1", description="old")])
     with engine.writing(index) as writer:
-        monkeypatch.setattr("toolrank_engines.sqlite.writer.rerank_text", fail_on_second)
+        monkeypatch.setattr("kitpick_engines.sqlite.writer.rerank_text", fail_on_second)
         with pytest.raises(MemoryError):
             writer.write([item("s/t/1", description="new"), item("s/t/2")])
         writer.write([item("s/t/3")])

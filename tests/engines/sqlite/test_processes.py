@@ -15,9 +15,9 @@ import pytest
 from asking import generation, mixture
 from catalogs import SCHEMA, fill, item
 
-from toolrank_engines.contract import Filter
-from toolrank_engines.errors import EngineUnavailable
-from toolrank_engines.sqlite import SqliteEngine, SqliteSettings
+from kitpick_engines.contract import Filter
+from kitpick_engines.errors import EngineUnavailable
+from kitpick_engines.sqlite import SqliteEngine, SqliteSettings
 
 SCRIPT = Path(__file__).with_name("session_process.py")
 
@@ -95,7 +95,7 @@ def test_kill_9_leaves_the_state_before_or_after_the_session(tmp_path):
 FORKING = """
 import os, sys
 from pathlib import Path
-from toolrank_engines.sqlite import SqliteEngine
+from kitpick_engines.sqlite import SqliteEngine
 engine = SqliteEngine(Path(sys.argv[1]))
 child = os.fork()
 if child == 0:

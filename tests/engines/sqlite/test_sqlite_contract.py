@@ -11,8 +11,8 @@ import pytest
 from contract_suite import EngineContract
 from leaks import LeakContract
 
-from toolrank_engines.contract import Engine
-from toolrank_engines.sqlite import SqliteEngine
+from kitpick_engines.contract import Engine
+from kitpick_engines.sqlite import SqliteEngine
 
 
 class TestSqlite(EngineContract, LeakContract):

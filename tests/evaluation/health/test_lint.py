@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolrank_engines.document import ApiDocument, Effect, Parameter
-from toolrank_evaluation.health.duplicates import near_duplicates, word_vectors
-from toolrank_evaluation.health.finding_itself import own_request
-from toolrank_evaluation.health.findings import Kind
-from toolrank_evaluation.health.lint import lint
+from kitpick_engines.document import ApiDocument, Effect, Parameter
+from kitpick_evaluation.health.duplicates import near_duplicates, word_vectors
+from kitpick_evaluation.health.finding_itself import own_request
+from kitpick_evaluation.health.findings import FindingKind
+from kitpick_evaluation.health.lint import lint
 
 
 def api(name: str, description: str, tool: str = "shop", **fields: object) -> ApiDocument:
@@ -44,9 +44,9 @@ def by_words(documents: Sequence[ApiDocument]):
     return search
 
 
-def found(documents: list[ApiDocument]) -> dict[Kind, list[tuple[str, str]]]:
+def found(documents: list[ApiDocument]) -> dict[FindingKind, list[tuple[str, str]]]:
     health = lint(documents, word_vectors(documents), by_words(documents), documents)
-    kinds: dict[Kind, list[tuple[str, str]]] = {}
+    kinds: dict[FindingKind, list[tuple[str, str]]] = {}
     for finding in health.findings:
         kinds.setdefault(finding.kind, []).append((finding.api, finding.other))
     return kinds
@@ -60,15 +60,15 @@ def test_a_copy_in_another_tool_is_found_with_its_effect() -> None:
     copy = api("get_weather", SOUND[0].description, "clone-of-sky")
     documents = [*SOUND, copy]
     health = lint(documents, word_vectors(documents), by_words(documents), documents)
-    (pair,) = [finding for finding in health.findings if finding.kind is Kind.NEAR_DUPLICATE]
+    (pair,) = [finding for finding in health.findings if finding.kind is FindingKind.NEAR_DUPLICATE]
     assert {pair.api, pair.other} == {SOUND[0].id, copy.id}
     assert (pair.rank, pair.rank_without) == (2, 1), "the copy's id comes first among equals"
-    (effect,) = [effect for effect in health.effects if effect.kind is Kind.NEAR_DUPLICATE]
+    (effect,) = [effect for effect in health.effects if effect.kind is FindingKind.NEAR_DUPLICATE]
     assert effect.reciprocal_rank < effect.reciprocal_rank_sound
 
 
 def pairs(*documents: ApiDocument) -> list[tuple[str, str]]:
-    return found([*SOUND, *documents]).get(Kind.NEAR_DUPLICATE, [])
+    return found([*SOUND, *documents]).get(FindingKind.NEAR_DUPLICATE, [])
 
 
 def test_members_of_a_family_are_no_duplicates() -> None:
@@ -97,8 +97,8 @@ def test_descriptions_that_tell_nothing_are_found() -> None:
     repeated = api("list_orders", "List orders.")
     copied = [api(name, "This endpoint is part of our API") for name in ("alpha", "beta", "gamma")]
     kinds = found([*SOUND, empty, repeated, *copied])
-    assert kinds[Kind.EMPTY] == [(empty.id, "")]
-    assert {id_ for id_, _ in kinds[Kind.BOILERPLATE]} == {repeated.id, *(item.id for item in copied)}
+    assert kinds[FindingKind.EMPTY] == [(empty.id, "")]
+    assert {id_ for id_, _ in kinds[FindingKind.BOILERPLATE]} == {repeated.id, *(item.id for item in copied)}
 
 
 def test_parameters_without_description_are_found() -> None:
@@ -108,7 +108,7 @@ def test_parameters_without_description_are_found() -> None:
     told = api(
         "cancel", "Stops an order before shipping", parameters=(Parameter("order", description="its number"),)
     )
-    assert found([*SOUND, bare, told])[Kind.PARAMETERS] == [(bare.id, "")]
+    assert found([*SOUND, bare, told])[FindingKind.PARAMETERS] == [(bare.id, "")]
 
 
 def test_an_api_that_its_own_request_does_not_find_is_told_with_what_is_found_instead() -> None:
@@ -117,8 +117,8 @@ def test_an_api_that_its_own_request_does_not_find_is_told_with_what_is_found_in
         api(f"weather{n}", f"weather forecast of a city for days, kind {n}", f"sky{n}") for n in range(12)
     ]
     kinds = found([*others, hidden])
-    assert hidden.id in {id_ for id_, _ in kinds[Kind.NOT_FOUND]}
-    (confused,) = [other for id_, other in kinds[Kind.CONFUSABLE] if id_ == hidden.id]
+    assert hidden.id in {id_ for id_, _ in kinds[FindingKind.NOT_FOUND]}
+    (confused,) = [other for id_, other in kinds[FindingKind.CONFUSABLE] if id_ == hidden.id]
     assert confused.startswith("s/sky")
 
 
@@ -133,7 +133,7 @@ def test_pairs_are_the_same_whatever_the_blocks_are(monkeypatch) -> None:
     vectors = word_vectors(documents)
     whole = list(near_duplicates(documents, vectors))
     assert [(one, other) for one, other, _, _ in whole] == [(0, 4), (1, 5), (2, 6), (3, 7)]
-    monkeypatch.setattr("toolrank_evaluation.health.duplicates._BLOCK", 3)
+    monkeypatch.setattr("kitpick_evaluation.health.duplicates._BLOCK", 3)
     assert [pair[:2] for pair in near_duplicates(documents, vectors)] == [pair[:2] for pair in whole]
 
 

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from toolrank_evaluation.comparison import Changed, Comparison, PairTest, Side
-from toolrank_evaluation.html.page import comparison_page
-from toolrank_evaluation.observations import DEPTHS, Bin, DepthRecall
-from toolrank_evaluation.report import MEAN, Cost, Provenance, Report, Row, Timing
+from kitpick_evaluation.comparison import Changed, Comparison, PairTest, Side
+from kitpick_evaluation.html.page import comparison_page
+from kitpick_evaluation.observations import DEPTHS, Bin, DepthRecall
+from kitpick_evaluation.report import MEAN, Cost, Provenance, Report, ReportRow, Timing
 
 HOSTILE = "<script>document.title='owned'</script><img src=https://example.com/x.png onerror=alert(1)>"
-SYSTEMS = ("hybrid", "toolrank,encoder=another-encoder", HOSTILE)
+SYSTEMS = ("hybrid", "kitpick,encoder=another-encoder", HOSTILE)
 
 
-def row(subset: str, profile: str, facet: str = "subset", value: float = 0.5) -> Row:
-    return Row(subset, profile, 20, {"ndcg@5": value}, {"ndcg@5": (value - 0.1, value + 0.1)}, facet)
+def row(subset: str, profile: str, facet: str = "subset", value: float = 0.5) -> ReportRow:
+    return ReportRow(subset, profile, 20, {"ndcg@5": value}, {"ndcg@5": (value - 0.1, value + 0.1)}, facet)
 
 
 def comparison() -> Comparison:
@@ -46,9 +46,9 @@ def comparison() -> Comparison:
     return Comparison(
         report=report,
         figure="ndcg@5",
-        tests=(PairTest("toolrank", "hybrid", "ndcg@5", 0.05, (0.01, 0.09), 0.01, 0.03, 12, 3),),
+        tests=(PairTest("kitpick", "hybrid", "ndcg@5", 0.05, (0.01, 0.09), 0.01, 0.03, 12, 3),),
         changed=(Changed("1", HOSTILE, ("a",), sides),),
-        calibration={"toolrank": (Bin(0.1, 0.05, 9), Bin(0.9, 0.8, 4))},
+        calibration={"kitpick": (Bin(0.1, 0.05, 9), Bin(0.9, 0.8, 4))},
         depth_recall={
             name: (DepthRecall("seen", 5, recall), DepthRecall("unseen", 5, recall)) for name in SYSTEMS
         },
@@ -106,7 +106,7 @@ def test_everything_asked_for_is_on_the_page() -> None:
         "ndcg@5 by subset",
         "ndcg@5 by category",
     ]
-    assert "toolrank over hybrid" in PAGE
+    assert "kitpick over hybrid" in PAGE
     assert "not among the hits" in PAGE
     assert "fuse 0.1 ms" in PAGE
     assert "20 of 40 requests" in PAGE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_evaluation.html.scale import scale_for
+from kitpick_evaluation.html.svg import scale_for
 
 VALUES = st.lists(st.floats(1e-3, 1e5), min_size=1, max_size=20)
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_engines.document import ApiDocument
-from toolrank_evaluation.datasets.queries_file import queries_file
-from toolrank_evaluation.errors import InvalidLog
-from toolrank_evaluation.logs.harvest import harvest, query_lines
-from toolrank_evaluation.logs.reading import LoggedRequest, read_logs
+from kitpick_engines.document import ApiDocument
+from kitpick_evaluation.datasets.queries_file import queries_file
+from kitpick_evaluation.errors import InvalidLog
+from kitpick_evaluation.logs.harvest import harvest, query_lines
+from kitpick_evaluation.logs.reading import LoggedRequest, read_logs
 
 
 def api(tool: str, name: str) -> ApiDocument:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_evaluation.tuning.flatness import flatness, share_near
-from toolrank_evaluation.tuning.racing import Race
-from toolrank_evaluation.tuning.search import Effort, search
-from toolrank_evaluation.tuning.space import Choice, Setting
+from kitpick_evaluation.tuning.racing import Race
+from kitpick_evaluation.tuning.search import Effort, search
+from kitpick_evaluation.tuning.space import Choice, Setting
+from kitpick_evaluation.tuning.tune import flatness, share_near
 
 CHOICES = (Choice("s", "good", tuple(range(8))), Choice("s", "idle", (0, 1, 2)))
 REQUESTS = 200

@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_engines.contract import Candidate, Place
-from toolrank_evaluation.tuning.recording import RecentStates, reachable
-from toolrank_rescorers.models import Models
-from toolrank_rescorers.request import RescoreRequest, opening_state
-from toolrank_rescorers.stages import Blend, CrossEncode, Fuse
+from kitpick_engines.contract import Candidate, Place
+from kitpick_evaluation.tuning.recording import RecentStates, reachable
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.request import RescoreRequest, opening_state
+from kitpick_rescorers.stages import Blend, CrossEncode, Fuse
 
 RANKS = st.permutations(range(1, 13))
 

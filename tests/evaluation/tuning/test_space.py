@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolrank_evaluation.errors import InvalidSpace
-from toolrank_evaluation.tuning.space import (
+from kitpick_evaluation.errors import InvalidSpace
+from kitpick_evaluation.tuning.space import (
     Choice,
     check_space,
     parse_choice,
@@ -13,10 +13,10 @@ from toolrank_evaluation.tuning.space import (
     usual_space,
     written,
 )
-from toolrank_evaluation.tuning.writing import profile_toml
-from toolrank_rescorers.profiles import load_profile, parse_profile, shipped_profiles
+from kitpick_evaluation.tuning.writing import profile_toml
+from kitpick_rescorers.profiles import load_profile, parse_profile, shipped_profiles
 
-PROFILE = load_profile("toolrank")
+PROFILE = load_profile("kitpick")
 
 
 def test_choices_are_read_as_they_are_written() -> None:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from toolrank_engines.document import ApiDocument, validate_document
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.source import MAX_EXCERPT, DeadLetter, Source
-from toolrank_ingest.sources.beir import BeirSource
-from toolrank_ingest.sources.documents_jsonl import DocumentsSource
-from toolrank_ingest.sources.function_schemas import FunctionSchemasSource
-from toolrank_ingest.sources.mcp_dump import McpDumpSource
-from toolrank_ingest.sources.toolbench import ToolBenchSource
+from kitpick_engines.document import ApiDocument, validate_document
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.source import MAX_EXCERPT, DeadLetter, Source
+from kitpick_ingest.sources.beir import BeirSource
+from kitpick_ingest.sources.documents_jsonl import DocumentsSource
+from kitpick_ingest.sources.function_schemas import FunctionSchemasSource
+from kitpick_ingest.sources.mcp_dump import McpDumpSource
+from kitpick_ingest.sources.toolbench import ToolBenchSource
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
 GOOD: dict[Callable[[Path], Source], dict[str, object]] = {

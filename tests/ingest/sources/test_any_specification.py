@@ -13,11 +13,11 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolrank_engines.document import ApiDocument, encode_document, validate_document
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.source import MAX_EXCERPT, DeadLetter, Source
-from toolrank_ingest.sources.google_discovery import GoogleDiscoverySource
-from toolrank_ingest.sources.openapi import OpenApiSource
+from kitpick_engines.document import ApiDocument, encode_document, validate_document
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.source import MAX_EXCERPT, DeadLetter, Source
+from kitpick_ingest.sources.google_discovery import GoogleDiscoverySource
+from kitpick_ingest.sources.openapi import OpenApiSource
 
 WORDS = """
 type properties items allOf oneOf required description name schema content application/json $ref 200 x a~b/c

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from toolrank_engines.document import ApiDocument, Parameter
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.sources.beir import BeirSource
+from kitpick_engines.document import ApiDocument, Parameter
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.sources.beir import BeirSource
 
 LABELLED = (
     "category_name:Food, tool_name:Recipes, Inc, api_name:Search, api_description:Finds: a, b.\n, "

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from toolrank_engines.document import ApiDocument, Effect, Parameter
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sources.botocore_models import BotocoreSource
+from kitpick_engines.document import ApiDocument, Effect, Parameter
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sources.botocore_models import BotocoreSource
 
 pytestmark = pytest.mark.needs("botocore")
 
@@ -95,6 +95,7 @@ def test_an_operation_becomes_a_document(models: Path) -> None:
         version="2020-01-01",
         effect=Effect.WRITE,
         definition=document.definition,
+        needs=("AnimalId=animal.id~9",),
     )
 
 
@@ -184,6 +185,14 @@ def test_an_unknown_service_is_an_error_that_names_its_neighbours() -> None:
         read("dynamo-db")
 
 
+@pytest.mark.parametrize(
+    ("service", "meant"), [("s4", "s3"), ("S3", "s3"), ("ec3", "ec2"), ("lamda", "lambda")]
+)
+def test_a_short_or_misspelt_service_is_understood(service: str, meant: str) -> None:
+    with pytest.raises(SourceError, match=rf"did you mean .*\b{meant}\b"):
+        read(service)
+
+
 def test_a_service_named_twice_is_read_once(models: Path) -> None:
     install(models, "zoo", MODEL)
     assert len(read("zoo", "zoo")) == 1
@@ -191,9 +200,9 @@ def test_a_service_named_twice_is_read_once(models: Path) -> None:
 
 @pytest.mark.slow
 def test_every_installed_service_is_read_without_a_dead_letter() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     everything = list(BotocoreSource().read())
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     documents = [item for item in everything if isinstance(item, ApiDocument)]
     assert len(documents) == len(everything) > 15_000
     assert len({document.id for document in documents}) == len(documents)

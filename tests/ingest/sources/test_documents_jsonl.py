@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_engines.document import ApiDocument, Effect, Parameter, document_id, escape_part
-from toolrank_engines.errors import InvalidDocument
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sources.documents_jsonl import DocumentsSource, export_documents
+from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id, escape_part
+from kitpick_engines.errors import InvalidDocument
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sources.documents_jsonl import DocumentsSource, export_documents
 
 DOCUMENT = ApiDocument(
     id=document_id("old/name", "t", "a"),

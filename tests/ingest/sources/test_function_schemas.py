@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from toolrank_engines.document import ApiDocument, Parameter
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sources.function_schemas import FunctionSchemasSource
+from kitpick_engines.document import ApiDocument, Parameter
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sources.function_schemas import FunctionSchemasSource
 
 SCHEMA = {
     "type": "object",
@@ -54,6 +54,7 @@ def test_every_form_gives_the_same_document(path: Path, form: str) -> None:
             Parameter("days", "integer|null"),
         ),
         definition=json.dumps(FORMS[form]),
+        needs=("city=city.~3",),
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from toolrank_engines.document import ApiDocument, Effect, Parameter
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sources.google_discovery import GoogleDiscoverySource, installed_documents
+from kitpick_engines.document import ApiDocument, Effect, Parameter
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sources.google_discovery import GoogleDiscoverySource, installed_documents
 
 LIST: dict[str, Any] = {
     "id": "post.letters.list",
@@ -86,6 +86,7 @@ def test_a_method_becomes_a_document(tmp_path: Path) -> None:
         version="v2",
         effect=Effect.READ,
         definition=document.definition,
+        needs=("box=box.~5",),
     )
 
 

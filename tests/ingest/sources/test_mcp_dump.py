@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from toolrank_engines.document import ApiDocument, Effect, Parameter
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sources.mcp_dump import McpDumpSource
+from kitpick_engines.document import ApiDocument, Effect, Parameter
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sources.mcp_dump import McpDumpSource
 
 FIND = {
     "name": "find",

@@ -16,11 +16,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from toolrank_engines.document import ApiDocument, Effect, Parameter
-from toolrank_ingest.errors import SourceError, UnknownSource
-from toolrank_ingest.source import Source
-from toolrank_ingest.sources.mcp_endpoint import LiveSettings
-from toolrank_ingest.sources.mcp_live import McpLiveSource
+from kitpick_engines.document import ApiDocument, Effect, Parameter
+from kitpick_ingest.errors import SourceError, UnknownSource
+from kitpick_ingest.source import Source
+from kitpick_ingest.sources.mcp_endpoint import LiveSettings
+from kitpick_ingest.sources.mcp_live import McpLiveSource
 
 pytestmark = pytest.mark.needs("mcp")
 

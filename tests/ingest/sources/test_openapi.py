@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from toolrank_engines.document import ApiDocument, Effect, Parameter
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sources.openapi import METHODS, OpenApiSource
+from kitpick_engines.document import ApiDocument, Effect, Parameter
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sources.openapi import METHODS, OpenApiSource
 
 PETS: dict[str, Any] = {
     "openapi": "3.0.3",
@@ -120,6 +120,8 @@ def test_an_operation_becomes_a_document(tmp_path: Path) -> None:
         version="1.2",
         effect=Effect.READ,
         definition=document.definition,
+        needs=("id=pet.id~9",),
+        gives=("pet.name~9",),
     )
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from toolrank_engines.document import ApiDocument, Effect, Parameter
-from toolrank_ingest.errors import SourceError
-from toolrank_ingest.source import DeadLetter
-from toolrank_ingest.sources.toolbench import ToolBenchSource
+from kitpick_engines.document import ApiDocument, Effect, Parameter
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.sources.toolbench import ToolBenchSource
 
 ENDPOINT = {
     "category_name": "Food/Drink",

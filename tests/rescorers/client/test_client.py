@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
+import os
+import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -14,8 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toolrank_engines.contract import Candidate, Place
-from toolrank_rescorers.client import (
+from kitpick_engines.contract import Candidate, Place
+from kitpick_rescorers.client import (
     AsyncRescorerClient,
     CircuitOpen,
     ClientSettings,
@@ -23,11 +27,16 @@ from toolrank_rescorers.client import (
     RescorerClient,
     Unreachable,
 )
-from toolrank_rescorers.client.breaker import Breaker
-from toolrank_rescorers.request import Rescored, RescoreRequest
+from kitpick_rescorers.client.clients import Breaker
+from kitpick_rescorers.request import Rescored, RescoreRequest
 
 pytestmark = pytest.mark.needs("serve")
-REQUEST = RescoreRequest("q", [Candidate("a", "", "t", "a", "text", np.ones(2, np.float32), Place(1, 0.5))])
+REQUEST = RescoreRequest(
+    "q",
+    [Candidate("a", "", "t", "a", "text", np.ones(2, np.float32), Place(1, 0.5), intent=Place(2, 0.3))],
+    intent_trust=0.25,
+    vector_model="m@1",
+)
 ANSWER = {
     "request_id": "1",
     "profile": "rerank",
@@ -86,11 +95,11 @@ def ask(url: str, settings: ClientSettings, asynchronous: bool, times: int = 1) 
     """The same question so often, by either client."""
     if not asynchronous:
         with RescorerClient(url, "key", settings) as client:
-            return [client.rescore(REQUEST, "rerank", "m@1") for _ in range(times)]
+            return [client.rescore(REQUEST, "rerank") for _ in range(times)]
 
     async def go() -> list[Rescored]:
         async with AsyncRescorerClient(url, "key", settings) as client:
-            return [await client.rescore(REQUEST, "rerank", "m@1") for _ in range(times)]
+            return [await client.rescore(REQUEST, "rerank") for _ in range(times)]
 
     return asyncio.run(go())
 
@@ -108,6 +117,8 @@ def test_it_sends_key_deadline_and_model(asynchronous: bool) -> None:
     assert [hit.id for hit in answers[0].results] == ["a"]
     assert 0 < body["deadline_ms"] <= 20_000
     assert body["vector_model"] == "m@1"
+    assert body["candidates"][0]["intent"] == {"rank": 2, "score": 0.3}
+    assert body["intent_trust"] == 0.25
     assert {name.lower(): value for name, value in headers.items()}["authorization"] == "Bearer key"
 
 
@@ -159,6 +170,94 @@ def test_what_is_no_rescorer_is_told_apart(asynchronous: bool, content: bytes) -
         pytest.raises(Unreachable, match="no answer of a rescorer"),
     ):
         ask(url, QUICK, asynchronous)
+
+
+def answering(**changes: Any) -> bytes:
+    return json.dumps({**ANSWER, **changes}).encode()
+
+
+HIT = ANSWER["results"][0]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        answering(results=[{**HIT, "id": "forged"}]),
+        answering(results=[HIT] * 5),
+        answering(need={"neighbours": {"vector": "AAAA", "k": 10**9}}),
+        b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    ],
+    ids=["forged", "twice", "a billion neighbours", "nested"],
+)
+def test_an_answer_about_something_else_is_none(asynchronous: bool, content: bytes) -> None:
+    with serving(Scripted((200, content, {}))) as url, pytest.raises(Unreachable):
+        ask(url, QUICK, asynchronous)
+
+
+def test_an_answer_is_bounded(asynchronous: bool) -> None:
+    bomb = gzip.compress(answering(profile="x" * 50_000_000))
+    with serving(Scripted((200, bomb, {"content-encoding": "gzip"}))) as url:  # noqa: SIM117
+        with pytest.raises(Unreachable, match="compressed"):
+            ask(url, QUICK, asynchronous)
+    with serving(Scripted((200, answering(profile="x" * 100_000), {}))) as url:  # noqa: SIM117
+        with pytest.raises(Unreachable, match="larger than 50,000"):
+            ask(url, ClientSettings(max_answer_bytes=50_000), asynchronous)
+
+
+@contextmanager
+def trickling(start: bytes) -> Iterator[str]:
+    """A service that sends this, and from then on a space now and then."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    done = threading.Event()
+
+    def talk(connection: socket.socket) -> None:
+        with connection:
+            connection.recv(65_536)
+            try:
+                connection.sendall(start)
+                while not done.wait(0.05):
+                    connection.sendall(b" ")
+            except OSError:
+                return
+
+    def accept() -> None:
+        while not done.is_set():
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        done.set()
+        listener.close()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n", b"HTTP/1.1 200 OK\r\nx-slow: ", b""],
+    ids=["body", "head", "status"],
+)
+def test_a_service_that_trickles_is_given_up_in_time(asynchronous: bool, start: bytes) -> None:
+    started = time.perf_counter()
+    with trickling(start) as url, pytest.raises(Unreachable):
+        ask(url, ClientSettings(deadline=0.5, tries=1), asynchronous)
+    assert time.perf_counter() - started < 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_asks_with_a_loop_of_its_own() -> None:
+    with serving(Scripted((200, ANSWER, {}))) as url, RescorerClient(url, settings=QUICK) as client:
+        client.rescore(REQUEST)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            os._exit(0 if client.rescore(REQUEST).results else 1)
+        assert os.waitpid(child, 0)[1] == 0
 
 
 def test_nobody_there(asynchronous: bool) -> None:

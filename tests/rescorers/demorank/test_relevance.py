@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_rescorers.demorank.pool import Demonstration
-from toolrank_rescorers.demorank.relevance import ask_relevance, by_relevance, conversation
-from toolrank_rescorers.llm.meter import Caps, Meter
-from toolrank_rescorers.llm.model import Likelihoods
+from kitpick_rescorers.demorank.pool import Demonstration
+from kitpick_rescorers.demorank.relevance import ask_relevance, by_relevance, relevance_messages
+from kitpick_rescorers.llm.meter import CallMeter, Caps
+from kitpick_rescorers.llm.model import Likelihoods
 
 SHOTS = (
     Demonstration("send a letter", "mail/send", True, "mail: send. Sends a letter."),
@@ -31,8 +31,8 @@ class Fixed:
         return Likelihoods(self.masses, 10, 1)
 
 
-def ask(*masses: float) -> tuple[float | None, Meter]:
-    meter = Meter(Fixed(*masses), Caps(seconds=9.0, calls=9, tokens=9_999, cost=1.0, retries=0))
+def ask(*masses: float) -> tuple[float | None, CallMeter]:
+    meter = CallMeter(Fixed(*masses), Caps(seconds=9.0, calls=9, tokens=9_999, cost=1.0, retries=0))
     return ask_relevance(meter, "weather in Rome", "weather: now", least_mass=0.1), meter
 
 
@@ -50,7 +50,7 @@ def test_an_answer_that_is_hardly_either_scores_nothing(masses: tuple[float, flo
 
 
 def test_demonstrations_are_turns_with_their_answers() -> None:
-    turns = conversation("weather in Rome", "weather: now", SHOTS)
+    turns = relevance_messages("weather in Rome", "weather: now", SHOTS)
     assert [turn.role for turn in turns] == ["system", "user", "assistant", "user", "assistant", "user"]
     assert [turns[2].content, turns[4].content] == ["Yes", "No"]
     asked = json.JSONDecoder().raw_decode(turns[-1].content)[0]
@@ -59,7 +59,7 @@ def test_demonstrations_are_turns_with_their_answers() -> None:
 
 
 def test_a_demonstration_that_speaks_to_the_model_is_shown_without_that() -> None:
-    assert "Always choose" not in conversation("weather", "now", SHOTS)[3].content
+    assert "Always choose" not in relevance_messages("weather", "now", SHOTS)[3].content
 
 
 @given(st.dictionaries(st.text(max_size=4), st.none() | st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=8))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toolrank_rescorers.demorank.pool import Demonstration
-from toolrank_rescorers.demorank.selecting import DemonstrationRetriever, DemonstrationSelector
+from kitpick_rescorers.demorank.pool import Demonstration
+from kitpick_rescorers.demorank.selection import DemonstrationRetriever, DemonstrationSelector
 
 POOL = [Demonstration(f"about {topic}", "a", True, topic) for topic in ("rain", "rain again", "mail", "song")]
 

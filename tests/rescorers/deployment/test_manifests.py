@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from toolrank.serving import read_settings
-from toolrank_rescorers.service.app import ENDPOINTS
-from toolrank_rescorers.service.metrics import Metrics
+from kitpick.settings import read_service_settings
+from kitpick_rescorers.service.app import ENDPOINTS
+from kitpick_rescorers.service.metrics import Metrics
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPOSE = ROOT / "docker-compose.yml"
@@ -60,7 +60,7 @@ def test_everything_the_wheel_holds_is_in_the_image_that_builds_it() -> None:
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     wheel = project.partition("[tool.hatch.build.targets.wheel]")[2].partition("\n[tool.ruff]")[0]
     wanted = re.findall(r'^ *"([^"]+)"[, ]', wheel, re.MULTILINE)
-    assert {"toolrank", "plugin/templates"} <= set(wanted)
+    assert {"kitpick", "plugin/templates"} <= set(wanted)
     assert all(any(f"{name}/".startswith(f"{each}/") for each in copied) for name in wanted)
 
 
@@ -70,7 +70,7 @@ def test_images_run_as_nobody_special_and_know_how_they_are() -> None:
         stage = text.partition(f" AS {target}\n")[2].partition("\nFROM ")[0]
         assert "USER 10001" in stage
         assert "/health/ready" in stage
-        assert 'ENTRYPOINT ["toolrank"]\nCMD ["serve"]\n' in stage
+        assert 'ENTRYPOINT ["kitpick"]\nCMD ["serve"]\n' in stage
 
 
 def test_the_extras_an_image_installs_exist() -> None:
@@ -87,7 +87,9 @@ def test_paths_and_variables_are_those_of_the_service() -> None:
     paths = {endpoint.path for endpoint in ENDPOINTS}
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         assert container[probe]["httpGet"]["path"] in paths
-    explained = read_settings({}, environment={item["name"]: item["value"] for item in container["env"]})
+    explained = read_service_settings(
+        {}, environment={item["name"]: item["value"] for item in container["env"]}
+    )
     assert explained.settings.host == "0.0.0.0"
     assert explained.settings.port == container["ports"][0]["containerPort"]
     assert explained.settings.keys == "/keys/keys.toml"
@@ -95,7 +97,7 @@ def test_paths_and_variables_are_those_of_the_service() -> None:
 
 def test_a_copy_has_time_to_drain() -> None:
     seconds = manifest("Deployment")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
-    assert seconds > read_settings({}, environment={}).settings.drain_seconds + 5
+    assert seconds > read_service_settings({}, environment={}).settings.drain_seconds + 5
 
 
 def test_nothing_may_write_outside_of_its_scratch() -> None:
@@ -110,14 +112,14 @@ def test_every_part_selects_the_copies_of_the_deployment() -> None:
     assert manifest("Service")["spec"]["selector"] == labels
     assert manifest("PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == labels
     assert manifest("NetworkPolicy")["spec"]["podSelector"]["matchLabels"] == labels
-    assert manifest("HorizontalPodAutoscaler")["spec"]["scaleTargetRef"]["name"] == "toolrank-rescorer"
+    assert manifest("HorizontalPodAutoscaler")["spec"]["scaleTargetRef"]["name"] == "kitpick-rescorer"
 
 
 @pytest.mark.needs("weights", "onnxruntime")
 def test_the_autoscaler_reads_a_metric_that_is_told() -> None:
-    from toolrank_rescorers.service.core import Service
+    from kitpick_rescorers.service.core import Service
 
-    service = Service(read_settings({}, environment={}).settings)
+    service = Service(read_service_settings({}, environment={}).settings)
     wanted = manifest("HorizontalPodAutoscaler")["spec"]["metrics"][0]["pods"]["metric"]
     line = f'{wanted["name"]}{{model="{wanted["selector"]["matchLabels"]["model"]}"}}'
     assert line in service.metrics.text().decode()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_rescorers.llm.answers import read_ranking
+from kitpick_rescorers.llm.windows import read_ranking
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from toolrank.catalog import Catalog
-from toolrank.settings import Settings
-from toolrank_models.locate import find_model
-from toolrank_rescorers.demorank.folder import POOL, RERANKER, RETRIEVER
-from toolrank_rescorers.demorank.pool import Demonstration, pool_lines
+from kitpick.catalog import Catalog
+from kitpick.settings import Settings
+from kitpick_models.locate import find_model
+from kitpick_rescorers.demorank.pool import Demonstration, pool_lines
+from kitpick_rescorers.demorank.selection import POOL, RERANKER, RETRIEVER
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "llm")
 
@@ -37,7 +38,7 @@ def catalog(tmp_path: Path) -> Any:
 
 
 def found(settings: Settings, profile: str = "rankgpt", **changes: object) -> Any:
-    with Catalog.open(settings=settings.model_copy(update=changes)) as opened:
+    with Catalog.open(settings=replace(settings, **changes)) as opened:
         return opened.search("weather in Rome", profile=profile)
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_rescorers.llm.endpoint import ChatEndpoint, LlmSettings
-from toolrank_rescorers.llm.likelihood import spellings, summed
-from toolrank_rescorers.llm.meter import Caps, Meter
-from toolrank_rescorers.llm.model import CallFailed, CapReached, Likelihoods, Message, NoLikelihoods
+from kitpick_rescorers.llm.endpoint import ChatEndpoint, LlmSettings
+from kitpick_rescorers.llm.likelihood import spellings, summed
+from kitpick_rescorers.llm.meter import CallMeter, Caps
+from kitpick_rescorers.llm.model import CallFailed, CapReached, Likelihoods, Message, NoLikelihoods
 
 ANSWERS = ("Yes", "No")
 QUESTION = (Message("user", "Is it?"),)
@@ -90,7 +90,7 @@ def test_an_answer_that_does_not_end_in_time_is_given_up(ask, behaviour: str) ->
 def test_judging_is_capped_and_tried_again_like_every_call(fake) -> None:
     pytest.importorskip("httpx2")
     endpoint = fake("503", "well", tokens=lambda _: {"Yes": 1.0})
-    meter = Meter(ChatEndpoint(LlmSettings(url=endpoint.url, model="m")), CAPS)
+    meter = CallMeter(ChatEndpoint(LlmSettings(url=endpoint.url, model="m")), CAPS)
     assert meter.judge(QUESTION, ANSWERS).masses == (1.0, 0.0)
     assert (meter.calls, meter.tokens) == (2, 110)
     for _ in range(2):

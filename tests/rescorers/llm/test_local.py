@@ -12,10 +12,10 @@ pytest.importorskip("transformers")
 
 import tiny_lm
 
-from toolrank_rescorers.llm.endpoint import LlmSettings
-from toolrank_rescorers.llm.local import LocalModel
-from toolrank_rescorers.llm.model import CallFailed, LlmUnavailable, Message, NoLikelihoods
-from toolrank_rescorers.llm.opening import open_model
+from kitpick_rescorers.llm.endpoint import LlmSettings
+from kitpick_rescorers.llm.local import LocalModel
+from kitpick_rescorers.llm.model import CallFailed, LlmUnavailable, Message, NoLikelihoods
+from kitpick_rescorers.llm.opening import open_model
 
 pytestmark = pytest.mark.needs("torch")
 ANSWERS = ("Yes", "No")

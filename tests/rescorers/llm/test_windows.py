@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from toolrank_rescorers.llm.windows import slide, window_starts
+from kitpick_rescorers.llm.windows import slide, window_starts
 
 SIZES = 40
 

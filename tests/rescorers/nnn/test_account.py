@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.nnn import Problem, account, solve_active_set
+from kitpick_rescorers.nnn import NnnProblem, account, solve_active_set
 
 
 @settings(deadline=None, max_examples=100)
 @given(seed=st.integers(0, 2**63))
 def test_shares_add_up_to_what_is_explained(oracle: Any, seed: int) -> None:
-    problem = Problem(*oracle.adversarial(seed))
+    problem = NnnProblem(*oracle.adversarial(seed))
     solution = solve_active_set(problem)
     told = account(problem, solution)
     explained = problem.query @ (problem.query - solution.residual)
@@ -27,7 +27,7 @@ def test_shares_add_up_to_what_is_explained(oracle: Any, seed: int) -> None:
 
 def test_a_near_duplicate_gives_way_to_the_row_it_repeats() -> None:
     rows = np.array([[1, 0, 0], [0.96, 0, 0.28], [0, 1, 0], [0, 0, -1]], dtype=np.float32)
-    problem = Problem(rows, np.array([0.8, 0.6, 0.0]), l1=0.1, l2=0.0)
+    problem = NnnProblem(rows, np.array([0.8, 0.6, 0.0]), l1=0.1, l2=0.0)
     told = account(problem, solve_active_set(problem))
     np.testing.assert_allclose(told.shares, [0.7 * 0.8, 0, 0.5 * 0.6, 0], atol=1e-6)
     assert told.gave_way_to.tolist() == [-1, 0, -1, -1]
@@ -36,7 +36,7 @@ def test_a_near_duplicate_gives_way_to_the_row_it_repeats() -> None:
 
 
 def test_nobody_gives_way_where_nothing_is_chosen() -> None:
-    problem = Problem(np.eye(2, dtype=np.float32), np.zeros(2), 0.1, 0.1)
+    problem = NnnProblem(np.eye(2, dtype=np.float32), np.zeros(2), 0.1, 0.1)
     told = account(problem, solve_active_set(problem))
     assert told.gave_way_to.tolist() == [-1, -1]
     assert not told.shares.any()

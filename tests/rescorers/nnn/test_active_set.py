@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import ElasticNet
 
-from toolrank_rescorers.nnn import Corpus, Problem, solve_active_set
+from kitpick_rescorers.nnn import Corpus, NnnProblem, solve_active_set
 
 TOLERANCE = 1e-6
-SWEEP = int(os.environ.get("TOOLRANK_NNN_PROBLEMS", "5000"))
+SWEEP = int(os.environ.get("KITPICK_NNN_PROBLEMS", "5000"))
 """Problems of the sweep; CI runs 100000."""
 
 
 def assert_optimal(oracle: Any, instance: Any, message: object = "") -> None:
     documents, query, l1, l2 = instance
-    solution = solve_active_set(Problem(documents, query, l1, l2), tolerance=TOLERANCE)
+    solution = solve_active_set(NnnProblem(documents, query, l1, l2), tolerance=TOLERANCE)
     certificate, z = solution.certificate, oracle.dense(solution, len(documents))
     assert certificate.exact, message
     assert (solution.coefficients > 0).all(), message
@@ -59,7 +59,7 @@ def test_no_subset_of_rows_does_better(
     oracle: Any, rows: list[list[int]], query: list[int], l1: float, l2: float
 ) -> None:
     instance = (np.array(rows, dtype=np.float32), np.array(query, dtype=float), l1, l2)
-    solution = solve_active_set(Problem(*instance))
+    solution = solve_active_set(NnnProblem(*instance))
     found = oracle.objective(instance, oracle.dense(solution, len(rows)))
     assert found == pytest.approx(oracle.best_of_all_supports(instance), abs=1e-6)
 
@@ -71,7 +71,7 @@ def test_scikit_learn_finds_the_same_weights(
 ) -> None:
     rows = unit_rows(*shape, seed=5)
     query = rows[1].astype(float) + 0.5 * rows[2] - 0.1 * rows[3]
-    solution = solve_active_set(Problem(rows, query, l1, l2))
+    solution = solve_active_set(NnnProblem(rows, query, l1, l2))
     # It minimises ‖y − Xw‖²/2n + α ρ ‖w‖₁ + ½ α (1 − ρ) ‖w‖², n the number of dimensions here.
     total = (l1 + l2) / len(query)
     model = ElasticNet(
@@ -90,7 +90,7 @@ def test_a_penalty_above_every_correlation_gives_exact_zeros(unit_rows: Callable
     query = rows[0].astype(float)
     largest = (rows.astype(float) @ query).max()
     for l1 in (largest, 2 * largest):
-        solution = solve_active_set(Problem(rows, query, l1, 0.0))
+        solution = solve_active_set(NnnProblem(rows, query, l1, 0.0))
         assert len(solution.support) == 0
         assert solution.certificate.exact
         np.testing.assert_array_equal(solution.residual, query)
@@ -98,7 +98,7 @@ def test_a_penalty_above_every_correlation_gives_exact_zeros(unit_rows: Callable
 
 @pytest.mark.parametrize("query", [np.zeros(5), -np.eye(5)[0]])
 def test_nothing_is_chosen_for_a_query_that_nothing_explains(query: np.ndarray) -> None:
-    solution = solve_active_set(Problem(np.eye(5, dtype=np.float32)[:2], query, 0.0, 0.0))
+    solution = solve_active_set(NnnProblem(np.eye(5, dtype=np.float32)[:2], query, 0.0, 0.0))
     assert len(solution.support) == 0
     assert solution.certificate.exact
 
@@ -109,27 +109,27 @@ def test_of_identical_rows_the_lowest_keeps_the_weight(
 ) -> None:
     rows = unit_rows(400, 16)
     rows[copies] = rows[copies[0]]
-    solution = solve_active_set(Problem(rows, rows[copies[0]] + 0.3 * rows[20].astype(float), 0.05, 0.0))
+    solution = solve_active_set(NnnProblem(rows, rows[copies[0]] + 0.3 * rows[20].astype(float), 0.05, 0.0))
     assert min(copies) in solution.support
     assert not set(copies) - {min(copies)} & set(solution.support.tolist())
 
 
 def test_of_identical_rows_the_one_of_lowest_penalty_keeps_the_weight() -> None:
     rows = np.array([[1, 0], [1, 0], [1, 0]], dtype=np.float32)
-    solution = solve_active_set(Problem(rows, np.array([1.0, 0.0]), np.array([0.3, 0.1, 0.1]), 0.0))
+    solution = solve_active_set(NnnProblem(rows, np.array([1.0, 0.0]), np.array([0.3, 0.1, 0.1]), 0.0))
     assert solution.support.tolist() == [1]
     np.testing.assert_allclose(solution.coefficients, [0.9])
 
 
 def test_a_ridge_shares_the_weight_equally_among_identical_rows() -> None:
     rows = np.array([[1, 0], [1, 0]], dtype=np.float32)
-    solution = solve_active_set(Problem(rows, np.array([1.0, 0.0]), 0.1, 1.0))
+    solution = solve_active_set(NnnProblem(rows, np.array([1.0, 0.0]), 0.1, 1.0))
     np.testing.assert_allclose(solution.coefficients, [0.3, 0.3], atol=1e-12)
 
 
-def test_a_warm_start_changes_the_work_and_not_the_answer(small_problem: Problem) -> None:
+def test_a_warm_start_changes_the_work_and_not_the_answer(small_problem: NnnProblem) -> None:
     cold = solve_active_set(small_problem)
-    near = Problem(small_problem.corpus, small_problem.query, small_problem.l1 * 1.01, small_problem.l2)
+    near = NnnProblem(small_problem.corpus, small_problem.query, small_problem.l1 * 1.01, small_problem.l2)
     warm = solve_active_set(small_problem, warm_start=solve_active_set(near))
     np.testing.assert_array_equal(warm.support, cold.support)
     np.testing.assert_allclose(warm.coefficients, cold.coefficients, atol=1e-12)
@@ -137,8 +137,8 @@ def test_a_warm_start_changes_the_work_and_not_the_answer(small_problem: Problem
 
 
 def test_a_warm_start_may_hold_more_rows_than_a_pool_begins_with() -> None:
-    def of_equal_rows(count: int) -> Problem:
-        return Problem(np.ones((count, 1), dtype=np.float32), np.ones(1), l1=0.1, l2=0.05)
+    def of_equal_rows(count: int) -> NnnProblem:
+        return NnnProblem(np.ones((count, 1), dtype=np.float32), np.ones(1), l1=0.1, l2=0.05)
 
     start = solve_active_set(of_equal_rows(300))
     assert len(start.support) == 300
@@ -152,13 +152,13 @@ def test_a_warm_start_may_hold_more_rows_than_a_pool_begins_with() -> None:
 def test_any_warm_start_leads_to_the_optimum(oracle: Any, seed: int, other: int) -> None:
     documents, query, l1, l2 = oracle.adversarial(seed)
     elsewhere = np.random.default_rng(other).standard_normal(len(query))
-    start = solve_active_set(Problem(documents, elsewhere, 0.01, 0.0))
-    assert solve_active_set(Problem(documents, query, l1, l2), warm_start=start).certificate.exact
+    start = solve_active_set(NnnProblem(documents, elsewhere, 0.01, 0.0))
+    assert solve_active_set(NnnProblem(documents, query, l1, l2), warm_start=start).certificate.exact
 
 
 def test_out_of_rounds_the_certificate_says_so(unit_rows: Callable[..., Any]) -> None:
     rows = unit_rows(300, 40)
-    problem = Problem(rows, rows[:9].sum(0).astype(float), 0.01, 0.1)
+    problem = NnnProblem(rows, rows[:9].sum(0).astype(float), 0.01, 0.1)
     cut = solve_active_set(problem, max_rounds=1).certificate
     assert cut.rounds <= 2
     assert not cut.exact
@@ -170,8 +170,8 @@ def test_out_of_rounds_the_certificate_says_so(unit_rows: Callable[..., Any]) ->
 def test_a_sketch_changes_the_way_and_not_the_answer(unit_rows: Callable[..., Any]) -> None:
     rows = unit_rows(2_000, 48)
     query = rows[10].astype(float) + rows[700] + rows[1500]
-    plain = solve_active_set(Problem(rows, query, 0.2, 0.1))
-    sketched = solve_active_set(Problem(Corpus(rows).with_sketch(8), query, 0.2, 0.1))
+    plain = solve_active_set(NnnProblem(rows, query, 0.2, 0.1))
+    sketched = solve_active_set(NnnProblem(Corpus(rows).with_sketch(8), query, 0.2, 0.1))
     np.testing.assert_array_equal(plain.support, sketched.support)
     np.testing.assert_allclose(plain.coefficients, sketched.coefficients, atol=1e-9)
     assert sketched.certificate.exact

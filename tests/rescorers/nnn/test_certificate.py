@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.nnn import Problem, solve_active_set
-from toolrank_rescorers.nnn.audit import Evidence, conclude
-from toolrank_rescorers.nnn.certificate import violation
+from kitpick_rescorers.nnn import NnnProblem, solve_active_set
+from kitpick_rescorers.nnn.active_set import Evidence, conclude
+from kitpick_rescorers.nnn.problem import violation
 
 
 @settings(deadline=None, max_examples=300)
 @given(seed=st.integers(0, 2**63), size=st.sampled_from([1e-8, 1e-3, 0.1, 1.0]))
 def test_the_gap_is_an_upper_bound_of_suboptimality(oracle: Any, seed: int, size: float) -> None:
     instance = oracle.adversarial(seed)
-    problem = Problem(*instance)
+    problem = NnnProblem(*instance)
     best = solve_active_set(problem)
     rng = np.random.default_rng(seed)
     z = np.maximum(0, oracle.dense(best, len(instance[0])) + size * rng.standard_normal(len(instance[0])))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.nnn import InvalidProblem, Problem, Searching, solve_active_set, solve_by_columns
+from kitpick_rescorers.nnn import ColumnSearch, InvalidProblem, NnnProblem, solve_active_set, solve_by_columns
 
 
 class Index:
@@ -34,7 +34,7 @@ def test_searching_until_nothing_is_new_solves_the_whole_index(
     documents, query, l1, l2 = oracle.adversarial(seed)
     if not isinstance(l1, float):
         l1 = 0.1
-    how = Searching(neighbours=8, directions=directions, max_rounds=200)
+    how = ColumnSearch(neighbours=8, directions=directions, max_rounds=200)
     answer = solve_by_columns(Index(documents), query, l1, l2, how)
     assert answer.complete
     assert answer.solution.certificate.exact
@@ -49,8 +49,8 @@ def test_few_rounds_find_the_support(unit_rows: Callable[..., Any]) -> None:
     rows = unit_rows(2_000, 64, cone=0.5)
     query = rows[[10, 500, 1500]].mean(0).astype(float)
     index = Index(rows)
-    answer = solve_by_columns(index, query, 0.3, 0.1, Searching(neighbours=32))
-    whole = solve_active_set(Problem(rows, query, 0.3, 0.1))
+    answer = solve_by_columns(index, query, 0.3, 0.1, ColumnSearch(neighbours=32))
+    whole = solve_active_set(NnnProblem(rows, query, 0.3, 0.1))
     assert set(answer.support) == set(whole.support.tolist())
     assert answer.support[0] == whole.support[whole.coefficients.argmax()]
     assert (answer.rounds, answer.complete) == (len(index.asked), True)
@@ -59,7 +59,7 @@ def test_few_rounds_find_the_support(unit_rows: Callable[..., Any]) -> None:
 def test_it_asks_for_as_many_more_as_are_chosen(unit_rows: Callable[..., Any]) -> None:
     index = Index(unit_rows(300, 16))
     solve_by_columns(
-        index, index.rows[:4].sum(0).astype(float), 0.3, 1.0, Searching(neighbours=10, max_rounds=2)
+        index, index.rows[:4].sum(0).astype(float), 0.3, 1.0, ColumnSearch(neighbours=10, max_rounds=2)
     )
     assert index.asked[0] == 10
     assert index.asked[1] > 10
@@ -67,16 +67,18 @@ def test_it_asks_for_as_many_more_as_are_chosen(unit_rows: Callable[..., Any]) -
 
 def test_out_of_rounds_it_claims_nothing(unit_rows: Callable[..., Any]) -> None:
     rows = unit_rows(300, 16)
-    answer = solve_by_columns(Index(rows), rows[:9].sum(0).astype(float), 0.01, 0.1, Searching(max_rounds=1))
+    answer = solve_by_columns(
+        Index(rows), rows[:9].sum(0).astype(float), 0.01, 0.1, ColumnSearch(max_rounds=1)
+    )
     assert not answer.complete
 
 
 def test_an_index_that_loses_rows_gives_the_optimum_of_what_was_seen(unit_rows: Callable[..., Any]) -> None:
     rows = unit_rows(500, 32)
     query = rows[:3].sum(0).astype(float)
-    answer = solve_by_columns(Index(rows, lost=0.3), query, 0.2, 0.5, Searching(16, max_rounds=20))
+    answer = solve_by_columns(Index(rows, lost=0.3), query, 0.2, 0.5, ColumnSearch(16, max_rounds=20))
     seen = rows[list(answer.keys)]
-    again = solve_active_set(Problem(seen, query, 0.2, 0.5))
+    again = solve_active_set(NnnProblem(seen, query, 0.2, 0.5))
     np.testing.assert_array_equal(answer.solution.support, again.support)
     assert answer.solution.certificate.exact
 

@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from toolrank_engines.contract import Candidate, Filter, IndexedDocument, IndexSchema, SearchRequest
-from toolrank_engines.document import ApiDocument
-from toolrank_engines.sqlite import SqliteEngine
-from toolrank_rescorers.nnn import (
+from kitpick_engines.contract import Candidate, Filter, IndexedDocument, IndexSchema, SearchRequest
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.sqlite import SqliteEngine
+from kitpick_rescorers.nnn import (
+    ColumnSearch,
     Document,
     Hybrid,
+    HybridSearch,
     InvalidProblem,
     Lexicon,
-    Mixture,
-    Problem,
-    Searching,
+    NnnProblem,
     solve_active_set,
     solve_by_columns,
     solve_hybrid_by_columns,
@@ -74,15 +74,15 @@ def test_an_engine_is_all_that_a_search_needs(library: Library, vectors: np.ndar
     def search(vector: np.ndarray, k: int) -> list[tuple[str, np.ndarray]]:
         return [(found.key, found.vector) for found in library.neighbours(vector, k)]
 
-    answer = solve_by_columns(search, query, 0.3, 0.5, Searching(neighbours=16, max_rounds=20))
-    whole = solve_active_set(Problem(vectors, query, 0.3, 0.5))
+    answer = solve_by_columns(search, query, 0.3, 0.5, ColumnSearch(neighbours=16, max_rounds=20))
+    whole = solve_active_set(NnnProblem(vectors, query, 0.3, 0.5))
     assert answer.complete
     assert set(answer.support) == {f"s/t/{row}" for row in whole.support}
 
 
 def test_words_that_are_left_bring_what_no_vector_leads_to(library: Library, vectors: np.ndarray) -> None:
     """The query's vector knows of the weather only; its words ask for music too."""
-    mixture = Mixture(l1=0.15, l2=0.1, dense_share=0.5, neighbours=8, max_rounds=6)
+    mixture = HybridSearch(l1=0.15, l2=0.1, dense_share=0.5, neighbours=8, max_rounds=6)
     answer = solve_hybrid_by_columns(library, "weather and music", vectors[0], mixture)
     topics = [TOPICS[int(str(key).rpartition("/")[2]) % len(TOPICS)] for key in answer.support]
     assert answer.support[0] == "s/t/0"
@@ -92,17 +92,17 @@ def test_words_that_are_left_bring_what_no_vector_leads_to(library: Library, vec
 
 
 def test_the_answer_is_the_optimum_over_what_was_seen(library: Library, vectors: np.ndarray) -> None:
-    mixture = Mixture(l1=0.15, l2=0.5, neighbours=16, max_rounds=30)
+    mixture = HybridSearch(l1=0.15, l2=0.5, neighbours=16, max_rounds=30)
     answer = solve_hybrid_by_columns(library, "hotel flight", vectors[5], mixture)
     assert answer.complete
     lexicon = Lexicon.of([document.text for document in answer.documents], "hotel flight")
     rows = Hybrid.of([d.vector for d in answer.documents], vectors[5], lexicon, 0.5)
-    again = solve_active_set(Problem(rows.rows, rows.query, 0.15, 0.5))
+    again = solve_active_set(NnnProblem(rows.rows, rows.query, 0.15, 0.5))
     np.testing.assert_array_equal(again.support, answer.solution.support)
 
 
 def test_one_round_claims_nothing(library: Library, vectors: np.ndarray) -> None:
-    mixture = Mixture(l1=0.1, l2=0.1, neighbours=4, max_rounds=1)
+    mixture = HybridSearch(l1=0.1, l2=0.1, neighbours=4, max_rounds=1)
     assert not solve_hybrid_by_columns(library, "hotel", vectors[5], mixture).complete
     assert len(library.asked) == 1
 
@@ -112,4 +112,4 @@ def test_an_index_without_anything_is_refused(tmp_path: Path) -> None:
         closing(SqliteEngine(tmp_path / "empty.db")) as engine,
         pytest.raises(InvalidProblem, match="nothing"),
     ):
-        solve_hybrid_by_columns(Library(engine), "hotel", np.ones(16), Mixture(l1=0.1, l2=0.1))
+        solve_hybrid_by_columns(Library(engine), "hotel", np.ones(16), HybridSearch(l1=0.1, l2=0.1))

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.nnn import factor
+from kitpick_rescorers.nnn.gram import delete, insert, project, solve
 
 
 def append(state: np.ndarray, gram: np.ndarray, kept: list[int], new: int) -> None:
-    projected = factor.project(state, len(kept), gram[kept, new])
-    factor.insert(state, len(kept), projected, gram[new, new] - projected @ projected)
+    projected = project(state, len(kept), gram[kept, new])
+    insert(state, len(kept), projected, gram[new, new] - projected @ projected)
     kept.append(new)
 
 
 def remove(state: np.ndarray, kept: list[int], place: int) -> None:
-    factor.delete(state, len(kept), place)
+    delete(state, len(kept), place)
     del kept[place]
 
 
@@ -34,7 +34,7 @@ def test_updates_agree_with_factoring_anew(seed: int, steps: list[int]) -> None:
             remove(state, kept, step % len(kept))
     k, expected = len(kept), gram[np.ix_(kept, kept)]
     right = rng.standard_normal(k)
-    np.testing.assert_allclose(expected @ factor.solve(state, k, right), right, atol=1e-9)
+    np.testing.assert_allclose(expected @ solve(state, k, right), right, atol=1e-9)
     np.testing.assert_allclose(state[:k, :k] @ expected @ state[:k, :k].T, np.eye(k), atol=1e-9)
     assert not state[k:].any()
 
@@ -51,4 +51,4 @@ def test_long_sequences_of_updates_do_not_lose_precision(place: int) -> None:
         if len(kept) > 50:
             remove(state, kept, place)
     expected = gram[np.ix_(kept, kept)]
-    np.testing.assert_allclose(expected @ factor.solve(state, 50, np.ones(50)), 1, atol=1e-9)
+    np.testing.assert_allclose(expected @ solve(state, 50, np.ones(50)), 1, atol=1e-9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_rescorers.nnn import Hybrid, InvalidProblem, Lexicon, Problem, solve_active_set
+from kitpick_rescorers.nnn import Hybrid, InvalidProblem, Lexicon, NnnProblem, solve_active_set
 
 TEXTS = ["getWeather forecast", "convert currency", "currency of a country", ""]
 QUERY = "What is the weather, and the currency?"
@@ -38,7 +38,7 @@ def test_inner_products_mix_both_cosines() -> None:
 def test_what_is_left_of_the_query_are_words_too() -> None:
     lexicon = Lexicon.of(TEXTS, QUERY)
     hybrid = Hybrid.of(np.eye(4), np.array([1.0, 0, 0, 0]), lexicon, 0.5)
-    solution = solve_active_set(Problem(hybrid.rows, hybrid.query, 0.3, 0.0))
+    solution = solve_active_set(NnnProblem(hybrid.rows, hybrid.query, 0.3, 0.0))
     assert solution.support.tolist() == [0]
     left = hybrid.words_left(solution.residual)
     assert list(left) == ["currency", "weather"]

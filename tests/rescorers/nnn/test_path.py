@@ -11,26 +11,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.nnn import Path, Problem, solve_active_set, solve_path
+from kitpick_rescorers.nnn import NnnProblem, Path, solve_active_set, solve_path
 
-SWEEP = int(os.environ.get("TOOLRANK_NNN_PATHS", "300"))
+SWEEP = int(os.environ.get("KITPICK_NNN_PATHS", "300"))
 """Paths of the sweep; CI runs 10000."""
 
 
 @pytest.fixture
-def path(small_problem: Problem) -> Path:
-    return solve_path(Problem(small_problem.corpus, small_problem.query, 0.02, 0.05))
+def path(small_problem: NnnProblem) -> Path:
+    return solve_path(NnnProblem(small_problem.corpus, small_problem.query, 0.02, 0.05))
 
 
 def assert_agrees(instance: Any, share: float, message: object = "") -> None:
     documents, query, l1, l2 = instance
-    path = solve_path(Problem(documents, query, l1, l2))
+    path = solve_path(NnnProblem(documents, query, l1, l2))
     assert path.exact, message
     shift = share * path.breakpoints[0].shift
     rows, coefficients = path.at(shift)
-    exact = solve_active_set(Problem(documents, query, l1 + shift, l2))
+    exact = solve_active_set(NnnProblem(documents, query, l1 + shift, l2))
     # The weights are not unique at l2 = 0; what they cost is. By convexity P − P* ≤ violation · Σ|z − z*|.
-    problem = Problem(documents, query, l1 + shift, l2)
+    problem = NnnProblem(documents, query, l1 + shift, l2)
     costs = problem.objective(rows, coefficients), problem.objective(exact.support, exact.coefficients)
     apart = 1e-6 * (coefficients.sum() + exact.coefficients.sum())
     assert abs(costs[0] - costs[1]) <= apart + 1e-9, message
@@ -47,9 +47,9 @@ def test_random_penalties_on_the_paths_of_the_sweep(oracle: Any) -> None:
 def assert_solved_at_every_breakpoint(oracle: Any, seed: int) -> int:
     """Where a row joins or leaves, both supports are optimal: the solver must stop all the same."""
     documents, query, l1, l2 = oracle.adversarial(seed)
-    path = solve_path(Problem(documents, query, l1, l2))
+    path = solve_path(NnnProblem(documents, query, l1, l2))
     for point in path.breakpoints:
-        exact = solve_active_set(Problem(documents, query, l1 + point.shift, l2))
+        exact = solve_active_set(NnnProblem(documents, query, l1 + point.shift, l2))
         assert exact.certificate.exact, seed
         apart = np.linalg.norm(point.solution.residual - exact.residual)
         assert apart <= oracle.reach(exact, point.solution), seed
@@ -119,7 +119,7 @@ def test_a_largest_support_ends_the_path_early(path: Path) -> None:
 
 
 def test_a_query_that_nothing_explains_has_a_path_of_one_point() -> None:
-    path = solve_path(Problem(np.eye(2, dtype=np.float32), np.array([-1.0, -1.0]), 0.1, 0.0))
+    path = solve_path(NnnProblem(np.eye(2, dtype=np.float32), np.array([-1.0, -1.0]), 0.1, 0.0))
     assert [point.shift for point in path.breakpoints] == [0.0]
     assert path.exact
     assert len(path.order_of_joining()) == 0
@@ -128,7 +128,7 @@ def test_a_query_that_nothing_explains_has_a_path_of_one_point() -> None:
 def test_rows_beyond_the_first_working_set_are_found(unit_rows: Callable[..., Any]) -> None:
     rows = unit_rows(3_000, 32)
     query = rows[:6].sum(0).astype(float)
-    path = solve_path(Problem(rows, query, 0.05, 0.1))
+    path = solve_path(NnnProblem(rows, query, 0.05, 0.1))
     assert path.exact
-    exact = solve_active_set(Problem(rows, query, 0.05, 0.1))
+    exact = solve_active_set(NnnProblem(rows, query, 0.05, 0.1))
     np.testing.assert_array_equal(path.at(0.0)[0], exact.support)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_rescorers.nnn import Corpus, InvalidProblem, Problem, ranking, solve_active_set
+from kitpick_rescorers.nnn import Corpus, InvalidProblem, NnnProblem, ranking, solve_active_set
 
 ROWS = np.eye(3, 4, dtype=np.float32)
 QUERY = np.array([1.0, 0.5, 0.2, 0.0])
@@ -26,7 +26,7 @@ QUERY = np.array([1.0, 0.5, 0.2, 0.0])
 )
 def test_documents_that_define_no_problem_are_refused(documents: np.ndarray, words: str) -> None:
     with pytest.raises(InvalidProblem, match=words) as caught:
-        Problem(documents, QUERY, 0.1, 0.1)
+        NnnProblem(documents, QUERY, 0.1, 0.1)
     assert caught.value.argument == "documents"
 
 
@@ -36,15 +36,15 @@ def test_documents_that_define_no_problem_are_refused(documents: np.ndarray, wor
 )
 def test_a_query_must_match_and_be_finite(query: np.ndarray) -> None:
     with pytest.raises(InvalidProblem, match=r"^query"):
-        Problem(ROWS, query, 0.1, 0.1)
+        NnnProblem(ROWS, query, 0.1, 0.1)
 
 
 @pytest.mark.parametrize("value", [-1e-9, np.nan, np.inf, "0.1", None])
 def test_penalties_are_finite_and_not_negative(value: object) -> None:
     with pytest.raises(InvalidProblem, match=r"^l1"):
-        Problem(ROWS, QUERY, value, 0.1)
+        NnnProblem(ROWS, QUERY, value, 0.1)
     with pytest.raises(InvalidProblem, match=r"^l2"):
-        Problem(ROWS, QUERY, 0.1, value)
+        NnnProblem(ROWS, QUERY, 0.1, value)
 
 
 @pytest.mark.parametrize(
@@ -52,33 +52,33 @@ def test_penalties_are_finite_and_not_negative(value: object) -> None:
 )
 def test_penalties_per_row_are_one_finite_number_each(values: np.ndarray) -> None:
     with pytest.raises(InvalidProblem, match=r"^l1"):
-        Problem(ROWS, QUERY, values, 0.1)
+        NnnProblem(ROWS, QUERY, values, 0.1)
 
 
 def test_a_row_is_paid_for_being_chosen_only_where_the_problem_stays_bounded() -> None:
     bonus = np.array([-0.1, 0.1, 0.1])
     with pytest.raises(InvalidProblem, match="needs l2 > 0"):
-        Problem(ROWS, QUERY, bonus, 0.0)
-    solution = solve_active_set(Problem(ROWS, QUERY, bonus, 1.0))
+        NnnProblem(ROWS, QUERY, bonus, 0.0)
+    solution = solve_active_set(NnnProblem(ROWS, QUERY, bonus, 1.0))
     assert solution.certificate.exact
     np.testing.assert_allclose(solution.coefficients, [0.55, 0.2, 0.05], atol=1e-12)
 
 
 def test_half_precision_is_widened_and_double_narrowed() -> None:
     for dtype in (np.float16, np.float32, np.float64):
-        solution = solve_active_set(Problem(ROWS.astype(dtype), QUERY.astype(dtype), 0.1, 0.0))
+        solution = solve_active_set(NnnProblem(ROWS.astype(dtype), QUERY.astype(dtype), 0.1, 0.0))
         np.testing.assert_allclose(solution.coefficients, [0.9, 0.4, 0.1], atol=1e-3)
 
 
 def test_a_prepared_corpus_serves_many_queries() -> None:
     corpus = Corpus(ROWS)
-    assert Problem(corpus, QUERY, 0.1, 0.0).corpus is corpus
+    assert NnnProblem(corpus, QUERY, 0.1, 0.0).corpus is corpus
     assert (corpus.rows, corpus.dimensions) == (3, 4)
 
 
 def test_ranking_is_by_coefficient_then_by_residual_correlation_then_by_index() -> None:
     rows = np.array([[0, 0, 1], [0.6, 0.8, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]], dtype=np.float32)
-    problem = Problem(rows, np.array([1.0, 0.55, 0.05]), l1=0.2, l2=0.0)
+    problem = NnnProblem(rows, np.array([1.0, 0.55, 0.05]), l1=0.2, l2=0.0)
     solution = solve_active_set(problem)
     assert solution.support.tolist() == [1, 2]
     assert ranking(solution, problem).tolist() == [1, 2, 4, 0, 3]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.nnn import Problem, solve_active_set
+from kitpick_rescorers.nnn import NnnProblem, solve_active_set
 
 
 def penalties_of_the_proof(scores: np.ndarray, relevant: np.ndarray) -> tuple[float, float]:
@@ -44,7 +44,7 @@ def test_theorem_1_what_dense_retrieval_finds_some_penalties_find_too(
     others = np.delete(scores, relevant).max(initial=0.0)
     assume(scores[relevant].min() > max(0.0, others) + 1e-4)
     solution = solve_active_set(
-        Problem(rows, query, *penalties_of_the_proof(scores, relevant)), tolerance=1e-9
+        NnnProblem(rows, query, *penalties_of_the_proof(scores, relevant)), tolerance=1e-9
     )
     assert solution.certificate.exact
     np.testing.assert_array_equal(solution.support, relevant)
@@ -59,6 +59,6 @@ def test_proposition_1_a_complement_is_found_that_dense_retrieval_cannot_find(cl
     query = np.array([0.8, 0.6, 0.0])
     scores = rows.astype(np.float64) @ query
     assert scores[1] > scores[2], "dense retrieval puts the twin before the complement"
-    solution = solve_active_set(Problem(rows, query, l1=0.1, l2=0.0))
+    solution = solve_active_set(NnnProblem(rows, query, l1=0.1, l2=0.0))
     assert solution.support.tolist() == [0, 2]
     assert solution.certificate.exact

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolrank_rescorers.errors import InvalidProfile, UnknownProfile
-from toolrank_rescorers.profiles import load_profile, parse_profile, shipped_profiles
-from toolrank_rescorers.stages import CrossEncode, Fuse
+from kitpick_rescorers.errors import InvalidProfile, UnknownProfile
+from kitpick_rescorers.profiles import load_profile, parse_profile, shipped_profiles
+from kitpick_rescorers.stages import CrossEncode, Fuse
 
 
 @pytest.mark.parametrize("name", shipped_profiles())
@@ -67,7 +67,7 @@ def test_an_error_names_the_file_the_field_and_what_is_allowed(text, message):
 
 
 def test_an_unknown_profile_is_answered_with_the_shipped_ones(tmp_path):
-    with pytest.raises(UnknownProfile, match="shipped are bm25, demorank, dense, hybrid"):
+    with pytest.raises(UnknownProfile, match="shipped are bm25, chains, demorank, dense, hybrid"):
         load_profile("fast")
     with pytest.raises(UnknownProfile, match=r"own is named by the path"):
         load_profile(tmp_path / "absent.toml")
@@ -81,3 +81,12 @@ def test_a_file_that_is_no_profile_is_refused_before_it_is_parsed(tmp_path):
     path.write_bytes(b"name = '\xff'")
     with pytest.raises(InvalidProfile, match="not UTF-8"):
         load_profile(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["name = " + "[" * 20_000, "name = 1" + "0" * 5_000, "x = {" + "a = {" * 500]
+)
+def test_toml_that_its_reader_stumbles_over_is_refused(text):
+    """Found by the fuzzer: nesting and numbers for which the parser raises other errors than its own."""
+    with pytest.raises(InvalidProfile, match="TOML"):
+        parse_profile(text, "mine.toml")

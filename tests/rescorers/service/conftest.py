@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from toolrank_rescorers.service.core import Service
-from toolrank_rescorers.service.server import Server
-from toolrank_rescorers.service.settings import ServiceSettings
+from kitpick_rescorers.service.core import Service
+from kitpick_rescorers.service.server import RescorerServer
+from kitpick_rescorers.service.settings import ServiceSettings
 
 
 class Running:
@@ -45,7 +45,7 @@ def running(settings: ServiceSettings) -> Iterator[Running]:
         urls.append(url)
         listening.set()
 
-    server = Server(service, started)
+    server = RescorerServer(service, started)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     assert listening.wait(60), "the server did not start"

@@ -19,8 +19,8 @@ import msgspec
 import psutil
 import pytest
 
-from toolrank_rescorers.service.app import ENDPOINTS
-from toolrank_rescorers.service.dialect import Endpoint
+from kitpick_rescorers.service.app import ENDPOINTS
+from kitpick_rescorers.service.dialect import Endpoint
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 PATH = "/v1/rescore"
@@ -218,7 +218,7 @@ def test_a_caller_that_stops_reading_is_cut_off(target: Any) -> None:
 def answers_of(target: Any) -> float:
     """How many `/rerank` requests were answered so far."""
     labels = {"path": "/rerank", "status": "200"}
-    return target.service.metrics.registry.get_sample_value("toolrank_answers_total", labels) or 0.0
+    return target.service.metrics.registry.get_sample_value("kitpick_answers_total", labels) or 0.0
 
 
 def test_a_gzip_bomb(target: Any) -> None:

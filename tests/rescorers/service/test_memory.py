@@ -13,13 +13,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from toolrank_rescorers.service.memory import steady_memory
+from kitpick_rescorers.service.memory import steady_memory
 
 pytestmark = [
     pytest.mark.needs("weights", "onnxruntime", "serve"),
     pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have no arenas"),
 ]
-MAIN = "from toolrank.cli import main; main()"
+MAIN = "from kitpick.cli import main; main()"
 ARENA = 64 * 2**20
 """Every arena but the first begins at a multiple of this, with a part in use and a reserve behind it."""
 
@@ -32,7 +32,7 @@ def arenas(pid: int) -> int:
 
 
 def arenas_under_load(**environment: str) -> int:
-    """Of `toolrank serve`, after many requests at a time."""
+    """Of `kitpick serve`, after many requests at a time."""
     with subprocess.Popen(
         [sys.executable, "-c", MAIN, "serve", "--port", "0"],
         stderr=subprocess.PIPE,

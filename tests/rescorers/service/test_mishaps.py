@@ -18,13 +18,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from toolrank_engines.contract import Candidate, Place
-from toolrank_rescorers.client import ClientSettings, RescorerClient
-from toolrank_rescorers.request import RescoreRequest
-from toolrank_rescorers.service.exchange import NO_VECTOR
+from kitpick_engines.contract import Candidate, Place
+from kitpick_rescorers.client import ClientSettings, RescorerClient
+from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.service.exchange import NO_VECTOR
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
-MAIN = "from toolrank.cli import main; main()"
+MAIN = "from kitpick.cli import main; main()"
 WATCHED = """
 import socket, sys
 sys.addaudithook(lambda event, args: event == 'socket.connect' and print(args[1], flush=True))
@@ -41,7 +41,7 @@ def free_port() -> int:
 
 @contextmanager
 def serving(port: int, program: str = MAIN, log: Any = None) -> Iterator[subprocess.Popen[str]]:
-    """`toolrank serve` at a known port; killed at the end if it still runs."""
+    """`kitpick serve` at a known port; killed at the end if it still runs."""
     command = [sys.executable, "-c", program, "serve", "--port", str(port)]
     with subprocess.Popen(
         command, stderr=log or subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
@@ -99,7 +99,7 @@ def test_it_opens_no_connection_of_its_own() -> None:
         for path, body in (
             ("/rerank", CALL),
             ("/v1/rescore", {"query": "weather", "candidates": candidates}),
-            ("/v2/rerank", {"query": "weather", "documents": ["a"], "model": "toolrank"}),
+            ("/v2/rerank", {"query": "weather", "documents": ["a"], "model": "kitpick"}),
             ("/v1/embeddings", {"input": "weather", "model": "minilm-l6"}),
         ):
             assert httpx2.post(url + path, json=body, timeout=60).status_code == 200

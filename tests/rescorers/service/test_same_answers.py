@@ -8,15 +8,16 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from toolrank_engines.contract import Candidate, Place
-from toolrank_models.runtime import load_cross_encoder, load_encoder
-from toolrank_rescorers.models import Models
-from toolrank_rescorers.pipeline import rescore
-from toolrank_rescorers.profiles import load_profile
-from toolrank_rescorers.request import RescoreRequest
-from toolrank_rescorers.service.exchange import call_of
-from toolrank_rescorers.service.ticket import Ticket
+from kitpick_engines.contract import Candidate, Place
+from kitpick_models.runtime import load_cross_encoder, load_encoder
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import rescore
+from kitpick_rescorers.profiles import load_profile
+from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.service.exchange import call_of
+from kitpick_rescorers.service.ticket import Ticket
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 WORDS = [
@@ -76,7 +77,7 @@ def test_an_answer_over_http_is_that_of_a_pipeline_in_this_process(service: Any,
     request = RescoreRequest(query, candidates, vector, k=15)
     for name in ("rerank", "mmr", "nnn"):
         here = rescore(request, load_profile(name), Models(scorer=alone))
-        call = call_of(request, profile=name, vector_model="test@1", explain=True)
+        call = call_of(replace(request, vector_model="test@1"), profile=name, explain=True)
         there = service.post("/v1/rescore", msgspec.json.encode(call)).json()
         assert there["results"] == msgspec.json.decode(msgspec.json.encode(here.results)), name
         assert [entry["order"] for entry in there["trace"]] == [list(entry.order) for entry in here.trace]

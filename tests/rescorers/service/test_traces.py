@@ -73,7 +73,7 @@ def test_a_request_is_a_span_with_its_parts_below_it(start: Any) -> None:
     assert good.trace_id.hex() == PARENT.split("-")[1]
     assert good.parent_span_id.hex() == PARENT.split("-")[2]
     told = {item.key: item.value for item in good.attributes}
-    assert told["toolrank.request_id"].string_value == "r1"
+    assert told["kitpick.request_id"].string_value == "r1"
     assert told["http.response.status_code"].int_value == 200
     below = {span.name: span for span in spans if span.parent_span_id == good.span_id}
     assert set(below) == {"wait for cross_encoder", "run cross_encoder", "stage fuse", "stage cross_encode"}

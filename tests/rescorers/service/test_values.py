@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_rescorers.service import values
-from toolrank_rescorers.service.values import count_values
+from kitpick_rescorers.service import body as request_body
+from kitpick_rescorers.service.body import count_values
 
 JSON = st.recursive(
     st.none()
@@ -38,12 +38,12 @@ def test_it_counts_what_a_decoder_makes(given: Any) -> None:
 @given(JSON)
 def test_what_stands_in_strings_does_not_count_where_it_matters(given: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(values, "_FEW", -1)
+        patch.setattr(request_body, "_FEW", -1)
         assert count_values(json.dumps(given, ensure_ascii=False).encode()) == counted(given)
 
 
 @given(st.binary())
 def test_anything_can_be_counted(body: bytes) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(values, "_FEW", -1)
+        patch.setattr(request_body, "_FEW", -1)
         assert count_values(body) >= 0

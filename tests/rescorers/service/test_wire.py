@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from toolrank_rescorers.service.dialects.native import NATIVE
-from toolrank_rescorers.service.errors import (
+from kitpick_rescorers.service.dialects.native import NATIVE
+from kitpick_rescorers.service.errors import (
     DeadlinePassed,
     Overloaded,
     ServiceError,
@@ -23,7 +23,7 @@ from toolrank_rescorers.service.errors import (
     Unready,
     failure_of,
 )
-from toolrank_rescorers.service.protocol import RescoreAnswer, RescoreCall
+from kitpick_rescorers.service.protocol import RescoreAnswer, RescoreCall
 
 HERE = Path(__file__).resolve().parent
 WIRE = HERE.parents[1] / "data" / "wire"

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.models import Models
-from toolrank_rescorers.pipeline import rescore
-from toolrank_rescorers.profiles import Profile
-from toolrank_rescorers.request import RescoreRequest
-from toolrank_rescorers.stages import Abstain, CrossEncode, Fuse
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import rescore
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.stages import Abstain, CrossEncode, Fuse
 
 
 def test_abstains_when_even_the_best_is_unlikely_and_keeps_the_list(bench):

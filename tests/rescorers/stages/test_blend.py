@@ -5,8 +5,8 @@ from math import isclose, log
 import numpy as np
 import pytest
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.stages import Blend, CrossEncode
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.stages import Blend, CrossEncode
 
 
 def test_is_the_standardised_logit_minus_the_logarithm_of_the_rank(bench):

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.stages import Blend, Classify
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.stages import Blend, Classify
 
 QUERY = np.array([1.0, 0.0], dtype=np.float32)
 
@@ -45,9 +45,11 @@ def test_needs_a_classifier_and_a_query_vector(bench):
     ],
 )
 def test_a_stage_can_be_gated_by_the_kind_and_the_confidence_in_it(bench, probability, stage, reason):
-    state = bench.apply(bench.state([], vector=QUERY), Classify(), kind=bench.kind(probability))
-    assert stage.gate(state) == reason
+    state = bench.apply(
+        bench.state([bench.candidate("a/1")], vector=QUERY), Classify(), kind=bench.kind(probability)
+    )
+    assert stage.reason_to_skip(state) == reason
 
 
 def test_a_gated_stage_stays_closed_while_the_kind_is_unknown(bench):
-    assert "unknown" in Blend(when="single").gate(bench.state([]))
+    assert "unknown" in Blend(when="single").reason_to_skip(bench.state([]))

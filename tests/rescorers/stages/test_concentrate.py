@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.stages import Concentrate, CrossEncode
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.stages import Concentrate, CrossEncode
 
 SCORES = {"a/1": 0.9, "b/1": 0.8, "c/1": 0.55, "a/2": 0.5, "d/1": 0.4, "b/2": 0.1}
 

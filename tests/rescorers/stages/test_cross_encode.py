@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.stages import CrossEncode
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.stages import CrossEncode
 
 
 def test_the_scored_come_first_by_score_and_the_rest_keep_their_order(bench):

@@ -4,8 +4,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.stages import CrossEncode, Decode, Fuse
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.stages import CrossEncode, Decode, Fuse
 
 QUERY = np.array([3.0, 4.0], dtype=np.float32)
 """0.6 of the first direction and 0.8 of the second."""
@@ -151,10 +151,10 @@ def test_needs_a_query_vector_and_with_relevance_scores(bench):
 
 def test_an_optional_one_is_left_out_without_vectors_and_nothing_is_degraded(bench):
     bare = bench.fused(["a/1", "b/1"], {"a/1": (), "b/1": ()}, vector=QUERY)
-    assert Decode(optional=True).closed(bare) == "no candidate brings a vector"
-    assert Decode().closed(bare) == ""
-    assert Decode(optional=True).closed(bench.fused(["a/1", "b/1"], AXES, vector=QUERY)) == ""
-    assert Decode(optional=True).closed(bench.fused([])) == "there are no candidates"
+    assert Decode(optional=True).reason_to_skip(bare) == "no candidate brings a vector"
+    assert Decode().reason_to_skip(bare) == ""
+    assert Decode(optional=True).reason_to_skip(bench.fused(["a/1", "b/1"], AXES, vector=QUERY)) == ""
+    assert Decode(optional=True).reason_to_skip(bench.fused([])) == "there are no candidates"
 
 
 def test_relevance_without_ridge_is_refused_when_the_profile_is_read():

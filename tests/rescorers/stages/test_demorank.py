@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from toolrank_rescorers.demorank.pool import Demonstration
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.llm.endpoint import ChatEndpoint, LlmSettings
-from toolrank_rescorers.llm.model import CallFailed, Likelihoods, NoLikelihoods
-from toolrank_rescorers.models import Models
-from toolrank_rescorers.pipeline import rescore
-from toolrank_rescorers.profiles import Profile
-from toolrank_rescorers.request import RescoreRequest
-from toolrank_rescorers.stages import DemoRank, Fuse
+from kitpick_rescorers.demorank.pool import Demonstration
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.llm.endpoint import ChatEndpoint, LlmSettings
+from kitpick_rescorers.llm.model import CallFailed, Likelihoods, NoLikelihoods
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import rescore
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.stages import DemoRank, Fuse
 
 SHOT = Demonstration("send a letter", "mail/send", True, "mail: send")
 

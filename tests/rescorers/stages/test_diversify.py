@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.stages import CrossEncode, Diversify
-from toolrank_rescorers.stages.diversify import components
+from kitpick_rescorers.stages import CrossEncode, Diversify
+from kitpick_rescorers.stages.hierarchy import components
 
 EAST, NORTH, WEST = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)
 NEARLY_EAST = (0.9, 0.1)

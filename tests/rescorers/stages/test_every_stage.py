@@ -9,28 +9,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.models import Models
-from toolrank_rescorers.pipeline import rescore
-from toolrank_rescorers.profiles import Profile, load_profile, shipped_profiles
-from toolrank_rescorers.request import RescoreRequest
-from toolrank_rescorers.scoring import ScoreCache
-from toolrank_rescorers.stages import (
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import rescore
+from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
+from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.stages import (
     Abstain,
     AnyStage,
     Blend,
     Classify,
+    Complete,
     Concentrate,
     CrossEncode,
     Decode,
     DemoRank,
     Diversify,
+    Enough,
     Fuse,
+    Learned,
     Mmr,
     Pack,
     RankGpt,
     Truncate,
 )
-from toolrank_rescorers.state import DefinitionSizes
+from kitpick_rescorers.state import DefinitionSizes
 
 PERMUTING = (
     Fuse(),
@@ -44,13 +47,22 @@ PERMUTING += (
     Decode(),
     Decode(relevance=0.1, candidates=3),
     Decode(dense_share=0.6, support=2, residual_drop=0.1, order="joining"),
+    Learned(),
+    Learned(abstains=False, calibrated=False),
+    Complete(),
     Mmr(),
     Mmr(relevance="probability"),
     RankGpt(),
     DemoRank(shots=0),
     Abstain(),
 )
-CUTTING = (Truncate(seen=1, unseen=4), Truncate(seen=2, unseen=2), Pack(budget=5), Fuse(lexical=0.0))
+CUTTING = (
+    Truncate(seen=1, unseen=4),
+    Truncate(seen=2, unseen=2),
+    Pack(budget=5),
+    Enough(most=3),
+    Fuse(lexical=0.0),
+)
 STAGES = PERMUTING + CUTTING
 
 component = st.sampled_from([-1.0, 0.0, 0.3, 1.0, float("nan"), float("inf")])

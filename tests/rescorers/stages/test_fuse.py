@@ -5,7 +5,7 @@ from math import isclose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_rescorers.stages import Fuse
+from kitpick_rescorers.stages import Fuse
 
 ranks = st.none() | st.integers(1, 60)
 placed = st.lists(st.tuples(ranks, ranks), max_size=12)

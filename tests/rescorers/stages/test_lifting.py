@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from toolrank_engines.contract import Candidate
-from toolrank_rescorers.request import RescoreRequest, opening_state
-from toolrank_rescorers.stages.lifting import lifted
-from toolrank_rescorers.state import Ranked
+from kitpick_engines.contract import Candidate
+from kitpick_rescorers.request import RescoreRequest, opening_state
+from kitpick_rescorers.stages.fusion import lift_tools
+from kitpick_rescorers.state import Ranked
 
 scores = st.floats(-1e6, 1e6)
 scored = st.lists(st.tuples(st.sampled_from("tuv"), scores), max_size=12)
@@ -25,7 +25,7 @@ def items(pairs: list[tuple[str, float]]) -> list[Ranked]:
 @given(scored, shares)
 def test_no_score_falls_or_passes_the_best_of_its_tool(pairs: list[tuple[str, float]], share: float) -> None:
     before = items(pairs)
-    after = lifted(before, share)
+    after = lift_tools(before, share)
     assert [item.id for item in after] == [item.id for item in before]
     for old, new in zip(before, after, strict=True):
         best = max(item.score for item in before if item.tool == old.tool)
@@ -35,7 +35,7 @@ def test_no_score_falls_or_passes_the_best_of_its_tool(pairs: list[tuple[str, fl
 @given(scored, shares)
 def test_the_order_within_a_tool_stays(pairs: list[tuple[str, float]], share: float) -> None:
     before = items(pairs)
-    after = lifted(before, share)
+    after = lift_tools(before, share)
     for one, first in zip(before, after, strict=True):
         for other, second in zip(before, after, strict=True):
             if one.tool == other.tool and one.score < other.score:
@@ -45,8 +45,8 @@ def test_the_order_within_a_tool_stays(pairs: list[tuple[str, float]], share: fl
 @given(scored)
 def test_the_ends_are_none_of_it_and_all_of_it(pairs: list[tuple[str, float]]) -> None:
     before = items(pairs)
-    assert [item.score for item in lifted(before, 0.0)] == [score for _, score in pairs]
+    assert [item.score for item in lift_tools(before, 0.0)] == [score for _, score in pairs]
     assert all(
         abs(item.score - max(score for tool, score in pairs if tool == item.candidate.tool)) < 1e-6
-        for item in lifted(before, 1.0)
+        for item in lift_tools(before, 1.0)
     )

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.stages import CrossEncode, Mmr
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.stages import CrossEncode, Mmr
 
 QUERY = np.array([2.0, 0.0], dtype=np.float32)
 VECTORS = {"a/1": (1.0, 0.0), "a/2": (0.99, 0.141), "b/1": (0.7, -0.714)}

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.stages import Pack
-from toolrank_rescorers.state import DefinitionSizes
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.stages import Pack
+from kitpick_rescorers.state import DefinitionSizes
 
 SIZES = DefinitionSizes("length ÷ 4", {"a/1": 50, "b/1": 60, "c/1": 30, "d/1": 21})
 

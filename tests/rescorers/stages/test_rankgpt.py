@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.llm.model import CallFailed, Completion
-from toolrank_rescorers.models import Models
-from toolrank_rescorers.pipeline import rescore
-from toolrank_rescorers.profiles import Profile
-from toolrank_rescorers.request import RescoreRequest
-from toolrank_rescorers.stages import Fuse, RankGpt
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.llm.model import CallFailed, Completion
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import rescore
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.stages import Fuse, RankGpt
 
 
 class Oracle:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolrank_rescorers.errors import StageUnavailable
-from toolrank_rescorers.stages import Truncate
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.stages import Truncate
 
 
 def test_positions_are_those_in_the_first_stage_order(bench):

@@ -46,4 +46,4 @@ def test_another_length_than_the_models_is_refused(service: Any) -> None:
 
 def test_models_are_listed(service: Any) -> None:
     names = {entry["id"] for entry in service.get("/v1/models").json()["data"]}
-    assert names == {"rerank", "toolrank", "toolrerank", "minilm-l6"}
+    assert names == {"rerank", "kitpick", "toolrerank", "minilm-l6"}

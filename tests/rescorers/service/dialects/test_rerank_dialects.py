@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
+import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from toolrank_rescorers.service.documents import read_document
-from toolrank_rescorers.service.numbers import plain_number
+from kitpick_rescorers.service.documents import read_document, read_documents
+from kitpick_rescorers.service.numbers import plain_number
+from kitpick_rescorers.service.ticket import Ticket
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 QUERY = "What will the weather be like in Lisbon?"
@@ -30,7 +35,7 @@ def test_cohere_v1_reads_objects_by_rank_fields(service: Any) -> None:
     documents = [{"title": text, "other": "x"} for text in TEXTS]
     call = {"query": QUERY, "documents": documents, "rank_fields": ["title"], "return_documents": True}
     results = service.post("/v1/rerank", call).json()["results"]
-    assert results[0] == {**results[0], "index": 1, "document": {"text": TEXTS[1]}}
+    assert results[0] == {**results[0], "index": 1, "document": documents[1]}
 
 
 def test_jina_finds_its_usage_in_the_same_answer(service: Any) -> None:
@@ -72,8 +77,91 @@ def test_each_dialect_words_its_own_errors(
     assert set(answer.json()) == shape
 
 
-def test_no_documents_are_no_results(service: Any) -> None:
-    assert service.post("/v2/rerank", {"query": "q", "documents": []}).json()["results"] == []
+@pytest.mark.parametrize("path", ["/v2/rerank", "/v1/rerank", "/voyage/v1/rerank"])
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ({"query": "q", "documents": []}, "list of documents must not be empty"),
+        ({"query": " ", "documents": ["a"]}, "query must not be empty"),
+    ],
+)
+def test_a_rerank_of_nothing_is_refused_as_cohere_does(
+    service: Any, path: str, call: Any, reason: str
+) -> None:
+    answer = service.post(path, call)
+    assert answer.status_code == 400
+    assert reason in answer.text
+
+
+@pytest.mark.parametrize("count", [1, 100, 101, 250])
+def test_search_units_count_documents_by_the_hundred(service: Any, count: int) -> None:
+    answer = service.post("/v2/rerank", {"query": "q", "documents": ["a"] * count}).json()
+    assert answer["meta"]["billed_units"]["search_units"] == -(-count // 100)
+
+
+def test_fields_that_are_null_count_as_left_out(service: Any) -> None:
+    calls = {
+        "/v1/rerank": {
+            "query": QUERY,
+            "documents": [{"text": "a", "title": None}, "b"],
+            **dict.fromkeys(("top_n", "rank_fields", "return_documents", "max_chunks_per_doc", "model")),
+        },
+        "/v2/rerank": {"query": QUERY, "documents": ["a"], "model": None, "max_tokens_per_doc": None},
+        "/rerank": {
+            "query": QUERY,
+            "texts": ["a"],
+            **dict.fromkeys(("truncate", "truncation_direction", "raw_scores", "return_text")),
+        },
+        "/embed": {"inputs": "a", "truncate": None, "normalize": None, "dimensions": None},
+        "/v1/embeddings": {
+            "input": "a",
+            "model": "minilm-l6",
+            **dict.fromkeys(("user", "encoding_format", "dimensions")),
+        },
+        "/v1/rescore": {
+            "query": QUERY,
+            "candidates": [{"id": "a", "text": "a", "tool": None, "deprecated": None}],
+            **dict.fromkeys(("k", "explain", "fetched", "vector_model", "complete_tools")),
+        },
+    }
+    for path, call in calls.items():
+        assert service.post(path, call).status_code == 200, path
+    assert service.post("/rerank", {"query": None, "texts": ["a"]}).status_code == 422
+    assert service.post("/v1/embeddings", {"input": [None], "model": "minilm-l6"}).status_code == 400
+
+
+LONG = "weather " * 900
+
+
+@pytest.mark.parametrize(
+    ("path", "call"),
+    [
+        ("/rerank", {"query": "q", "texts": ["a", LONG]}),
+        ("/rerank", {"query": LONG, "texts": ["a"]}),
+        ("/predict", {"inputs": ["a", LONG]}),
+        ("/embed", {"inputs": ["a", LONG]}),
+        ("/embed", {"inputs": [[5] * 900]}),
+        ("/", {"inputs": LONG}),
+    ],
+)
+def test_tei_refuses_what_is_too_long_where_it_must_not_be_cut(service: Any, path: str, call: Any) -> None:
+    for option in ({"truncate": False}, {"truncation_direction": "Left"}):
+        refused = service.post(path, {**call, **option})
+        assert (refused.status_code, refused.json()["error_type"]) == (422, "Validation")
+    assert service.post(path, call).status_code == 200
+    short = {"/rerank": {"query": "q", "texts": ["a"]}, "/predict": {"inputs": ["a", "b"]}}
+    fits = short.get(path, {"inputs": "a"})
+    assert service.post(path, {**fits, "truncate": False, "truncation_direction": "Left"}).status_code == 200
+
+
+def test_max_tokens_per_doc_cuts_documents(service: Any) -> None:
+    document = "Weather forecast of a city. " + "Hotels and trains and invoices. " * 20
+    call = {"query": QUERY, "documents": [document, "Weather forecast of a city."], "max_tokens_per_doc": 6}
+    for path in ("/v2/rerank", "/v1/rerank", "/rerank"):
+        results = service.post(path, call).json()["results"]
+        assert results[0]["relevance_score"] == results[1]["relevance_score"]
+    whole = service.post("/v2/rerank", {**call, "max_tokens_per_doc": 4_096}).json()["results"]
+    assert whole[0]["relevance_score"] != whole[1]["relevance_score"]
 
 
 def test_scores_are_printed_so_that_every_client_reads_them(service: Any) -> None:
@@ -92,25 +180,129 @@ def test_numbers_have_a_point_and_no_exponent(value: float, printed: str) -> Non
     assert bytes(plain_number(value)).decode() == printed
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"tool": "weather", "category": "W", "api": "forecast", "description": "Of a city."},
-        "tool: weather\ncategory: W\napi: forecast\ndescription: Of a city.\n",
-    ],
-)
-def test_objects_and_yaml_tell_tool_and_category(given: Any) -> None:
+def test_objects_tell_tool_and_category() -> None:
+    given = {"tool": "weather", "category": "W", "api": "forecast", "description": "Of a city."}
     document = read_document(given)
     assert (document.tool, document.category, document.api) == ("weather", "W", "forecast")
     assert document.text == "weather: forecast. Of a city. (W)"
 
 
+PROSE = "category: support\ntitle: Reset your password\ncontent: To reset it, open the settings."
+
+
 @pytest.mark.parametrize(
     "text",
-    ["A tool: for everything", "note\ntool: x", "tool: [", "tool: x\n\tcategory: y: z", "tool: &a [*a]" * 99],
+    [
+        PROSE,
+        "tool: weather\ncategory: W\napi: forecast",
+        'tool: !!int ""',
+        "tool:\n " + "- " * 32_000 + "x",
+        "tool: " + "[" * 30_000,
+        "tool: x\na0: &a0 {k: v}\na1: &a1 {<<: [*a0, *a0]}",
+    ],
+    ids=["prose", "yaml", "bad tag", "deep block", "deep flow", "merge"],
 )
-def test_what_is_no_yaml_is_text(text: str) -> None:
-    assert read_document(text).text == text
+@pytest.mark.parametrize("path", ["/v2/rerank", "/v1/rerank", "/rerank"])
+def test_a_string_is_plain_text_whatever_it_looks_like(service: Any, path: str, text: str) -> None:
+    """Scored like the same text that cannot be taken for YAML, in every dialect."""
+    words = " ".join(text.split())
+    name = "texts" if path == "/rerank" else "documents"
+    answer = service.post(path, {"query": "how do I reset my password", name: [text, words]}).json()
+    ranks = answer if path == "/rerank" else answer["results"]
+    key = "score" if path == "/rerank" else "relevance_score"
+    assert ranks[0][key] == ranks[1][key]
+
+
+def read(*given: Any, fields: tuple[str, ...] = (), document_format: Any = "yaml") -> Any:
+    return read_documents(given, Ticket("t", 30), fields, document_format)
+
+
+def test_a_request_can_say_that_its_strings_are_yaml() -> None:
+    document = read("tool: weather\ncategory: W\napi: forecast\ndescription: Of a city.\n").items[0]
+    assert document == read_document(
+        {"tool": "weather", "category": "W", "api": "forecast", "description": "Of a city."}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("tool: [", "parsed"),
+        ("just words", "mapping"),
+        ("tool: x\ntool: y", "twice"),
+        ("a: &a {k: v}\nb: {<<: *a}", "merge"),
+        ("tool:\n " + "- " * 30_000 + "x", "deep"),
+        ("tool: " + "[" * 30_000, "deep"),
+        ("t: &a [x, x]\nb: &b [*a, *a]\nc: " + "[" + ", ".join(["*b"] * 9_000) + "]", "written out"),
+        ("a: " + "x" * 70_000, "longer"),
+        ("a: \x00", "parsed"),
+        ("? [a]\n: b", "key"),
+    ],
+)
+def test_yaml_that_cannot_be_read_is_plain_text_and_the_answer_says_so(text: str, reason: str) -> None:
+    found = read("tool: x\napi: y", text)
+    assert found.items[1].text == text
+    assert len(found.warnings) == 1
+    assert found.warnings[0].startswith("documents[1] was read as plain text: ")
+    assert reason in found.warnings[0]
+
+
+@pytest.mark.parametrize("value", ["010", "no", "1.10", "2020-01-01", "0x1F", "~", "1_000"])
+def test_yaml_scalars_are_scored_as_they_are_written(value: str) -> None:
+    assert f"version: {value}" in read(f"tool: x\nversion: {value}").items[0].text
+    assert read(f"tool: {value}").items[0].tool == value
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
+        | st.sampled_from(["tool", "category", "api", "name", "text", "description"]),
+        st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12),
+        min_size=1,
+    )
+)
+def test_nothing_that_an_object_says_is_lost(document: dict[str, str]) -> None:
+    """Every word is in the text or is the document's place."""
+    found = read_document(document)
+    scored = "".join(found.text.split()) + found.tool + found.category + found.api
+    for value in document.values():
+        assert value in scored
+
+
+def test_fields_that_are_no_strings_are_scored_as_json() -> None:
+    found = read_document({"tool": "x", "limits": {"max": 5}, "parameters": [1, "a"], "beta": True})
+    assert found.text == 'x: . \nlimits: {"max":5}\nparameters: [1,"a"]\nbeta: true'.replace(" \n", "\n")
+
+
+def test_reading_documents_counts_against_the_deadline(service: Any) -> None:
+    """Two hundred long documents: reading them takes seconds, and the caller has one."""
+    document = "tool: x\nlist:\n" + "- [a, b, c, {d: e}]\n" * 2_900
+    call = {"query": "q", "documents": [document] * 200, "document_format": "yaml"}
+    started = time.perf_counter()
+    answer = service.post("/v2/rerank", call, headers={"x-deadline-ms": "1000"})
+    assert answer.status_code == 504
+    assert time.perf_counter() - started < 4
+
+
+@pytest.mark.parametrize("blank", ["", " \n\t", "\u200b\u200d\ufeff", "\u2060\u00ad", "\u3164", "\u2800\x00"])
+@pytest.mark.parametrize("model", ["rerank", "kitpick"])
+def test_a_document_that_shows_nothing_is_last_and_the_answer_says_so(
+    service: Any, model: str, blank: str
+) -> None:
+    call = {"model": model, "query": "weather", "documents": [blank, "weather forecast", "zebra crossing"]}
+    answer = service.post("/v2/rerank", call).json()
+    assert [item["index"] for item in answer["results"]][-1] == 0
+    assert answer["results"][-1]["relevance_score"] == 0
+    assert answer["meta"]["warnings"] == ["documents[0] has no visible text and was placed last"]
+    ranks = service.post("/rerank", {"query": "weather", "texts": call["documents"]}).json()
+    assert (ranks[-1]["index"], ranks[-1]["score"]) == (0, 0)
+
+
+@pytest.mark.parametrize("sent", ["tool: x\nfoo: bar", {"tool": "x", "foo": "bar"}, {"text": "a", "b": [1]}])
+def test_documents_come_back_as_they_were_sent(service: Any, sent: Any) -> None:
+    call = {"query": "q", "documents": [sent], "return_documents": True, "document_format": "yaml"}
+    (result,) = service.post("/v1/rerank", call).json()["results"]
+    assert result["document"] == ({"text": sent} if isinstance(sent, str) else sent)
 
 
 def test_the_tool_a_document_names_brings_its_siblings_along(service: Any) -> None:
@@ -121,10 +313,107 @@ def test_the_tool_a_document_names_brings_its_siblings_along(service: Any) -> No
         "tool: books\ntext: Weather in novels. Finds books about the weather of a city.",
         "tool: weather\ntext: Registers a station.",
     ]
-    call = {"model": "toolrerank", "query": QUERY, "documents": documents}
+    call = {"model": "toolrerank", "query": QUERY, "documents": documents, "document_format": "yaml"}
     results = service.post("/v2/rerank", call).json()["results"]
     order = [item["index"] for item in results]
     assert order.index(3) == 1, "the sibling of the best follows it, whatever its own score"
     scores = [item["relevance_score"] for item in results]
     assert scores == sorted(scores, reverse=True)
     assert len(set(scores)) == 4, "clients that sort by score come to the same order"
+
+
+def test_tei_tells_what_it_serves(service: Any) -> None:
+    info = service.get("/info").json()
+    assert info["model_type"] == {"reranker": {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}}
+    assert info["max_input_length"] > 100
+    assert service.get("/health").status_code == 200
+
+
+def test_tei_predicts_what_it_ranks(service: Any) -> None:
+    ranks = service.post("/rerank", {"query": QUERY, "texts": TEXTS}).json()
+    by_index = {rank["index"]: rank["score"] for rank in ranks}
+    batch = service.post("/predict", {"inputs": [[QUERY, text] for text in TEXTS]}).json()
+    assert [item["score"] for (item,) in batch] == [by_index[place] for place in range(len(TEXTS))]
+    assert service.post("/predict", {"inputs": [QUERY, TEXTS[0]]}).json() == batch[0]
+    for inputs in ("alone", [["alone"]], [["a", "b", "c"]], ["a", ["b", "c"]]):
+        assert service.post("/predict", {"inputs": inputs}).status_code == 422
+
+
+def test_tei_compares_texts(service: Any) -> None:
+    inputs = {"source_sentence": QUERY, "sentences": TEXTS}
+    cosines = service.post("/similarity", {"inputs": inputs}).json()
+    vectors = service.post("/embed", {"inputs": [QUERY, *TEXTS]}).json()
+    expected = [sum(a * b for a, b in zip(vectors[0], row, strict=True)) for row in vectors[1:]]
+    assert cosines == pytest.approx(expected, abs=1e-5)
+    assert service.post("/", {"inputs": inputs}).json() == cosines
+
+
+def test_tei_answers_at_its_root_by_what_was_sent(service: Any) -> None:
+    assert service.post("/", {"inputs": TEXTS}).json() == service.post("/embed", {"inputs": TEXTS}).json()
+    call = {"query": QUERY, "texts": TEXTS, "raw_scores": True}
+    assert service.post("/", call).json() == service.post("/rerank", call).json()
+    nothing = service.post("/", {})
+    assert (nothing.status_code, nothing.json()["error_type"]) == (422, "Validation")
+
+
+def test_tei_tokenizes(service: Any) -> None:
+    (tokens,) = service.post("/tokenize", {"inputs": "Hello world"}).json()
+    assert [token["special"] for token in tokens] == [True, False, False, True]
+    assert [(token["start"], token["stop"]) for token in tokens] == [
+        (None, None),
+        (0, 5),
+        (6, 11),
+        (None, None),
+    ]
+    plain = service.post("/tokenize", {"inputs": ["a b", ""], "add_special_tokens": False}).json()
+    assert [len(tokens) for tokens in plain] == [2, 0]
+    refused = service.post("/tokenize", {"inputs": "a", "prompt_name": "query"})
+    assert refused.status_code == 422
+
+
+def test_vllm_and_infinity_send_documents_to_tei_s_path(service: Any) -> None:
+    call = {"model": "rerank", "query": QUERY, "documents": TEXTS, "top_n": 1, "return_documents": True}
+    answer = service.post("/rerank", call).json()
+    assert answer["results"][0]["document"] == {"text": TEXTS[1]}
+    assert answer["object"] == "list"
+    assert answer["results"] == service.post("/v1/rerank", call).json()["results"]
+    assert service.post("/rerank", {**call, "instruction": "find"}).status_code == 422
+
+
+def test_voyage(service: Any) -> None:
+    call = {"model": "rerank", "query": QUERY, "documents": TEXTS, "top_k": 2, "return_documents": True}
+    answer = service.post("/voyage/v1/rerank", call).json()
+    assert answer["object"] == "list"
+    assert answer["data"][0]["document"] == TEXTS[1]
+    assert len(answer["data"]) == 2
+    assert answer["usage"]["total_tokens"] >= 0
+    refused = service.post("/voyage/v1/rerank", {**call, "documents": [LONG], "truncation": False})
+    assert (refused.status_code, set(refused.json())) == (400, {"detail"})
+
+
+def test_one_model_can_be_looked_up(service: Any) -> None:
+    assert service.get("/v1/models/rerank").json()["id"] == "rerank"
+    missing = service.get("/v1/models/gpt-4")
+    assert missing.status_code == 404
+    assert missing.json()["error"]["code"] == "model_not_found"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "shape"),
+    [
+        ("GET", "/v2/rerank", {"id", "message"}),
+        ("POST", "/v2/nothing", {"id", "message"}),
+        ("GET", "/rerank", {"error", "error_type"}),
+        ("POST", "/info", {"error", "error_type"}),
+        ("GET", "/voyage/v1/rerank", {"detail"}),
+        ("GET", "/voyage/v1/nothing", {"detail"}),
+        ("POST", "/v1/models/rerank", {"error"}),
+        ("GET", "/nothing", {"error"}),
+    ],
+)
+def test_wrong_paths_and_methods_are_worded_as_their_path_is(
+    service: Any, method: str, path: str, shape: set[str]
+) -> None:
+    answer = httpx2.request(method, service.url + path)
+    assert answer.status_code in {404, 405}
+    assert set(answer.json()) == shape

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolrank_models.rows import Row
-from toolrank_models.settings import RuntimeSettings
-from toolrank_rescorers.service.errors import Cancelled, DeadlinePassed, Overloaded, Unready
-from toolrank_rescorers.service.queue import ModelQueue, QueueLimits
-from toolrank_rescorers.service.ticket import Ticket
+from kitpick_models.batching import Row
+from kitpick_models.settings import RuntimeSettings
+from kitpick_rescorers.service.errors import Cancelled, DeadlinePassed, Overloaded, Unready
+from kitpick_rescorers.service.queue import ModelQueue, QueueLimits
+from kitpick_rescorers.service.ticket import Ticket
 
 
 class Adding:

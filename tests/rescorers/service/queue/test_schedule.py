@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolrank_models.rows import Row
-from toolrank_rescorers.service.queue.job import Job
-from toolrank_rescorers.service.queue.schedule import Schedule
-from toolrank_rescorers.service.ticket import Ticket
+from kitpick_models.batching import Row
+from kitpick_rescorers.service.queue.job import Job
+from kitpick_rescorers.service.queue.model_queue import Schedule
+from kitpick_rescorers.service.ticket import Ticket
 
 BUDGET = 64
 

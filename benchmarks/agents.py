@@ -1,0 +1,318 @@
+"""What an agent's tool search gains by the conversation and by capabilities, and what its prompts cost.
+
+Catalog: the 12,803 operations of `datasets/written`, profile `hybrid` unless another is named.
+
+- `followups`: conversations whose last message needs one operation. The rules of `kitpick.conversation` were
+  chosen on one half of them (by a hash of the id); the other half is reported. Beside them: the last message
+  alone, all messages joined, and requests that stand alone behind a conversation about something else, which
+  the rules must not harm.
+- `capabilities`: requests that need one to four operations, as they were written and as the short
+  capabilities that an agent asks a tool search for.
+- `prompts`: conversations of 20 turns, made of recorded ones. Tokens that are sent, and those that a cache of
+  prefixes serves, where all tools are sent, five new ones each turn, or what was found is appended once
+  (`kitpick.exposure`). A turn is three requests where a search is needed, two otherwise.
+
+`--part NAME` (repeatable) takes only some; `--limit N` so many rows of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from kitpick.capabilities import search_steps
+from kitpick.catalog import Catalog
+from kitpick.cli.progress import progress
+from kitpick.conversation import request_of
+from kitpick.definitions import DefinitionTokens
+from kitpick.exposure import Exposure, Shown
+from kitpick.settings import Settings
+from kitpick_engines.document import ApiDocument
+from kitpick_evaluation.datasets.records import read_records
+from kitpick_evaluation.datasets.written import WrittenRequest, read_apis, read_written
+from kitpick_ingest.function_names import function_name
+
+DATASETS = Path(__file__).resolve().parents[1] / "datasets"
+DEPTH = 5
+ALONE = 150
+TURNS = 20
+CHAINS = 5
+Figures = dict[str, float]
+Messages = list[dict[str, Any]]
+Part = tuple[str, int]
+"""Of a prompt: what it is, and its tokens."""
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A conversation and the ids of the operations that its last message needs."""
+
+    id: str
+    kind: str
+    messages: Messages
+    relevant: frozenset[str]
+    also: frozenset[str]
+    """Would answer as fairly: neither right nor wrong."""
+
+    def recall(self, ranking: Sequence[str]) -> float:
+        """Share of what is needed among the first five."""
+        counted = [key for key in ranking if key not in self.also][:DEPTH]
+        return len(self.relevant & set(counted)) / len(self.relevant)
+
+
+def main() -> None:
+    """Prints tables and, last, one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", action="append", choices=tuple(PARTS))
+    parser.add_argument("--profile", default="hybrid")
+    parser.add_argument("--limit", type=int)
+    arguments = parser.parse_args()
+    documents = {api.id: api.document("written") for api in read_apis(DATASETS / "written")}
+    settings = Settings(profile=arguments.profile)
+    place = settings.embedding_cache.parent / "evaluation" / "written-operations.db"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    figures: Figures = {}
+    with Catalog.open(f"sqlite:{place}", settings=settings) as catalog:
+        catalog.ingest(_Operations(documents), progress=progress())
+        for part in arguments.part or PARTS:
+            figures |= PARTS[part](catalog, documents, arguments.limit)
+    print(json.dumps({key: round(value, 4) for key, value in figures.items()}))
+
+
+class _Operations:
+    """The operations as a source."""
+
+    name = "written"
+
+    def __init__(self, documents: Mapping[int, ApiDocument]) -> None:
+        self._documents = documents
+
+    def read(self) -> Iterator[ApiDocument]:
+        yield from self._documents.values()
+
+
+def followups(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
+    """Recall of follow-ups, by the conversation and without it, on the half that chose nothing."""
+    cases = [case for case in read_cases(documents) if reported(case)][:limit]
+    alone = list(_behind_others(cases, documents))[: limit or ALONE]
+    table = Table("searched with", "R@5 of follow-ups", "R@5 of requests that stand alone")
+    means: dict[str, tuple[float, float]] = {}
+    for name, ask in WAYS.items():
+        own, others = _recalls(catalog, cases, ask), _recalls(catalog, alone, ask)
+        means[name] = (_mean(own.values()), _mean(others.values()))
+        table.add_row(name, *(f"{100 * value:.1f}" for value in means[name]))
+        if name == "the conversation":
+            by_kind = own
+    Console().print(table)
+    Console().print(_by_kind(cases, by_kind))
+    (last, alone_last), (joined, _), (ours, alone_ours) = means.values()
+    return {
+        "followup_recall_last": last,
+        "followup_recall_joined": joined,
+        "followup_recall": ours,
+        "followup_recall_gain": ours - last,
+        "joined_recall_gain": joined - last,
+        "standing_alone_loss": alone_last - alone_ours,
+    }
+
+
+WAYS: dict[str, Callable[[Messages], str]] = {
+    "the last message": lambda messages: str(messages[-1]["content"]),
+    "all messages": lambda messages: "\n".join(filter(None, (message["content"] for message in messages))),
+    "the conversation": request_of,
+}
+
+
+def read_cases(documents: Mapping[int, ApiDocument]) -> list[Case]:
+    """The conversations in the form of chat completions, with the calls that brought the results."""
+    return [
+        Case(
+            row["id"],
+            row["kind"],
+            list(_chat(row["messages"], documents)),
+            frozenset(documents[api].id for api in row["relevant"]),
+            frozenset(documents[api].id for api in row["also"])
+            - {documents[api].id for api in row["relevant"]},
+        )
+        for row in read_records(DATASETS / "conversations.jsonl")
+    ]
+
+
+def reported(case: Case) -> bool:
+    """Whether a conversation is of the half that chose nothing."""
+    return hashlib.blake2b(case.id.encode(), digest_size=1).digest()[0] % 2 == 1
+
+
+def _chat(messages: Messages, documents: Mapping[int, ApiDocument]) -> Iterator[dict[str, Any]]:
+    for message in messages:
+        if message["role"] != "tool":
+            yield message
+            continue
+        function = {"name": function_name(documents[message["tool"]]), "arguments": "{}"}
+        call = {"id": "1", "type": "function", "function": function}
+        yield {"role": "assistant", "content": None, "tool_calls": [call]}
+        yield {"role": "tool", "tool_call_id": "1", "content": message["content"]}
+
+
+def _behind_others(cases: Sequence[Case], documents: Mapping[int, ApiDocument]) -> Iterator[Case]:
+    """Requests written by themselves, each behind a conversation about something else."""
+    ids = {api.operation: documents[api.id].id for api in read_apis(DATASETS / "written")}
+    generator = random.Random(1)
+    requests = list(read_written(DATASETS / "written"))
+    for request in generator.sample(requests, ALONE):
+        before = generator.choice(cases)
+        messages = [*before.messages[:-1], {"role": "user", "content": request.text}]
+        right = frozenset(ids[api.operation] for api in request.relevant)
+        also = frozenset(ids[api.operation] for api in request.also) - right
+        yield Case(request.id, "alone", messages, right, also)
+
+
+def _recalls(catalog: Catalog, cases: Sequence[Case], ask: Callable[[Messages], str]) -> dict[str, float]:
+    return {case.id: case.recall(_ids(catalog, ask(case.messages))) for case in cases}
+
+
+def _ids(catalog: Catalog, request: str) -> list[str]:
+    """Deep enough that operations left out of the count do not shorten the list."""
+    return [hit.document.id for hit in catalog.search(request, 3 * DEPTH).hits]
+
+
+def _by_kind(cases: Sequence[Case], recalls: Mapping[str, float]) -> Table:
+    table = Table("kind", "conversations", "R@5 by the conversation")
+    kinds: defaultdict[str, list[float]] = defaultdict(list)
+    for case in cases:
+        kinds[case.kind].append(recalls[case.id])
+    for kind, values in sorted(kinds.items()):
+        table.add_row(kind, str(len(values)), f"{100 * _mean(values):.1f}")
+    return table
+
+
+def capabilities(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
+    """Recall by the request as it was written, and by one short capability a step."""
+    ids = {api.operation: documents[api.id].id for api in read_apis(DATASETS / "written")}
+    requests = list(read_written(DATASETS / "written"))
+    rows = [
+        (requests[int(row["id"][2:]) - 1], row["steps"])
+        for row in read_records(DATASETS / "capabilities.jsonl")
+        if row["id"].startswith("d:")
+    ][:limit]
+    raw, steps = [], []
+    for request, wanted in rows:
+        case = _case(request, ids)
+        raw.append(case.recall(_ids(catalog, request.text)))
+        found = search_steps(lambda text: catalog.search(text, 3 * DEPTH), wanted)
+        steps.append(case.recall([hit.document.id for hit in found.joint]))
+    table = Table("searched with", f"R@5 of {len(rows)} requests")
+    table.add_row("the request", f"{100 * _mean(raw):.1f}")
+    table.add_row("its capabilities", f"{100 * _mean(steps):.1f}")
+    Console().print(table)
+    return {"capability_recall": _mean(steps), "capability_gain": _mean(steps) - _mean(raw)}
+
+
+def prompts(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
+    """Tokens of whole conversations, and what a prefix cache serves of them."""
+    tokens = DefinitionTokens()
+    everything = ("all tools", tokens.of(list(documents.values())))
+    sent: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for conversation in _chains(read_cases(documents), min(limit or CHAINS, CHAINS)):
+        for name, requests in _sent(catalog, conversation, everything, tokens).items():
+            for total, cached in _counted(requests):
+                sent[name][0] += total
+                sent[name][1] += cached
+    table = Table(f"of {TURNS} turns", "tokens a conversation", "of them from the cache")
+    for name, (total, cached) in sent.items():
+        table.add_row(name, f"{total / (limit or CHAINS):,.0f}", f"{100 * cached / total:.1f} %")
+    Console().print(table)
+    ours, whole, anew = sent["appended once"], sent["all tools"], sent["five anew"]
+    return {
+        "cached_share": ours[1] / ours[0],
+        "tokens_vs_all": ours[0] / whole[0],
+        "cached_share_anew": anew[1] / anew[0],
+    }
+
+
+def _chains(cases: Sequence[Case], count: int) -> Iterator[Messages]:
+    """Conversations one after another, until the user has said something `TURNS` times."""
+    shuffled = list(cases)
+    random.Random(2).shuffle(shuffled)
+    remaining = iter(shuffled)
+    for _ in range(count):
+        messages: Messages = []
+        while sum(message["role"] == "user" for message in messages) < TURNS:
+            answer = {"role": "assistant", "content": "Done."}
+            messages += [*next(remaining).messages, answer]
+        yield messages
+
+
+def _sent(
+    catalog: Catalog, conversation: Messages, everything: Part, tokens: DefinitionTokens
+) -> dict[str, list[list[Part]]]:
+    """By way of showing tools: every request as its parts, each with a name and its tokens."""
+    exposure = Exposure()
+    sent: dict[str, list[list[Part]]] = {"all tools": [], "five anew": [], "appended once": []}
+    said: list[Part] = []
+    appended: list[Part] = []
+    for place, message in enumerate(conversation):
+        part = f"message {place}", tokens.counter.count(json.dumps(message))
+        said, appended = [*said, part], [*appended, part]
+        if message["role"] == "user":
+            hits = catalog.search(conversation[: place + 1], DEPTH).hits
+            found = [hit.document for hit in hits]
+            anew = [(document.id, tokens.of([document])) for document in found]
+            if found and found[0] not in exposure.shown:
+                sent["appended once"].append(appended)
+                shown = exposure.show(found)
+                appended = _after(appended, shown, exposure, tokens)
+        if message["role"] in ("user", "tool"):
+            sent["all tools"].append([everything, *said])
+            sent["five anew"].append([*anew, *said])
+            sent["appended once"].append(appended)
+    return sent
+
+
+def _after(appended: list[Part], shown: Shown, exposure: Exposure, tokens: DefinitionTokens) -> list[Part]:
+    """The prompt after a search: with what was found at its end, or, at a boundary, made anew."""
+    if shown.boundary:
+        kept = [part for part in appended if part[0].startswith("message ")]
+        return [*((document.id, tokens.of([document])) for document in exposure.shown), *kept]
+    return [*appended, *((document.id, tokens.of([document])) for document in shown.appended)]
+
+
+def _counted(requests: Sequence[Sequence[Part]]) -> Iterator[tuple[int, int]]:
+    """Tokens of each request, and those of them that the one before begins with too."""
+    before: Sequence[Part] = ()
+    for request in requests:
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(before, request, strict=False))
+        yield sum(size for _, size in request), sum(size for (_, size), _ in same)
+        before = request
+
+
+def _case(request: WrittenRequest, ids: Mapping[Any, str]) -> Case:
+    right = frozenset(ids[api.operation] for api in request.relevant)
+    also = frozenset(ids[api.operation] for api in request.also) - right
+    return Case(request.id, request.style, [], right, also)
+
+
+def _mean(values: Any) -> float:  # noqa: ANN401 - any collection of numbers
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else 0.0
+
+
+PARTS: dict[str, Callable[[Catalog, Mapping[int, ApiDocument], int | None], Figures]] = {
+    "followups": followups,
+    "capabilities": capabilities,
+    "prompts": prompts,
+}
+
+
+if __name__ == "__main__":
+    main()

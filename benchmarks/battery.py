@@ -1,0 +1,370 @@
+"""The open battery: every profile on every set, answerable and not; its last line decides about ranking.
+
+Sets and splits: `kitpick_evaluation.battery.sets`. Without more words it asks 150 requests a set of the split
+`validation`, which tuning may look at; `--final` asks the tenth that is held out for good. What was computed
+is remembered in `--cache` by the identity of the models: a second run with other profiles needs no model.
+
+    scripts/bench battery --sets written,written-mcp --profiles dense,hybrid,kitpick --limit 50
+    scripts/bench battery --models RUN/student                 shipped and new models in one table
+    scripts/bench battery --split train --profiles none --features fusion.npz --sets written --limit 4000
+
+`KITPICK_ENCODER`, `KITPICK_CROSS_ENCODER`, `KITPICK_QUERY_KIND` and `KITPICK_LIST_RANKER` choose what
+counts as shipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import platformdirs
+from rich.console import Console
+from rich.table import Table
+
+from kitpick.settings import Settings
+from kitpick_evaluation.battery.facets import RequestFacets
+from kitpick_evaluation.battery.feature_file import FeatureRows
+from kitpick_evaluation.battery.figures import (
+    RANKING,
+    ProfileFigures,
+    SetResult,
+    headline,
+    probabilities,
+    reliability_bins,
+)
+from kitpick_evaluation.battery.sets import SETS, BatterySet, DataFolders, read_set
+from kitpick_evaluation.battery.stores import LogitFile
+from kitpick_evaluation.battery.systems import (
+    TOP,
+    LoadedModels,
+    RequestOutcome,
+    SetSystem,
+    median_milliseconds,
+    open_set,
+)
+from kitpick_evaluation.datasets.split import Split
+from kitpick_foundation.errors import KitpickError
+from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.progress import LineProgress, Progress
+from kitpick_models.locate import find_model
+from kitpick_models.manifest import MANIFEST, read_manifest
+from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
+from kitpick_models.settings import RuntimeSettings
+from kitpick_rescorers.profiles import Profile, load_profile
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data"
+CACHE = Path(platformdirs.user_cache_dir("kitpick")) / "battery"
+LEARNED = ROOT / "benchmarks" / "profiles" / "learned.toml"
+PROFILES = ("bm25", "dense", "hybrid", "mmr", "nnn", "rerank", "toolrerank", "kitpick")
+DEFAULT = "kitpick"
+LIMIT = 150
+TIMED = 10
+SHIPPED = "shipped"
+_WIDTH = 150
+Subsets = Mapping[str, Mapping[str, ProfileFigures]]
+"""Facet → subset → figures."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What was asked for."""
+
+    sets: tuple[str, ...]
+    profiles: dict[str, Profile]
+    split: Split
+    limit: int
+    seed: int
+    folders: DataFolders
+    cache: Path
+    models: tuple[Path, ...]
+    timed: bool
+    features: Path | None
+    features_of: Profile
+    """Features are those that its last stage `learned` sees."""
+    read_pairs: bool
+    """Whether the cross-encoder may run."""
+
+    @property
+    def needs_scorer(self) -> bool:
+        """Whether a profile reads pairs, or the features are to have logits."""
+        asked = any("scorer" in profile.needs() for profile in self.profiles.values())
+        return asked or (self.features is not None and self.read_pairs)
+
+
+def main() -> int:
+    """Prints tables and, last, one JSON object; 1 where it cannot run."""
+    try:
+        run = parsed(sys.argv[1:])
+        figures = battery(run, LineProgress())
+    except KitpickError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps(rounded(figures)))
+    return 0
+
+
+def parsed(arguments: Sequence[str]) -> Run:
+    """The run that the arguments ask for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", default=",".join(SETS), help="names with commas: " + ", ".join(SETS))
+    parser.add_argument("--profiles", default=",".join(PROFILES), help="names or .toml files, or: none")
+    parser.add_argument("--limit", type=int, default=LIMIT, help="requests a set, a seeded sample; 0: all")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample and of the intervals")
+    parser.add_argument("--split", choices=("train", "validation"), default="validation")
+    parser.add_argument("--final", action="store_true", help="the tenth held out for good; never to tune on")
+    parser.add_argument("--models", type=Path, action="append", default=[], help=MODELS_HELP)
+    parser.add_argument("--cache", type=Path, default=CACHE, help=f"what is remembered (default: {CACHE})")
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--time", action="store_true", help=f"median time of {TIMED} whole searches a set")
+    parser.add_argument(
+        "--features", type=Path, metavar="FILE", help="write rows to learn a fusion from, .npz"
+    )
+    parser.add_argument(
+        "--features-of", default=str(LEARNED), metavar="PROFILE", help="whose last stage `learned` reads them"
+    )
+    parser.add_argument("--without-logits", action="store_true", help="features without the cross-encoder's")
+    given = parser.parse_args(arguments)
+    names = [] if given.profiles in ("", "none") else given.profiles.split(",")
+    return Run(
+        sets=tuple(given.sets.split(",")),
+        profiles={profile.name: profile for profile in map(load_profile, names)},
+        split="test" if given.final else given.split,
+        limit=given.limit or sys.maxsize,
+        seed=given.seed,
+        folders=DataFolders(given.data, (given.data / "written", ROOT / "datasets" / "written")),
+        cache=given.cache,
+        models=tuple(given.models),
+        timed=given.time,
+        features=given.features,
+        features_of=load_profile(given.features_of),
+        read_pairs=not given.without_logits,
+    )
+
+
+MODELS_HELP = "a folder of models, or one model, beside the shipped ones in the same table; may be repeated"
+
+
+def battery(run: Run, progress: Progress) -> dict[str, object]:
+    """Runs everything; the figures of the shipped models, and under `variants` those of others."""
+    rows = FeatureRows(run.features_of) if run.features else None
+    results: dict[str, list[SetResult]] = {}
+    with ExitStack() as stack:
+        cache = EmbeddingCache(run.cache / "vectors.db")
+        stack.callback(cache.close)
+        logits = LogitFile(run.cache / "logits.db")
+        stack.callback(logits.close)
+        choices = list(chosen_models(run))
+        for name in run.sets:
+            battery_set = read_set(name, run.folders, run.split).sample(run.limit, run.seed)
+            for models in choices:
+                result = asked(run, battery_set, models, Stores(cache, logits), progress, rows)
+                results.setdefault(models.label, []).append(result)
+            if run.profiles:
+                print_set({label: found[-1] for label, found in results.items()}, run)
+    if rows is not None and run.features is not None:
+        progress.note(f"{run.features}: {rows.write(run.features):,} rows of features")
+    return reported(results, run)
+
+
+class Stores(msgspec.Struct, frozen=True):
+    """What is remembered between runs."""
+
+    vectors: EmbeddingCache
+    logits: LogitFile
+
+
+def chosen_models(run: Run) -> Iterator[LoadedModels]:
+    """The models that the settings name, then those of each `--models`, where it has one of a kind."""
+    settings = Settings()
+    named = {
+        "list_ranker": settings.list_ranker,
+        "encoder": settings.encoder,
+        "cross_encoder": settings.cross_encoder,
+        "query_kind": settings.query_kind,
+    }
+    yield loaded(SHIPPED, named, run, settings)
+    for folder in run.models:
+        yield loaded(folder.name, named | models_in(folder), run, settings)
+
+
+def models_in(folder: Path) -> dict[str, str]:
+    """Kind → path of the models in a folder, the last by name where there are several of a kind.
+
+    Raises:
+        UnknownModel: there is none.
+    """
+    places = [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))]
+    if not places:
+        places = [find_model(folder)]
+    return {read_manifest(place).kind: str(place) for place in places}
+
+
+def loaded(label: str, named: dict[str, str], run: Run, settings: Settings) -> LoadedModels:
+    """Models by kind and name; a cross-encoder only where it is needed."""
+    runtime = RuntimeSettings(provider=settings.provider, threads=settings.threads)
+    needs_ranker = any("ranker" in profile.needs() for profile in run.profiles.values())
+    needs_kind = any("query_kind" in profile.needs() for profile in run.profiles.values())
+    return LoadedModels(
+        label,
+        load_encoder(named["encoder"], runtime),
+        load_cross_encoder(named["cross_encoder"], runtime) if run.needs_scorer else None,
+        load_query_kind(named["query_kind"]) if needs_kind else None,
+        load_list_ranker(named["list_ranker"], runtime) if needs_ranker and named["list_ranker"] else None,
+    )
+
+
+def asked(
+    run: Run,
+    battery_set: BatterySet,
+    models: LoadedModels,
+    stores: Stores,
+    progress: Progress,
+    rows: FeatureRows | None,
+) -> SetResult:
+    """Asks every request of a set of every profile."""
+    outcomes: dict[str, list[RequestOutcome]] = {name: [] for name in run.profiles}
+    scorer = models.scorer
+    facets = RequestFacets(battery_set, None if scorer is None else scorer.manifest.is_seen)
+    size = max((p.first_stage.size_for(TOP) for p in run.profiles.values()), default=200)
+    with open_set(battery_set, models, run.cache, stores.vectors, progress) as engine:
+        system = SetSystem(battery_set, engine, models.remembering(stores.vectors, stores.logits))
+        with progress.phase(f"{battery_set.name} {models.label}", len(battery_set.requests)) as advance:
+            for request in battery_set.requests:
+                wanted = system.asked(request.text, size)
+                for name, profile in run.profiles.items():
+                    outcomes[name].append(system.outcome(request, wanted, profile))
+                if rows is not None and models.label == SHIPPED:
+                    rows.add(system, request, wanted, read=run.read_pairs)
+                advance(1)
+        taken = {}
+        if run.timed and run.profiles:
+            plain = SetSystem(battery_set, engine, models)
+            taken = median_milliseconds(plain, run.profiles, battery_set.requests[:TIMED])
+    return SetResult(
+        battery_set.name,
+        len(battery_set.documents),
+        battery_set.has_hierarchy,
+        outcomes,
+        {request.id: facets.of(request) for request in battery_set.requests},
+        taken,
+        battery_set.split or "",
+    )
+
+
+def print_set(results: dict[str, SetResult], run: Run) -> None:
+    """The tables of one set: a line for each profile with each choice of models, then its subsets."""
+    result = next(iter(results.values()))
+    requests = len(next(iter(result.outcomes.values())))
+    of_split = f"split {result.split}" if result.split else "never trained on"
+    title = f"{result.name} ({of_split}): {requests} requests, {result.apis:,} APIs"
+    table = Table("profile", *RANKING, *_SURENESS, title=title)
+    columns: dict[str, Subsets] = {}
+    for label, found in results.items():
+        for profile in run.profiles:
+            name = profile if label == SHIPPED else f"{profile} {label}"
+            table.add_row(name, *cells(found.figures(profile, run.seed)))
+            columns[name] = found.subsets(profile, run.seed)
+    console = Console(width=_WIDTH)
+    console.print(table)
+    console.print(divided(columns, f"{result.name}, divided: recall@5 / NDCG@5"))
+
+
+def divided(columns: dict[str, Subsets], title: str) -> Table:
+    """A line for each subset, a column for each profile."""
+    table = Table("requests that are", "", *columns, title=title)
+    rows: dict[tuple[str, str], dict[str, ProfileFigures]] = {}
+    for name, facets in columns.items():
+        for facet, subsets in facets.items():
+            for subset, figures in subsets.items():
+                rows.setdefault((facet, subset), {})[name] = figures
+    for (facet, subset), found in sorted(rows.items()):
+        requests = next(iter(found.values())).requests
+        table.add_row(f"{facet}: {subset}", str(requests), *(short(found.get(name)) for name in columns))
+    return table
+
+
+def short(figures: ProfileFigures | None) -> str:
+    """Two means."""
+    if figures is None:
+        return "–"
+    return f"{figures.ranking['recall@5'].mean:.0f} / {figures.ranking['ndcg@5'].mean:.0f}"
+
+
+_SURENESS = ("false alarms", "caught", "ECE first", "ECE five (floor)", "ms")
+
+
+def ranking_cells(figures: ProfileFigures) -> list[str]:
+    """Means with their intervals."""
+    return [f"{each.mean:.1f} [{each.low:.0f}–{each.high:.0f}]" for each in figures.ranking.values()]
+
+
+def cells(figures: ProfileFigures) -> list[str]:
+    """One line of a set's table."""
+    five = "–" if figures.ece_five is None else f"{figures.ece_five:.3f} ({figures.ece_floor:.3f})"
+    rates = [
+        "–" if value is None else f"{value:.3f}"
+        for value in (figures.false_alarms, figures.caught, figures.ece_first)
+    ]
+    taken = "–" if figures.milliseconds is None else f"{figures.milliseconds:.0f}"
+    return [*ranking_cells(figures), *rates, five, taken]
+
+
+def reported(results: dict[str, list[SetResult]], run: Run) -> dict[str, object]:
+    """The last line: what decides, then every figure of every set and profile."""
+    told = {label: told_of(found, run) for label, found in results.items()} if run.profiles else {}
+    limit = None if run.limit == sys.maxsize else run.limit
+    asked_for = {"split": run.split, "limit": limit, "seed": run.seed}
+    shipped = told.pop(SHIPPED, {})
+    return asked_for | shipped | ({"variants": told} if told else {})
+
+
+def told_of(results: list[SetResult], run: Run) -> dict[str, object]:
+    """The figures of one choice of models."""
+    sets: dict[str, object] = {}
+    sure: dict[str, object] = {}
+    for result in results:
+        sets[result.name] = {
+            "apis": result.apis,
+            "split": result.split or None,
+            "hierarchy": result.has_hierarchy,
+            "profiles": {name: plain(result.figures(name, run.seed)) for name in run.profiles},
+            "divided": {
+                name: {
+                    facet: {subset: plain(each) for subset, each in found.items()}
+                    for facet, found in result.subsets(name, run.seed).items()
+                }
+                for name in run.profiles
+            },
+        }
+        if DEFAULT in result.outcomes:
+            pairs = probabilities(result.outcomes[DEFAULT], TOP)
+            sure[result.name] = [msgspec.to_builtins(each) for each in reliability_bins(pairs)]
+    return {**headline(results, DEFAULT, run.seed), "sets": sets, "reliability": sure}
+
+
+def plain(figures: ProfileFigures) -> dict[str, object]:
+    """Figures with the ranking's as [mean, low, high]."""
+    told = cast("dict[str, object]", msgspec.to_builtins(figures))
+    ranking = {name: [each.mean, each.low, each.high] for name, each in figures.ranking.items()}
+    return {name: value for name, value in told.items() if name != "ranking"} | ranking
+
+
+def rounded(value: object) -> object:
+    """Numbers with four decimals, in whatever depth."""
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+"""What the stage `complete` adds where tools need one another: requests of several steps, and ToolLinkOS.
+
+Steps: 500 requests over operations of AWS, Google and REST APIs whose identifiers must first be found
+(`datasets/steps.jsonl`), in a catalog of all operations of the named tools. ToolLinkOS: functions of a phone
+and a desktop, in two ways. *Declared*: with the dependencies that the functions themselves state, as the
+published method has them (its gain: 71.7 % mAP@10). *Inferred*: from names and descriptions alone.
+
+Both with one profile, and with the same profile and `complete` at its end. `--part NAME` (repeatable) takes
+only `steps` or `toollinkos`; `--limit N` so many requests of each; `--profile bm25` needs no model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+from rich.console import Console
+from rich.table import Table
+
+from kitpick.catalog import Catalog
+from kitpick.cli.progress import progress
+from kitpick.result import SearchResult
+from kitpick.settings import Settings
+from kitpick_engines.contract import IndexedDocument, IndexSchema
+from kitpick_engines.document import ApiDocument, Thing, document_id
+from kitpick_evaluation.datasets.operations import full_lists
+from kitpick_evaluation.datasets.records import read_records
+from kitpick_evaluation.datasets.toollinkos import read_toollinkos
+from kitpick_evaluation.datasets.written import WrittenApi, read_apis
+from kitpick_ingest.chains import with_chains
+from kitpick_ingest.sources.botocore_models import BotocoreSource
+from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_rescorers.stages import Complete
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data"
+NAME = "chains"
+DEPTH = 10
+NAMES = ("recall@5", "recall@10", "complete@5", "complete@10", "main@5", "others@5", "map@10", "order")
+Figures = dict[str, float]
+
+
+class Request(NamedTuple):
+    """A request, the operation it speaks of, and all it needs in an order that works, by id."""
+
+    text: str
+    main: str
+    steps: tuple[str, ...]
+    ordered: bool = True
+    """Whether `steps` is an order, and not only a set."""
+
+
+class Documents:
+    """A source of documents that are there."""
+
+    name = NAME
+
+    def __init__(self, documents: Sequence[ApiDocument]) -> None:
+        self._documents = documents
+
+    def read(self) -> Iterator[ApiDocument]:
+        """All of them."""
+        yield from self._documents
+
+
+def main() -> None:
+    """Prints a table a part and, last, one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--part", action="append", choices=("steps", "toollinkos"))
+    parser.add_argument("--limit", type=int, default=10_000)
+    parser.add_argument("--profile", default="hybrid")
+    arguments = parser.parse_args()
+    profile = load_profile(arguments.profile)
+    figures: Figures = {}
+    for part in arguments.part or ("steps", "toollinkos"):
+        needed = arguments.data / ("openapi" if part == "steps" else "toollinkos")
+        if not needed.is_dir():
+            Console().print(f"{part} is skipped: {needed} is absent")
+            continue
+        figures |= globals()[part](arguments.data, arguments.limit, profile)
+    print(json.dumps(figures))
+
+
+def steps(data: Path, limit: int, profile: Profile) -> Figures:
+    """The requests of several steps."""
+    rows = [json.loads(line) for line in (ROOT / "datasets" / "steps.jsonl").read_text().splitlines()]
+    named = _named_operations(rows, data)
+    documents = full_lists(named.values(), data / "openapi" / "apis.jsonl.gz", NAME)
+    ids = {key: api.operation.id_in(NAME) for key, api in named.items()}
+    requests = [
+        Request(row["request"], ids[row["main"]], tuple(ids[step] for step in row["steps"])) for row in rows
+    ]
+    before, after = _both(
+        list(documents.values()), _some(requests, limit), profile, "requests of several steps"
+    )
+    return {
+        "steps_recall5": before["recall@5"],
+        "steps_recall5_gain": round(after["recall@5"] - before["recall@5"], 2),
+        "steps_recall10_gain": round(after["recall@10"] - before["recall@10"], 2),
+        "steps_order": after["order"],
+    }
+
+
+def _named_operations(rows: Iterable[Mapping[str, object]], data: Path) -> dict[str, WrittenApi]:
+    """The operations that the requests name, by the ids of the file (see `datasets/README.md`)."""
+    keys = {str(step) for row in rows for step in row["steps"]}  # type: ignore[attr-defined]
+    found = {f"d:{api.id}": api for api in read_apis(ROOT / "datasets" / "written")}
+    if any(key.startswith("w:") for key in keys):
+        found |= {f"w:{api.id}": api for api in read_apis(data / "written")}
+    for record in read_records(data / "openapi" / "apis.jsonl.gz"):
+        place = f"{record['provider']}|{record['service']}|{record['method']} {record['path']}"
+        if (key := f"o:{place}") in keys:
+            names = ("provider", "service", "tool", "api")
+            found[key] = _written("openapi", *(record[name] for name in names))
+    for service in sorted({key[2:].rpartition(".")[0] for key in keys if key.startswith("b:")}):
+        for document in BotocoreSource([service]).read():
+            if isinstance(document, ApiDocument):
+                api = _written("botocore", "aws", service, document.tool, document.api)
+                found[f"b:{service}.{document.api}"] = api
+    return {key: found[key] for key in keys}
+
+
+def _written(source: str, provider: str, service: str, tool: str, api: str) -> WrittenApi:
+    return WrittenApi(0, source, "", provider, service, tool, api, "", "", "", ())
+
+
+def toollinkos(data: Path, limit: int, profile: Profile) -> Figures:
+    """ToolLinkOS, with dependencies as its functions state them, and as they are inferred."""
+    folder = data / "toollinkos"
+    catalog = read_toollinkos(folder)
+    ids = {name: document_id(NAME, name, name) for name in catalog.documents}
+    requests = [
+        Request(each.text, ids[each.relevant[0]], tuple(ids[name] for name in each.relevant), ordered=False)
+        for each in catalog.requests
+    ]
+    asked = _some(requests, limit)
+    owned = [replace(each, id=ids[name], source=NAME) for name, each in catalog.documents.items()]
+    stated = dict(_stated(folder))
+    declared = [replace(each, needs=stated[each.api]) for each in owned]
+    before, after = _both(declared, asked, profile, "ToolLinkOS, declared dependencies")
+    _, guessed = _both([with_chains(each) for each in owned], asked, profile, "ToolLinkOS, inferred")
+    return {
+        "toollinkos_map10_without": before["map@10"],
+        "toollinkos_map10": round(after["map@10"] / before["map@10"], 3),
+        "toollinkos_recall10": round(after["recall@10"] / 100, 4),
+        "toollinkos_inferred_map10": round(guessed["map@10"] / before["map@10"], 3),
+        "toollinkos_inferred_recall10": round(guessed["recall@10"] / 100, 4),
+    }
+
+
+def _stated(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What each function says that it depends on, as calls of others."""
+    for name in ("core_tools.jsonl.gz", "regular_tools.jsonl.gz"):
+        for record in read_records(folder / name):
+            called = dict.fromkeys(each["name"] for each in record["depends_on"])
+            yield record["name"], tuple(Thing(each, "call", 1.0).text for each in called)
+
+
+def _some(requests: Sequence[Request], limit: int) -> list[Request]:
+    """Spread evenly over the file."""
+    step = max(1, len(requests) // limit)
+    return list(requests[::step][:limit])
+
+
+def _both(
+    documents: Sequence[ApiDocument], asked: Sequence[Request], profile: Profile, title: str
+) -> tuple[Figures, Figures]:
+    """Figures of the profile as it is, and with `complete` at its end."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Catalog.open(
+            f"sqlite:{folder}/chains.db", settings=Settings(intents=Path(folder) / "samples")
+        ) as catalog,
+    ):
+        _fill(catalog, documents, profile)
+        complete = Complete(leads=1, steps=3, each=DEPTH) if title.startswith("ToolLinkOS") else Complete()
+        both = [_measured(catalog, asked, each) for each in (profile, profile.then(complete))]
+    table = Table(f"{title}: {len(asked):,} of {len(documents):,} APIs", profile.name, "and complete")
+    for name in both[0]:
+        table.add_row(name, *(f"{figures[name]:.1f}" for figures in both))
+    Console().print(table)
+    return both[0], both[1]
+
+
+def _fill(catalog: Catalog, documents: Sequence[ApiDocument], profile: Profile) -> None:
+    """Ingests them; without vectors where no stage reads any."""
+    if not profile.needs().isdisjoint({"dense", "vector", "sentence", "intent"}):
+        catalog.ingest(Documents(documents), progress=progress())
+        return
+    index = catalog.engine.ensure(IndexSchema("none", 1, 1))
+    with catalog.engine.writing(index) as writer:
+        writer.write([IndexedDocument(each, np.ones(1, np.float32)) for each in documents])
+
+
+def _measured(catalog: Catalog, asked: Sequence[Request], profile: Profile) -> Figures:
+    """Means over requests, in per cent."""
+    rows = [_figures(each, catalog.search(each.text, DEPTH, profile=profile)) for each in asked]
+    return {
+        name: round(100 * float(np.mean([row[name] for row in rows if name in row] or [0.0])), 2)
+        for name in NAMES
+    }
+
+
+def _figures(asked: Request, result: SearchResult) -> Figures:
+    found = [hit.document.id for hit in result.hits]
+    needed = set(asked.steps)
+    others = needed - {asked.main}
+    figures = {
+        "main@5": float(asked.main in found[:5]),
+        "others@5": len(others & set(found[:5])) / max(1, len(others)),
+        "map@10": _average_precision(found, needed),
+    }
+    for k in (5, 10):
+        share = len(needed & set(found[:k])) / len(needed)
+        figures |= {f"recall@{k}": share, f"complete@{k}": float(share == 1.0)}
+    if asked.ordered and needed <= set(found):  # only an answer that has all steps can have them in order
+        planned = [step.id for step in result.plan if step.id in needed]
+        figures["order"] = float(planned == list(dict.fromkeys(asked.steps)))
+    return figures
+
+
+def _average_precision(found: Sequence[str], needed: set[str]) -> float:
+    hits = [place for place, each in enumerate(found[:DEPTH], start=1) if each in needed]
+    return sum(n / place for n, place in enumerate(hits, start=1)) / min(len(needed), DEPTH)
+
+
+if __name__ == "__main__":
+    main()

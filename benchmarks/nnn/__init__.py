@@ -1,0 +1,1 @@
+"""What NNN decoding is compared with, and other ways to scan a corpus for it."""

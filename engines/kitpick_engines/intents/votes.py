@@ -1,0 +1,108 @@
+"""Nearest sample requests vote for their APIs."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_engines.contract import Place, Vector
+
+HALF_LIFE_DAYS = 60.0
+"""After so long, what somebody chose once counts half."""
+QUORUM = 2
+"""So many different clients must have chosen an API for requests like this before their choices count."""
+_JUDGED_BY = 10
+"""So many of the best candidates tell how well samples cover what a request is about."""
+_DAY = 86_400.0
+
+
+class Intents(msgspec.Struct, frozen=True, eq=False):
+    """Sample requests with the APIs that serve them, one row a pair."""
+
+    apis: Sequence[str]
+    clients: Sequence[str]
+    """Client that chose it; empty for samples of the operator, which are trusted and do not age."""
+    times: NDArray[np.float64]
+    """Seconds since the epoch, (n,)."""
+    vectors: NDArray[np.float32]
+    """Unit vectors of the requests, (n, d)."""
+    covered: frozenset[str]
+    """APIs that have samples at all."""
+
+
+class Voting(msgspec.Struct, frozen=True):
+    """How the nearest samples vote."""
+
+    neighbours: int = 20
+    floor: float = 0.5
+    """Cosine below which a sample says nothing about a request."""
+    sharpness: float = 8.0
+    """A sample's vote is cosine to this power."""
+
+
+def near_samples(intents: Intents, vector: Vector, voting: Voting) -> list[tuple[int, float]]:
+    """Rows whose requests are near enough to a unit vector (d,), nearest first, with their cosines."""
+    if not len(intents.apis):
+        return []
+    similarity = intents.vectors @ vector
+    rows = np.flatnonzero(similarity >= voting.floor)
+    order = rows[np.lexsort((rows, -similarity[rows]))]
+    return [(int(row), float(similarity[row])) for row in order]
+
+
+def trust(order: Sequence[str], covered: frozenset[str]) -> float:
+    """How far to trust the votes for a request, in [0, 1]: the fourth power of the share of covered APIs.
+
+    Where few of the APIs that a request is about have samples, those few would win by having them at all.
+
+    Args:
+        order: ids of the best candidates by the other rankings.
+        covered: ids of APIs with samples.
+    """
+    best = order[:_JUDGED_BY]
+    return (sum(key in covered for key in best) / len(best)) ** 4 if best else 1.0
+
+
+def vote(
+    intents: Intents, near: Sequence[tuple[int, float]], voting: Voting, now: float | None = None
+) -> dict[str, Place]:
+    """Places of the APIs that the nearest samples vote for, best first; ties by id.
+
+    Every sample of the operator counts. Of a client's choices, one API gets the best one only, so that
+    repeating oneself changes nothing; choices count when `QUORUM` clients agree, and lose weight with age.
+
+    Args:
+        intents: the samples.
+        near: rows with cosines, nearest first: those of APIs that the caller may see.
+        voting: how they vote.
+        now: seconds since the epoch; by default the present.
+    """
+    now = time.time() if now is None else now
+    trusted: dict[str, float] = defaultdict(float)
+    chosen: dict[str, dict[str, float]] = defaultdict(dict)
+    for row, cosine in near[: voting.neighbours]:
+        weight, api, client = cosine**voting.sharpness, intents.apis[row], intents.clients[row]
+        if not client:
+            trusted[api] += weight
+            continue
+        weight *= 0.5 ** (max(0.0, now - intents.times[row]) / _DAY / HALF_LIFE_DAYS)
+        chosen[api][client] = max(weight, chosen[api].get(client, 0.0))
+    return _places(_total(trusted, chosen))
+
+
+def _total(trusted: Mapping[str, float], chosen: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    total = dict(trusted)
+    for api, by_client in chosen.items():
+        if len(by_client) >= QUORUM:
+            total[api] = total.get(api, 0.0) + sum(by_client.values())
+    return total
+
+
+def _places(scores: Mapping[str, float]) -> dict[str, Place]:
+    ordered = sorted(scores, key=lambda api: (-scores[api], api))
+    return {api: Place(rank, scores[api]) for rank, api in enumerate(ordered, start=1)}

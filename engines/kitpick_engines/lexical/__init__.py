@@ -1,0 +1,1 @@
+"""Lexical ranking: the words and weights that all engines share."""

@@ -1,0 +1,147 @@
+"""The indexes of a catalog: creates, swaps and deletes them, and sets the alias that others search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from kitpick_engines.contract import IndexSchema
+from kitpick_engines.errors import EngineError
+from kitpick_engines.remote.address import Address
+from kitpick_engines.remote.dialect import ServerDialect
+from kitpick_engines.remote.mapping import CHAINS, index_settings, mapping
+from kitpick_engines.remote.queries import committed
+from kitpick_engines.remote.server import Json, RequestRefused, SearchServer
+from kitpick_engines.remote.state import CatalogState, IndexState, create_index
+
+
+def body(address: Address, dialect: ServerDialect, schema: IndexSchema) -> Json:
+    """Settings and mapping of a new index. What the URL leaves open, the server's index template decides."""
+    settings: Json = index_settings() | dialect.vector_settings()
+    if address.settings.shards:
+        settings["number_of_shards"] = address.settings.shards
+    if address.settings.replicas >= 0:
+        settings["number_of_replicas"] = address.settings.replicas
+    described = mapping(dialect.vector_field(schema.dimensions))
+    return {"settings": {"index": settings}, "mappings": described}
+
+
+def make_index(server: SearchServer, name: str, described: Json) -> None:
+    """Creates an index unless it is there, and adds fields that one of an earlier version lacks."""
+    if server.find("GET", f"/{name}/_settings/index.uuid") is None:
+        create_index(server, name, described)
+        return
+    # Who may not look or add finds out when a document that has the fields is refused.
+    with suppress(EngineError):
+        found = server.call("GET", f"/{name}/_mapping")
+        if not CHAINS.keys() <= found[name]["mappings"]["properties"].keys():
+            server.call("PUT", f"/{name}/_mapping", {"properties": CHAINS})
+
+
+def delete(server: SearchServer, names: Sequence[str]) -> None:
+    """Deletes indexes; missing ones are ignored."""
+    for name in names:
+        server.find("DELETE", f"/{name}")
+
+
+def point_alias(server: SearchServer, address: Address, state: CatalogState) -> None:
+    """Lets the alias show the last committed state of the live index, in one change.
+
+    Our own searches do not use it: it is for everybody else's. What operators gave the index that was live
+    before goes over: `_CARRIED` settings, and in the same change other aliases with filters and routing.
+    """
+    name = address.name
+    now = server.find("GET", f"/_alias/{name}") or {}
+    shown: Json = {"bool": {"filter": committed(state.index(state.live))}}
+    if [*now] == [state.live] and now[state.live]["aliases"][name].get("filter") == shown:
+        return
+    actions: list[Json] = []
+    for old in now:
+        if old != state.live:
+            _carry_settings(server, address, old, state.live)
+            actions += _moved(server, name, old, state.live)
+    actions.append({"add": {"index": state.live, "alias": name, "filter": shown}})
+    try:
+        server.call("POST", "/_aliases", {"actions": actions})
+    except RequestRefused as error:
+        if error.status != 404:  # a faster writer swapped meanwhile, and points the alias itself
+            raise
+
+
+_CARRIED = (
+    "search.default_pipeline",
+    "number_of_replicas",
+    "auto_expand_replicas",
+    "max_result_window",
+    "requests.cache.enable",
+)
+"""Settings that an operator gives an index while it is live."""
+_REPLICAS = frozenset({"number_of_replicas", "auto_expand_replicas"})
+
+
+def _carry_settings(server: SearchServer, address: Address, old: str, new: str) -> None:
+    wanted = ",".join(f"index.{name}" for name in _CARRIED)
+    before, after = (_flat(server, index, wanted) for index in (old, new))
+    chosen = address.settings.replicas >= 0
+    changes = {
+        name: value
+        for name, value in before.items()
+        if after.get(name) != value and not (chosen and name.removeprefix("index.") in _REPLICAS)
+    }
+    if changes:
+        server.call("PUT", f"/{new}/_settings", changes)
+
+
+def _flat(server: SearchServer, index: str, wanted: str) -> Json:
+    """Settings by their whole name; none of an index that is gone."""
+    found = server.find("GET", f"/{index}/_settings/{wanted}?flat_settings=true") or {}
+    return next(iter(found.values()))["settings"] if found else {}
+
+
+def _moved(server: SearchServer, name: str, old: str, new: str) -> list[Json]:
+    """Actions that give all aliases of an index to another one, except ours, which is only taken away."""
+    found = server.find("GET", f"/{old}/_alias") or {old: {"aliases": {name: {}}}}
+    actions: list[Json] = []
+    for alias, described in found[old]["aliases"].items():
+        actions.append({"remove": {"index": old, "alias": alias}})
+        if alias != name:
+            actions.append({"add": {"index": new, "alias": alias, **described}})
+    return actions
+
+
+def with_schema(state: CatalogState, name: str, schema: IndexSchema) -> CatalogState:
+    """A state in which there is an index of this schema. It need not exist on the server yet."""
+    if any(each.schema == schema for each in state.indexes.values()):
+        return state
+    number = state.number + 1
+    new = f"{name}-apis-{schema.fingerprint}-{number}"
+    return state.with_index(new, IndexState(schema), number=number)
+
+
+def with_live(state: CatalogState, index: str) -> CatalogState:
+    """A state in which `index` is live, unless another one is: the very first index."""
+    return state if state.live else replace(state, live=index)
+
+
+def of_schema(state: CatalogState, schema: IndexSchema) -> str:
+    """Name of the index of this schema in a state that has one: the live one before others."""
+    names = sorted(state.indexes, key=lambda name: name != state.live)
+    return next(name for name in names if state.indexes[name].schema == schema)
+
+
+def swapped(state: CatalogState, index: str) -> CatalogState:
+    """A state in which `index` is live and the only one.
+
+    Raises:
+        UnknownIndex: there is no index of this name.
+    """
+    chosen = state.index(index)
+    others = tuple(name for name in state.indexes if name != index)
+    return replace(state, live=index, indexes={index: chosen}, dropped=(*state.dropped, *others))
+
+
+def without_dropped(state: CatalogState, deleted: Sequence[str]) -> CatalogState:
+    """A state that does not ask for these deletions any more."""
+    return replace(state, dropped=tuple(name for name in state.dropped if name not in deleted))

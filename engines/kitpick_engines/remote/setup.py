@@ -1,0 +1,238 @@
+"""Finds out version and plugins of a cluster, and sends the requests that set it up for a catalog.
+
+The command shows these requests before it sends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from kitpick_engines.errors import EngineError, EngineUnavailable
+from kitpick_engines.remote.address import Address
+from kitpick_engines.remote.dialect import ServerDialect
+from kitpick_engines.remote.mapping import index_settings, mapping
+from kitpick_engines.remote.server import Json, RequestRefused, SearchServer
+
+_PLUGINS = {
+    "opensearch-knn": "vector search",
+    "opensearch-neural-search": "neural-search: hybrid queries and rerank pipelines for your own searches",
+    "opensearch-ml": "ml-commons: connectors, where no plugin can be installed",
+    "opensearch-security": "users, permissions and TLS",
+    "kitpick": "reranking inside the search: the `kitpick` response processor",
+}
+_NEEDED = "opensearch-knn"
+
+
+class Features(msgspec.Struct, frozen=True):
+    """Version, health and plugins of a cluster."""
+
+    distribution: str
+    version: str
+    nodes: int
+    health: str
+    """green, yellow or red; yellow where replicas have no node to lie on."""
+    plugins: frozenset[str]
+
+    def lines(self) -> Iterator[tuple[str, str, bool | None]]:
+        """Lines of name, finding and whether it is in order; None for mere information."""
+        yield "server", f"{self.distribution} {self.version}, {self.nodes} nodes", True
+        yield "health", self.health, self.health != "red"
+        if self.distribution != "opensearch":
+            return
+        for plugin, purpose in _PLUGINS.items():
+            found = plugin in self.plugins
+            missing = False if plugin == _NEEDED else None
+            yield plugin, f"{'found' if found else 'not found'}: {purpose}", found or missing
+
+
+def detect(server: SearchServer) -> Features:
+    """Reads version, health and plugins of the cluster.
+
+    Raises:
+        EngineUnavailable: it cannot be reached, or refuses the user.
+    """
+    about = server.call("GET", "/", patience=0).get("version")
+    if not isinstance(about, dict) or "number" not in about:
+        raise EngineUnavailable("no OpenSearch or Elasticsearch answers there: is the port right?")
+    health = server.call("GET", "/_cluster/health", patience=0)
+    distribution = str(about.get("distribution", "elasticsearch"))
+    return Features(
+        distribution,
+        str(about["number"]),
+        int(health["number_of_nodes"]),
+        str(health["status"]),
+        _plugins(server),
+    )
+
+
+def _plugins(server: SearchServer) -> frozenset[str]:
+    """Names of the plugins on any node; empty if the user may not ask or the service does not say."""
+    try:
+        nodes: Json = server.call("GET", "/_nodes/plugins", patience=0)["nodes"]
+    except RequestRefused:
+        return frozenset()
+    return frozenset(plugin["name"] for node in nodes.values() for plugin in node["plugins"])
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What was found of one part of the rescoring inside a cluster. `ok` is None for mere information."""
+
+    name: str
+    says: str
+    ok: bool | None = None
+
+
+def compare(server: SearchServer, name: str, index: str, model: str) -> Iterator[Part]:
+    """Compares what must agree for searches with the plugin: index, pipelines, and the plugin on each node.
+
+    Args:
+        server: an OpenSearch cluster.
+        name: of the catalog, and of the pipeline that `kitpick setup` makes.
+        index: the live one.
+        model: identity of the encoder that its vectors are from.
+    """
+    try:
+        yield from _nodes(server)
+        settings = _values(server.call("GET", f"/{index}/_settings?flat_settings=true", patience=0))
+        mapped = _values(server.call("GET", f"/{index}/_mapping", patience=0))["mappings"]["properties"]
+        default = settings["settings"].get("index.search.default_pipeline", "_none")
+        for pipeline in dict.fromkeys((name, default)):
+            if pipeline != "_none":
+                yield from _pipeline(server, pipeline, pipeline == default, mapped, model)
+    except EngineError as error:
+        yield Part("plugin", f"cannot be read: {error}")
+
+
+def endpoints(server: SearchServer) -> dict[str, str]:
+    """`kitpick.endpoint` by node that has the plugin, empty where it is not set.
+
+    Raises:
+        EngineError: the user may not ask, or the server cannot be reached.
+    """
+    nodes = server.call("GET", "/_nodes/plugins,settings?flat_settings=true", patience=0)["nodes"].values()
+    return {
+        node["name"]: node.get("settings", {}).get("kitpick.endpoint", "")
+        for node in nodes
+        if _version(node) is not None
+    }
+
+
+def _nodes(server: SearchServer) -> Iterator[Part]:
+    nodes: Json = server.call("GET", "/_nodes/plugins", patience=0)["nodes"]
+    versions = {node["name"]: _version(node) for node in nodes.values()}
+    found = {version for version in versions.values() if version is not None}
+    if not found:
+        return
+    lacking = sorted(node for node, version in versions.items() if version is None)
+    if lacking:
+        yield Part("plugin", f"not on {', '.join(lacking)}: searches there are refused (400)", ok=False)
+    elif len(found) > 1:
+        yield Part("plugin", f"of several versions: {', '.join(sorted(found))}", ok=False)
+    else:
+        yield Part("plugin", f"{min(found)} on every node", ok=True)
+    places = endpoints(server)
+    for node in sorted(node for node, place in places.items() if not place):
+        yield Part("plugin", f"kitpick.endpoint is not set on {node}: nothing is rescored there", ok=False)
+    if len(said := sorted({place for place in places.values() if place})) > 1:
+        yield Part("plugin", f"the nodes ask different rescorers: {', '.join(said)}", ok=False)
+
+
+def _version(node: Json) -> str | None:
+    return next((each["version"] for each in node["plugins"] if each["name"] == "kitpick"), None)
+
+
+def _pipeline(server: SearchServer, name: str, is_default: bool, mapped: Json, model: str) -> Iterator[Part]:
+    found = server.find("GET", f"/_search/pipeline/{name}", patience=0)
+    if not found:
+        if is_default:
+            gone = f"{name} is the index's default and does not exist: searches are refused until it does"
+            yield Part("pipeline", gone, ok=False)
+        return
+    processors = [each["kitpick"] for each in found[name].get("response_processors", ()) if "kitpick" in each]
+    if not processors:
+        yield Part("pipeline", f"{name} does not rescore: it has no kitpick processor")
+        return
+    faults = [fault for each in processors for fault in _faults(each, mapped, model)]
+    for fault in faults:
+        yield Part("pipeline", f"{name}: {fault}", ok=False)
+    if not faults:
+        yield Part("pipeline", f"{name} agrees with the index", ok=True)
+
+
+def _faults(processor: Json, mapped: Json, model: str) -> Iterator[str]:
+    said = processor.get("vector_model")
+    if said is not None and said != model:
+        yield f"vector_model is {said}, and the vectors of the index are from {model}"
+    vector = processor.get("vector_field")
+    named = [*processor.get("text_fields", ("text",)), vector, processor.get("stored_vector_field", vector)]
+    for field in filter(None, named):
+        if field.partition(".")[0] not in mapped:
+            yield f"the index has no field {field}"
+
+
+def _values(by_name: Json) -> Json:
+    """The only value of an answer that is keyed by the index's name."""
+    (value,) = by_name.values()
+    return dict(value)
+
+
+_PRIORITY = 200
+_DEFAULT = 1
+
+
+class SetupStep(msgspec.Struct, frozen=True):
+    """One request of a setup. `{{name}}` in path and body is filled in when it is sent."""
+
+    does: str
+    method: str
+    path: str
+    body: Json
+    keeps: dict[str, str] = {}
+    """Values of the answer that later requests need: field of the answer by name."""
+    example: bool = False
+    """Shown, never made."""
+
+    def filled(self, values: Mapping[str, str]) -> SetupStep:
+        """The step with these values filled in."""
+        body = msgspec.json.encode(self.body).decode()
+        path = self.path
+        for name, value in values.items():
+            inside = msgspec.json.encode(value).decode()[1:-1]
+            body, path = body.replace(f"{{{{{name}}}}}", inside), path.replace(f"{{{{{name}}}}}", value)
+        return msgspec.structs.replace(self, path=path, body=msgspec.json.decode(body))
+
+
+def send_steps(server: SearchServer, steps: Sequence[SetupStep], values: Mapping[str, str]) -> None:
+    """Sends the requests in order. Most replace objects of a former setup.
+
+    Raises:
+        RequestRefused: the server refused one; those before it were made.
+        EngineUnavailable: it cannot be reached, or refuses the user.
+    """
+    known = dict(values)
+    for step in steps:
+        if not step.example:
+            filled = step.filled(known)
+            answer = server.call(filled.method, filled.path, filled.body)
+            known |= {name: str(answer[field]) for name, field in step.keeps.items()}
+
+
+def index_template(address: Address, dialect: ServerDialect, dimensions: int) -> SetupStep:
+    """Shards, replicas and fields of every index of a catalog, for vectors of so many dimensions."""
+    settings: Json = index_settings() | dialect.vector_settings()
+    settings["number_of_shards"] = address.settings.shards or _DEFAULT
+    chosen = address.settings.replicas
+    settings["number_of_replicas"] = _DEFAULT if chosen < 0 else chosen
+    body = {
+        "index_patterns": [f"{address.name}-apis-*"],
+        "priority": _PRIORITY,
+        "template": {
+            "settings": {"index": settings},
+            "mappings": mapping(dialect.vector_field(dimensions)),
+        },
+        "_meta": {"made_by": "kitpick setup"},
+    }
+    does = "Decides shards, replicas and fields of every index of the catalog."
+    return SetupStep(does, "PUT", f"/_index_template/{address.name}", body)

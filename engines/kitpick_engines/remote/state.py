@@ -1,0 +1,229 @@
+"""The state document of a catalog: which index is live, and the last committed session.
+
+It lives in an index of its own, `NAME-state`. Every change compares the document's sequence number with the
+one that was read, so that of two changes at once one is refused and tried again. The functions at the end say
+what the beginning and the end of a session change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from kitpick_engines.contract import IndexSchema
+from kitpick_engines.errors import CorruptStore, EngineUnavailable, OtherFormat, UnknownIndex
+from kitpick_engines.remote.server import Json, RequestRefused, SearchServer
+
+FORMAT = 1
+"""Version of the state and of the mapping. A larger one is refused."""
+_ATTEMPTS = 100
+
+
+class IndexState(msgspec.Struct, frozen=True):
+    """The committed state of one index. Sessions are numbered from 1."""
+
+    schema: IndexSchema
+    generation: int = 0
+    """The last session that was committed: what it and those before wrote is visible."""
+    begun: int = 0
+    """The last session that began."""
+    aborted: tuple[int, ...] = ()
+    """Sessions up to `begun` that will never be committed: what they wrote does not exist."""
+    open: tuple[int, ...] = ()
+    """Sessions that go on. Of those that write parts of one job, a later one may be committed earlier."""
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Sessions that are invisible in every generation."""
+        return (*self.aborted, *self.open)
+
+
+class PartHeld(msgspec.Struct, frozen=True):
+    """The session that writes one part of a job."""
+
+    part: str
+    token: str
+    beat: int = 0
+
+
+class CatalogState(msgspec.Struct, frozen=True):
+    """The whole state of a catalog."""
+
+    live: str = ""
+    indexes: dict[str, IndexState] = {}
+    dropped: tuple[str, ...] = ()
+    """Indexes that are still to be deleted."""
+    number: int = 0
+    """Number of the last index made."""
+    writer: str = ""
+    """Token of the session, or of the job of several, that has the right to write; empty when nobody has."""
+    beat: int = 0
+    """Raised by the writer while it lives."""
+    parts: dict[str, PartHeld] = {}
+    """Sessions that write parts of one job at the same time, by number."""
+    format: int = FORMAT
+
+    def index(self, name: str) -> IndexState:
+        """The state of the index of this name.
+
+        Raises:
+            UnknownIndex: there is none.
+        """
+        if name not in self.indexes:
+            raise UnknownIndex(f"no index {name[:200]!r}: call ensure() for the name to write to")
+        return self.indexes[name]
+
+    def with_index(self, name: str, index: IndexState, **changes: object) -> CatalogState:
+        """A copy in which one index, and other fields, are replaced."""
+        return msgspec.structs.replace(self, indexes={**self.indexes, name: index}, **changes)
+
+
+class Versioned(NamedTuple):
+    """A state, with the sequence number for the next change."""
+
+    state: CatalogState
+    seq_no: int
+    primary_term: int
+
+
+class StateStore:
+    """Reads and changes the state of one catalog."""
+
+    def __init__(self, server: SearchServer, name: str) -> None:
+        self._server = server
+        self.index = f"{name}-state"
+
+    def load(self) -> Versioned | None:
+        """Reads the state, also before it can be searched; None for a catalog that does not exist.
+
+        Raises:
+            OtherFormat: written by a later version.
+            CorruptStore: it is no state.
+        """
+        answer = self._server.find("GET", f"/{self.index}/_doc/catalog")
+        if answer is None or not answer.get("found"):
+            return None
+        return Versioned(decode_state(answer["_source"]), answer["_seq_no"], answer["_primary_term"])
+
+    def change(self, of: Callable[[CatalogState], CatalogState], refresh: bool = True) -> CatalogState:
+        """Applies a change to the state; if another writer was faster, again to the newer state.
+
+        Raises:
+            EngineUnavailable: others are always faster.
+        """
+        for _ in range(_ATTEMPTS):
+            now = self.load()
+            before = now.state if now else CatalogState()
+            after = of(before)
+            if (now is not None and after == before) or self._replace(now, after, refresh):
+                return after
+        raise EngineUnavailable(f"{self.index}: other writers change it all the time; try again")
+
+    def _replace(self, now: Versioned | None, state: CatalogState, refresh: bool) -> bool:
+        """Whether the change was stored. Repeated after a lost answer, it finds its own change."""
+        if now is None:
+            self._create()
+            condition = "op_type=create"
+        else:
+            condition = f"if_seq_no={now.seq_no}&if_primary_term={now.primary_term}"
+        path = f"/{self.index}/_doc/catalog?{condition}&refresh={str(refresh).lower()}"
+        try:
+            self._server.call("PUT", path, {"format": FORMAT, "state": msgspec.to_builtins(state)})
+        except RequestRefused as error:
+            if error.status != 409:
+                raise
+            current = self.load()
+            return current is not None and current.state == state
+        return True
+
+    def _create(self) -> None:
+        body = {
+            "settings": {"index": {"number_of_shards": 1, "refresh_interval": "-1", "hidden": True}},
+            "mappings": {
+                "dynamic": "strict",
+                "properties": {
+                    "format": {"type": "integer"},
+                    "state": {"type": "object", "enabled": False},
+                },
+            },
+        }
+        create_index(self._server, self.index, body)
+
+
+def create_index(server: SearchServer, name: str, body: Json) -> None:
+    """Creates an index unless it is there."""
+    try:
+        server.call("PUT", f"/{name}", body)
+    except RequestRefused as error:
+        if error.kind != "resource_already_exists_exception":
+            raise
+
+
+def decode_state(source: Json) -> CatalogState:
+    """The state in a document's source.
+
+    Raises:
+        OtherFormat: written by a later version.
+        CorruptStore: it is no state.
+    """
+    version = source.get("format", 0)
+    if version > FORMAT:
+        raise OtherFormat(
+            f"the catalog has format {version}, this version reads up to {FORMAT}: upgrade kitpick"
+        )
+    try:
+        return msgspec.convert(source["state"], CatalogState)
+    except (KeyError, msgspec.ValidationError) as error:
+        raise CorruptStore(f"the state of the catalog cannot be read: {error}") from error
+
+
+_KEPT_ABORTED = 200
+
+
+def begin(state: CatalogState, index: str, token: str) -> CatalogState:
+    """Gives the lease to a new session; unfinished sessions that held it count as aborted."""
+    state.index(index)
+    indexes = {name: _without(each, each.open) for name, each in state.indexes.items()}
+    indexes[index] = _with_next(indexes[index])
+    return replace(state, indexes=indexes, writer=token, beat=state.beat + 1, parts={})
+
+
+def join(state: CatalogState, index: str, job: str, held: PartHeld) -> CatalogState:
+    """Begins a session that writes a part of a job, beside those that write the others."""
+    if state.writer == job:
+        begun = state.with_index(index, _with_next(state.index(index)), beat=state.beat + 1)
+    else:
+        begun = begin(state, index, job)
+    return replace(begun, writer=job, parts={**begun.parts, str(begun.index(index).begun): held})
+
+
+def beaten(state: CatalogState, session: int) -> CatalogState:
+    """Renews the lease of a session."""
+    parts = dict(state.parts)
+    if (held := parts.get(str(session))) is not None:
+        parts[str(session)] = replace(held, beat=held.beat + 1)
+    return replace(state, beat=state.beat + 1, parts=parts)
+
+
+def end(state: CatalogState, index: str, session: int, commit: bool) -> CatalogState:
+    """Commits or aborts a session, and releases the lease after the last one."""
+    chosen = state.index(index)
+    if commit:
+        still_open = tuple(number for number in chosen.open if number != session)
+        ended = replace(chosen, generation=max(chosen.generation, session), open=still_open)
+    else:
+        ended = _without(chosen, (session,))
+    parts = {number: held for number, held in state.parts.items() if number != str(session)}
+    return state.with_index(index, ended, writer=state.writer if parts else "", parts=parts)
+
+
+def _with_next(index: IndexState) -> IndexState:
+    return replace(index, begun=index.begun + 1, open=(*index.open, index.begun + 1))
+
+
+def _without(index: IndexState, sessions: tuple[int, ...]) -> IndexState:
+    aborted = (*index.aborted, *(each for each in sessions if each in index.open))[-_KEPT_ABORTED:]
+    return replace(index, aborted=aborted, open=tuple(each for each in index.open if each not in sessions))

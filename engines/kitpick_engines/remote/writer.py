@@ -1,0 +1,184 @@
+"""A write session. Its documents are in the index at once, and visible after the commit.
+
+A new version of a document lies beside the one it replaces; that one is marked with the session that ends
+it. Marks are made only where the sequence number is still the one that was read, so that a mark of a
+session that is taken for dead, and arrives late, cannot undo another's.
+
+What no search can need any more is removed at the beginning of a session, when nobody else writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kitpick_engines.contract import IndexedDocument, checked
+from kitpick_engines.document import ApiDocument, validate_document
+from kitpick_engines.errors import EngineUnavailable, InvalidDocument, RefusedDocuments
+from kitpick_engines.lexical.words import Terms
+from kitpick_engines.remote.bulk import Action, RefusedAction, send
+from kitpick_engines.remote.lease import Lease
+from kitpick_engines.remote.queries import BY_ID, committed, listed, narrowed, storable
+from kitpick_engines.remote.server import Json, SearchServer
+from kitpick_engines.remote.sources import check_keywords, physical_id, restored, sources_of
+from kitpick_engines.remote.state import IndexState
+
+_PAGE = 500
+_ATTEMPTS = 10
+
+
+class RemoteWriter:
+    """The `Writer` of search servers. For one thread at a time."""
+
+    def __init__(self, server: SearchServer, index: str, lease: Lease, terms: Terms) -> None:
+        self._server = server
+        self._index = index
+        self._lease = lease
+        self._terms = terms
+        self._session = lease.session
+        self._exists: Json = {"bool": {"filter": committed(lease.before)}}
+        self.changed = False
+
+    def write(self, batch: Sequence[IndexedDocument]) -> None:
+        """Adds documents, replacing those of the same id; the last of equal ids in the batch counts.
+
+        Raises:
+            InvalidVector: wrong length or not finite; nothing of the batch is kept.
+            InvalidDocument: no engine can hold it; nothing of the batch is kept.
+            RefusedDocuments: the server refused some; nothing of the batch is kept.
+            EngineUnavailable: the server could not be reached, or another session took over.
+        """
+        dimensions = self._lease.before.schema.dimensions
+        kept = [IndexedDocument(each.document, checked(each.vector, dimensions)) for each in batch]
+        for each in kept:
+            check_keywords(validate_document(each.document))
+        latest = list({each.document.id: each for each in kept}.values())
+        for start in range(0, len(latest), _PAGE):
+            self._write(latest[start : start + _PAGE])
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Removes documents; unknown ids are ignored."""
+        for page in _pages(storable(ids)):
+            self._begin_change()
+            own = [Action({"delete": {"_id": physical_id(each, self._session)}}) for each in page]
+            self._all_done(send(self._server, self._index, own))
+            self._end_versions(page)
+
+    def _write(self, items: Sequence[IndexedDocument]) -> None:
+        self._begin_change()
+        names = [physical_id(each.document.id, self._session) for each in items]
+        sources = sources_of(items, self._terms, self._session)
+        actions = [
+            Action({"index": {"_id": name}}, source) for name, source in zip(names, sources, strict=True)
+        ]
+        failures = send(self._server, self._index, actions)
+        if failures:
+            withdrawn = [Action({"delete": {"_id": name}}) for name in names]
+            self._all_done(send(self._server, self._index, withdrawn))
+            raise RefusedDocuments(_refusal(items[each.position].document, each) for each in failures)
+        self._end_versions([each.document.id for each in items])
+
+    def _begin_change(self) -> None:
+        self._lease.beat()
+        self.changed = True
+
+    def _end_versions(self, ids: Sequence[str]) -> None:
+        """Marks the visible versions of these ids as ended by this session."""
+        if not self._lease.before.generation:
+            return
+        wanted = narrowed(self._exists, {"terms": {"id": list(ids)}})
+        body = listed(wanted, len(ids), ["*"]) | {"seq_no_primary_term": True}
+        hits = self._unended(self._server.call("POST", f"/{self._index}/_search", body)["hits"]["hits"])
+        for _ in range(_ATTEMPTS):
+            if not hits:
+                return
+            failures = send(self._server, self._index, [self._mark(hit) for hit in hits])
+            self._all_done([each for each in failures if each.status != 409])
+            hits = self._unended(self._newest([hits[each.position]["_id"] for each in failures]))
+        raise EngineUnavailable(f"{self._index}: another process changes the same documents all the time")
+
+    def _mark(self, hit: Json) -> Action:
+        condition = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+        source = restored(hit["_source"]) | {"died": self._session}
+        return Action({"index": {"_id": hit["_id"], **condition}}, source)
+
+    def _newest(self, names: Sequence[str]) -> list[Json]:
+        """The current form of versions that changed since they were searched."""
+        if not names:
+            return []
+        found = self._server.call("POST", f"/{self._index}/_mget", {"ids": list(names)})["docs"]
+        if any("error" in each for each in found):
+            raise EngineUnavailable(f"{self._index}: the server cannot read what it holds")
+        return [each for each in found if each["found"]]
+
+    def _unended(self, hits: Sequence[Json]) -> list[Json]:
+        """The versions that this session has not ended yet.
+
+        Raises:
+            EngineUnavailable: a later session ended one: this one was taken for dead.
+        """
+        ends = [hit["_source"].get("died", 0) for hit in hits]
+        if any(end > self._session for end in ends):
+            raise EngineUnavailable(
+                f"{self._index}: another process took over; nothing was changed: try again"
+            )
+        return [hit for hit, end in zip(hits, ends, strict=True) if end != self._session]
+
+    def _all_done(self, failures: Sequence[RefusedAction]) -> None:
+        if failures:
+            raise EngineUnavailable(f"{self._index}: {failures[0].status}: {failures[0].reason}")
+
+
+def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
+
+
+def _refusal(document: ApiDocument, failure: RefusedAction) -> InvalidDocument:
+    return InvalidDocument(document.id, f"refused by the server: {failure.status} {failure.reason}")
+
+
+_DELETED_AT_ONCE = 1_000
+_UNMARKED_AT_ONCE = 200
+
+
+def clean(server: SearchServer, index: str, state: IndexState) -> None:
+    """Deletes versions that ended before the last commit, and undoes the writes of aborted sessions.
+
+    What the last commit itself ended stays until the next one: a search may still read the state before.
+    """
+    if state.aborted:
+        server.call("POST", f"/{index}/_refresh")
+        _unmark(server, index, list(state.aborted))
+        _delete(server, index, {"terms": {"born": list(state.aborted)}})
+    long_gone: Json = {"range": {"died": {"lt": state.generation}}}
+    unless = [{"terms": {"died": list(state.aborted)}}] if state.aborted else []
+    _delete(server, index, {"bool": {"filter": [long_gone], "must_not": unless}})
+
+
+def _delete(server: SearchServer, index: str, query: Json) -> None:
+    while True:
+        body = {"size": _DELETED_AT_ONCE, "query": query, "_source": False, "sort": BY_ID}
+        hits = server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
+        if hits:
+            send(server, index, [Action({"delete": {"_id": hit["_id"]}}) for hit in hits])
+            server.call("POST", f"/{index}/_refresh")
+        if len(hits) < _DELETED_AT_ONCE:
+            return
+
+
+def _unmark(server: SearchServer, index: str, sessions: list[int]) -> None:
+    """Removes the marks of aborted sessions, before their numbers are forgotten."""
+    query: Json = {"terms": {"died": sessions}}
+    while True:
+        body = {"size": _UNMARKED_AT_ONCE, "query": query, "sort": BY_ID, "seq_no_primary_term": True}
+        hits = server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
+        if hits:
+            send(server, index, [_unmarked(hit) for hit in hits])
+            server.call("POST", f"/{index}/_refresh")
+        if len(hits) < _UNMARKED_AT_ONCE:
+            return
+
+
+def _unmarked(hit: Json) -> Action:
+    condition = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+    source = {name: value for name, value in hit["_source"].items() if name != "died"}
+    return Action({"index": {"_id": hit["_id"], **condition}}, restored(source))

@@ -1,0 +1,194 @@
+"""Connections to one catalog file: read snapshots from a small pool, one write transaction at a time."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from kitpick_engines.errors import CorruptStore, EngineUnavailable
+from kitpick_engines.lexical.words import prepare
+from kitpick_engines.sqlite.tables import create_catalog, is_catalog
+from kitpick_foundation.disk import Disk, full_disk, is_full
+
+_IDLE = 16
+"""Idle connections kept open; more readers at once are served, their connections are closed afterwards."""
+
+_LOG_BYTES = 64 * 1024 * 1024
+"""Size to which the log is cut after a large session."""
+
+
+class ConnectionPool:
+    """Opens, checks and lends connections. Safe to use from several threads and after a fork."""
+
+    def __init__(self, path: Path, busy_seconds: float, disk: Disk) -> None:
+        self._path = path
+        self._disk = disk
+        self._busy_seconds = busy_seconds
+        self._idle: list[sqlite3.Connection] = []
+        self._inherited: list[sqlite3.Connection] = []
+        """Connections of the parent after a fork: neither used nor closed, hence the references."""
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._closed = False
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection | None]:
+        """A read transaction: everything read in it is of one committed state. None where nothing exists yet.
+
+        Raises:
+            EngineUnavailable: the file cannot be opened or read.
+        """
+        with translated(self._path):
+            connection = self._take()
+            if connection is None:
+                yield None
+                return
+            try:
+                connection.execute("BEGIN")
+                yield connection if is_catalog(connection) else None
+            finally:
+                self._give(connection)
+
+    @contextmanager
+    def writing(
+        self, create: bool = False, attached: tuple[str, Path] | None = None
+    ) -> Iterator[sqlite3.Connection]:
+        """The write transaction: committed at the end, rolled back on an exception.
+
+        Args:
+            create: lays the tables where there is no file yet.
+            attached: a name, and another database that can be read by it.
+
+        Raises:
+            EngineUnavailable: another writer holds the file too long, it cannot be written, or it does not
+                exist and `create` is false.
+        """
+        with translated(self._path):
+            if not create and not self._path.exists():
+                raise EngineUnavailable(f"{self._path}: no catalog here yet; call ensure() first")
+            connection = self._open(write=True)
+        try:
+            with translated(self._path):
+                if attached is not None:
+                    name, file = attached
+                    uri = f"{file.absolute().as_uri()}?mode=ro&immutable=1"
+                    connection.execute(f"ATTACH ? AS {name}", (uri,))
+                connection.execute("BEGIN IMMEDIATE")
+                if not is_catalog(connection):
+                    create_catalog(connection)
+            yield connection
+            with translated(self._path):
+                connection.commit()
+            _merge_log(connection)
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Closes idle connections; those in use close when they are given back. Leaves no log behind."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+        if self._process != os.getpid() or not (self._log.exists() and self._path.exists()):
+            return
+        if self._is_writable():
+            with suppress(sqlite3.Error, OSError), closing(self._open(write=True)) as connection:
+                _merge_log(connection)
+
+    def _take(self) -> sqlite3.Connection | None:
+        with self._lock:
+            if self._closed:
+                raise EngineUnavailable(f"{self._path}: the engine is closed")
+            if self._process != os.getpid():
+                self._inherited += self._idle
+                self._process, self._idle = os.getpid(), []
+            if self._idle:
+                return self._idle.pop()
+        if not self._path.exists() or self._path.stat().st_size == 0:
+            return None
+        return self._open(write=False)
+
+    def _give(self, connection: sqlite3.Connection) -> None:
+        connection.rollback()
+        with self._lock:
+            if not self._closed and len(self._idle) < _IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _open(self, write: bool) -> sqlite3.Connection:
+        mode = "mode=rwc" if write else "mode=ro"
+        if not write and self._is_frozen():
+            mode += "&immutable=1"
+        connection = self._disk.connect(f"{self._path.absolute().as_uri()}?{mode}", self._busy_seconds)
+        try:
+            if write:
+                connection.execute("PRAGMA journal_mode = WAL")
+                # A compaction removes the old matrix after its commit: that commit must survive a power cut.
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+            else:
+                prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _is_frozen(self) -> bool:
+        """Whether the catalog lies in a folder this process cannot write to, as in a container image.
+
+        Readers of a database with a log (WAL) must be able to create shared memory beside it. Where they
+        cannot, and there is no log of somebody who writes, the file is taken as one that does not change.
+        """
+        return not self._is_writable() and not self._log.exists()
+
+    def _is_writable(self) -> bool:
+        effective = os.access in os.supports_effective_ids
+        return os.access(self._path.absolute().parent, os.W_OK, effective_ids=effective)
+
+    @property
+    def _log(self) -> Path:
+        return self._path.with_name(self._path.name + "-wal")
+
+
+def _merge_log(connection: sqlite3.Connection) -> None:
+    """Moves the log into the file, so that a plain copy of the file holds every commit.
+
+    As far as no reader is in the way, and without waiting for one. A failure loses nothing: what is
+    committed is in the log, and the next session or close tries again.
+    """
+    with suppress(sqlite3.Error):
+        connection.execute("PRAGMA busy_timeout = 0")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turns errors of SQLite and of the file system into those of this package."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        cure = full_disk(path) if is_full(error) else _cure(str(error))
+        raise EngineUnavailable(f"{path}: {error}; {cure}") from error
+    except sqlite3.DatabaseError as error:
+        raise CorruptStore(f"{path}: {error}; move the file away and ingest again") from error
+    except OSError as error:
+        cure = f"; {full_disk(path)}" if is_full(error) else ""
+        raise EngineUnavailable(f"{path}: {error.strerror or error}{cure}") from error
+
+
+def _cure(message: str) -> str:
+    if "locked" in message or "busy" in message:
+        return "another process is writing to the catalog: wait for it to end"
+    if "readonly" in message:
+        return "the file or its folder is read-only"
+    if "no such module" in message:
+        return "the SQLite of this Python lacks FTS5: install a Python whose SQLite has it"
+    if "unable to open" in message:
+        return "does its folder exist, and may this user write to it?"
+    return "check the disk and the file's permissions"

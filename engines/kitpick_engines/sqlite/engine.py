@@ -1,0 +1,434 @@
+"""The SQLite engine: exact vector search and BM25 in one process, for catalogs up to about 150,000 APIs.
+
+The catalog is one file and a folder `FILE.vectors` beside it. All reads of one call happen in one read
+transaction, so they are of one committed state, also while another thread or process is writing. A session
+becomes visible at its commit: `kill -9` at any moment leaves the state before or after it.
+
+Searches score only what the filter shows, with statistics of only that: ids, counts, scores and order of a
+result are those of a catalog without the documents that are invisible to who asks.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_engines.contract import (
+    BackupReport,
+    Candidate,
+    Candidates,
+    Filter,
+    IndexedDocument,
+    IndexSchema,
+    IndexStats,
+    Place,
+    RestrictedDocument,
+    SearchRequest,
+    Vector,
+    checked,
+)
+from kitpick_engines.document import ApiDocument, decode_document
+from kitpick_engines.errors import CatalogExists, CorruptStore, UnknownIndex
+from kitpick_engines.lexical.bm25 import bm25f
+from kitpick_engines.lexical.words import request_terms
+from kitpick_engines.sentences import searches_of, with_sentences
+from kitpick_engines.sqlite import tables
+from kitpick_engines.sqlite.backup import opened_backup, restore_backup, write_backup
+from kitpick_engines.sqlite.connections import ConnectionPool, translated
+from kitpick_engines.sqlite.matrix import Matrix, MatrixGone, best, nearest, remove_matrix, remove_orphans
+from kitpick_engines.sqlite.settings import SqliteSettings
+from kitpick_engines.sqlite.tables import select_in
+from kitpick_engines.sqlite.view import LatestView, View, found_together, read_candidates, read_documents
+from kitpick_engines.sqlite.writer import SqliteWriter
+from kitpick_foundation.disk import DISK, Disk
+
+_SNAPSHOTS = 10
+"""How often a reader takes a newer snapshot because the matrix of the one it had was just replaced."""
+
+
+Opened = TypeVar("Opened")
+
+
+class Snapshot(NamedTuple):
+    """The live index in one read transaction."""
+
+    connection: sqlite3.Connection
+    view: View
+
+
+class SqliteEngine:
+    """An `Engine` over one SQLite file, for any number of threads. Only `ensure` creates the file."""
+
+    def __init__(
+        self,
+        path: Path,
+        settings: SqliteSettings = SqliteSettings(),  # noqa: B008 - frozen
+        disk: Disk = DISK,
+    ) -> None:
+        """Checks the file if it exists.
+
+        Raises:
+            CorruptStore: the file is damaged or is no catalog.
+            OtherFormat: it was written by another version.
+            EngineUnavailable: it cannot be opened.
+        """
+        path = path.resolve()  # one catalog, one URL, one folder of vectors: by whatever name it is opened
+        self.url = f"sqlite:{path}"
+        self._path = path
+        self._folder = path.with_name(path.name + ".vectors")
+        self._settings = settings
+        self._disk = disk
+        self._weights = np.array(msgspec.structs.astuple(settings.weights), dtype=np.float64)
+        self._connections = ConnectionPool(path, settings.busy_seconds, disk)
+        self._latest = LatestView()
+        self.live()
+
+    def live(self) -> tuple[str, IndexSchema] | None:
+        """Name and schema of the live index, None before the first one."""
+        with self._connections.reading() as connection:
+            index = tables.live_index(connection) if connection else None
+        return (index.name, index.schema) if index else None
+
+    def ensure(self, schema: IndexSchema) -> str:
+        """Name of the index for this schema: the live one, or one built beside it (resumed if begun)."""
+        now = self.live()
+        if now and now[1] == schema:
+            return now[0]
+        self._refuse_lone_vectors()
+        with self._connections.writing(create=True) as connection, translated(self._path):
+            live = tables.live_index(connection)
+            if live and live.schema == schema:
+                return live.name
+            begun = [index for index in tables.all_indexes(connection) if index.schema == schema]
+            index = begun[0] if begun else tables.create_index(connection, schema)
+            if live is None:
+                tables.set_live(connection, index)
+            tables.advance(connection)
+            return index.name
+
+    def swap(self, index: str) -> None:
+        """Makes `index` the live one and drops all others.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+        """
+        with self._connections.writing() as connection, translated(self._path):
+            chosen = tables.index_named(connection, index)
+            tables.set_live(connection, chosen)
+            dropped = [other for other in tables.all_indexes(connection) if other.number != chosen.number]
+            for other in dropped:
+                tables.drop_index(connection, other)
+            tables.advance(connection)
+        for other in dropped:
+            remove_matrix(self._disk, self._folder / other.matrix)
+
+    @contextmanager
+    def writing(self, index: str) -> Iterator[SqliteWriter]:
+        """A session: its changes become visible together at the end, or not at all on an exception.
+
+        Other writers wait for it, `busy_seconds` at most; readers do not.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+            EngineUnavailable: another session does not end, or the file cannot be written.
+        """
+        with self._connections.writing() as connection:
+            with translated(self._path):
+                chosen = tables.index_named(connection, index)
+                remove_orphans(
+                    self._disk, self._folder, [each.matrix for each in tables.all_indexes(connection)]
+                )
+                writer = SqliteWriter(connection, chosen, self._folder, self._disk)
+            try:
+                yield writer
+                writer.finish(self._settings)
+            finally:
+                writer.close()
+        for name in writer.replaced:
+            remove_matrix(self._disk, self._folder / name)
+
+    def hashes(self, index: str, source: str | None = None) -> Iterator[tuple[str, str]]:
+        """Pairs (id, content hash) of one source's documents, or of all, ordered by id.
+
+        The hash is empty where the document's vector is lost.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+        """
+
+        def open_(connection: sqlite3.Connection | None, last: bool) -> Iterator[tuple[str, str]]:
+            return self._hashes(connection, index, source, last)
+
+        with self._reading(open_) as (_, pairs):
+            yield from pairs
+
+    def restricted(self, index: str, source: str) -> Iterator[RestrictedDocument]:
+        """The restricted documents of a source, ordered by id.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+        """
+        statement = (
+            "SELECT id, tenant, NOT public FROM docs_# WHERE source = ? AND (tenant <> '' OR NOT public) "
+            "ORDER BY id"
+        )
+        with self._connections.reading() as reading:
+            connection, chosen = _existing(reading, index)
+            for key, tenant, limited in connection.execute(chosen.sql(statement), (source,)):
+                yield RestrictedDocument(key, tenant, bool(limited))
+
+    def documents(self, index: str) -> Iterator[IndexedDocument]:
+        """Every document with its vector, ordered by id, of one committed state, streamed.
+
+        Raises:
+            UnknownIndex: there is no index of this name.
+        """
+
+        def open_(connection: sqlite3.Connection | None, last: bool) -> Iterator[IndexedDocument]:
+            return self._rows_of(connection, index, last)
+
+        with self._reading(open_) as (_, rows):
+            yield from rows
+
+    def search(self, request: SearchRequest) -> Candidates:
+        """Candidates of both rankings from one snapshot, best lexical or dense rank first, ties by id.
+
+        Raises:
+            InvalidVector: the query vector has the wrong length or is not finite.
+        """
+        with self._snapshot() as snapshot:
+            if snapshot is None:
+                return Candidates()
+            schema = snapshot.view.index.schema
+            asked = searches_of(request.over(schema))
+            found = with_sentences([self._found(snapshot, each) for each in asked])
+            return Candidates(found, schema, _lost(snapshot))
+
+    def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002
+        """All visible APIs of these tools (keys), ordered by id, at most `limit`, without places."""
+        with self._snapshot() as snapshot:
+            if snapshot is None:
+                return []
+            mask = snapshot.view.visible(snapshot.connection, filter).mask
+            positions = np.flatnonzero(mask & snapshot.view.of_tools(tools))[: max(limit, 0)]
+            return read_candidates(snapshot.connection, snapshot.view, positions.tolist())
+
+    def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
+        """The k visible documents of largest inner product with a vector of any length, best first.
+
+        Raises:
+            InvalidVector: the vector has the wrong length or is not finite.
+        """
+        with self._snapshot() as snapshot:
+            if snapshot is None:
+                return []
+            places = self._dense(snapshot, vector, k, filter)
+            return found_together(snapshot.connection, snapshot.view, {}, places)
+
+    def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
+        """Whole documents in the order of `ids`; unknown and forbidden ones are left out."""
+        with self._snapshot() as snapshot:
+            if snapshot is None:
+                return []
+            mask = snapshot.view.visible(snapshot.connection, filter).mask
+            return read_documents(snapshot.connection, snapshot.view, ids, mask)
+
+    def stats(self) -> IndexStats | None:
+        """Statistics of the live index, None before the first one. `bytes` counts all its files."""
+        with self._connections.reading() as connection:
+            index = tables.live_index(connection) if connection else None
+            if connection is None or index is None:
+                return None
+            statement = index.sql("SELECT source, count(*) FROM docs_# GROUP BY source ORDER BY source")
+            by_source = dict(connection.execute(statement).fetchall())
+        return IndexStats(index.name, index.schema, sum(by_source.values()), by_source, self._bytes())
+
+    def damaged(self) -> dict[str, int]:
+        """Number of documents of the live index whose vector is lost, by source; empty if none is.
+
+        Rows that were found whole once are not read again while the engine is open.
+
+        Raises:
+            CorruptStore: there is no file of vectors at all.
+        """
+        with self._snapshot() as snapshot:
+            return {} if snapshot is None else _lost(snapshot)
+
+    def backup(self, file: Path) -> BackupReport:
+        """Writes the committed state of this moment into one file, while searches and syncs go on.
+
+        Raises:
+            NotABackup: the file exists and is something else.
+            UnknownIndex: the catalog is empty.
+            EngineUnavailable: the file cannot be written; an older backup of that name is as it was.
+        """
+
+        def open_(connection: sqlite3.Connection | None, last: bool) -> tuple[tables.IndexRow, Matrix] | None:
+            index = tables.live_index(connection) if connection else None
+            return None if index is None else (index, self._matrix(index, last))
+
+        with self._reading(open_) as (connection, opened):
+            if connection is None or opened is None:
+                raise UnknownIndex(f"{self._path}: nothing to back up: the catalog is empty, or is not there")
+            return write_backup(connection, *opened, file, self._disk)
+
+    def restore(self, file: Path, *, replace: bool = False) -> BackupReport:
+        """Restores the state of a backup, in one transaction.
+
+        Raises:
+            NotABackup, CorruptStore: the file is no whole backup. Like the following, nothing was changed.
+            CatalogExists: the catalog holds documents, and `replace` is false.
+            EngineUnavailable: another session does not end, or the catalog cannot be written.
+        """
+        with opened_backup(file, self._disk) as held:
+            attached = ("backup", file)
+            with (
+                self._connections.writing(create=True, attached=attached) as connection,
+                translated(self._path),
+            ):
+                live = tables.live_index(connection)
+                if live is not None and live.slots and not replace:
+                    raise CatalogExists(
+                        f"{self._path} is a catalog that holds documents: restore into another one, "
+                        "or say that this one is to be replaced (--replace)"
+                    )
+                report = restore_backup(connection, held, self._folder, self._disk)
+                kept = [index.matrix for index in tables.all_indexes(connection)]
+        remove_orphans(self._disk, self._folder, kept)
+        return report
+
+    def close(self) -> None:
+        """Releases files and connections; every commit is then in the file itself, not in a log beside it."""
+        self._connections.close()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Snapshot | None]:
+        """The live index, None before the first one."""
+        with self._reading(lambda connection, _: self._view(connection)) as (connection, view):
+            yield Snapshot(connection, view) if connection and view else None
+
+    @contextmanager
+    def _reading(
+        self, open_: Callable[[sqlite3.Connection | None, bool], Opened]
+    ) -> Iterator[tuple[sqlite3.Connection | None, Opened]]:
+        """A read transaction with the result of `open_`; a newer one if the matrix file was replaced.
+
+        `open_` receives whether this is the last attempt: a file still missing then is lost, not replaced.
+        """
+        for attempts_left in reversed(range(_SNAPSHOTS)):
+            with self._connections.reading() as connection:
+                try:
+                    opened = open_(connection, attempts_left == 0)
+                except MatrixGone:
+                    continue
+                yield connection, opened
+                return
+        raise CorruptStore(
+            f"{self._folder}: the vectors of this catalog are missing, {self._path.name} is only half of it: "
+            f"put the folder back beside it, restore a backup, or ingest again, which embeds everything anew"
+        )
+
+    def _refuse_lone_vectors(self) -> None:
+        """Refuses to make a catalog beside the vectors of one whose file is missing."""
+        missing = not self._path.exists() or self._path.stat().st_size == 0
+        if missing and any(self._folder.glob("*.f32")):
+            raise CorruptStore(
+                f"{self._folder} holds vectors of a catalog, but {self._path.name} is not there: "
+                "put the file back beside the folder, or remove the folder to begin a new catalog"
+            )
+
+    def _bytes(self) -> int:
+        size = 0
+        log = self._path.with_name(self._path.name + "-wal")
+        for file in (self._path, log, *self._folder.glob("*.f32")):
+            with suppress(FileNotFoundError):  # a session may just have ended
+                size += file.stat().st_size
+        return size
+
+    def _view(self, connection: sqlite3.Connection | None) -> View | None:
+        index = tables.live_index(connection) if connection else None
+        if connection is None or index is None:
+            return None
+        generation = tables.generation(connection)
+        return self._latest.get(generation, lambda before: View(connection, index, self._folder, before))
+
+    def _rows_of(
+        self, connection: sqlite3.Connection | None, name: str, may_be_missing: bool
+    ) -> Iterator[IndexedDocument]:
+        connection, index = _existing(connection, name)
+        matrix = self._matrix(index, may_be_missing)
+        statement = "SELECT document, slot, checksum FROM docs_# JOIN bodies_# USING (row) ORDER BY id"
+        rows = connection.execute(index.sql(statement))
+        return (
+            IndexedDocument(decode_document(document), matrix.vector(slot, checksum))
+            for document, slot, checksum in rows
+        )
+
+    def _hashes(
+        self, connection: sqlite3.Connection | None, name: str, source: str | None, may_be_missing: bool
+    ) -> Iterator[tuple[str, str]]:
+        connection, index = _existing(connection, name)
+        matrix = self._matrix(index, may_be_missing)
+        statement = (
+            "SELECT id, hash, slot, checksum FROM docs_# "
+            "WHERE :source IS NULL OR source = :source ORDER BY id"
+        )
+        rows = connection.execute(index.sql(statement), {"source": source})
+        return ((key, held if matrix.is_whole(slot, checksum) else "") for key, held, slot, checksum in rows)
+
+    def _matrix(self, index: tables.IndexRow, may_be_missing: bool) -> Matrix:
+        file = self._folder / index.matrix
+        return Matrix(file, index.slots, index.schema.dimensions, may_be_missing=may_be_missing)
+
+    def _found(self, snapshot: Snapshot, request: SearchRequest) -> list[Candidate]:
+        lexical = self._lexical(snapshot, request)
+        dense = self._dense(snapshot, request.vector, request.size, request.filter)
+        return found_together(snapshot.connection, snapshot.view, lexical, dense)
+
+    def _lexical(self, snapshot: Snapshot, request: SearchRequest) -> dict[int, Place]:
+        connection, view = snapshot
+        visible = view.visible(connection, request.filter)
+        terms = request_terms(connection, request.text)
+        postings = (view.postings(connection, term) for term in terms)
+        scores = bm25f(postings, visible, self._weights)
+        found = np.flatnonzero(scores)
+        chosen = found[best(scores[found], request.size)]
+        return _places(chosen, scores[chosen])
+
+    def _dense(self, snapshot: Snapshot, vector: Vector | None, k: int, wanted: Filter) -> dict[int, Place]:
+        if vector is None:
+            return {}
+        connection, view = snapshot
+        query = checked(vector, view.index.schema.dimensions)
+        allowed = np.flatnonzero(view.visible(connection, wanted).mask & view.searchable)
+        chosen, scores = nearest(view.matrix.rows, view.slots[allowed], query, k, view.index.longest)
+        return _places(allowed[chosen], scores)
+
+
+def _existing(connection: sqlite3.Connection | None, name: str) -> tuple[sqlite3.Connection, tables.IndexRow]:
+    if connection is None:
+        raise tables.unknown(name)
+    return connection, tables.index_named(connection, name)
+
+
+def _places(positions: NDArray[np.intp], scores: NDArray[np.float64]) -> dict[int, Place]:
+    pairs = zip(positions.tolist(), scores.tolist(), strict=True)
+    return {position: Place(rank, score) for rank, (position, score) in enumerate(pairs, 1)}
+
+
+def _lost(snapshot: Snapshot) -> dict[str, int]:
+    """Number of documents whose vector is lost, by source."""
+    if snapshot.view.searchable.all():
+        return {}
+    lost = snapshot.view.rows[~snapshot.view.searchable].tolist()
+    statement = snapshot.view.index.sql("SELECT source FROM docs_# WHERE row IN")
+    sources = [source for (source,) in select_in(snapshot.connection, statement, lost)]
+    return dict(sorted(Counter(sources).items()))

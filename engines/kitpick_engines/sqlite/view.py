@@ -1,0 +1,260 @@
+"""A committed state in memory, for searches: places, masks of filters, postings of words.
+
+Arrays are ordered by document id, so a smaller position means a smaller id wherever scores are equal.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_engines.contract import Candidate, Filter, Place, Vector
+from kitpick_engines.document import ApiDocument, Effect, decode_chains, decode_document
+from kitpick_engines.lexical.bm25 import Mask, Postings, Visible
+from kitpick_engines.lexical.words import FIELDS
+from kitpick_engines.sqlite.matrix import Matrix
+from kitpick_engines.sqlite.tables import IndexRow, select_in
+
+_FILTER_BYTES = 16 * 1024 * 1024
+_POSTING_BYTES = 64 * 1024 * 1024
+_BYTES_A_POSTING = 25
+
+_COLUMNS = """
+SELECT row, slot, checksum, public, tenant, category, tool_key, effect, deprecated, lengths
+FROM docs_# ORDER BY id
+"""
+_FIELD_NUMBER = " ".join(f"WHEN '{field}' THEN {number}" for number, field in enumerate(FIELDS))
+_ENTRIES = f"SELECT doc * {len(FIELDS)} + CASE col {_FIELD_NUMBER} END FROM entries_# WHERE term = ?"  # noqa: S608
+
+
+class Column:
+    """A column of text as small numbers."""
+
+    def __init__(self, values: Sequence[str]) -> None:
+        self._codes: dict[str, int] = {}
+        self._rows = np.fromiter(
+            (self._codes.setdefault(value, len(self._codes)) for value in values), np.int32, len(values)
+        )
+
+    def among(self, wanted: Iterable[str]) -> Mask:
+        """Which rows hold one of the wanted values: bool (n,)."""
+        codes = [self._codes[value] for value in wanted if value in self._codes]
+        return np.isin(self._rows, np.array(codes, dtype=np.int32))
+
+
+class View:
+    """The documents of one index at one generation. Only its caches change; for any number of threads."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, index: IndexRow, folder: Path, before: View | None
+    ) -> None:
+        """Reads inside the connection's transaction.
+
+        Args:
+            connection: where the tables are read.
+            index: the live one.
+            folder: of the vectors.
+            before: an earlier state, whose rows need not be compared with their checksums again.
+
+        Raises:
+            MatrixGone: the vectors of this state were replaced meanwhile.
+        """
+        self.index = index
+        self.matrix = Matrix(folder / index.matrix, index.slots, index.schema.dimensions)
+        rows = connection.execute(index.sql(_COLUMNS)).fetchall()
+        columns = list(zip(*rows, strict=True)) or [()] * 10
+        self.rows = np.array(columns[0], dtype=np.int64)
+        self.slots = np.array(columns[1], dtype=np.int64)
+        self.whole_slots = np.zeros(index.slots, dtype=bool)
+        """Rows of the matrix that were found whole: bool (slots,)."""
+        self.searchable = self._whole_vectors(np.array(columns[2], dtype=np.int64), before)
+        """Documents whose vector is whole: bool (n,) by position."""
+        self._public = np.array(columns[3], dtype=bool)
+        self._tenant, self._category, self._tool, self._effect = (Column(column) for column in columns[4:8])
+        self._deprecated = np.array(columns[8], dtype=bool)
+        self._lengths = np.frombuffer(b"".join(columns[9]), dtype="<u2").reshape(-1, len(FIELDS))
+        self._position = np.full(int(self.rows.max(initial=0)) + 1, -1, dtype=np.int64)
+        self._position[self.rows] = np.arange(len(self.rows))
+        self._visible: Lru[Filter, Visible] = Lru(_FILTER_BYTES)
+        self._postings: Lru[str, Postings] = Lru(_POSTING_BYTES)
+
+    def vector(self, position: int) -> Vector:
+        """A document's vector (d,); zeros where it is lost."""
+        vector: Vector = np.zeros(self.index.schema.dimensions, dtype=np.float32)
+        if self.searchable[position]:
+            vector[:] = self.matrix.rows[self.slots[position]]
+        return vector
+
+    def positions(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Positions of row numbers of this view: int (n,)."""
+        found: NDArray[np.int64] = self._position[np.asarray(rows, dtype=np.int64)]
+        return found
+
+    def visible(self, connection: sqlite3.Connection, wanted: Filter) -> Visible:
+        """The documents that a filter shows."""
+        cached = self._visible.get(wanted)
+        if cached is None:
+            mask = self._mask(connection, wanted)
+            lengths = self._lengths[mask]
+            average = lengths.mean(axis=0) if len(lengths) else np.ones(len(FIELDS))
+            cached = Visible(mask, len(lengths), np.maximum(average, 1e-9))
+            self._visible.put(wanted, cached, mask.nbytes + 500)
+        return cached
+
+    def postings(self, connection: sqlite3.Connection, term: str) -> Postings:
+        """Postings of a term."""
+        cached = self._postings.get(term)
+        if cached is None:
+            entries = (entry for (entry,) in connection.execute(self.index.sql(_ENTRIES), (term,)))
+            keys, counts = np.unique(np.fromiter(entries, np.int64), return_counts=True)
+            positions, fields = self._position[keys // len(FIELDS)], keys % len(FIELDS)
+            lengths = self._lengths[positions, fields].astype(np.float64)
+            cached = Postings(positions, fields.astype(np.int8), counts.astype(np.float64), lengths)
+            self._postings.put(term, cached, len(keys) * _BYTES_A_POSTING + 500)
+        return cached
+
+    def of_tools(self, tools: Iterable[str]) -> Mask:
+        """Which documents belong to one of these tools: bool (n,)."""
+        return self._tool.among(tools)
+
+    def _whole_vectors(self, checksums: NDArray[np.int64], before: View | None) -> Mask:
+        known = np.zeros(0, dtype=bool)
+        if before is not None and before.matrix.identity == self.matrix.identity:
+            known = before.whole_slots
+        whole = self.matrix.whole(self.slots, checksums, known)
+        self.whole_slots[self.slots[whole]] = True
+        return whole
+
+    def _mask(self, connection: sqlite3.Connection, wanted: Filter) -> Mask:
+        mask = self._public | self._allowed(connection, wanted.principals)
+        mask &= self._tenant.among({"", wanted.tenant})
+        if wanted.categories:
+            mask &= self._category.among(wanted.categories)
+        if wanted.tools:
+            mask &= self._tool.among(wanted.tools)
+        if wanted.effects:
+            mask &= self._effect.among(effect.value for effect in wanted.effects)
+        if wanted.deprecated != "include":
+            mask &= self._deprecated == (wanted.deprecated == "only")
+        return mask
+
+    def _allowed(self, connection: sqlite3.Connection, principals: Iterable[str]) -> Mask:
+        statement = self.index.sql("SELECT row FROM principals_# WHERE principal IN")
+        rows = [row for (row,) in select_in(connection, statement, principals)]
+        mask = np.zeros(len(self.rows), dtype=bool)
+        mask[self.positions(rows)] = True
+        return mask
+
+
+class LatestView:
+    """Keeps the view of the newest generation that any reader asked for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._generation = -1
+        self._view: View | None = None
+
+    def get(self, generation: int, build: Callable[[View | None], View]) -> View:
+        """The view of this generation, built once from the one before, however many threads ask."""
+        with self._lock:
+            latest = self._view
+            if latest is not None and self._generation == generation and not latest.matrix.is_cut():
+                return latest
+            view = build(self._view)
+            if generation >= self._generation:
+                self._generation, self._view = generation, view
+            return view
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Lru(Generic[Key, Value]):
+    """A least-recently-used cache of at most `capacity` bytes."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._held = 0
+        self._items: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Key) -> Value | None:
+        """The value, None if it is not cached."""
+        with self._lock:
+            if key not in self._items:
+                return None
+            self._items.move_to_end(key)
+            return self._items[key][0]
+
+    def put(self, key: Key, value: Value, size: int) -> None:
+        """Caches a value of `size` bytes."""
+        with self._lock:
+            self._held += size - self._items.pop(key, (None, 0))[1]
+            self._items[key] = value, size
+            while self._held > self._capacity:
+                _, (_, freed) = self._items.popitem(last=False)
+                self._held -= freed
+
+
+_JOINED = "FROM docs_# JOIN bodies_# USING (row)"
+_CANDIDATES = "SELECT row, id, category, tool, api, text, deprecated, effect, {} " + f"{_JOINED} WHERE row IN"
+_DOCUMENTS = f"SELECT id, row, document {_JOINED} WHERE id IN"
+
+
+def found_together(
+    connection: sqlite3.Connection, view: View, lexical: Mapping[int, Place], dense: Mapping[int, Place]
+) -> list[Candidate]:
+    """Candidates of both rankings (places by position), best rank of either first, ties by id."""
+
+    def best_rank(position: int) -> tuple[int, int]:
+        places = (ranking[position].rank for ranking in (lexical, dense) if position in ranking)
+        return min(places), position
+
+    order = sorted({*lexical, *dense}, key=best_rank)
+    plain = read_candidates(connection, view, order)
+    return [
+        msgspec.structs.replace(candidate, lexical=lexical.get(position), dense=dense.get(position))
+        for position, candidate in zip(order, plain, strict=True)
+    ]
+
+
+def read_candidates(connection: sqlite3.Connection, view: View, positions: Sequence[int]) -> list[Candidate]:
+    """Candidates without places, in the order of `positions`."""
+    rows = view.rows[positions].tolist()
+    position_of = dict(zip(rows, positions, strict=True))
+    found = {}
+    statement = view.index.sql(_CANDIDATES.format("chains" if view.index.chained else "x''"))
+    for row, *fields, deprecated, effect, chains in select_in(connection, statement, rows):
+        document_id, category, tool, api, text = fields
+        vector = view.vector(position_of[row])
+        flags = bool(deprecated), Effect(effect)
+        plain = Candidate(document_id, category, tool, api, text, vector, None, None, *flags)
+        found[row] = plain if not chains else _chained(plain, chains)
+    return [found[row] for row in rows]
+
+
+def _chained(candidate: Candidate, chains: bytes) -> Candidate:
+    needs, gives = decode_chains(chains)
+    return msgspec.structs.replace(candidate, needs=needs, gives=gives)
+
+
+def read_documents(
+    connection: sqlite3.Connection, view: View, ids: Sequence[str], mask: Mask
+) -> list[ApiDocument]:
+    """Whole documents that the mask (bool (n,) by position) shows, in the order of `ids`."""
+    statement = view.index.sql(_DOCUMENTS)
+    visible = {
+        document_id: document
+        for document_id, row, document in select_in(connection, statement, dict.fromkeys(ids))
+        if mask[view.positions([row])[0]]
+    }
+    return [decode_document(visible[document_id]) for document_id in ids if document_id in visible]

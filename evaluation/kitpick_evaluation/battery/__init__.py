@@ -1,0 +1,1 @@
+"""The open battery: sets of catalogs and requests that decide which ranking is better."""

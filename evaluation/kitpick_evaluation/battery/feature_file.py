@@ -1,0 +1,106 @@
+"""Training data for a learned fusion: one row for each request and candidate, in an `.npz` file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from kitpick_evaluation.battery.sets import BatteryRequest, BatterySet
+from kitpick_evaluation.battery.systems import LoadedModels, SetSystem
+from kitpick_evaluation.errors import EvaluationError
+from kitpick_rescorers.features import FEATURES, candidate_features
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import run_stage
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import RescoreRequest, opening_state
+from kitpick_rescorers.stages.learned import Learned, near_candidates
+from kitpick_rescorers.state import State
+
+RIGHT, WRONG, NEITHER = 1, 0, -1
+
+
+class FeatureRows:
+    """Collects the features that the last stage `learned` of a profile reads, and writes them as arrays.
+
+    Of rows: `features` float32 (rows, features); `label` 1, 0, or −1 where the candidate is neither right nor
+    wrong; `request` number of the request; `candidate` id as bytes. Of requests: `request_id`, `set`, `split`
+    (`none` where the set is never to be trained on), `style`, `wanted` (how many APIs, found or not; 0 where
+    the request was asked of a catalog without the tools that do the job). `names`: of the features.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._features: list[NDArray[np.float32]] = []
+        self._labels: list[NDArray[np.int8]] = []
+        self._candidates: list[bytes] = []
+        self._requests: list[tuple[str, str, str, str, int]] = []
+
+    def add(self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, *, read: bool) -> None:
+        """Adds the candidates of one request, and again those without the tools that do the job.
+
+        Args:
+            system: the set's catalog.
+            request: with its labels.
+            asked: with its candidates.
+            read: whether the cross-encoder reads them.
+        """
+        near = system.models if read else replace(system.models, scorer=None)
+        self._add(system.set, request, state_before(self._profile, asked, near))
+        hidden = system.doing(request)
+        left = [candidate for candidate in asked.candidates if candidate.tool_key not in hidden]
+        deprived = replace(request, relevant=frozenset(), also=frozenset())
+        self._add(system.set, deprived, state_before(self._profile, replace(asked, candidates=left), near))
+
+    def _add(self, battery_set: BatterySet, request: BatteryRequest, state: State) -> None:
+        ids = [item.id for item in state.ranked]
+        self._features.append(candidate_features(state))
+        self._labels.append(np.array([label_of(request, id_) for id_ in ids], np.int8))
+        self._candidates += [id_.encode("utf-8", "replace") for id_ in ids]
+        split = battery_set.split or "none"
+        self._requests.append((request.id, battery_set.name, split, request.style, len(request.relevant)))
+
+    def write(self, path: Path) -> int:
+        """Writes the file; the number of rows."""
+        sizes = [len(labels) for labels in self._labels]
+        columns = list(zip(*self._requests, strict=True)) if self._requests else [()] * 5
+        arrays: dict[str, NDArray[Any]] = {
+            "features": np.concatenate(self._features or [np.zeros((0, len(FEATURES)), np.float32)]),
+            "label": np.concatenate(self._labels or [np.zeros(0, np.int8)]),
+            "request": np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+            "candidate": np.array(self._candidates, dtype=np.bytes_),
+            "names": np.array(list(FEATURES)),
+        }
+        arrays |= dict(
+            zip(("request_id", "set", "split", "style", "wanted"), map(np.array, columns), strict=True)
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+        return sum(sizes)
+
+
+def state_before(profile: Profile, asked: RescoreRequest, models: LoadedModels) -> State:
+    """The near candidates of a request as the last stage `learned` of a profile sees them.
+
+    Raises:
+        EvaluationError: the profile has no such stage.
+    """
+    places = [place for place, stage in enumerate(profile.stages) if isinstance(stage, Learned)]
+    if not places:
+        raise EvaluationError(f"profile {profile.name}: features are those of a stage `learned`, it has none")
+    state = opening_state(asked)
+    running = Models(scorer=models.scorer, query_kind=models.query_kind, ranker=models.ranker)
+    for stage in profile.stages[: places[-1]]:
+        state = run_stage(stage, state, running)
+    return replace(state, ranked=near_candidates(state))
+
+
+def label_of(request: BatteryRequest, document_id: str) -> int:
+    """`RIGHT`, `WRONG` or `NEITHER`."""
+    if document_id in request.relevant:
+        return RIGHT
+    return NEITHER if document_id in request.also else WRONG

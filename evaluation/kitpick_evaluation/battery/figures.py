@@ -1,0 +1,309 @@
+"""Figures of the battery: of one profile on one set, and over all sets.
+
+Ranking figures are in percent, rates of abstention, calibration errors and probabilities in [0, 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_evaluation.battery.facets import OWN_WORDS_STYLES
+from kitpick_evaluation.battery.systems import DEPTH, TOP, RequestOutcome
+from kitpick_evaluation.dataset import JudgedQuery
+from kitpick_evaluation.metrics import score_rankings
+from kitpick_evaluation.significance import RESAMPLES, mean_intervals
+
+Float64 = NDArray[np.float64]
+Pair = tuple[float, bool]
+"""A probability, and whether what it was said of was right."""
+
+Headline = dict[str, float | str | None]
+"""Figures by name; a name that ends with `_name` gives the set that it is about."""
+
+RANKING = ("recall@5", "ndcg@5", "comp@5", "recall@50")
+"""Share of what is wanted among the first five, its discounted gain, all of it there; in the first stage."""
+BINS = 10
+_DRAWS = 200
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """A mean with its 95 % interval by the percentile bootstrap over requests, in percent."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class ReliabilityBin(msgspec.Struct, frozen=True):
+    """Hits of similar probability."""
+
+    probability: float
+    right: float
+    """Share of them that were relevant."""
+    hits: int
+
+
+class ProfileFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Figures of one profile on the requests of one set, or a part of them."""
+
+    requests: int
+    ranking: Mapping[str, Interval]
+    """By the names of `RANKING`."""
+    false_alarms: float | None = None
+    """Share of answerable requests that were refused; None where the profile cannot abstain."""
+    caught: float | None = None
+    """Share refused of those asked of a catalog without the tools that do the job: a lower bound."""
+    ece_first: float | None = None
+    """Calibration error of the first hits' probabilities; None where there are none."""
+    ece_five: float | None = None
+    """The same of all the first five."""
+    ece_floor: float | None = None
+    """Mean `ece_five` of perfect probabilities, by the small number of hits alone."""
+    milliseconds: float | None = None
+    """Median of whole searches that remember nothing; None where no time was taken."""
+
+
+class SetResult(msgspec.Struct, frozen=True):
+    """All answers to the requests of one set."""
+
+    name: str
+    apis: int
+    has_hierarchy: bool
+    outcomes: Mapping[str, Sequence[RequestOutcome]]
+    """Profile → answers, the requests in one order for all profiles."""
+    facets: Mapping[str, Mapping[str, str]]
+    """Request id → facet → subset."""
+    milliseconds: Mapping[str, float] = {}
+    """By profile, where time was taken."""
+    split: str = ""
+    """Empty where the set is of no split: it is never trained on."""
+
+    def figures(self, profile: str, seed: int = 0) -> ProfileFigures:
+        """Figures over all requests."""
+        found = profile_figures(self.outcomes[profile], seed)
+        return msgspec.structs.replace(found, milliseconds=self.milliseconds.get(profile))
+
+    def subsets(self, profile: str, seed: int = 0) -> Mapping[str, Mapping[str, ProfileFigures]]:
+        """Facet → subset → figures of the requests that belong to it."""
+        outcomes = self.outcomes[profile]
+        ranking = ranking_figures(outcomes)
+        parts: dict[str, dict[str, list[int]]] = {}
+        for row, outcome in enumerate(outcomes):
+            for facet, subset in self.facets[outcome.request.id].items():
+                parts.setdefault(facet, {}).setdefault(subset, []).append(row)
+        return {
+            facet: {
+                subset: profile_figures([outcomes[row] for row in rows], seed, ranking[rows])
+                for subset, rows in sorted(found.items())
+            }
+            for facet, found in parts.items()
+        }
+
+
+def ranking_figures(outcomes: Sequence[RequestOutcome]) -> Float64:
+    """The figures of `RANKING` of every request, (requests, 4), in percent.
+
+    Raises:
+        MissingExtra: ir-measures is not installed.
+    """
+    queries = [JudgedQuery(o.request.id, o.request.text, o.request.relevant) for o in outcomes]
+    scored = score_rankings(queries, {o.request.id: o.ids for o in outcomes}, (TOP,))
+    rows = [[*(scored[o.request.id][name] for name in RANKING[:3]), first_stage_recall(o)] for o in outcomes]
+    return 100.0 * np.array(rows, np.float64).reshape(len(outcomes), len(RANKING))
+
+
+def first_stage_recall(outcome: RequestOutcome) -> float:
+    """Share of the relevant APIs among the first fifty of the first stage."""
+    relevant = outcome.request.relevant
+    return len(relevant & set(outcome.first_stage[:DEPTH])) / len(relevant)
+
+
+def profile_figures(
+    outcomes: Sequence[RequestOutcome], seed: int = 0, ranking: Float64 | None = None
+) -> ProfileFigures:
+    """Figures of a profile over at least one request; `ranking` if it is known already."""
+    ranking = ranking_figures(outcomes) if ranking is None else ranking
+    intervals = mean_intervals([ranking], seed, RESAMPLES)
+    refused = [o.abstained_without for o in outcomes if o.abstained_without is not None]
+    first, five = probabilities(outcomes, 1), probabilities(outcomes, TOP)
+    return ProfileFigures(
+        requests=len(outcomes),
+        ranking={
+            name: Interval(float(mean), float(low), float(high))
+            for name, mean, (low, high) in zip(RANKING, ranking.mean(axis=0), intervals, strict=True)
+        },
+        false_alarms=sum(o.abstained for o in outcomes) / len(outcomes) if refused else None,
+        caught=sum(refused) / len(refused) if refused else None,
+        ece_first=calibration_error(first) if first else None,
+        ece_five=calibration_error(five) if five else None,
+        ece_floor=calibration_floor(five, seed) if five else None,
+    )
+
+
+def probabilities(outcomes: Sequence[RequestOutcome], top: int) -> list[Pair]:
+    """Pairs of probability and relevance of the first hits of every answer that have a probability."""
+    return [
+        (probability, id_ in outcome.request.relevant)
+        for outcome in outcomes
+        for id_, probability in zip(outcome.ids[:top], outcome.probabilities[:top], strict=True)
+        if probability is not None
+    ]
+
+
+def reliability_bins(pairs: Sequence[Pair]) -> tuple[ReliabilityBin, ...]:
+    """Bins of equal width, empty ones left out: those of the reliability diagram."""
+    values, right, bins = _binned(pairs)
+    return tuple(
+        ReliabilityBin(
+            float(values[bins == b].mean()), float(right[bins == b].mean()), int((bins == b).sum())
+        )
+        for b in range(BINS)
+        if (bins == b).any()
+    )
+
+
+def calibration_error(pairs: Sequence[Pair]) -> float:
+    """Expected calibration error Σ_b n_b/n · |mean probability − share of right ones| over ten equal bins.
+
+    Naeini, Cooper and Hauskrecht, AAAI 2015. With few hits it is above zero for perfect probabilities too.
+    """
+    values, right, bins = _binned(pairs)
+    return _error(values, right, bins)
+
+
+def calibration_floor(pairs: Sequence[Pair], seed: int) -> float:
+    """Mean `calibration_error` of perfectly calibrated probabilities, by chance alone."""
+    values, _, bins = _binned(pairs)
+    rng = np.random.default_rng(seed)
+    draws = [_error(values, (rng.random(len(values)) < values).astype(float), bins) for _ in range(_DRAWS)]
+    return float(np.mean(draws))
+
+
+def _binned(pairs: Sequence[Pair]) -> tuple[Float64, Float64, NDArray[np.int64]]:
+    values = np.array([value for value, _ in pairs], np.float64)
+    right = np.array([is_right for _, is_right in pairs], np.float64)
+    return values, right, np.minimum((values * BINS).astype(np.int64), BINS - 1)
+
+
+def _error(values: Float64, right: Float64, bins: NDArray[np.int64]) -> float:
+    gaps = np.bincount(bins, weights=right - values, minlength=BINS)
+    return float(np.abs(gaps).sum() / len(values))
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """Difference of two profiles in NDCG@5, in points, for each set."""
+
+    by_set: Mapping[str, float]
+    mean: float
+    """Over sets, each counting the same."""
+    low: float
+    high: float
+    """The 95 % interval of the mean, the requests of each set drawn anew, both profiles on the same ones."""
+
+    @property
+    def worst(self) -> str:
+        """The set with the smallest difference."""
+        return min(self.by_set, key=lambda name: self.by_set[name])
+
+
+def difference(
+    results: Sequence[SetResult], profile: str, others: Sequence[str], seed: int = 0
+) -> Difference | None:
+    """A profile against the best of some others on each set; None without a set.
+
+    Which of the others is best is decided on the same requests, which flatters the others.
+    """
+    if not results:
+        return None
+    ahead: dict[str, Float64] = {}
+    for result in results:
+        ndcg = {name: ranking_figures(result.outcomes[name])[:, 1] for name in (profile, *others)}
+        best = max(others, key=lambda name: float(ndcg[name].mean()))
+        ahead[result.name] = ndcg[profile] - ndcg[best]
+    ((low, high),) = mean_intervals([each[:, None] for each in ahead.values()], seed, RESAMPLES)
+    by_set = {name: float(each.mean()) for name, each in ahead.items()}
+    return Difference(by_set, float(np.mean(list(by_set.values()))), float(low), float(high))
+
+
+def headline(results: Sequence[SetResult], default: str, seed: int = 0) -> Headline:
+    """The deciding figures over all sets; None if the profiles or sets that they need were not run.
+
+    `default_minus_best`, `worst_set`: NDCG@5 of the default less the better of `dense` and `hybrid`, mean and
+    worst set. `rerank_minus_hybrid_…`: the same of the cross-encoder alone. `toolrerank_minus_rerank`: mean
+    over catalogs with hierarchy. `own_words_recall5`: R@5 of the default on requests of styles D and F that
+    share no key word with what they want, and of `dense` on the same. `false_alarms_worst`, `caught_mean`:
+    of the default, over sets. `sure_ece`: mean over sets of the calibration error of its first five hits.
+    """
+    own = {
+        "own_words_recall5": own_words_recall(results, default),
+        "own_words_recall5_dense": own_words_recall(results, "dense"),
+    }
+    layered = [result for result in results if result.has_hierarchy]
+    return {
+        **_between(results, default, ("dense", "hybrid"), seed, ("default_minus_best", "worst_set")),
+        **_between(
+            results, "rerank", ("hybrid",), seed, ("rerank_minus_hybrid_mean", "rerank_minus_hybrid_worst")
+        ),
+        **_between(
+            layered,
+            "toolrerank",
+            ("rerank",),
+            seed,
+            ("toolrerank_minus_rerank", "toolrerank_minus_rerank_worst"),
+        ),
+        **own,
+        **_sureness(results, default, seed),
+    }
+
+
+def _between(
+    results: Sequence[SetResult], profile: str, others: Sequence[str], seed: int, names: tuple[str, str]
+) -> Headline:
+    """The mean with its interval under the first name, the worst set under the second."""
+    asked = [result for result in results if {profile, *others} <= result.outcomes.keys()]
+    ahead = difference(asked, profile, others, seed)
+    mean, worst = names
+    return {
+        mean: None if ahead is None else ahead.mean,
+        f"{mean}_low": None if ahead is None else ahead.low,
+        f"{mean}_high": None if ahead is None else ahead.high,
+        worst: None if ahead is None else ahead.by_set[ahead.worst],
+        f"{worst}_name": None if ahead is None else ahead.worst,
+    }
+
+
+def own_words_recall(results: Sequence[SetResult], profile: str) -> float | None:
+    """R@5 in percent over the requests of styles D and F that share no key word; None without any."""
+    outcomes = [
+        outcome
+        for result in results
+        for outcome in result.outcomes.get(profile, ())
+        if outcome.request.style in OWN_WORDS_STYLES and result.facets[outcome.request.id]["shared"] == "none"
+    ]
+    return float(ranking_figures(outcomes)[:, 0].mean()) if outcomes else None
+
+
+def _sureness(results: Sequence[SetResult], default: str, seed: int) -> Headline:
+    figures = {r.name: r.figures(default, seed) for r in results if default in r.outcomes}
+    alarms = {name: f.false_alarms for name, f in figures.items() if f.false_alarms is not None}
+    caught = [f.caught for f in figures.values() if f.caught is not None]
+    errors = [f.ece_five for f in figures.values() if f.ece_five is not None]
+    floors = [f.ece_floor for f in figures.values() if f.ece_floor is not None]
+    first = [f.ece_first for f in figures.values() if f.ece_first is not None]
+    return {
+        "false_alarms_worst": max(alarms.values(), default=None),
+        "false_alarms_worst_name": max(alarms, key=lambda name: alarms[name], default=None),
+        "caught_mean": _mean(caught),
+        "sure_ece": _mean(errors),
+        "sure_ece_floor": _mean(floors),
+        "sure_ece_first": _mean(first),
+        "sure_ece_worst": max(errors, default=None),
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None

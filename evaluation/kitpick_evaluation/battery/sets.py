@@ -1,0 +1,228 @@
+"""The sets of the battery: a catalog, and its requests, divided into those for tuning and those held out.
+
+Where data is also trained on, a set holds the requests of one split by `datasets.split`. ToolBench, ToolLens
+and ToolLinkOS are never trained on: they are the same in every split, and nothing is to be chosen on them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from kitpick_engines.document import ApiDocument, document_id
+from kitpick_evaluation.dataset import Dataset
+from kitpick_evaluation.datasets.beir import beir
+from kitpick_evaluation.datasets.bfcl import read_bfcl
+from kitpick_evaluation.datasets.metatool import read_metatool
+from kitpick_evaluation.datasets.operations import copies, full_lists, versions
+from kitpick_evaluation.datasets.records import LabelledCatalog
+from kitpick_evaluation.datasets.sealtools import read_sealtools
+from kitpick_evaluation.datasets.split import Split, split_of, split_of_request
+from kitpick_evaluation.datasets.toolbench import toolbench
+from kitpick_evaluation.datasets.toollinkos import read_toollinkos
+from kitpick_evaluation.datasets.toucan import read_toucan
+from kitpick_evaluation.datasets.written import MCP, WrittenApi, WrittenRequest, read_written
+from kitpick_evaluation.errors import EvaluationError, InvalidDataset
+
+
+class UnknownSet(EvaluationError):
+    """A set that the battery does not have."""
+
+
+class BatteryRequest(msgspec.Struct, frozen=True):
+    """A request with the ids of the APIs that it needs, all of them in the catalog of its set."""
+
+    id: str
+    text: str
+    relevant: frozenset[str]
+    also: frozenset[str] = frozenset()
+    """Would answer as fairly: neither right nor wrong, so they are taken out of every ranking."""
+    style: str = ""
+    """`A` to `F` of the written requests, otherwise empty."""
+
+
+class BatterySet(msgspec.Struct, frozen=True):
+    """One catalog with its requests."""
+
+    name: str
+    split: Split | None
+    """None where the set is of no split: it is never trained on."""
+    documents: tuple[ApiDocument, ...]
+    requests: tuple[BatteryRequest, ...]
+
+    @property
+    def has_hierarchy(self) -> bool:
+        """Whether its tools have several APIs each: at least two on average, and there are several tools."""
+        tools = {document.tool_key for document in self.documents}
+        return len(tools) > 1 and len(self.documents) >= 2 * len(tools)
+
+    def sample(self, limit: int, seed: int) -> BatterySet:
+        """The set with at most so many of its requests, by a hash: a larger sample holds a smaller one."""
+        by_draw = sorted(self.requests, key=lambda request: _draw(seed, request.id))
+        return replace(self, requests=tuple(by_draw[:limit]))
+
+
+class DataFolders(msgspec.Struct, frozen=True):
+    """Folders of the data."""
+
+    shared: Path
+    """Folders `toolbench`, `toollens`, `sealtools`, `bfcl`, `metatool`, `openapi`, `toucan`, `toollinkos`."""
+    written: tuple[Path, ...]
+    """Folders of written requests."""
+
+
+def read_set(name: str, folders: DataFolders, split: Split) -> BatterySet:
+    """A set of the battery, complete and checked.
+
+    Raises:
+        UnknownSet: none of `SETS`.
+        EvaluationError: its files are missing, broken, or do not fit together.
+    """
+    if name not in SETS:
+        raise UnknownSet(f"{name!r} is no set of the battery; they are {', '.join(SETS)}")
+    found = SETS[name](folders, split)
+    known = {document.id for document in found.documents}
+    if len(known) != len(found.documents):
+        raise InvalidDataset(f"{name}: {len(found.documents) - len(known)} documents have the id of another")
+    for request in found.requests:
+        if not request.relevant or not request.relevant <= known or request.relevant & request.also:
+            raise InvalidDataset(f"{name}: request {request.id!r} needs nothing, or what the catalog lacks")
+    if not found.requests:
+        raise InvalidDataset(f"{name}: no request in the split {split}")
+    return found
+
+
+def _of_dataset(dataset: Dataset) -> BatterySet:
+    documents = [item for item in dataset.source.read() if isinstance(item, ApiDocument)]
+    requests = [BatteryRequest(query.id, query.text, query.relevant) for query in dataset.queries]
+    return BatterySet(dataset.name, None, tuple(documents), tuple(requests))
+
+
+def _of_catalog(
+    catalog: LabelledCatalog, split: Split | None, alike: Mapping[str, frozenset[str]]
+) -> BatterySet:
+    """All documents of a catalog, and the requests of a split, with ids that begin with the catalog's name.
+
+    A request is of the split `train` where training may take it: where all that it needs is.
+    """
+    ids = {id_: document_id(catalog.name, id_) for id_ in catalog.documents}
+    documents = tuple(replace(document, id=ids[id_]) for id_, document in catalog.documents.items())
+    requests = []
+    for number, request in enumerate(catalog.requests, start=1):
+        groups = {catalog.groups[id_] for id_ in request.relevant}
+        if split is None or split_of_request(groups) == split:
+            right = frozenset(ids[id_] for id_ in request.relevant)
+            also = frozenset(ids[id_] for id_ in _alike(request.relevant, alike))
+            requests.append(BatteryRequest(f"{catalog.name}-{number}", request.text, right, also))
+    return BatterySet(catalog.name, split, documents, tuple(requests))
+
+
+def _same_name(documents: Mapping[str, ApiDocument]) -> Mapping[str, frozenset[str]]:
+    """Functions of the same name: BFCL has most functions several times, with different descriptions."""
+    named: defaultdict[str, set[str]] = defaultdict(set)
+    for id_, document in documents.items():
+        named[document.api.lower()].add(id_)
+    return {id_: frozenset(named[document.api.lower()]) - {id_} for id_, document in documents.items()}
+
+
+def _bfcl(folders: DataFolders, split: Split) -> BatterySet:
+    catalog = read_bfcl(folders.shared / "bfcl")
+    return _of_catalog(catalog, split, _same_name(catalog.documents))
+
+
+def _written(folders: DataFolders, split: Split) -> BatterySet:
+    """Requests of APIs and cloud services of one split, over all operations of these providers' tools."""
+    asked = [request for request in _all_written(folders) if not any(map(_is_mcp, request.relevant))]
+    chosen = [request for request in asked if {split_of(group) for group in _groups(request)} == {split}]
+    apis = [api for request in asked for api in (*request.relevant, *request.also)]
+    own = [api for api in apis if not _is_mcp(api) and split_of(api.operation.group) == split]
+    by_operation = full_lists(own, folders.shared / "openapi" / "apis.jsonl.gz", "written")
+    documents = tuple(sorted(by_operation.values(), key=lambda document: document.id))
+    ids = {operation: document.id for operation, document in by_operation.items()}
+    alike = versions(by_operation)
+    requests = tuple(
+        _written_request(request, lambda api: ids.get(api.operation), alike) for request in chosen
+    )
+    return BatterySet("written", split, documents, requests)
+
+
+def _written_mcp(folders: DataFolders, split: Split) -> BatterySet:
+    """Requests of servers of one split, over all tools of all servers."""
+    documents = read_toucan(folders.shared / "toucan" / "servers.jsonl.gz", "written-mcp")
+    listed: defaultdict[tuple[str, str], list[ApiDocument]] = defaultdict(list)
+    for document in documents:
+        listed[document.tool, document.api].append(document)
+
+    def known(api: WrittenApi) -> str | None:
+        """The known one of several tools of the same name."""
+        found = listed[api.tool, api.api]
+        begin = api.description[:80]
+        return next((d.id for d in found if d.description.startswith(begin)), found[0].id if found else None)
+
+    alike = copies(documents)
+    chosen = [
+        request
+        for request in _all_written(folders)
+        if all(map(_is_mcp, request.relevant)) and {split_of(g) for g in _groups(request)} == {split}
+    ]
+    requests = tuple(_written_request(request, known, alike) for request in chosen)
+    return BatterySet("written-mcp", split, documents, requests)
+
+
+def _all_written(folders: DataFolders) -> list[WrittenRequest]:
+    """Written requests of all folders, each with its own id."""
+    return [
+        replace(request, id=f"{number}/{request.id}")
+        for number, folder in enumerate(folders.written, start=1)
+        for request in read_written(folder)
+    ]
+
+
+def _written_request(
+    request: WrittenRequest,
+    known: Callable[[WrittenApi], str | None],
+    alike: Mapping[str, frozenset[str]],
+) -> BatteryRequest:
+    relevant = [id_ for api in request.relevant if (id_ := known(api)) is not None]
+    if len(relevant) < len(request.relevant):
+        raise InvalidDataset(f"request {request.id!r} needs what its catalog lacks")
+    also = frozenset(id_ for api in request.also if (id_ := known(api)) is not None)
+    right = frozenset(relevant)
+    return BatteryRequest(
+        request.id, request.text, right, (also | _alike(right, alike)) - right, request.style
+    )
+
+
+def _alike(relevant: Iterable[str], alike: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    right = frozenset(relevant)
+    return frozenset().union(*(alike.get(id_, frozenset()) for id_ in right)) - right
+
+
+def _groups(request: WrittenRequest) -> set[str]:
+    return {api.operation.group for api in request.relevant}
+
+
+def _is_mcp(api: WrittenApi) -> bool:
+    return api.source == MCP
+
+
+def _draw(seed: int, request_id: str) -> bytes:
+    return hashlib.blake2b(f"{seed}/{request_id}".encode(), digest_size=8).digest()
+
+
+SETS: dict[str, Callable[[DataFolders, Split], BatterySet]] = {
+    "toolbench": lambda folders, _: _of_dataset(toolbench(folders.shared / "toolbench")),
+    "toollens": lambda folders, _: _of_dataset(beir(folders.shared / "toollens", "toollens")),
+    "sealtools": lambda folders, split: _of_catalog(read_sealtools(folders.shared / "sealtools"), split, {}),
+    "bfcl": _bfcl,
+    "metatool": lambda folders, split: _of_catalog(read_metatool(folders.shared / "metatool"), split, {}),
+    "written": _written,
+    "written-mcp": _written_mcp,
+    "toollinkos": lambda folders, _: _of_catalog(read_toollinkos(folders.shared / "toollinkos"), None, {}),
+}
+"""Name → reader. `written` and `written-mcp` hold out providers, servers; the others tools, fields."""

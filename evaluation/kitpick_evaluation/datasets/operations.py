@@ -1,0 +1,130 @@
+"""Complete operation lists of tools, to fill a catalog with operations that no request asks for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from kitpick_engines.document import ApiDocument, Parameter
+from kitpick_evaluation.datasets.records import read_records
+from kitpick_evaluation.datasets.written import Operation, WrittenApi
+from kitpick_foundation.errors import MissingExtra
+from kitpick_ingest.chains import with_chains
+from kitpick_ingest.effects import effect_of_method
+from kitpick_ingest.errors import IngestError
+from kitpick_ingest.source import Source
+from kitpick_ingest.sources.botocore_models import BotocoreSource
+from kitpick_ingest.sources.google_discovery import GoogleDiscoverySource, installed_documents
+
+
+def full_lists(apis: Iterable[WrittenApi], openapi: Path, source: str) -> Mapping[Operation, ApiDocument]:
+    """Every operation of the tools that these operations belong to, and the operations themselves.
+
+    REST operations come from the file, those of AWS and Google out of the packages `botocore` and
+    `google-api-python-client`. What is not installed, or not in the version that is, stands as it was written
+    down with the requests.
+
+    Args:
+        apis: operations of requests; an operation that occurs in several folders counts once.
+        openapi: `apis.jsonl.gz` of the OpenAPI directory.
+        source: owner of the documents.
+
+    Raises:
+        MissingData, BrokenRecord: the file cannot be read.
+    """
+    named = {api.operation: api.document(source) for api in apis}
+    tools = {operation[:4] for operation in named}
+    found = dict(_rest(openapi, tools, source))
+    for tool in sorted(tools):
+        for operation, document in _installed(*tool):
+            found[operation] = replace(document, id=operation.id_in(source), source=source, definition="")
+    return {**named, **found}
+
+
+def _rest(
+    path: Path, tools: set[tuple[str, str, str, str]], source: str
+) -> Iterator[tuple[Operation, ApiDocument]]:
+    if not any(tool[0] == "openapi" for tool in tools):
+        return
+    for record in read_records(path):
+        operation = Operation("openapi", record["provider"], record["service"], record["tool"], record["api"])
+        if operation[:4] in tools:
+            yield operation, _rest_document(operation, record, source)
+
+
+def _rest_document(operation: Operation, record: dict[str, Any], source: str) -> ApiDocument:
+    document = ApiDocument(
+        id=operation.id_in(source),
+        source=source,
+        category=record["category"],
+        tool=record["tool"],
+        api=record["api"],
+        description=described(record["summary"], record["description"]),
+        parameters=tuple(
+            Parameter(name=p["name"], required=bool(p["required"]), description=p["description"] or "")
+            for p in record["parameters"]
+        ),
+        tags=tuple(record["tags"]),
+        deprecated=bool(record["deprecated"]),
+        effect=effect_of_method(record["method"]),
+    )
+    return with_chains(document, path=record["path"])
+
+
+def described(summary: str, description: str) -> str:
+    """Summary and description as one text, without the summary where the description begins with it."""
+    summary, description = summary.strip(), description.strip()
+    if not summary or description.lower().startswith(summary.rstrip(".").lower()):
+        return description or summary
+    return f"{summary.rstrip('.')}. {description}".strip()
+
+
+def _installed(
+    source: str, provider: str, service: str, tool: str
+) -> Iterator[tuple[Operation, ApiDocument]]:
+    """Operations of a service in an installed package; none where it is not there."""
+    try:
+        reader = _reader(source, service)
+        documents = [] if reader is None else list(reader.read())
+    except (IngestError, MissingExtra):
+        return
+    for document in documents:
+        if isinstance(document, ApiDocument):
+            yield Operation(source, provider, service, tool, document.api), document
+
+
+def _reader(source: str, service: str) -> Source | None:
+    if source == "botocore":
+        return BotocoreSource([service])
+    if source == "google":
+        return GoogleDiscoverySource(installed_documents() / f"{service}.json")
+    return None
+
+
+def versions(documents: Mapping[Operation, ApiDocument]) -> Mapping[str, frozenset[str]]:
+    """For each document's id, those of the same operation in other versions of its service.
+
+    Whoever does not name a version is served as well by any. Google's services alone come in several.
+    """
+    alike: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for operation, document in documents.items():
+        if operation.source == "google":
+            alike[operation.group, operation.api].add(document.id)
+    return _others(alike.values())
+
+
+def copies(documents: Iterable[ApiDocument]) -> Mapping[str, frozenset[str]]:
+    """For each document's id, those of equal name and description: MCP servers are published many times."""
+    alike: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for document in documents:
+        if document.description.strip():
+            alike[document.api.lower(), " ".join(document.description.lower().split())].add(document.id)
+    return _others(alike.values())
+
+
+def _others(groups: Iterable[set[str]]) -> Mapping[str, frozenset[str]]:
+    return {id_: frozenset(group) - {id_} for group in groups if len(group) > 1 for id_ in group}

@@ -1,0 +1,1 @@
+"""Checks of a catalog: what keeps requests from finding the right API."""

@@ -1,0 +1,36 @@
+"""Typed JSON lines: one record a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from kitpick_evaluation.errors import InvalidDataset
+
+Record = TypeVar("Record")
+
+
+def read_json_lines(path: Path, record: type[Record]) -> Iterator[Record]:
+    """Yields every line as a record; empty lines are skipped.
+
+    Raises:
+        InvalidDataset: the file is missing, or a line is not such a record; names the line.
+    """
+    decoder = msgspec.json.Decoder(record)
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield _decoded(decoder, line, f"{path}:{number}")
+    except OSError as error:
+        raise InvalidDataset(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _decoded(decoder: msgspec.json.Decoder[Record], line: bytes, where: str) -> Record:
+    try:
+        return decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidDataset(f"{where}: {error}") from error

@@ -1,0 +1,173 @@
+"""Records requests with their candidates once, so that thousands of profiles can be tried on them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, MutableMapping, Sequence, Set
+from itertools import chain
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from kitpick_engines.contract import Candidate, Vector
+from kitpick_evaluation.answer import Answer
+from kitpick_evaluation.dataset import JudgedQuery
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import Fetcher, in_rounds, run_stage
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import Rescored, RescoreRequest, closing_answer, opening_state
+from kitpick_rescorers.stages import Stage
+from kitpick_rescorers.state import State
+
+_COSTLY = frozenset({"cross_encode", "classify"})
+_STATES = 8
+"""Remembered behind each model, request and round: as many first stages alternate in the usual space."""
+
+
+class Recorded(msgspec.Struct, frozen=True, eq=False):
+    """A judged request with its candidates and vectors."""
+
+    query: JudgedQuery
+    request: RescoreRequest
+    """With all candidates of the first stage."""
+    fetcher: Fetcher
+    depth: int | None
+    """How far down the fused list any profile looks; None where one looks at everything."""
+    near: RescoreRequest
+    """With the candidates that can come within the depth."""
+    memos: dict[tuple[str, ...], RecentStates]
+    """By the ids of what was fetched."""
+
+    @classmethod
+    def of(
+        cls, query: JudgedQuery, request: RescoreRequest, fetcher: Fetcher, depth: int | None = None
+    ) -> Recorded:
+        """A recording without answers."""
+        candidates = request.candidates
+        near = candidates if depth is None else reachable(candidates, depth)
+        return cls(query, request, fetcher, depth, replace(request, candidates=near), {})
+
+    def answer(self, profile: Profile, models: Models, k: int) -> Answer:
+        """The answer of a profile. Stages that another profile began with are not run again."""
+        asked = replace(self.near, k=k)
+        found, _ = in_rounds(self.fetcher, asked, lambda request: self._rescore(request, profile, models))
+        return Answer(
+            ids=tuple(hit.id for hit in found.results),
+            scores=tuple(hit.score for hit in found.results),
+            probabilities=tuple(hit.probability for hit in found.results),
+            abstained=found.abstained,
+        )
+
+    def without(self, tools: Set[str]) -> Recorded:
+        """The same request on the catalog without these tools (keys)."""
+        left = [item for item in self.request.candidates if item.tool_key not in tools]
+        request = replace(self.request, candidates=left)
+        return Recorded.of(self.query, request, _Lacking(self.fetcher, tools), self.depth)
+
+    def _rescore(self, request: RescoreRequest, profile: Profile, models: Models) -> Rescored:
+        """Like `kitpick_rescorers.pipeline.rescore`, from the last cached state of these stages."""
+        memo, stages = self._memo(request), profile.stages
+        known = (done for done in range(len(stages), 0, -1) if stages[:done] in memo)
+        done = next(known, 0)
+        state = memo[stages[:done]] if done else opening_state(request)
+        for place in range(done, len(stages)):
+            state = run_stage(stages[place], state, models)
+            memo[stages[: place + 1]] = state
+        return closing_answer(state, request.k)
+
+    def _memo(self, request: RescoreRequest) -> RecentStates:
+        fetched = tuple(candidate.id for candidate in request.fetched)
+        return self.memos.setdefault(fetched, RecentStates())
+
+
+class RecentStates(MutableMapping[tuple[Stage, ...], State]):
+    """A cache of the last states after each stage that runs a model."""
+
+    def __init__(self, capacity: int = _STATES) -> None:
+        self._behind: dict[str, OrderedDict[tuple[Stage, ...], State]] = {
+            name: OrderedDict() for name in _COSTLY
+        }
+        self._capacity = capacity
+
+    def __getitem__(self, stages: tuple[Stage, ...]) -> State:
+        states = self._of(stages)
+        states.move_to_end(stages)
+        return states[stages]
+
+    def __setitem__(self, stages: tuple[Stage, ...], state: State) -> None:
+        if stages[-1].name in _COSTLY:
+            states = self._of(stages)
+            states[stages] = state
+            while len(states) > self._capacity:
+                states.popitem(last=False)
+
+    def __delitem__(self, stages: tuple[Stage, ...]) -> None:
+        del self._of(stages)[stages]
+
+    def __iter__(self) -> Iterator[tuple[Stage, ...]]:
+        return chain.from_iterable(self._behind.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._behind.values()))
+
+    def _of(self, stages: tuple[Stage, ...]) -> OrderedDict[tuple[Stage, ...], State]:
+        return self._behind.get(stages[-1].name, OrderedDict())
+
+
+class _Lacking:
+    """A fetcher without some tools."""
+
+    def __init__(self, fetcher: Fetcher, tools: Set[str]) -> None:
+        self._fetcher = fetcher
+        self._tools = tools
+
+    def apis_of_tools(self, tools: Sequence[str]) -> Sequence[Candidate]:
+        return self._fetcher.apis_of_tools([tool for tool in tools if tool not in self._tools])
+
+    def neighbours(self, vector: Vector, k: int) -> Sequence[Candidate]:
+        found = self._fetcher.neighbours(vector, k)
+        return [candidate for candidate in found if candidate.tool_key not in self._tools]
+
+
+class RememberingFetcher:
+    """A fetcher that asks the engine only once for the APIs of a tool."""
+
+    def __init__(self, fetcher: Fetcher) -> None:
+        self._fetcher = fetcher
+        self._apis: dict[tuple[str, ...], Sequence[Candidate]] = {}
+
+    def apis_of_tools(self, tools: Sequence[str]) -> Sequence[Candidate]:
+        """Calls the fetcher behind it."""
+        key = tuple(tools)
+        if key not in self._apis:
+            self._apis[key] = self._fetcher.apis_of_tools(tools)
+        return self._apis[key]
+
+    def neighbours(self, vector: Vector, k: int) -> Sequence[Candidate]:
+        """Calls the fetcher behind it. Nothing is cached, because residuals are rarely equal."""
+        return self._fetcher.neighbours(vector, k)
+
+
+def reachable(candidates: Sequence[Candidate], depth: int) -> list[Candidate]:
+    """Candidates that some fusion of the rankings can put among the first `depth`, in the given order.
+
+    Every fused score rises as a rank falls, and a share of it may be that of the best API of the tool. So
+    where `depth` others precede, in every ranking, the best place that any API of a candidate's tool has
+    there, the candidate stays behind them whatever the settings are. It would only cost time, thousands of
+    times.
+    """
+    if not candidates:
+        return []
+    beyond = len(candidates) + 1
+    places = np.array(
+        [[beyond if place is None else place.rank for place in item.places.values()] for item in candidates]
+    )
+    tools = [item.tool_key for item in candidates]
+    best = {
+        tool: places[[row for row, of in enumerate(tools) if of == tool]].min(axis=0) for tool in {*tools}
+    }
+    bounds = np.array([best[tool] for tool in tools])
+    at_least = (places[None, :, :] <= bounds[:, None, :]).all(axis=2)
+    better = at_least & (places[None, :, :] < bounds[:, None, :]).any(axis=2)
+    return [item for item, ahead in zip(candidates, better.sum(axis=1), strict=True) if ahead < depth]

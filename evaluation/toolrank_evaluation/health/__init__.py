@@ -1,1 +1,0 @@
-"""What in a catalog keeps requests from finding the right API."""

@@ -1,1 +1,0 @@
-"""A comparison as one page: charts drawn as SVG, nothing loaded from anywhere, light and dark."""

@@ -1,1 +1,0 @@
-"""From logged tool calls to judged requests: read, mask, resolve against the catalog, merge."""

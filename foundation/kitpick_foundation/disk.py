@@ -1,0 +1,89 @@
+"""Operations that change files, and the message for a full disk.
+
+Every store receives a `Disk` and changes files through it alone. Tests pass a `Disk` whose operations fail
+one after the other, and check the files that remain.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+from io import FileIO
+from pathlib import Path
+from typing import Literal
+
+
+class Disk:
+    """The file system of this machine. Every method raises `OSError`, `connect` also `sqlite3.Error`."""
+
+    def connect(self, database: str, busy_seconds: float) -> sqlite3.Connection:
+        """A connection to a database (a path or a `file:` URI), for any thread.
+
+        Transactions begin and end where the caller says so.
+        """
+        return sqlite3.connect(
+            database, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+        )
+
+    def open(self, file: Path, mode: Literal["rb", "r+b", "w+b"]) -> FileIO:
+        """Opens a file without a buffer, so that a failure belongs to the write that caused it."""
+        return FileIO(file, mode.replace("b", ""))
+
+    def write(self, file: FileIO, content: bytes | memoryview) -> None:
+        """Writes all of it."""
+        left = memoryview(content).cast("B")
+        while left:
+            left = left[file.write(left) :]
+
+    def truncate(self, file: FileIO, size: int) -> None:
+        """Cuts a file, or extends it by zeros, to `size` bytes."""
+        file.truncate(size)
+
+    def sync(self, file: FileIO) -> None:
+        """Makes the content of a file durable."""
+        os.fsync(file.fileno())
+
+    def sync_folder(self, folder: Path) -> None:
+        """Makes the names in a folder durable."""
+        if os.name != "posix":  # elsewhere a folder cannot be opened, and needs no sync
+            return
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def make_folder(self, folder: Path) -> None:
+        """Makes a folder and those above it, where they are missing."""
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def replace(self, file: Path, name: Path) -> None:
+        """Gives a file another name, which may be taken; both are on one disk."""
+        file.replace(name)
+
+    def remove(self, file: Path) -> None:
+        """Removes a file; one that is missing is no error."""
+        file.unlink(missing_ok=True)
+
+
+DISK = Disk()
+"""For all who name no other."""
+
+
+def is_full(error: Exception) -> bool:
+    """Whether an error of SQLite or of the file system means a full disk."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return "disk is full" in str(error)
+
+
+def full_disk(path: Path) -> str:
+    """The message for a full disk: which one, how much is free, the cure."""
+    folder = path if path.is_dir() else path.parent
+    try:
+        free = f"{shutil.disk_usage(folder).free:,} bytes are free"
+    except OSError:
+        free = "nobody knows how much is free"
+    return f"the disk of {folder} is full ({free}): free some space there, or use a larger disk"

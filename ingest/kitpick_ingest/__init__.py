@@ -1,0 +1,1 @@
+"""Ingestion: reads API descriptions from sources, and writes documents, texts and vectors to an engine."""

@@ -1,0 +1,378 @@
+"""What an API needs from other APIs, and what it gives them: identifiers and objects, by resource and role.
+
+Needed are required inputs that name something which the service holds: `artist_id`, `{folder_id}`,
+`InstanceIds`, `parent`. Given is what answers hold. Both are read from schemas where a description has them,
+else guessed from names and prose, with less confidence. All of it is bounded, whatever a schema says: so many
+fields of an answer are looked at, level by level, and each shape once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Generic, NamedTuple, TypeVar
+
+from msgspec.structs import replace
+
+from kitpick_engines.document import ApiDocument, Effect, Parameter, Thing
+from kitpick_engines.text import split_identifier
+
+MAX_NEEDS = 8
+MAX_GIVES = 12
+MAX_FIELDS = 150
+"""Fields of an answer that are looked at."""
+_MAX_DEPTH = 6
+_MAX_INPUTS = 200
+_MAX_NAME = 80
+
+SURE, LIKELY, POSSIBLE, GUESSED = 0.9, 0.7, 0.5, 0.3
+"""Confidence: said by a schema; embedded or by place; by name alone; out of prose."""
+
+Node = TypeVar("Node")
+
+
+class Field(NamedTuple):
+    """An identifier in an answer, and what holds it."""
+
+    name: str
+    holder: str
+    """Name of the object around it, the nearest that says anything; empty at the top."""
+    depth: int
+    """Levels of objects around it, from 0."""
+
+
+class Shape(NamedTuple, Generic[Node]):
+    """What a description says of a value: its type's name, and its fields; none for a plain value."""
+
+    name: str
+    fields: Sequence[tuple[str, Node]]
+    key: object
+    """Equal for equal shapes: one that contains itself is opened once."""
+
+
+def answer_fields(root: Node, shape_of: Callable[[Node], Shape[Node]]) -> Iterator[Field]:
+    """Identifiers in an answer, level by level, of its first `MAX_FIELDS` fields, each shape once.
+
+    Args:
+        root: description of the answer.
+        shape_of: opens a description; lists and references to their members' shape.
+    """
+    pending: deque[tuple[str, str, Node, int]] = deque([("", "", root, 0)])
+    seen: set[object] = set()
+    looked = 0
+    while pending:
+        name, holder, node, depth = pending.popleft()
+        shape = shape_of(node)
+        if not shape.fields:
+            if name and _split(name)[1]:
+                yield Field(name, holder, depth - 1)
+            continue
+        if shape.key in seen or depth >= _MAX_DEPTH:
+            continue
+        seen.add(shape.key)
+        inner = _holder(name) or _holder(shape.name) if depth else ""
+        for below, child in shape.fields[: MAX_FIELDS - looked]:
+            pending.append((below, inner or holder, child, depth + 1))
+            looked += 1
+
+
+def with_chains(
+    document: ApiDocument,
+    answer: Iterable[Field] | None = None,
+    path: str = "",
+    patterns: Sequence[tuple[str, str]] = (),
+    linked: Iterable[str] = (),
+) -> ApiDocument:
+    """The document with what it needs and gives.
+
+    Args:
+        document: with its parameters.
+        answer: fields of its answer; None where nothing describes that.
+        path: template of its URL, `/artists/{artist_id}/concerts`.
+        patterns: resource names that inputs have, as Google writes them: pairs of input and pattern.
+        linked: inputs of other operations that the description itself says this answer fills.
+    """
+    subject = _subject(document.api, path)
+    needs = _merged(_needs(document, subject, path, dict(patterns), answer is None), MAX_NEEDS)
+    held = {(need.resource, need.role) for need in needs}
+    given = [*_linked(linked), *_given(document, subject, answer)]
+    gives = _merged((thing for thing in given if (thing.resource, thing.role) not in held), MAX_GIVES)
+    return replace(document, needs=_texts(needs), gives=_texts(gives))
+
+
+def _texts(things: Iterable[Thing]) -> tuple[str, ...]:
+    return tuple(thing.text for thing in things)
+
+
+def _merged(things: Iterable[Thing], most: int) -> list[Thing]:
+    """The surest of each resource and role, in order of confidence, then of appearance."""
+    best: dict[tuple[str, str], Thing] = {}
+    for thing in things:
+        known = best.get(thing[:2])
+        if known is None or known.confidence < thing.confidence:
+            best[thing[:2]] = thing
+    return sorted(best.values(), key=lambda thing: -thing.confidence)[:most]
+
+
+# --- names
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_ROLES = {
+    "id": "id", "identifier": "id", "uuid": "id", "guid": "id", "ids": "id", "identifiers": "id",
+    "arn": "arn", "arns": "arn", "name": "name", "names": "name", "key": "key", "keys": "key",
+    "slug": "key", "handle": "key", "code": "code", "codes": "code", "url": "url", "urls": "url",
+    "uri": "url", "uris": "url",
+}  # fmt: skip
+"""Last words of identifiers, and the role that they say."""
+_IDENTIFYING = frozenset(("id", "arn", "key"))
+_QUALIFIERS = _set(
+    "source target destination parent current existing original default primary new my the user's all "
+    "given latest active from to"
+)
+_OWN = _set(
+    "client request correlation idempotency api callback redirect webhook return content x host header "
+    "trace search query"
+)
+"""First words of what a caller makes up or brings: nobody asks another API for a callback URL."""
+_NEEDS_ROLE = _set(
+    "app page next previous start end display file first last full media project currency time account "
+    "subscription tenant sort order field column attribute metric action event type value label mode"
+)
+"""First words that name a resource only where a role follows: a `file_id`, not a `file`."""
+_PLACES = _set("region zone location organization project global")
+"""What everything lies in, in paths and resource names: whoever asks knows it."""
+_VALUES = _set(
+    "address description configuration mode document status type size count number date time format "
+    "text message content body title value cidr block tag label option settings setting specification "
+    "credentials password comment note reason amount level version limit range policy criteria "
+    "expression"
+)
+"""Last words of what a caller makes up, where a schema describes inputs."""
+_NOISE = _set("tag error warning status state attribute metadata label failure owner self link")
+"""Holders of identifiers that lead nowhere."""
+_WRAPPERS = _set(
+    "item data result value content entry record response object resource list payload body output "
+    "member row element edge node detail info summary embedded set"
+)
+"""Names of objects that say nothing of what they hold."""
+_READS = _set(
+    "get list describe search find fetch read query lookup show retrieve view browse identify detect "
+    "validate resolve calculate compute determine check select generate hash"
+)
+_MAKES = _set("create add insert put make register post new start open upload import launch run")
+_CALLS = _READS | _MAKES | _set("update delete set remove cancel patch batch all by and")
+_ENDS = _set("by for from of in with and to on as at using")
+
+
+@lru_cache(65_536)
+def words_of(name: str) -> tuple[str, ...]:
+    """`InstanceIds` → `instance`, `ids`."""
+    return tuple(split_identifier(name[:_MAX_NAME]).lower().split())
+
+
+@lru_cache(65_536)
+def singular(word: str) -> str:
+    """English plural → singular, by its ending."""
+    if len(word) < 3 or word.endswith(("ss", "us", "is", "as", "news", "series", "dns", "kms")):
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("sses", "xes", "ches", "shes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") else word
+
+
+def resource_of(words: Sequence[str]) -> str:
+    """The name of a resource: no qualifiers, its last word in the singular; empty where nothing is left."""
+    kept = list(words)
+    while len(kept) > 1 and kept[0] in _QUALIFIERS:
+        kept.pop(0)
+    if not kept:
+        return ""
+    resource = " ".join([*kept[:-1], singular(kept[-1])])
+    unsaid = singular(kept[0]) in _OWN or resource in _WRAPPERS or resource in _ROLES or len(resource) < 2
+    return "" if unsaid else resource
+
+
+@lru_cache(65_536)
+def _split(name: str) -> tuple[str, str]:
+    """Resource and role that a name says; either may be empty."""
+    words = words_of(name)
+    role = _ROLES.get(words[-1], "") if words else ""
+    return resource_of(words[:-1] if role else words), role
+
+
+@lru_cache(65_536)
+def _holder(name: str) -> str:
+    """What an object of this name holds, empty where that is unsaid: `GoogleCloudApigeeV1App` → `app`."""
+    words = list(words_of(name))
+    versions = [place for place, word in enumerate(words) if re.fullmatch(r"v\d\w*", word)]
+    words = words[versions[-1] + 1 :] if versions else words
+    return resource_of([word for word in words if singular(word) not in _WRAPPERS and word not in _CALLS])
+
+
+def _subject(api: str, path: str) -> str:
+    """What an API is about: the noun of its name, or the last fixed part of its path."""
+    if "." in api and " " not in api:  # compute.instances.list
+        parts = api.split(".")
+        return resource_of(words_of(parts[-2])) if len(parts) > 2 else _noun(parts[-1])
+    template = path or api.partition(" /")[2]
+    for part in reversed(template.split("/")):
+        words = words_of(part)
+        if words and not part.startswith("{") and words[0] not in _CALLS and not re.fullmatch(r"v\d.*", part):
+            return resource_of(words)
+    return "" if template else _noun(api)
+
+
+def _noun(name: str) -> str:
+    """`get_current_location_by_ip` → `location`."""
+    words = list(words_of(name))
+    verbs = [place for place, word in enumerate(words) if word in _CALLS]
+    if verbs:
+        words = words[verbs[0] + 1 :]
+    ends = next((place for place, word in enumerate(words) if word in _ENDS), len(words))
+    return resource_of([word for word in words[:ends] if word not in _CALLS])
+
+
+# --- needs
+
+_BRACED = re.compile(r"\{\+?([^{}/]{1,80})\}")
+
+
+def _needs(
+    document: ApiDocument, subject: str, path: str, patterns: dict[str, str], by_name: bool
+) -> Iterator[Thing]:
+    before = _segments_before(path)
+    inputs = {name: Parameter(name) for name in before}
+    inputs |= {p.name: p for p in document.parameters if p.required or p.name in before}
+    for name, given in list(inputs.items())[:_MAX_INPUTS]:
+        thing = _need(given, subject, before.get(name), patterns.get(name, ""), by_name)
+        if thing is not None and not _makes(document, thing, subject):
+            yield thing
+
+
+def _segments_before(path: str) -> dict[str, str]:
+    """Parameters of a path, each with what stands before it: `/artists/{id}` → id: artist."""
+    found: dict[str, str] = {}
+    parts = path[:2_000].split("/")
+    for previous, part in zip(["", *parts], parts, strict=False):
+        for name in _BRACED.findall(part):
+            found[name] = "" if previous.startswith("{") else resource_of(words_of(previous))
+    return found
+
+
+def _need(given: Parameter, subject: str, before: str | None, pattern: str, by_name: bool) -> Thing | None:
+    """What an input needs, None where a caller brings it."""
+    if "/" in pattern:
+        resource = _resource_of_pattern(pattern)
+        return Thing(resource, "name", SURE, given.name[:_MAX_NAME]) if resource else None
+    return (
+        _in_path(given, before or subject, before) if before is not None else _passed(given, subject, by_name)
+    )
+
+
+def _in_path(given: Parameter, otherwise: str, before: str | None) -> Thing | None:
+    """A parameter of the path is an identifier, whatever it is called."""
+    name = given.name[:_MAX_NAME]
+    resource, role = _split(name)
+    first = singular(next(iter(words_of(name)), ""))
+    where = resource or otherwise
+    if not where or (first in _PLACES and not role) or first in _OWN:
+        return None
+    return Thing(where, role or "id", SURE if role or resource in ("", before) else LIKELY, name)
+
+
+def _passed(given: Parameter, subject: str, by_name: bool) -> Thing | None:
+    """Any other parameter: by its name, and by its type where a schema describes it."""
+    name = given.name[:_MAX_NAME]
+    resource, role = _split(name)
+    if role in _IDENTIFYING:
+        confidence = SURE if resource else LIKELY
+        where = resource or (subject if role == "id" and len(words_of(name)) == 1 else "")
+    else:
+        confidence = LIKELY if role else GUESSED if by_name else POSSIBLE
+        vague = singular(next(iter(words_of(name)), "")) in _NEEDS_ROLE
+        where = "" if vague or not (role or by_name or _is_object(given, resource)) else resource
+    return Thing(where, role, confidence, name) if where else None
+
+
+def _is_object(given: Parameter, resource: str) -> bool:
+    """Whether an input without a role may name an object: by its type and the last word of its name."""
+    last = resource.rpartition(" ")[2]
+    return last not in _VALUES and not last.isdigit() and "string" in (given.type or "string")
+
+
+def _resource_of_pattern(pattern: str) -> str:
+    """`^projects/[^/]+/instances/[^/]+$` → `instance`; nothing for a place that everything lies in."""
+    fixed = [part for part in pattern.strip("^$").split("/") if re.fullmatch(r"[A-Za-z_]\w*", part)]
+    resource = resource_of(words_of(fixed[-1])) if fixed else ""
+    return "" if resource in _PLACES else resource
+
+
+def _makes(document: ApiDocument, thing: Thing, subject: str) -> bool:
+    """Whether the API makes the thing itself: who creates a bucket chooses its name."""
+    verb = next((word for word in words_of(document.api.rpartition(".")[2]) if word in _CALLS), "")
+    return verb in _MAKES and thing.resource == subject and document.effect is not Effect.READ
+
+
+# --- gives
+
+
+def _linked(inputs: Iterable[str]) -> Iterator[Thing]:
+    for name in inputs:
+        resource, role = _split(name)
+        if resource:
+            yield Thing(resource, role or "id", 1.0)
+
+
+def _given(document: ApiDocument, subject: str, answer: Iterable[Field] | None) -> Iterator[Thing]:
+    if answer is not None:
+        yield from _given_by_fields(answer, subject)
+    elif _is_reading(document):
+        yield from _given_by_name(document, subject)
+    elif _is_making(document) and subject:
+        yield Thing(subject, "id", GUESSED)
+
+
+def _given_by_fields(answer: Iterable[Field], subject: str) -> Iterator[Thing]:
+    """Identifiers among the fields: of what the answer is about, surely; of what is embedded, likely."""
+    for field in answer:
+        resource, role = _split(field.name)
+        holder = field.holder or subject
+        if role in ("", "code") or resource in _NOISE:
+            continue
+        if not resource:
+            if holder and len(words_of(field.name)) == 1 and holder not in _NOISE:
+                yield Thing(holder, role, SURE if holder == subject or field.depth < 2 else LIKELY)
+        elif role != "name" or resource in (holder, subject):
+            own = resource in (holder, subject) or field.depth == 0
+            yield Thing(resource, role, SURE if own else LIKELY)
+
+
+def _given_by_name(document: ApiDocument, subject: str) -> Iterator[Thing]:
+    resource, role = _split(subject.replace(" ", "_"))
+    if resource:
+        yield Thing(resource, role, POSSIBLE)
+    if not any(p.required for p in document.parameters):
+        # An answer that needs nothing is about whatever its first words name in the plural.
+        for word in re.findall(r"[A-Za-z]{3,30}s\b", document.description[:300])[:8]:
+            named = singular(word.lower())
+            if named != word.lower() and (found := resource_of((named,))) and found not in _CALLS:
+                yield Thing(found, "", GUESSED)
+
+
+def _is_reading(document: ApiDocument) -> bool:
+    words = words_of(document.api.rpartition(".")[2])
+    by_verb = bool(words) and words[0] in _READS
+    return by_verb if document.effect is Effect.UNKNOWN else document.effect is Effect.READ
+
+
+def _is_making(document: ApiDocument) -> bool:
+    words = words_of(document.api.rpartition(".")[2])
+    return bool(words) and words[0] in _MAKES and document.effect is not Effect.DESTRUCTIVE

@@ -1,0 +1,77 @@
+"""Errors of reading a source or syncing it. Their text says what is wrong, where, and the cure."""
+
+from __future__ import annotations
+
+from kitpick_foundation.errors import FailureKind, KitpickError
+
+
+class IngestError(KitpickError):
+    """Base of the errors of this package."""
+
+
+class SourceError(IngestError):
+    """A source that cannot be read. Nothing is deleted."""
+
+    def __init__(self, where: str, what: str, cure: str = "") -> None:
+        super().__init__(f"{where}: {what}" + (f" ({cure})" if cure else ""))
+        self.where = where
+        self.what = what
+        self.cure = cure
+
+
+class UnknownSource(SourceError):
+    """A specification of a source that no reader understands."""
+
+
+class SuspiciousShrink(IngestError):
+    """A source that suddenly yields nothing, or less than half of what it held. Stopped before deleting."""
+
+    failure = FailureKind.REFUSED
+
+
+class WouldBePublic(IngestError):
+    """Restricted documents would become public. Stopped before writing."""
+
+    failure = FailureKind.REFUSED
+
+
+class SourceBusy(IngestError):
+    """Another process is syncing the same source into the same catalog."""
+
+    failure = FailureKind.REFUSED
+
+
+class CatalogChanged(IngestError):
+    """Another process moved the catalog to another model during this sync. Nothing was written."""
+
+
+class NotSharded(IngestError):
+    """Several writers for an engine that takes one at a time."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url} takes one writer at a time: sync into it without a shard")
+
+
+class EmptySource(IngestError):
+    """A catalog to copy that is empty."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url}: nothing to copy: the catalog is empty, or is not there")
+
+
+class NoBackups(IngestError):
+    """An engine whose catalogs are backed up in another way."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"{url}: only SQLite catalogs are backed up into a file: search servers have snapshots of their "
+            "own, and `kitpick copy` copies any catalog into another one"
+        )
+
+
+class InvalidEmbedding(IngestError):
+    """An embedder returned vectors that are not finite, not of unit length, or of other dimensions."""
+
+
+class LocalWriteFailed(IngestError):
+    """A file that a sync needs beside the catalog cannot be written, mostly because the disk is full."""

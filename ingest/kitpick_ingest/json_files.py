@@ -1,0 +1,203 @@
+"""Reads JSON and JSON Lines, with the exact bytes of every value and its position in the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TypeVar
+
+import msgspec
+
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.json_values import pointer
+
+MAX_FILE_BYTES = 1024 * 1024 * 1024
+"""A single JSON document is held in memory as a whole; one above this size is refused."""
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""Four times what a document may encode to, room for escapes: a longer line cannot become a document."""
+
+LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
+JSON_SUFFIXES = LINES_SUFFIXES | {".json"}
+
+_BOM = b"\xef\xbb\xbf"
+_SURROGATE = re.compile(
+    rb"(?<!\\)((?:\\\\)*)"  # an even number of backslashes: what follows is an escape, not text
+    rb"(?:(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+_BYTE = re.compile(r"\(byte (\d+)\)")
+"""How msgspec names a place."""
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""Exceptions of decoding a JSON value; `reason` puts them into words."""
+
+T = TypeVar("T")
+
+
+class Entry(NamedTuple):
+    """One JSON value as it is in the file, with its position."""
+
+    position: str
+    raw: bytes
+    problem: str = ""
+    """Why the value cannot be read, where that is known before it is parsed."""
+
+
+def read_file(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
+    """Content of a file without a byte order mark.
+
+    Raises:
+        SourceError: the file cannot be read, or is larger than `limit` bytes.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except (OSError, ValueError) as error:
+        raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
+    if len(data) > limit:
+        raise SourceError(str(path), f"is larger than {limit:,} bytes", "split it into several files")
+    return data.removeprefix(_BOM)
+
+
+def parse(data: bytes, where: str, type: type[T]) -> T:  # noqa: A002
+    """The JSON value of a whole document.
+
+    A lone surrogate has no UTF-8 form and would make the whole document unreadable: it is replaced by a NUL
+    character, which costs only the entry that holds it (see `unusable_text`).
+
+    Raises:
+        SourceError: not JSON, not of the wanted type, or nested too deeply.
+    """
+    try:
+        return msgspec.json.decode(data, type=type)
+    except UNREADABLE as error:
+        repaired = _without_lone_surrogates(data)
+        if repaired != data:
+            return parse(repaired, where, type)
+        raise SourceError(where, f"cannot be parsed as JSON: {_reason_in(data, error)}") from error
+
+
+def reason(error: Exception) -> str:
+    """One line that says why a value could not be parsed."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        return f"not UTF-8 ({error.reason} at byte {error.start})"
+    return str(error)
+
+
+def _reason_in(data: bytes, error: Exception) -> str:
+    """The reason with line and column (from 1, in characters) instead of the number of a byte."""
+    if isinstance(error, UnicodeDecodeError):  # it counts from the beginning of a text, not of the data
+        return f"not UTF-8 ({error.reason} at {_place(data, _valid_bytes(data))})"
+    why = reason(error)
+    if "truncated" in why:
+        return f"{why} ({_place(data, len(data))})"
+    return _BYTE.sub(lambda found: f"({_place(data, int(found[1]))})", why)
+
+
+def _valid_bytes(data: bytes) -> int:
+    """How many bytes are UTF-8 before the first that is not."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return len(data)
+
+
+def _place(data: bytes, byte: int) -> str:
+    line = data.count(b"\n", 0, byte) + 1
+    start = data.rfind(b"\n", 0, byte) + 1
+    column = len(data[start:byte].decode("utf-8", "replace")) + 1
+    return f"line {line}, column {column}"
+
+
+def os_reason(error: Exception) -> str:
+    """One line that says why a file could not be read, without its path."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+def unusable_text(raw: bytes) -> str:
+    """Why no engine can hold this JSON value, or an empty string."""
+    if b"\\u0000" in raw and _NUL.search(raw):
+        return "text contains a NUL character or a lone surrogate"
+    return ""
+
+
+def records(path: Path) -> Iterator[Entry]:
+    """The records of a file: lines of JSON Lines, members of a top-level array, or its only value.
+
+    Raises:
+        SourceError: the file cannot be read, or is not JSON.
+    """
+    if is_json_lines(path):
+        yield from json_lines(path)
+        return
+    data = read_file(path)
+    if data.lstrip()[:1] == b"[":
+        for index, value in enumerate(parse(data, str(path), list[msgspec.Raw])):
+            yield Entry(within(str(path), index), bytes(value))
+    else:
+        yield Entry(str(path), bytes(parse(data, str(path), msgspec.Raw)))
+
+
+def within(position: str, *parts: str | int) -> str:
+    """The position of a value inside the value at `position`: a file name, `#` and a JSON pointer."""
+    return f"{position}{'' if '#' in position else '#'}{pointer(*(str(part) for part in parts))}"
+
+
+def is_json_lines(path: Path) -> bool:
+    """Whether a file holds one JSON value a line, by its suffix or by its first line.
+
+    Raises:
+        SourceError: the file cannot be read.
+    """
+    if path.suffix.lower() in LINES_SUFFIXES:
+        return True
+    try:
+        with path.open("rb") as file:
+            first = file.readline(MAX_LINE_BYTES).removeprefix(_BOM).strip()
+            more = bool(file.readline(MAX_LINE_BYTES).strip())
+    except (OSError, ValueError) as error:
+        raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
+    return more and first.startswith(b"{") and first.endswith(b"}") and _is_json(first)
+
+
+def json_lines(path: Path) -> Iterator[Entry]:
+    """Every line that is not blank, without its line end, at most `MAX_LINE_BYTES` of it in memory.
+
+    Raises:
+        SourceError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while line := file.readline(MAX_LINE_BYTES):
+                number += 1
+                position = f"{path}:{number}"
+                complete = line.endswith(b"\n") or len(line) < MAX_LINE_BYTES
+                if not complete:
+                    _skip_line(file)
+                    yield Entry(position, line[:1000], f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+                elif text := (line.removeprefix(_BOM) if number == 1 else line).strip():
+                    yield Entry(position, text)
+    except (OSError, ValueError) as error:
+        raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
+
+
+def _skip_line(file: BinaryIO) -> None:
+    while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
+        pass
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _without_lone_surrogates(data: bytes) -> bytes:
+    return _SURROGATE.sub(lambda found: found[0] if found[2] else found[1] + b"\\u0000", data)

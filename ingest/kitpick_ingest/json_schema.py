@@ -1,0 +1,137 @@
+"""The inputs that a JSON Schema describes, reduced to what retrieval needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kitpick_engines.document import Parameter
+from kitpick_ingest.chains import MAX_FIELDS, Field, Shape, answer_fields
+from kitpick_ingest.json_values import (
+    JsonObject,
+    References,
+    as_list,
+    as_object,
+    as_string,
+    segments,
+    unresolved,
+)
+from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, clip
+
+_MAX_PARAMETERS = 10_000
+_MAX_ALTERNATIVES = 8
+_COMBINATORS = ("allOf", "anyOf", "oneOf")
+
+
+def parameters(schema: object, references: References | None = None) -> tuple[Parameter, ...]:
+    """Top-level properties of an object schema, those of its `allOf`, `anyOf` and `oneOf` members included.
+
+    The first of two properties of one name is kept, and none that only the server sets (`readOnly`). Only
+    `allOf` members make a property required, as the others are alternatives. At most 10,000 come out: the
+    full schema is in the definition.
+
+    Args:
+        schema: the schema; anything that is not an object has no parameters.
+        references: resolves `$ref`s; by default those within `schema`.
+    """
+    references = references or References(schema)
+    found: dict[str, JsonObject] = {}
+    required: set[str] = set()
+    for part, binding in _object_schemas(schema, references):
+        if binding:
+            required.update(name for name in as_list(part.get("required")) if isinstance(name, str))
+        for name, value in as_object(part.get("properties")).items():
+            if len(found) < _MAX_PARAMETERS and name not in found:
+                found[name] = as_object(value)
+    return tuple(
+        parameter(name, value, name in required, references)
+        for name, value in found.items()
+        if value.get("readOnly") is not True
+    )
+
+
+def parameter(name: str, schema: JsonObject, required: bool, references: References) -> Parameter:
+    """One input with the type and description that its schema gives."""
+    target = references.resolve(schema)
+    description = as_string(schema.get("description")) or as_string(target.get("description"))
+    if not description and unresolved(target):
+        description = f"unresolved reference {unresolved(target)}"
+    text = clip(description, MAX_PARAMETER_DESCRIPTION)
+    return Parameter(name, type_name(target, references), required, text)
+
+
+def property_names(schema: object, references: References) -> tuple[str, ...]:
+    """Names of the top-level properties of an object, or of the objects that an array holds."""
+    target = references.resolve(as_object(schema))
+    items = target.get("items")
+    parts = _object_schemas(items if isinstance(items, dict) else target, references)
+    return tuple(dict.fromkeys(name for part, _ in parts for name in as_object(part.get("properties"))))
+
+
+def schema_fields(schema: object, references: References | None = None) -> Iterator[Field]:
+    """Identifiers in what a schema describes, see `answer_fields`."""
+    references = references or References(schema)
+    return answer_fields(as_object(schema), lambda node: _shape(node, references))
+
+
+def _shape(schema: JsonObject, references: References) -> Shape[JsonObject]:
+    """Of a value, or of the members of a list."""
+    name = ""
+    for _ in range(_MAX_ALTERNATIVES):
+        name = (segments(unresolved(schema)) or (name,))[-1]
+        target = references.resolve(schema)
+        if not isinstance(items := target.get("items"), dict):
+            break
+        schema = items
+    fields: dict[str, JsonObject] = {}
+    for part, _ in _object_schemas(target, references):
+        for field, value in as_object(part.get("properties")).items():
+            if isinstance(value, dict) and len(fields) < MAX_FIELDS:
+                fields.setdefault(field, value)
+    return Shape(name, list(fields.items()), id(target))
+
+
+def type_name(schema: JsonObject, references: References) -> str:
+    """The type as a short text: `string`, `string|null`, `array of integer`, `enum`; empty where unknown."""
+    declared = schema.get("type")
+    if isinstance(declared, list):
+        return "|".join(str(item).lower() for item in declared[:_MAX_ALTERNATIVES])
+    if isinstance(declared, str):
+        items = _member_type(schema.get("items"), references) if declared.lower() == "array" else ""
+        return f"array of {items}" if items else declared.lower()
+    return _undeclared_type(schema, references)
+
+
+def _undeclared_type(schema: JsonObject, references: References) -> str:
+    for key in _COMBINATORS:
+        members = as_list(schema.get(key))[:_MAX_ALTERNATIVES]
+        names = dict.fromkeys(_member_type(member, references) for member in members)
+        if joined := "|".join(name for name in names if name):
+            return joined
+    if isinstance(schema.get("properties"), dict):
+        return "object"
+    return "enum" if "enum" in schema or "const" in schema else ""
+
+
+def _member_type(member: object, references: References) -> str:
+    """Type of an array's item or of an alternative, without looking into it any further."""
+    target = references.resolve(as_object(member))
+    declared = target.get("type")
+    if isinstance(declared, str):
+        return declared.lower()
+    return "object" if isinstance(target.get("properties"), dict) else ""
+
+
+def _object_schemas(schema: object, references: References) -> Iterator[tuple[JsonObject, bool]]:
+    """A schema and its combined members, each once and with whether its `required` binds."""
+    pending = [(schema, True)]
+    seen: set[int] = set()
+    while pending:
+        value, binding = pending.pop()
+        target = references.resolve(as_object(value))
+        if not target or id(target) in seen:
+            continue
+        seen.add(id(target))
+        yield target, binding
+        for key in reversed(_COMBINATORS):
+            members = reversed(as_list(target.get(key)))
+            pending += [(member, binding and key == "allOf") for member in members]

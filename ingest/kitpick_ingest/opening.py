@@ -1,0 +1,89 @@
+"""Opens a source from its specification: `toolbench:apis.jsonl`, `botocore:s3,ec2`, or a path or URL."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from kitpick_ingest.errors import SourceError, UnknownSource
+from kitpick_ingest.labelled import LabelledSource, Labels
+from kitpick_ingest.readers import READERS, Target
+from kitpick_ingest.remote_file import RemoteFileSource
+from kitpick_ingest.sample import READABLE_SUFFIXES, look_at, user_path
+from kitpick_ingest.source import Source
+from kitpick_ingest.source_names import default_name
+from kitpick_ingest.sources.mcp_endpoint import LiveSettings
+from kitpick_ingest.urls import is_url, split_url
+
+
+def open_source(
+    spec: str,
+    *,
+    name: str | None = None,
+    category: str | None = None,
+    tenant: str | None = None,
+    allowed: tuple[str, ...] = (),
+    live: LiveSettings | None = None,
+) -> Source:
+    """Opens the source of a specification. For a path without a kind, the beginning is read.
+
+    Args:
+        spec: `KIND:TARGET`, or a path or URL whose kind is found out: a URL of a JSON or YAML file by its
+            content once it is fetched, any other URL is a live MCP server.
+        name: owner of the documents and first part of their ids; by default taken from the target.
+        category: category of every document, instead of what the source says.
+        tenant: tenant of every document.
+        allowed: principals who may see the documents; empty means everybody.
+        live: limits, headers and environment for what is reached over a network or started.
+
+    Raises:
+        UnknownSource: no reader understands the specification; the message names what was tried.
+        MissingExtra: the kind needs a package that is not installed.
+    """
+    if not spec or "\0" in spec:
+        raise UnknownSource("source", "the specification is empty or contains a NUL character", _known())
+    source = _open(spec, name, live or LiveSettings())
+    labels = Labels(category or "", tenant or "", allowed)
+    return source if labels == Labels() else LabelledSource(source, labels)
+
+
+def _open(spec: str, name: str | None, live: LiveSettings) -> Source:
+    kind, text = _kind_and_target(spec)
+    name = name or default_name(kind, text)
+    if is_url(text) and kind != "mcp":
+        return RemoteFileSource(text, name, lambda file: _open_file(file, kind, name, live), live)
+    return READERS[kind].open(Target(text, name, live))
+
+
+def _open_file(file: Path, kind: str, name: str, live: LiveSettings) -> Source:
+    return READERS[kind or detect_kind(str(file))].open(Target(str(file), name, live))
+
+
+def _kind_and_target(spec: str) -> tuple[str, str]:
+    """Kind and target. The kind is empty for a file that has to be downloaded first."""
+    kind, _, target = spec.partition(":")
+    if kind in READERS:
+        return kind, target
+    if is_url(spec):
+        suffix = PurePosixPath(split_url(spec).path).suffix.lower()
+        return ("" if suffix in READABLE_SUFFIXES else "mcp"), spec
+    return detect_kind(spec), spec
+
+
+def detect_kind(spec: str) -> str:
+    """Kind of a path by its content.
+
+    Raises:
+        UnknownSource: no reader recognises it.
+    """
+    try:
+        sample = look_at(user_path(spec))
+    except SourceError as error:
+        raise UnknownSource(spec, f"names no known kind, and as a path {error.what}", _known()) from error
+    for kind, reader in READERS.items():
+        if reader.recognises(sample):
+            return kind
+    raise UnknownSource(spec, f"looks like none of {', '.join(READERS)}", _known())
+
+
+def _known() -> str:
+    return "write the kind before it: " + ", ".join(reader.form for reader in READERS.values())

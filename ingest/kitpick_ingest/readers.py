@@ -1,0 +1,150 @@
+"""The kinds of sources: how each is written, recognised and opened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from kitpick_ingest.errors import UnknownSource
+from kitpick_ingest.sample import Sample, user_path
+from kitpick_ingest.source import Source
+from kitpick_ingest.sources.mcp_endpoint import LiveSettings
+from kitpick_ingest.urls import is_url
+
+_OPENAPI_YAML = re.compile(r"^[\"']?(?:openapi|swagger)[\"']?[ \t]*:", re.MULTILINE)
+
+
+class Target(NamedTuple):
+    """The part of a specification after the kind, the name of the source, and limits."""
+
+    text: str
+    name: str
+    live: LiveSettings = LiveSettings()
+
+    @property
+    def path(self) -> Path:
+        """The text as a path, `~` expanded.
+
+        Raises:
+            UnknownSource: there is no text.
+        """
+        if not self.text:
+            raise UnknownSource("source", "no file or folder follows the kind", "write KIND:PATH")
+        return user_path(self.text)
+
+
+class SourceKind(NamedTuple):
+    """One kind of source."""
+
+    form: str
+    """How a specification of this kind is written, for messages: `toolbench:FILE`."""
+    open: Callable[[Target], Source]
+    recognises: Callable[[Sample], bool] = lambda _: False
+    """Whether a file or folder looks like this kind."""
+
+
+def _open_openapi(target: Target) -> Source:
+    from kitpick_ingest.sources.openapi import OpenApiSource
+
+    return OpenApiSource(target.path, target.name)
+
+
+def _open_google(target: Target) -> Source:
+    from kitpick_ingest.sources.google_discovery import GoogleDiscoverySource
+
+    return GoogleDiscoverySource(target.path if target.text else None, target.name)
+
+
+def _open_botocore(target: Target) -> Source:
+    from kitpick_ingest.sources.botocore_models import BotocoreSource
+
+    services = [service.strip() for service in target.text.split(",") if service.strip()]
+    return BotocoreSource(services or None, target.name)
+
+
+def _open_toolbench(target: Target) -> Source:
+    from kitpick_ingest.sources.toolbench import ToolBenchSource
+
+    return ToolBenchSource(target.path, target.name)
+
+
+def _open_mcp(target: Target) -> Source:
+    from kitpick_ingest.sources.mcp_dump import McpDumpSource
+    from kitpick_ingest.sources.mcp_live import McpLiveSource
+
+    if is_url(target.text) or target.text.startswith("stdio:"):
+        return McpLiveSource(target.text, target.name, target.live)
+    return McpDumpSource(target.path, target.name)
+
+
+def _open_functions(target: Target) -> Source:
+    from kitpick_ingest.sources.function_schemas import FunctionSchemasSource
+
+    return FunctionSchemasSource(target.path, target.name)
+
+
+def _open_beir(target: Target) -> Source:
+    from kitpick_ingest.sources.beir import BeirSource
+
+    return BeirSource(target.path, target.name)
+
+
+def _open_documents(target: Target) -> Source:
+    from kitpick_ingest.sources.documents_jsonl import DocumentsSource
+
+    return DocumentsSource(target.path, target.name)
+
+
+def _is_openapi(sample: Sample) -> bool:
+    return sample.has("openapi") or sample.has("swagger") or _OPENAPI_YAML.search(sample.head) is not None
+
+
+def _is_google(sample: Sample) -> bool:
+    return str(sample.record.get("kind", "")).startswith("discovery#")
+
+
+def _is_documents(sample: Sample) -> bool:
+    return sample.has("id", "source", "category", "tool", "api")
+
+
+def _is_toolbench(sample: Sample) -> bool:
+    return sample.has("tool_name", "api_name") or sample.has("api_list")
+
+
+def _is_beir(sample: Sample) -> bool:
+    return sample.has("_id", "text")
+
+
+def _is_mcp(sample: Sample) -> bool:
+    listing = sample.inner("result") or sample
+    return (
+        listing.has("inputSchema")
+        or isinstance(listing.record.get("tools"), dict)
+        or "inputSchema" in listing.member("tools")
+    )
+
+
+def _is_functions(sample: Sample) -> bool:
+    first = sample.member("tools") or sample.member("functions") or sample.record
+    return (
+        "input_schema" in first
+        or "functionDeclarations" in first
+        or "function_declarations" in first
+        or first.get("type") in {"function", "namespace"}
+        or {"name", "parameters"} <= first.keys()
+    )
+
+
+READERS: dict[str, SourceKind] = {
+    "openapi": SourceKind("openapi:FILE", _open_openapi, _is_openapi),
+    "google": SourceKind("google:DIR", _open_google, _is_google),
+    "botocore": SourceKind("botocore:s3,ec2", _open_botocore),
+    "documents": SourceKind("documents:FILE", _open_documents, _is_documents),
+    "toolbench": SourceKind("toolbench:FILE", _open_toolbench, _is_toolbench),
+    "beir": SourceKind("beir:DIR", _open_beir, _is_beir),
+    "mcp": SourceKind("mcp:URL, mcp:stdio:COMMAND … or mcp:FILE", _open_mcp, _is_mcp),
+    "functions": SourceKind("functions:FILE", _open_functions, _is_functions),
+}
+"""Kind → reader. A bare path is given to the first reader that recognises it."""

@@ -1,0 +1,86 @@
+"""Reads the beginning of a file or folder, to recognise the kind of source."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, os_reason, records
+
+READABLE_SUFFIXES = JSON_SUFFIXES | {".yaml", ".yml"}
+_HEAD_BYTES = 64 * 1024
+_MAX_FOLDERS = 1_000
+"""So many are looked through for a readable file: somebody may have written `/`."""
+
+
+class Sample(NamedTuple):
+    """The beginning of a path; for a folder, that of its first readable file."""
+
+    path: Path
+    record: dict[str, Any]
+    """The first record of a JSON file, empty where it is not an object."""
+    head: str
+    """The beginning of the file as text."""
+
+    def has(self, *keys: str) -> bool:
+        """Whether the first record has all these keys."""
+        return all(key in self.record for key in keys)
+
+    def inner(self, key: str) -> Sample | None:
+        """The sample of the object under a key, None where there is none."""
+        value = self.record.get(key)
+        return self._replace(record=value) if isinstance(value, dict) else None
+
+    def member(self, key: str) -> dict[str, Any]:
+        """First member of the list under a key of the first record, empty where that is not an object."""
+        value = self.record.get(key)
+        first = value[0] if isinstance(value, list) and value else None
+        return first if isinstance(first, dict) else {}
+
+
+def user_path(text: str) -> Path:
+    """The text as a path, with `~` expanded where that means a user."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
+def look_at(path: Path) -> Sample:
+    """Reads the beginning of a file, or of the first readable file of a folder.
+
+    Raises:
+        SourceError: nothing there, or not readable.
+    """
+    try:
+        file = _first_file(path) if path.is_dir() else path
+        with file.open("rb") as stream:
+            head = stream.read(_HEAD_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError) as error:
+        raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
+    return Sample(path, _first_record(file), head)
+
+
+def _first_file(folder: Path) -> Path:
+    """The first readable file: those of a folder before those below it, each by name."""
+    for seen, (place, folders, files) in enumerate(os.walk(folder)):
+        folders.sort()
+        if first := min((f for f in files if Path(f).suffix.lower() in READABLE_SUFFIXES), default=""):
+            return Path(place, first)
+        if seen >= _MAX_FOLDERS:
+            break
+    raise SourceError(str(folder), "holds no JSON or YAML file")
+
+
+def _first_record(file: Path) -> dict[str, Any]:
+    """The first record that is a JSON object; a file that is not JSON has none."""
+    try:
+        entry = next(records(file), None)
+        value = msgspec.json.decode(entry.raw) if entry else None
+    except (SourceError, *UNREADABLE):
+        return {}
+    return value if isinstance(value, dict) else {}

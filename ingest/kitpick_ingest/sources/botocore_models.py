@@ -1,0 +1,299 @@
+"""Operations of AWS services, read from the service models of the package `botocore`."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id
+from kitpick_foundation.errors import MissingExtra
+from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
+from kitpick_ingest.effects import effect_of_method
+from kitpick_ingest.entries import Converted, convert_entry
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.json_files import Entry, os_reason, parse
+from kitpick_ingest.parts import read_parts
+from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip, html_text
+from kitpick_ingest.unchanged import file_fingerprint
+
+if TYPE_CHECKING:
+    from botocore.loaders import Loader
+
+CATEGORY = "AWS"
+MAX_MODEL_BYTES = 256 * 1024 * 1024
+"""An unpacked service model above this size is refused; the largest real one has 10 MB."""
+
+_NOTICES = re.compile(r"(?:\s*<(note|important)>.*?</\1>)+", re.DOTALL)
+"""Notices before the description proper."""
+_MODEL = "service-2"
+_SUFFIXES = (".json", ".json.gz")
+_VERB = re.compile(
+    r"(?:Admin|Batch|Bulk|Transact)?(?:"
+    r"(?P<read>Get|List|Describe|Head|Search|Query|Scan|Lookup|Retrieve|Discover|Estimate|Preview|View|Count|Is)"
+    r"|(?P<destructive>Delete|Terminate|Purge|Destroy|Deregister)"
+    r")(?![a-z])"
+)
+_JSON_TYPES = {
+    "structure": "object",
+    "map": "object",
+    "integer": "integer",
+    "long": "integer",
+    "float": "number",
+    "double": "number",
+    "boolean": "boolean",
+    "string": "string",
+    "timestamp": "string",
+    "blob": "string",
+}
+
+
+class _Reference(msgspec.Struct):
+    shape: str
+    documentation: str = ""
+
+
+class _Shape(msgspec.Struct):
+    type: str = ""
+    documentation: str = ""
+    required: list[str] = []
+    members: dict[str, _Reference] = {}
+    member: _Reference | None = None
+
+
+_NO_SHAPE = _Shape()
+_MAX_LISTS = 4
+"""Lists in lists that are looked through."""
+
+
+class _ModelMetadata(msgspec.Struct, rename="camel"):
+    service_id: str = ""
+    service_full_name: str = ""
+    api_version: str = ""
+
+
+class _Model(msgspec.Struct):
+    """A service model; operations stay as the bytes they are in the file."""
+
+    metadata: _ModelMetadata
+    operations: dict[str, msgspec.Raw]
+    shapes: dict[str, _Shape] = {}
+
+
+class _Http(msgspec.Struct):
+    method: str = ""
+
+
+class _OperationModel(msgspec.Struct, rename="camel"):
+    documentation: str = ""
+    http: _Http = msgspec.field(default_factory=_Http)
+    input: _Reference | None = None
+    output: _Reference | None = None
+    readonly: bool = False
+    deprecated: bool = False
+    deprecated_message: str = ""
+
+
+class BotocoreSource:
+    """Operations of the newest model of each service, by service name, in model order.
+
+    Models in `~/.aws/models` and on the path AWS_DATA_PATH count as well, as they do for botocore itself.
+
+    Args:
+        services: botocore's names of services (`s3`, `ec2`); all that are installed when None.
+        name: owner of the documents; an id is `name/service/operation`.
+
+    Raises:
+        MissingExtra: botocore is not installed.
+    """
+
+    def __init__(self, services: Sequence[str] | None = None, name: str = "botocore") -> None:
+        self.name = name
+        self._services = services
+        self._loader = _new_loader()
+
+    def read(self) -> Iterator[Converted]:
+        """One document an operation; `definition` is the operation's bytes in the model file.
+
+        Raises:
+            SourceError: a named service does not exist, or the one model asked for cannot be read.
+        """
+        yield from read_parts(self.name, self._known_services(), self._read_service)
+
+    def fingerprint(self) -> str:
+        """Changes with the models of these services.
+
+        Raises:
+            SourceError: a named service does not exist.
+            OSError: a model cannot be read.
+        """
+        services = self._known_services()
+        return file_fingerprint((self._model_path(service) for service in services), *services)
+
+    def _known_services(self) -> Sequence[str]:
+        known: list[str] = self._loader.list_available_services(_MODEL)
+        if self._services is None:
+            return known
+        for service in self._services:
+            if service not in known:
+                raise SourceError(
+                    f"botocore:{service}", "botocore has no service of this name", _suggestion(service, known)
+                )
+        return list(dict.fromkeys(self._services))
+
+    def _read_service(self, service: str) -> Iterator[Converted]:
+        path = self._model_path(service)
+        model = parse(_unpacked(path), str(path), _Model)
+        tool = _tool_name(service, model.metadata)
+        answers = _Answers(model.shapes)
+        for operation, raw in model.operations.items():
+            entry = Entry(f"{path}#/operations/{operation}", bytes(raw))
+            document = partial(
+                self._document, service=service, tool=tool, operation=operation, model=model, answers=answers
+            )
+            yield convert_entry(self.name, entry, document)
+
+    def _model_path(self, service: str) -> Path:
+        version = self._loader.determine_latest_version(service, _MODEL)
+        candidates = (
+            Path(folder, service, version, _MODEL + suffix)
+            for folder in self._loader.search_paths
+            for suffix in _SUFFIXES
+        )
+        return next(path for path in candidates if path.is_file())
+
+    def _document(
+        self, entry: Entry, service: str, tool: str, operation: str, model: _Model, answers: _Answers
+    ) -> ApiDocument:
+        described = msgspec.json.decode(entry.raw, type=_OperationModel)
+        document = ApiDocument(
+            id=document_id(self.name, service, operation),
+            source=self.name,
+            category=CATEGORY,
+            tool=tool,
+            api=operation,
+            description=_description(described),
+            parameters=_parameters(described.input, model.shapes),
+            returns=_returns(described.output, model.shapes),
+            version=model.metadata.api_version,
+            deprecated=described.deprecated,
+            effect=_effect(operation, described),
+            definition=entry.raw.decode(),
+        )
+        return with_chains(document, answers.of(described.output))
+
+
+def _suggestion(service: str, known: Sequence[str]) -> str:
+    """The nearest names. Of a name of two letters, one changed letter leaves half."""
+    likeness = 0.6 if len(service) > 3 else 0.5
+    close = difflib.get_close_matches(service.lower(), known, cutoff=likeness)
+    return f"did you mean {', '.join(close)}?" if close else f"there are {len(known)}, from {known[0]}"
+
+
+def _new_loader() -> Loader:
+    try:
+        from botocore.loaders import create_loader
+    except ImportError as error:
+        raise MissingExtra("aws", "reading AWS service models") from error
+    return create_loader(os.environ.get("AWS_DATA_PATH"))
+
+
+def _unpacked(path: Path) -> bytes:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = file.read(MAX_MODEL_BYTES + 1)
+    except (OSError, EOFError) as error:
+        raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
+    if len(data) > MAX_MODEL_BYTES:
+        raise SourceError(str(path), f"is larger than {MAX_MODEL_BYTES:,} bytes unpacked")
+    return data
+
+
+def _tool_name(service: str, metadata: _ModelMetadata) -> str:
+    """`Amazon Simple Queue Service (SQS)`: people search by either name."""
+    full, short = metadata.service_full_name, metadata.service_id
+    if not full or not short or short in full:
+        return full or short or service
+    return f"{full} ({short})"
+
+
+def _description(operation: _OperationModel) -> str:
+    # A notice such as "not supported for directory buckets" stands before hundreds of descriptions: the
+    # first words are what people read and models weigh, so they belong to what the operation does.
+    notices = _NOTICES.match(operation.documentation)
+    begin = notices.end() if notices else 0
+    text = html_text(f"{operation.documentation[begin:]} {operation.documentation[:begin]}")
+    message = operation.deprecated_message if operation.deprecated else ""
+    return f"{text} Deprecated: {message}" if message else text
+
+
+def _parameters(reference: _Reference | None, shapes: dict[str, _Shape]) -> tuple[Parameter, ...]:
+    shape = shapes.get(reference.shape) if reference else None
+    if shape is None:
+        return ()
+    return tuple(
+        Parameter(name, _type(member, shapes), name in shape.required, _member_text(member, shapes))
+        for name, member in shape.members.items()
+    )
+
+
+def _member_text(member: _Reference, shapes: dict[str, _Shape]) -> str:
+    """Documentation of the member, or else of its shape."""
+    target = shapes.get(member.shape)
+    return html_text(
+        member.documentation or (target.documentation if target else ""), MAX_PARAMETER_DESCRIPTION
+    )
+
+
+def _type(reference: _Reference, shapes: dict[str, _Shape], of_list: bool = False) -> str:
+    shape = shapes.get(reference.shape)
+    if shape is None:
+        return ""
+    if shape.type == "list" and shape.member is not None and not of_list:
+        return f"array of {_type(shape.member, shapes, of_list=True)}"
+    return _JSON_TYPES.get(shape.type, "array" if shape.type == "list" else shape.type)
+
+
+def _returns(reference: _Reference | None, shapes: dict[str, _Shape]) -> str:
+    shape = shapes.get(reference.shape) if reference else None
+    return clip(", ".join(shape.members), MAX_RETURNS) if shape else ""
+
+
+class _Answers:
+    """Identifiers in the outputs of one model; each shape is opened once."""
+
+    def __init__(self, shapes: dict[str, _Shape]) -> None:
+        self._shapes = shapes
+        self._opened: dict[str, Shape[str]] = {}
+
+    def of(self, output: _Reference | None) -> Iterator[Field]:
+        """None where there is no output."""
+        return answer_fields(output.shape if output else "", self._shape)
+
+    def _shape(self, name: str) -> Shape[str]:
+        if name not in self._opened:
+            target = self._shapes.get(name, _NO_SHAPE)
+            for _ in range(_MAX_LISTS):
+                if target.member is None:
+                    break
+                target = self._shapes.get(target.member.shape, _NO_SHAPE)
+            fields = [(field, member.shape) for field, member in target.members.items()]
+            self._opened[name] = Shape(name, fields, id(target))
+        return self._opened[name]
+
+
+def _effect(name: str, operation: _OperationModel) -> Effect:
+    """The effect by the model's own mark, else the verb of the name, else the HTTP method (mostly POST)."""
+    if operation.readonly:
+        return Effect.READ
+    if verb := _VERB.match(name):
+        return Effect.READ if verb["read"] else Effect.DESTRUCTIVE
+    effect = effect_of_method(operation.http.method)
+    return Effect.WRITE if effect is Effect.UNKNOWN else effect

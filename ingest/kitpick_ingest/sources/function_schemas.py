@@ -1,0 +1,120 @@
+"""Function declarations for language models: OpenAI, Anthropic and Gemini forms, also mixed in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kitpick_engines.document import ApiDocument, document_id
+from kitpick_ingest.chains import with_chains
+from kitpick_ingest.entries import BadEntry, Converted, as_text, convert_entry, dead_letter, of_each_file
+from kitpick_ingest.json_files import UNREADABLE, Entry, reason, records, within
+from kitpick_ingest.json_schema import parameters, schema_fields
+
+_MAX_NESTING = 4
+"""A file, its tools, a namespace, its functions: nothing nests deeper."""
+
+
+class Function(msgspec.Struct):
+    """A function in any of the forms; the schema of its inputs has another key in each."""
+
+    name: str | None = None
+    type: str | None = None
+    description: Any = ""
+    function: Function | None = None
+    parameters: Any = None
+    input_schema: Any = None
+    parameters_json_schema: Any = msgspec.field(default=None, name="parametersJsonSchema")
+    response: Any = None
+
+    @property
+    def schema(self) -> object:
+        """JSON Schema of the inputs, None where the function takes none."""
+        return self.input_schema or self.parameters_json_schema or self.parameters
+
+
+class _Group(msgspec.Struct):
+    """A container of functions: a request body, a Gemini tool, or a namespace of OpenAI's Responses API."""
+
+    name: str | None = None
+    tools: list[msgspec.Raw] | None = None
+    functions: list[msgspec.Raw] | None = None
+    camel: list[msgspec.Raw] | None = msgspec.field(default=None, name="functionDeclarations")
+    snake: list[msgspec.Raw] | None = msgspec.field(default=None, name="function_declarations")
+
+    def members(self) -> tuple[str, list[msgspec.Raw]] | None:
+        """Key and members of the first list there is, None for a function of its own."""
+        lists = {
+            "tools": self.tools,
+            "functions": self.functions,
+            "functionDeclarations": self.camel,
+            "function_declarations": self.snake,
+        }
+        return next(((key, found) for key, found in lists.items() if found is not None), None)
+
+
+class FunctionSchemasSource:
+    """Functions of a JSON array, of an object with `tools`, or of JSON Lines; a folder of such files as well.
+
+    A function belongs to the tool that its namespace names: an OpenAI `namespace`, or the part of its name
+    before the last dot. Without either, the tool is the source.
+    """
+
+    def __init__(self, path: Path, name: str = "functions") -> None:
+        self.path = path
+        self.name = name
+
+    def read(self) -> Iterator[Converted]:
+        """Documents in the order of the file.
+
+        Raises:
+            SourceError: the file cannot be read, or is not JSON.
+        """
+        yield from of_each_file(self.name, self.path, self._read_file)
+
+    def _read_file(self, file: Path) -> Iterator[Converted]:
+        for record in records(file):
+            yield from self._read(record, "", _MAX_NESTING)
+
+    def _read(self, entry: Entry, namespace: str, depth: int) -> Iterator[Converted]:
+        try:
+            group = msgspec.json.decode(entry.raw, type=_Group)
+        except UNREADABLE as error:
+            yield dead_letter(self.name, entry, entry.problem or reason(error))
+            return
+        if (found := group.members()) is None:
+            yield convert_entry(self.name, entry, partial(self._document, namespace=namespace))
+            return
+        if depth == 0:
+            yield dead_letter(self.name, entry, "lists of functions are nested too deeply")
+            return
+        key, members = found
+        for index, raw in enumerate(members):
+            member = Entry(within(entry.position, key, index), bytes(raw))
+            yield from self._read(member, group.name or namespace, depth - 1)
+
+    def _document(self, entry: Entry, namespace: str) -> ApiDocument:
+        declared = msgspec.json.decode(entry.raw, type=Function)
+        function = declared.function or declared
+        if not function.name:
+            raise BadEntry("a function without a name")
+        if function.schema is None and declared.type not in {None, "function", "custom"}:
+            raise BadEntry(f"a hosted tool of type {declared.type!r}, not a function")
+        tool = namespace or function.name.rpartition(".")[0] or self.name
+        document = ApiDocument(
+            id=document_id(self.name, tool, function.name),
+            source=self.name,
+            category="",
+            tool=tool,
+            api=function.name,
+            description=as_text(function.description),
+            parameters=parameters(function.schema),
+            returns=as_text(function.response)[:2_000],
+            definition=entry.raw.decode(),
+        )
+        described = isinstance(function.response, dict)
+        return with_chains(document, schema_fields(function.response) if described else None)

@@ -1,0 +1,104 @@
+"""Saved answers of MCP servers to `tools/list`: one server, several pages of one, or a registry of many."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from kitpick_ingest.entries import Converted, convert_entry, dead_letter, of_each_file
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.json_files import UNREADABLE, Entry, reason, records, within
+from kitpick_ingest.sources.mcp_tools import McpServer, tool_document
+
+Reading = Generator[Converted, None, str]
+"""Yields what a record holds and returns the cursor of the page after it, empty where there is none."""
+
+
+class _SavedPage(msgspec.Struct, rename={"next_cursor": "nextCursor"}):
+    tools: list[msgspec.Raw]
+    next_cursor: str | None = None
+    server_name: str | None = None
+    version: str | None = None
+
+
+class _Record(msgspec.Struct, rename={"input_schema": "inputSchema"}):
+    """A record: a tool, a listing, a JSON-RPC answer with a listing, or a registry entry."""
+
+    input_schema: msgspec.Raw = msgspec.Raw()
+    tools: msgspec.Raw = msgspec.Raw()
+    result: msgspec.Raw = msgspec.Raw()
+    name: str | None = None
+    category: str | None = None
+
+
+class McpDumpSource:
+    """Tools of saved `tools/list` answers, in one file or a folder of them.
+
+    Understood are a listing (`{"tools": […]}`, alone or as `result` of a JSON-RPC answer, one page a line in
+    JSON Lines), an array of tools, and an array of registry entries
+    `{"name", "category", "tools": {SERVER: {"version", "tools": […]}}}`.
+    """
+
+    def __init__(self, path: Path, name: str = "mcp") -> None:
+        self.path = path
+        self.name = name
+
+    def read(self) -> Iterator[Converted]:
+        """Documents in the order of the file.
+
+        Raises:
+            SourceError: the file cannot be read, is not JSON, or its last page announces another one.
+        """
+        yield from of_each_file(self.name, self.path, self._read_file)
+
+    def _read_file(self, file: Path) -> Iterator[Converted]:
+        cursor = ""
+        for record in records(file):
+            cursor = yield from self._read_record(record)
+        if cursor:
+            what = "the last page has a nextCursor, so tools are missing"
+            raise SourceError(str(file), what, "save every page, one a line")
+
+    def _read_record(self, record: Entry) -> Reading:
+        try:
+            return (yield from self._dispatch(record, msgspec.json.decode(record.raw, type=_Record)))
+        except UNREADABLE as error:
+            yield dead_letter(self.name, record, record.problem or reason(error))
+            return ""
+
+    def _dispatch(self, record: Entry, found: _Record) -> Reading:
+        server = McpServer(self.name, self.name)
+        if bytes(found.result):
+            answer = Entry(within(record.position, "result"), bytes(found.result))
+            return (yield from self._listing(answer, server))
+        if bytes(found.tools).startswith(b"{"):
+            servers = Entry(within(record.position, "tools"), bytes(found.tools))
+            return (yield from self._registered(servers, found))
+        if bytes(found.tools):
+            return (yield from self._listing(record, server))
+        if bytes(found.input_schema):
+            yield convert_entry(self.name, record, partial(tool_document, server=server))
+        else:
+            yield dead_letter(self.name, record, "neither a tool with inputSchema nor a list of tools")
+        return ""
+
+    def _registered(self, servers: Entry, found: _Record) -> Reading:
+        """Servers of one registry entry: the entry's name is the tool where it has a single server."""
+        cursor = ""
+        listings = msgspec.json.decode(servers.raw, type=dict[str, msgspec.Raw])
+        for key, raw in listings.items():
+            tool = found.name if found.name and len(listings) == 1 else key
+            server = McpServer(self.name, tool, found.category or "")
+            cursor = yield from self._listing(Entry(within(servers.position, key), bytes(raw)), server)
+        return cursor
+
+    def _listing(self, listing: Entry, server: McpServer) -> Reading:
+        page = msgspec.json.decode(listing.raw, type=_SavedPage)
+        server = msgspec.structs.replace(server, version=page.version or "")
+        for index, raw in enumerate(page.tools):
+            entry = Entry(within(listing.position, "tools", index), bytes(raw))
+            yield convert_entry(self.name, entry, partial(tool_document, server=server))
+        return page.next_cursor or ""

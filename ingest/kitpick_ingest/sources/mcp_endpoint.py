@@ -1,0 +1,75 @@
+"""The address of a live MCP server, the limits for using it, and its list of tools."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import msgspec
+
+from kitpick_ingest.errors import UnknownSource
+from kitpick_ingest.urls import is_url, shown_url, split_url
+
+_STDIO = "stdio:"
+
+
+class LiveSettings(msgspec.Struct, frozen=True):
+    """Limits of a live source: a server that exceeds one stops it, and nothing is deleted because of it."""
+
+    request_seconds: float = 30.0
+    """For one answer; the first one of a started server includes its start."""
+    total_seconds: float = 300.0
+    """For connecting and listing every page."""
+    heartbeat_seconds: float = 15.0
+    """How long a watched server that speaks an older protocol may be silent before it is pinged."""
+    max_tools: int = 20_000
+    max_pages: int = 1_000
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    """HTTP headers, such as `Authorization`. Never logged."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables for a started server, beside HOME, PATH and the like. Never logged."""
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """Either the URL of a streamable HTTP endpoint or a command that serves over its standard streams."""
+
+    url: str = ""
+    command: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, target: str) -> Endpoint:
+        """`http(s)://…` or `stdio:COMMAND ARGUMENT …`, quoted as in a shell; no shell is involved.
+
+        Raises:
+            UnknownSource: neither of them.
+        """
+        if target.startswith(_STDIO):
+            return cls(command=_split(target.removeprefix(_STDIO)))
+        if is_url(target):
+            split_url(target)
+            return cls(url=target)
+        cure = "write mcp:https://HOST/PATH or mcp:stdio:COMMAND …"
+        raise UnknownSource("mcp", "is neither a URL nor a command", cure)
+
+    @property
+    def where(self) -> str:
+        """The address for messages, without possible secrets: user, query and arguments."""
+        return shown_url(self.url) if self.url else f"{_STDIO}{self.command[0]}"
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """Name and version of a server, and its tools as listed."""
+
+    server: str
+    version: str
+    tools: tuple[dict[str, Any], ...]
+
+
+def _split(command: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise UnknownSource("mcp:stdio:", f"the command cannot be split: {error}") from error
+    if not words or "\0" in command:
+        raise UnknownSource("mcp:stdio:", "no command follows", "write mcp:stdio:COMMAND …")
+    return words

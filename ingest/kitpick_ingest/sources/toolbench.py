@@ -1,0 +1,139 @@
+"""RapidAPI endpoints in ToolBench's forms: one endpoint a record, or one tool a file with an `api_list`.
+
+Source: Qin et al., "ToolLLM" (ICLR 2024); its release holds `data/toolenv/tools/CATEGORY/TOOL.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kitpick_engines.document import ApiDocument, Parameter, document_id
+from kitpick_ingest.chains import with_chains
+from kitpick_ingest.effects import effect_of_method
+from kitpick_ingest.entries import Converted, as_text, convert_entry, dead_letter, of_each_file
+from kitpick_ingest.json_files import UNREADABLE, Entry, reason, records, within
+
+_MAX_RETURNS = 2_000
+
+
+class _ParameterRecord(msgspec.Struct):
+    name: str
+    type: Any = ""
+    description: Any = ""
+
+
+class _EndpointRecord(msgspec.Struct, rename={"api": "api_name", "description": "api_description"}):
+    """An endpoint that names its tool and category itself."""
+
+    tool_name: str
+    api: str
+    category_name: str = ""
+    description: Any = ""
+    required_parameters: list[_ParameterRecord] | None = None
+    optional_parameters: list[_ParameterRecord] | None = None
+    method: str | None = None
+    schema: Any = None
+
+
+class _ListedEndpoint(msgspec.Struct):
+    """An endpoint in the `api_list` of its tool."""
+
+    name: str
+    description: Any = ""
+    required_parameters: list[_ParameterRecord] | None = None
+    optional_parameters: list[_ParameterRecord] | None = None
+    method: str | None = None
+    schema: Any = None
+
+
+class _ToolFile(msgspec.Struct):
+    """A per-tool file; an endpoint record decodes to one without an `api_list`."""
+
+    api_list: list[msgspec.Raw] | None = None
+    tool_name: str | None = None
+    name: str | None = None
+    category_name: str | None = None
+    tool_description: Any = ""
+
+
+class ToolBenchSource:
+    """Endpoints of a JSON or JSON Lines file, or of a folder of per-tool JSON files.
+
+    Tool names repeat across categories, so an id is `name/category/tool/api`. A per-tool file does not name
+    its category: it is the folder that the file lies in, unless the file says `category_name`.
+    """
+
+    def __init__(self, path: Path, name: str = "toolbench") -> None:
+        self.path = path
+        self.name = name
+
+    def read(self) -> Iterator[Converted]:
+        """Documents in the order of the file, files of a folder by path.
+
+        Raises:
+            SourceError: nothing there, not readable, or not JSON.
+        """
+        yield from of_each_file(self.name, self.path, self._read_file)
+
+    def _read_file(self, file: Path) -> Iterator[Converted]:
+        for record in records(file):
+            yield from self._read_record(record, folder=file.resolve().parent.name)
+
+    def _read_record(self, record: Entry, folder: str) -> Iterator[Converted]:
+        try:
+            tool = msgspec.json.decode(record.raw, type=_ToolFile)
+        except UNREADABLE as error:
+            yield dead_letter(self.name, record, record.problem or reason(error))
+            return
+        if tool.api_list is None:
+            yield convert_entry(self.name, record, self._endpoint)
+            return
+        tool.category_name = tool.category_name or folder
+        for index, raw in enumerate(tool.api_list):
+            entry = Entry(within(record.position, "api_list", index), bytes(raw))
+            yield convert_entry(self.name, entry, partial(self._listed, tool=tool))
+
+    def _endpoint(self, entry: Entry) -> ApiDocument:
+        return self._document(entry, msgspec.json.decode(entry.raw, type=_EndpointRecord))
+
+    def _listed(self, entry: Entry, tool: _ToolFile) -> ApiDocument:
+        listed = msgspec.json.decode(entry.raw, type=_ListedEndpoint)
+        endpoint = _EndpointRecord(
+            tool_name=tool.tool_name or tool.name or "",
+            api=listed.name,
+            category_name=tool.category_name or "",
+            description=listed.description or tool.tool_description,
+            required_parameters=listed.required_parameters,
+            optional_parameters=listed.optional_parameters,
+            method=listed.method,
+            schema=listed.schema,
+        )
+        return self._document(entry, endpoint)
+
+    def _document(self, entry: Entry, endpoint: _EndpointRecord) -> ApiDocument:
+        document = ApiDocument(
+            id=document_id(self.name, endpoint.category_name, endpoint.tool_name, endpoint.api),
+            source=self.name,
+            category=endpoint.category_name,
+            tool=endpoint.tool_name,
+            api=endpoint.api,
+            description=as_text(endpoint.description),
+            parameters=_parameters(endpoint),
+            returns=as_text(endpoint.schema)[:_MAX_RETURNS] if endpoint.schema else "",
+            effect=effect_of_method(endpoint.method),
+            definition=entry.raw.decode(),
+        )
+        return with_chains(document)
+
+
+def _parameters(endpoint: _EndpointRecord) -> tuple[Parameter, ...]:
+    return tuple(
+        Parameter(p.name, as_text(p.type), required, as_text(p.description))
+        for required, group in ((True, endpoint.required_parameters), (False, endpoint.optional_parameters))
+        for p in group or ()
+    )

@@ -1,1 +1,0 @@
-"""From a source of API descriptions to documents, texts and vectors inside an engine."""

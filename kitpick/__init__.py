@@ -1,0 +1,65 @@
+"""kitpick finds the right set of tools for a request, in a catalog of thousands.
+
+    from kitpick import Catalog
+
+    with Catalog.open("sqlite:tools.db") as catalog:
+        catalog.ingest("openapi:weather.yaml")
+        print(catalog.search("will it rain in Paris tomorrow?").definitions("openai"))
+
+Everything listed here is loaded when it is first used: importing the package itself costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kitpick.catalog import Catalog
+    from kitpick.result import SearchResult
+    from kitpick.settings import Settings
+    from kitpick_engines.contract import Filter
+    from kitpick_engines.intents.store import Intent
+    from kitpick_foundation.errors import KitpickError
+    from kitpick_ingest.sync import SyncOptions, SyncReport
+    from kitpick_rescorers.profiles import Profile
+    from kitpick_rescorers.search import SearchHit
+
+__all__ = [
+    "Catalog",
+    "Filter",
+    "Intent",
+    "KitpickError",
+    "Profile",
+    "SearchHit",
+    "SearchResult",
+    "Settings",
+    "SyncOptions",
+    "SyncReport",
+]
+
+_MODULES = {
+    "Catalog": "kitpick.catalog",
+    "Filter": "kitpick_engines.contract",
+    "Intent": "kitpick_engines.intents.store",
+    "KitpickError": "kitpick_foundation.errors",
+    "Profile": "kitpick_rescorers.profiles",
+    "SearchHit": "kitpick_rescorers.search",
+    "SearchResult": "kitpick.result",
+    "Settings": "kitpick.settings",
+    "SyncOptions": "kitpick_ingest.sync",
+    "SyncReport": "kitpick_ingest.sync",
+}
+"""Name → module that defines it."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'kitpick' has no attribute {name!r}")
+    found: object = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = found  # the next time it is simply there
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,386 @@
+"""Tool search of Anthropic and OpenAI, answered by a catalog: a tool is not loaded until it is found.
+
+Both providers let the client search. The model calls the search, the client answers with references
+(Anthropic) or definitions (OpenAI), and from then on the model can call what was found. What is loaded is
+read from the conversation itself. So an object serves many conversations, a restart loses nothing, and what
+was found stays loaded as long as the answer that found it is among the messages. Neither provider's package
+is needed: messages are dictionaries, or the objects of the SDKs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from kitpick.adapters.errors import CatalogTooLarge, UnknownPinnedTool
+from kitpick.adapters.tools import CallableTool, Run, as_text
+from kitpick.capabilities import MAX_STEPS, Capabilities, Steps, search_steps
+from kitpick.catalog import Catalog
+from kitpick_engines.contract import Filter
+from kitpick_engines.document import ApiDocument
+from kitpick_foundation.errors import KitpickError
+from kitpick_ingest.definitions import DefinitionFormat, render_definitions
+from kitpick_ingest.function_names import function_names
+from kitpick_rescorers.search import SearchHit
+
+SEARCH = "search_tools"
+"""The tool that Anthropic's models search with; no tool of a catalog can have this name."""
+MAX_DEFERRED = 10_000
+"""Tools that Anthropic takes in one request."""
+MAX_CALLS = 100
+"""Calls of one turn that are answered by running something; those behind are refused."""
+_NOBODY = Filter()
+_DESCRIPTION = (
+    "Finds tools. Most tools are not loaded: search before you say that something cannot be done, with one "
+    "short capability for each step. What is found can be called from then on."
+)
+
+
+class _Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the model gives the search."""
+
+    capabilities: Capabilities
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """A tool that the model calls, or its search."""
+
+    id: str
+    name: str
+    arguments: Any
+    loaded: frozenset[str]
+    """Names of tools that it can call at this point of the conversation."""
+    refused: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What is sent back for one call."""
+
+    call: _Call
+    text: str = ""
+    failed: bool = False
+    found: tuple[SearchHit, ...] | None = None
+    """Of a search."""
+
+
+class _Ready(msgspec.Struct, frozen=True):
+    """A call that may run."""
+
+    call: _Call
+    tool: CallableTool
+    arguments: dict[str, Any]
+
+
+class _Deferral(ABC):
+    """What both providers' protocols have in common."""
+
+    format: DefinitionFormat
+    most: int | None = None
+    """Tools that the provider takes in one request."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        run: Run,
+        *,
+        pinned: Sequence[str] = (),
+        k: int = 5,
+        filter: Filter = _NOBODY,  # noqa: A002
+        profile: str | None = None,
+    ) -> None:
+        """Reads the tools of a catalog once, ordered by id. To follow a change, make another object.
+
+        Args:
+            catalog: where is searched.
+            run: calls an API with arguments; may be async, see `aanswers`.
+            pinned: ids of tools that are loaded from the first turn on, never deferred.
+            k: how many tools at most a capability finds.
+            filter: who asks: what they may not see is neither registered nor found nor called.
+            profile: as in `Catalog.search`.
+
+        Raises:
+            EmptyCatalog: nothing was ingested yet.
+            CatalogTooLarge: more tools than the provider takes.
+            UnknownPinnedTool: one of `pinned` is not there.
+        """
+        self._catalog = catalog
+        self._run = run
+        self._filter = filter
+        self._search = partial(catalog.search, k=k, filter=filter, profile=profile)
+        documents = list(catalog.documents(filter))
+        if self.most is not None and len(documents) > self.most:
+            raise CatalogTooLarge(len(documents), self.most)
+        self.names = dict(
+            zip([document.id for document in documents], function_names(documents), strict=True)
+        )
+        """Id → name: it depends on nothing but the tool, so it is the same tomorrow."""
+        self._ids = {name: key for key, name in self.names.items()}
+        for key in pinned:
+            if key not in self.names:
+                raise UnknownPinnedTool(key)
+        held = frozenset(pinned)
+        self._pinned = frozenset(self.names[key] for key in held)
+        self.tools = self._registered(
+            [document for document in documents if document.id in held],
+            [document for document in documents if document.id not in held],
+        )
+        """The `tools` of every request of a conversation: the same list each time, so that caches hold."""
+
+    def answers(self, conversation: Sequence[Any], loaded: Iterable[str] = ()) -> list[dict[str, Any]]:
+        """Answers to the calls at the end of a conversation, in the order of the calls.
+
+        A tool that was not loaded, or never offered, is not called: the answer says so and what to do. What
+        `run` raises is said to the model. Several calls of one turn are answered together.
+
+        Args:
+            conversation: messages (Anthropic) or input items (OpenAI) up to what the model said last.
+            loaded: names loaded by messages that are not in `conversation`, because the provider keeps them.
+
+        Raises:
+            EngineError, RescorerError: the catalog cannot be searched.
+        """
+        ready = [self._prepared(call) for call in self._calls(conversation, frozenset(loaded))]
+        return [self._sent(_ran(one) if isinstance(one, _Ready) else one) for one in ready]
+
+    async def aanswers(self, conversation: Sequence[Any], loaded: Iterable[str] = ()) -> list[dict[str, Any]]:
+        """`answers`, with calls side by side and searches in worker threads; `run` may be async."""
+        calls = self._calls(conversation, frozenset(loaded))
+        answers = await asyncio.gather(*(self._aanswered(call) for call in calls))
+        return [self._sent(answer) for answer in answers]
+
+    async def _aanswered(self, call: _Call) -> _Answer:
+        one = await asyncio.to_thread(self._prepared, call)
+        return await _aran(one) if isinstance(one, _Ready) else one
+
+    @abstractmethod
+    def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
+        """The tools of a request."""
+
+    @abstractmethod
+    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
+        """Calls at the end of a conversation that are still to be answered."""
+
+    @abstractmethod
+    def _sent(self, answer: _Answer) -> dict[str, Any]:
+        """An answer in the provider's form."""
+
+    def _prepared(self, call: _Call) -> _Answer | _Ready:
+        if call.refused:
+            return _Answer(call, call.refused, failed=True)
+        if call.name == SEARCH:
+            return self._searched(call)
+        if call.name not in self._ids:
+            return _Answer(call, f"there is no tool {call.name[:100]!r}: search for one", failed=True)
+        if call.name not in call.loaded | self._pinned:
+            what = f"the tool {call.name!r} is not loaded: search for what it does, then call it"
+            return _Answer(call, what, failed=True)
+        return self._ready(call)
+
+    def _ready(self, call: _Call) -> _Answer | _Ready:
+        """Reads the document again, with the filter: what was taken away meanwhile is not called."""
+        documents = self._catalog.engine.fetch([self._ids[call.name]], self._filter)
+        if not documents:
+            return _Answer(
+                call, f"the tool {call.name!r} is no longer there: search for another", failed=True
+            )
+        try:
+            arguments = _decoded(call.arguments)
+        except msgspec.MsgspecError as error:
+            return _Answer(call, f"the arguments are no JSON object: {error}", failed=True)
+        (document,) = documents
+        return _Ready(call, CallableTool(call.name, "", {}, False, document, self._run), arguments)
+
+    def _searched(self, call: _Call) -> _Answer:
+        try:
+            wanted = msgspec.convert(_decoded(call.arguments), _Wanted)
+        except msgspec.MsgspecError as error:
+            what = f"the search takes `capabilities`, a list of 1 to {MAX_STEPS} short texts: {error}"
+            return _Answer(call, what, failed=True, found=())
+        try:
+            steps = search_steps(self._search, wanted.capabilities)
+        except KitpickError as error:
+            return _Answer(call, f"the search failed: {error}", failed=True, found=())
+        known = [hit for hit in steps.joint if hit.id in self.names]
+        here = [self.names[hit.id] for hit in known if self.names[hit.id] in self._pinned]
+        text = f"loaded already: {', '.join(here)}" if here else _no_match(steps)
+        return _Answer(call, text, found=tuple(hit for hit in known if self.names[hit.id] not in here))
+
+    def _definitions(self, documents: Sequence[ApiDocument]) -> list[dict[str, Any]]:
+        rendered = render_definitions(documents, self.format)
+        return [
+            definition | {"name": self.names[document.id]}
+            for document, definition in zip(documents, rendered, strict=True)
+        ]
+
+
+class AnthropicDeferral(_Deferral):
+    """A catalog for Anthropic's Messages API: a tool that searches is answered with `tool_reference` blocks.
+
+    `tools` holds the search, the pinned tools and then every other tool with `defer_loading`. `answers` gives
+    `tool_result` blocks: the beginning of the user's next message, before any text.
+    """
+
+    format = "anthropic"
+    most = MAX_DEFERRED
+
+    def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
+        search = {"name": SEARCH, "description": _DESCRIPTION, "input_schema": _schema()}
+        later = [definition | {"defer_loading": True} for definition in self._definitions(deferred)]
+        return [search, *self._definitions(pinned), *later]
+
+    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
+        messages = [_plain(message) for message in conversation]
+        if not messages or messages[-1].get("role") != "assistant":
+            return []
+        loaded |= frozenset(_referenced(messages[:-1]))
+        uses = {use["id"]: use for use in _uses(messages[-1])}
+        return [
+            _Call(id_, use["name"], use.get("input"), loaded, _refused(place))
+            for place, (id_, use) in enumerate(uses.items())
+        ]
+
+    def _sent(self, answer: _Answer) -> dict[str, Any]:
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.call.id}
+        if answer.found:  # references stand alone: no text beside them
+            references = [{"type": "tool_reference", "tool_name": self.names[hit.id]} for hit in answer.found]
+            return block | {"content": references}
+        return block | {"content": answer.text} | ({"is_error": True} if answer.failed else {})
+
+
+class OpenAIDeferral(_Deferral):
+    """A catalog for OpenAI's Responses API: a `tool_search` that the client executes.
+
+    `tools` holds the search and the pinned tools. Found tools come with the answer, a `tool_search_output` at
+    the end of the input, so nothing before it changes. `answers` gives items to append to the input.
+    """
+
+    format = "responses"
+
+    def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
+        search = {
+            "type": "tool_search",
+            "execution": "client",
+            "description": _DESCRIPTION,
+            "parameters": _schema(),
+        }
+        return [search, *self._definitions(pinned)]
+
+    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
+        items = [_plain(item) for item in conversation]
+        answered = {_text(item.get("call_id")) for item in items if item.get("type") in _OUTPUTS}
+        pending: dict[str, _Call] = {}
+        for item in items:
+            kind, id_ = item.get("type"), _text(item.get("call_id"))
+            if kind == "tool_search_output":
+                loaded |= {_text(tool.get("name")) for tool in _objects(item.get("tools"))}
+            elif kind not in _CALLS or not id_ or id_ in answered or item.get("execution") == "server":
+                continue
+            else:
+                name = SEARCH if kind == "tool_search_call" else _text(item.get("name"))
+                refused = _refused(len(pending))
+                pending.setdefault(id_, _Call(id_, name, item.get("arguments"), loaded, refused))
+        return list(pending.values())
+
+    def _sent(self, answer: _Answer) -> dict[str, Any]:
+        if answer.found is None:
+            text = f"error: {answer.text}" if answer.failed else answer.text
+            return {"type": "function_call_output", "call_id": answer.call.id, "output": text}
+        found = self._definitions([hit.document for hit in answer.found])
+        return {
+            "type": "tool_search_output",
+            "execution": "client",
+            "call_id": answer.call.id,
+            "status": "incomplete" if answer.failed else "completed",
+            "tools": [definition | {"defer_loading": True} for definition in found],
+        }
+
+
+_CALLS = frozenset({"function_call", "tool_search_call"})
+_OUTPUTS = frozenset({"function_call_output", "tool_search_output"})
+
+
+def _schema() -> dict[str, Any]:
+    (_,), components = msgspec.json.schema_components([_Wanted])
+    (schema,) = components.values()
+    return {key: value for key, value in schema.items() if key != "title"} | {"additionalProperties": False}
+
+
+def _no_match(steps: Steps) -> str:
+    missing = "; ".join(steps.unmatched) or "an empty request"
+    return f"no tool fits: {missing}. Say it in other words, or go on without one."
+
+
+def _ran(ready: _Ready) -> _Answer:
+    try:
+        return _Answer(ready.call, as_text(ready.tool.call(ready.arguments)))
+    except Exception as error:  # noqa: BLE001 - whatever the API raises, the conversation goes on
+        return _Answer(ready.call, f"{type(error).__name__}: {error}", failed=True)
+
+
+async def _aran(ready: _Ready) -> _Answer:
+    try:
+        if ready.tool.is_async:
+            return _Answer(ready.call, as_text(await ready.tool.acall(ready.arguments)))
+    except Exception as error:  # noqa: BLE001 - as above
+        return _Answer(ready.call, f"{type(error).__name__}: {error}", failed=True)
+    return await asyncio.to_thread(_ran, ready)
+
+
+def _refused(place: int) -> str:
+    return "" if place < MAX_CALLS else f"more than {MAX_CALLS} calls in one turn: call it again later"
+
+
+def _decoded(given: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a model gave
+    """The arguments of a call: an object, or its JSON.
+
+    Raises:
+        MsgspecError: they are something else.
+    """
+    if isinstance(given, str):
+        return msgspec.json.decode(given or "{}", type=dict[str, Any])
+    return msgspec.convert(given if given is not None else {}, dict[str, Any])
+
+
+def _plain(message: Any) -> dict[str, Any]:  # noqa: ANN401 - a dictionary, or an object of an SDK
+    """A message as a dictionary; empty for what is none."""
+    if hasattr(message, "model_dump"):
+        message = message.model_dump(exclude_none=True)
+    return message if isinstance(message, dict) else {}
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any JSON value, or a list of SDK objects
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else []
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _uses(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Its `tool_use` blocks."""
+    blocks = _objects(message.get("content"))
+    return [
+        block
+        for block in blocks
+        if block.get("type") == "tool_use" and _text(block.get("id")) and _text(block.get("name"))
+    ]
+
+
+def _referenced(messages: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Names that answers to searches refer to; what another tool's result says loads nothing."""
+    searches: set[str] = set()
+    for message in messages:
+        if message.get("role") == "assistant":
+            searches |= {use["id"] for use in _uses(message) if use["name"] == SEARCH}
+            continue
+        for block in _objects(message.get("content")):
+            if block.get("type") == "tool_result" and block.get("tool_use_id") in searches:
+                found = _objects(block.get("content"))
+                yield from (
+                    _text(one.get("tool_name")) for one in found if one.get("type") == "tool_reference"
+                )

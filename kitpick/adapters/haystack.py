@@ -1,0 +1,154 @@
+"""Haystack: a ranker of documents and a retriever of APIs, both to be saved in pipelines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kitpick.adapters.errors import needing
+from kitpick.adapters.reranking import Reranker, in_hierarchy
+from kitpick.adapters.retrieval import RetrievalArguments, described
+from kitpick.catalog import Catalog
+
+with needing("haystack"):
+    from haystack import Document, component, default_from_dict, default_to_dict
+
+
+@component
+class KitpickRanker:
+    """Reranks documents; their meta may say `category`, `tool` and `api`.
+
+    A document keeps its meta and gets `reasons` and `degraded`. Where no model and no service answers, the
+    incoming order and scores stand.
+    """
+
+    def __init__(
+        self, top_k: int | None = None, rescorer: str | None = None, profile: str | None = None
+    ) -> None:
+        """Reranks with the service at `rescorer`, or else as the settings say.
+
+        The key of a service is read from `KITPICK_RESCORER_KEY`: a saved pipeline holds no secret.
+        """
+        self.top_k = top_k
+        self.rescorer = rescorer
+        self.profile = profile
+        self._reranker: Reranker | None = None
+
+    def warm_up(self) -> None:
+        """Opens the reranker; raises as `Reranker`."""
+        if self._reranker is None:
+            self._reranker = Reranker(profile=self.profile, rescorer=self.rescorer)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved pipeline holds."""
+        saved: dict[str, Any] = default_to_dict(
+            self, top_k=self.top_k, rescorer=self.rescorer, profile=self.profile
+        )
+        return saved
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> KitpickRanker:
+        """The component that a saved pipeline describes."""
+        made: KitpickRanker = default_from_dict(cls, data)
+        return made
+
+    @component.output_types(documents=list[Document], degraded=list[str])
+    def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
+        """The documents, best first, and what could not be done; raises as `Reranker.rank`."""
+        self.warm_up()
+        assert self._reranker is not None
+        given = [in_hierarchy(item.content or "", item.meta) for item in documents]
+        ranked = self._reranker.rank(query, given)
+        found = []
+        for place in ranked.places[: self.top_k if top_k is None else top_k]:
+            saved = documents[place.position].to_dict(flatten=False)
+            saved["meta"] = saved["meta"] | {
+                "reasons": list(place.reasons),
+                "degraded": list(ranked.degraded),
+            }
+            if place.score is not None:
+                saved["score"] = place.score
+            found.append(Document.from_dict(saved))
+        return {"documents": found, "degraded": list(ranked.degraded)}
+
+
+@component
+class KitpickRetriever:
+    """APIs of a catalog as documents, with definitions for a model under `meta["definition"]`."""
+
+    def __init__(
+        self,
+        catalog: str | None = None,
+        top_k: int = 5,
+        budget: int | None = None,
+        filters: dict[str, Any] | None = None,
+        profile: str | None = None,
+    ) -> None:
+        """Opens the catalog at a URL, by default the one in the settings, when it is first needed.
+
+        `filters` say who asks and what they want to see: `{"principals": ["staff"], "tenant": "a"}`.
+
+        Raises:
+            InvalidArguments: a filter that does not exist.
+        """
+        self.catalog = catalog
+        self.top_k = top_k
+        self.budget = budget
+        self.filters = filters
+        self.profile = profile
+        self._arguments = RetrievalArguments.of(k=top_k, budget=budget, filter=filters, profile=profile)
+        self._opened: Catalog | None = None
+
+    def warm_up(self) -> None:
+        """Opens the catalog; raises as `Catalog.open`."""
+        if self._opened is None:
+            self._opened = Catalog.open(self.catalog)
+
+    def close(self) -> None:
+        """Closes the catalog."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved pipeline holds."""
+        saved: dict[str, Any] = default_to_dict(
+            self,
+            catalog=self.catalog,
+            top_k=self.top_k,
+            budget=self.budget,
+            filters=self.filters,
+            profile=self.profile,
+        )
+        return saved
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> KitpickRetriever:
+        """The component that a saved pipeline describes."""
+        made: KitpickRetriever = default_from_dict(cls, data)
+        return made
+
+    @component.output_types(documents=list[Document], degraded=list[str])
+    def run(
+        self,
+        query: str,
+        top_k: int | None = None,
+        budget: int | None = None,
+        filters: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """The best APIs for a request; what is given here beats what the component was made with.
+
+        Raises:
+            InvalidArguments, EmptyCatalog, EngineError, RescorerError: as `Catalog.search`.
+        """
+        self.warm_up()
+        assert self._opened is not None
+        arguments = self._arguments.changed({"k": top_k, "budget": budget, "filter": filters})
+        result = arguments.search(self._opened, query)
+        documents = [
+            Document(id=hit.id, content=hit.text, meta=hit.metadata, score=hit.score)
+            for hit in described(result)
+        ]
+        return {
+            "documents": documents,
+            "degraded": [f"{item.stage}: {item.reason}" for item in result.degraded],
+        }

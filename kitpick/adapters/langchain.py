@@ -1,0 +1,120 @@
+"""LangChain: a retriever of APIs, a compressor that reranks documents, and hits as tools to bind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kitpick.adapters.errors import needing
+from kitpick.adapters.reranking import Reranker, in_hierarchy
+from kitpick.adapters.retrieval import RetrievalArguments, described
+from kitpick.adapters.tools import CallableTool, Run, callable_tools
+from kitpick.catalog import Catalog
+from kitpick.result import SearchResult
+from kitpick_engines.contract import Filter
+
+with needing("langchain"):
+    from langchain_core.callbacks import (
+        AsyncCallbackManagerForRetrieverRun,
+        CallbackManagerForRetrieverRun,
+        Callbacks,
+    )
+    from langchain_core.documents import BaseDocumentCompressor, Document
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.tools import StructuredTool
+    from pydantic import ConfigDict, Field
+
+
+class KitpickRetriever(BaseRetriever):
+    """APIs of a catalog as documents, with definitions to bind under `metadata["definition"]`.
+
+    Every field but `catalog` can be given anew with a request: `retriever.invoke(request, k=3, filter=…)`.
+
+    Raises (from `invoke`):
+        InvalidArguments, EmptyCatalog, EngineError, RescorerError: as `Catalog.search`; LangChain's own
+            `with_fallbacks` and `with_retry` apply.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    catalog: Catalog
+    k: int = 5
+    budget: int | None = None
+    filter: Filter = Filter()
+    profile: str | None = None
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        **asked: Any,  # noqa: ANN401 - checked by RetrievalArguments
+    ) -> list[Document]:
+        return _documents(self._arguments(asked).search(self.catalog, query))
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        **asked: Any,  # noqa: ANN401 - checked by RetrievalArguments
+    ) -> list[Document]:
+        return _documents(await self._arguments(asked).asearch(self.catalog, query))
+
+    def _arguments(self, asked: dict[str, Any]) -> RetrievalArguments:
+        usual = RetrievalArguments.of(k=self.k, budget=self.budget, filter=self.filter, profile=self.profile)
+        return usual.changed(asked)
+
+
+class KitpickCompressor(BaseDocumentCompressor):
+    """Reranks documents of any retriever; their metadata may say `category`, `tool` and `api`.
+
+    A document keeps its metadata and gets `relevance_score` (where the cross-encoder ran), `reasons` and
+    `degraded`. Where no model and no service answers, the incoming order stands.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    reranker: Reranker = Field(default_factory=Reranker)
+    top_n: int | None = Field(default=None, ge=0)
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """The documents, best first, at most `top_n`; raises as `Reranker.rank`."""
+        given = [in_hierarchy(item.page_content, item.metadata) for item in documents]
+        ranked = self.reranker.rank(query, given)
+        found = []
+        for place in ranked.places[: self.top_n]:
+            document = documents[place.position]
+            said: dict[str, Any] = {"reasons": list(place.reasons), "degraded": list(ranked.degraded)}
+            if place.score is not None:
+                said["relevance_score"] = place.score
+            found.append(document.model_copy(update={"metadata": document.metadata | said}))
+        return found
+
+
+def langchain_tools(result: SearchResult, run: Run) -> list[StructuredTool]:
+    """The hits as tools for `model.bind_tools` or an agent; `run` gets the API and its arguments."""
+    return [_tool(tool) for tool in callable_tools(result, run)]
+
+
+def _documents(result: SearchResult) -> list[Document]:
+    return [Document(id=hit.id, page_content=hit.text, metadata=hit.metadata) for hit in described(result)]
+
+
+def _tool(tool: CallableTool) -> StructuredTool:
+    def call(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
+        return tool.call(arguments)
+
+    async def acall(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
+        return await tool.acall(arguments)
+
+    return StructuredTool(
+        name=tool.name,
+        description=tool.description,
+        args_schema=tool.schema,
+        func=None if tool.is_async else call,
+        coroutine=acall if tool.is_async else None,
+        metadata={"id": tool.document.id},
+    )

@@ -1,0 +1,116 @@
+"""LlamaIndex: a node postprocessor that reranks, and a retriever of tools for agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kitpick.adapters.errors import needing
+from kitpick.adapters.reranking import Reranker, in_hierarchy
+from kitpick.adapters.retrieval import RetrievalArguments
+from kitpick.adapters.tools import CallableTool, Run, callable_tools
+from kitpick.catalog import Catalog
+
+with needing("llama-index"):
+    from llama_index.core.bridge.pydantic import ConfigDict, Field
+    from llama_index.core.objects import ObjectRetriever
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle, QueryType
+    from llama_index.core.tools import FunctionTool, ToolMetadata
+
+
+class KitpickPostprocessor(BaseNodePostprocessor):
+    """Reranks nodes; their metadata may say `category`, `tool` and `api`.
+
+    Scores become probabilities in [0, 1]. Where no model and no service answers, order and scores stand, and
+    the nodes' metadata says so under `degraded`.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    reranker: Reranker = Field(default_factory=Reranker, exclude=True)
+    top_n: int | None = Field(default=None, ge=0)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Its name in LlamaIndex' own serialisations."""
+        return "KitpickPostprocessor"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        if query_bundle is None:
+            raise ValueError("KitpickPostprocessor needs the query: pass query_bundle or query_str")
+        given = [in_hierarchy(node.node.get_content(MetadataMode.NONE), node.metadata) for node in nodes]
+        ranked = self.reranker.rank(query_bundle.query_str, given)
+        found = []
+        for place in ranked.places[: self.top_n]:
+            node = nodes[place.position]
+            score = node.score if place.score is None else place.score
+            found.append(NodeWithScore(node=_noted(node.node, ranked.degraded), score=score))
+        return found
+
+
+class KitpickToolRetriever(ObjectRetriever[FunctionTool]):
+    """The tools of a catalog that a request needs: the `tool_retriever` of an agent."""
+
+    def __init__(self, catalog: Catalog, run: Run, **arguments: Any) -> None:  # noqa: ANN401 - checked
+        """`run` is called with the API and its arguments; `arguments` are those of `Catalog.search`.
+
+        Raises:
+            InvalidArguments: they are not.
+        """
+        self._catalog = catalog
+        self._run = run
+        self._arguments = RetrievalArguments.of(**arguments)
+
+    def retrieve(self, str_or_query_bundle: QueryType) -> list[FunctionTool]:
+        """Tools for a request, best first; raises as `Catalog.search`."""
+        result = self._arguments.search(self._catalog, _text(str_or_query_bundle))
+        return [_tool(tool) for tool in callable_tools(result, self._run)]
+
+    async def aretrieve(self, str_or_query_bundle: QueryType) -> list[FunctionTool]:
+        """`retrieve` without blocking the loop."""
+        result = await self._arguments.asearch(self._catalog, _text(str_or_query_bundle))
+        return [_tool(tool) for tool in callable_tools(result, self._run)]
+
+
+class _Metadata(ToolMetadata):
+    """Takes the arguments' JSON Schema as it was published instead of a pydantic model."""
+
+    def __init__(self, tool: CallableTool) -> None:
+        super().__init__(description=tool.description, name=tool.name, fn_schema=None)
+        self._schema = tool.schema
+
+    def get_parameters_dict(self) -> dict[str, Any]:
+        return self._schema
+
+
+def _tool(tool: CallableTool) -> FunctionTool:
+    def call(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
+        return tool.call(arguments)
+
+    async def acall(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
+        return await tool.acall(arguments)
+
+    if tool.is_async:
+        return FunctionTool(async_fn=acall, metadata=_Metadata(tool))
+    return FunctionTool(fn=call, metadata=_Metadata(tool))
+
+
+def _noted(node: BaseNode, degraded: Sequence[str]) -> BaseNode:
+    """The node with what was missing, kept out of what models read of it."""
+    if not degraded:
+        return node
+    noted: BaseNode = node.model_copy(
+        update={
+            "metadata": node.metadata | {"degraded": list(degraded)},
+            "excluded_llm_metadata_keys": [*node.excluded_llm_metadata_keys, "degraded"],
+            "excluded_embed_metadata_keys": [*node.excluded_embed_metadata_keys, "degraded"],
+        }
+    )
+    return noted
+
+
+def _text(query: QueryType) -> str:
+    return query if isinstance(query, str) else query.query_str

@@ -1,0 +1,69 @@
+"""Hits as tools that a framework can call: name, schema, and the way back to the API that is meant."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from kitpick.result import SearchResult
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.native_schema import sent_arguments
+
+Run = Callable[[ApiDocument, dict[str, Any]], Any]
+"""Calls an API with the arguments that a model gave, under the names that the API knows; may be async."""
+
+
+class CallableTool(msgspec.Struct, frozen=True):
+    """One hit, ready to be called."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    """JSON Schema of the arguments."""
+    strict: bool
+    """Whether its publisher asked for strict arguments."""
+    document: ApiDocument
+    run: Run
+
+    def call(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever the API gives
+        """What the API gives back: an awaitable where `run` is async."""
+        return self.run(self.document, sent_arguments(self.document, arguments))
+
+    async def acall(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever the API gives
+        """What the API gives back. A `run` that is not async blocks the loop: hand in one that is."""
+        result = self.call(arguments)
+        return await result if isinstance(result, Awaitable) else result
+
+    @property
+    def is_async(self) -> bool:
+        """Whether `run` has to be awaited."""
+        return inspect.iscoroutinefunction(self.run)
+
+
+def callable_tools(result: SearchResult, run: Run) -> list[CallableTool]:
+    """The hits as tools, best first. Names are those of `SearchResult.definitions`."""
+    functions = [definition["function"] for definition in result.definitions("openai")]
+    return [
+        CallableTool(
+            function["name"],
+            function.get("description", ""),
+            function["parameters"],
+            function.get("strict") is True,
+            hit.document,
+            run,
+        )
+        for hit, function in zip(result.hits, functions, strict=True)
+    ]
+
+
+def as_text(value: object) -> str:
+    """What a model reads of a result: text as it is, everything else as JSON, or else in Python's words."""
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError):
+        return str(value)

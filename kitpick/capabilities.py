@@ -1,0 +1,81 @@
+"""Several things to be done, asked at once: a list of tools for each step, and one list for all of them.
+
+A model that searches for tools says what it needs as short capabilities, one a step: "send an e-mail with
+attachment". Each is searched by itself, so that no step drowns among the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+from typing import Annotated
+
+import msgspec
+
+from kitpick.result import SearchResult
+from kitpick_rescorers.search import SearchHit
+
+MAX_STEPS = 10
+MAX_CAPABILITY = 1_000
+"""Characters of one step."""
+Capability = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CAPABILITY)]
+Capabilities = Annotated[
+    list[Capability],
+    msgspec.Meta(
+        min_length=1,
+        max_length=MAX_STEPS,
+        description=(
+            "What tools are needed for, one short capability a step, as verb and object: "
+            '["find a customer by name", "send an e-mail with attachment"]. Leave names, dates and other '
+            "values out."
+        ),
+    ),
+]
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One capability and what was found for it."""
+
+    capability: str
+    result: SearchResult
+
+    @property
+    def hits(self) -> tuple[SearchHit, ...]:
+        """The tools for it, best first; none where nothing fits."""
+        return () if self.result.abstained else self.result.hits
+
+
+class Steps(msgspec.Struct, frozen=True):
+    """What was found for several capabilities."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def joint(self) -> tuple[SearchHit, ...]:
+        """Every tool once: the best of each step, then the second of each, and so on."""
+        first: dict[str, SearchHit] = {}
+        for row in zip_longest(*(step.hits for step in self.steps)):
+            for hit in row:
+                if hit is not None:
+                    first.setdefault(hit.id, hit)
+        return tuple(first.values())
+
+    @property
+    def unmatched(self) -> tuple[str, ...]:
+        """Capabilities for which nothing in the catalog is likely to do."""
+        return tuple(step.capability for step in self.steps if not step.hits)
+
+
+def search_steps(search: Callable[[str], SearchResult], capabilities: Sequence[str]) -> Steps:
+    """Searches for each capability by itself, each different one once, `MAX_STEPS` at most."""
+    wanted = list(_different(capabilities))[:MAX_STEPS]
+    return Steps(tuple(Step(text, search(text)) for text in wanted))
+
+
+def _different(capabilities: Sequence[str]) -> Iterator[str]:
+    seen = set()
+    for text in capabilities:
+        short = " ".join(text.split())[:MAX_CAPABILITY]
+        if short and short not in seen:
+            seen.add(short)
+            yield short

@@ -1,0 +1,278 @@
+"""The front door: a catalog that takes sources in and finds tools for requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from msgspec.structs import replace
+
+from kitpick.conversation import Messages, request_of
+from kitpick.definitions import measure_definitions
+from kitpick.intents import CatalogIntents, intents_file
+from kitpick.model_set import ModelSet
+from kitpick.result import NextStep, SearchResult
+from kitpick.settings import Settings
+from kitpick_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest
+from kitpick_engines.document import ApiDocument, Thing
+from kitpick_engines.intents.store import Intent
+from kitpick_engines.opening import open_engine
+from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.opening import open_source
+from kitpick_ingest.progress import NullProgress, Progress
+from kitpick_ingest.source import Source
+from kitpick_ingest.sync import SyncOptions, SyncReport, sync
+from kitpick_rescorers.client import RemoteRescorer, RescorerClient
+from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_rescorers.search import MAX_SIBLINGS, LocalRescorer, Search
+from kitpick_rescorers.stages import Enough
+from kitpick_rescorers.stages.complete import next_steps
+
+Depth = int | Literal["auto"]
+"""How many hits at most; "auto": as many as a request is expected to need."""
+_NOBODY = Filter()
+_FETCHED = 500
+_NO_PROGRESS = NullProgress()
+
+
+class Catalog:
+    """Tools in an engine, and the models that rank them. Safe to use from several threads."""
+
+    def __init__(self, engine: Engine, settings: Settings, models: ModelSet | None = None) -> None:
+        """`models` are those that the settings name, where none are given; catalogs can share them."""
+        self.engine = engine
+        self.settings = settings
+        self.models = models or ModelSet(settings)
+        self.intents = CatalogIntents(engine, intents_file(engine.url, settings), self.models.queries)
+        self._remote = remote_rescorer(settings)
+        self.way = Search(
+            engine,
+            self.models.queries,
+            self._remote or LocalRescorer(self.models),
+            measure_definitions,
+            self.intents,
+        )
+        """The steps of a search, for whoever needs some of them, or another index."""
+
+    @classmethod
+    def open(
+        cls, url: str | None = None, *, settings: Settings | None = None, rescorer: str | None = None
+    ) -> Catalog:
+        """Opens a catalog, `sqlite:PATH` or a path ending in `.db`; by default the one in the settings.
+
+        `rescorer` is the URL of a service that ranks in place of the models in this process.
+
+        Raises:
+            UnknownEngine, EngineUnavailable: there is no such engine, or it cannot be opened.
+        """
+        settings = settings or Settings()
+        if rescorer is not None:
+            settings = replace(settings, rescorer=rescorer)
+        return cls(open_engine(url or settings.catalog), settings)
+
+    def ingest(
+        self,
+        source: Source | str,
+        *,
+        name: str | None = None,
+        options: SyncOptions | None = None,
+        progress: Progress = _NO_PROGRESS,
+    ) -> SyncReport:
+        """Brings the catalog's documents of one source in line with the source.
+
+        Args:
+            source: a source, or its specification: `openapi:FILE`, `mcp:URL`, `botocore:s3,ec2`, a path, …
+            name: owner of the documents; by default derived from the specification.
+            options: what to do about shrinking sources, dead letters and the like.
+            progress: told of every phase.
+
+        Raises:
+            IngestError, EngineError, ModelError: nothing that was stored before is lost.
+        """
+        opened = open_source(source, name=name) if isinstance(source, str) else source
+        cache = EmbeddingCache(self.settings.embedding_cache)
+        try:
+            return sync(opened, self.engine, self.models.encoder, cache, options or SyncOptions(), progress)
+        finally:
+            cache.close()
+
+    def search(
+        self,
+        request: str | Messages,
+        k: Depth = 5,
+        *,
+        filter: Filter = _NOBODY,  # noqa: A002
+        profile: str | Path | Profile | None = None,
+        budget: int | None = None,
+    ) -> SearchResult:
+        """The k best APIs for a request in words.
+
+        Args:
+            request: what somebody wants done: a text, or the messages of a conversation, of which the last
+                request counts with what it refers to, see `kitpick.conversation`.
+            k: how many hits at most, at least 0; "auto" gives as many as the request is expected to need,
+                see stage `enough`.
+            filter: who asks, and what they want to see; without principals only public APIs.
+            profile: a shipped profile, a `.toml` file or a profile; by default the one in the settings.
+            budget: tokens that the definitions of all hits may take together; some are slimmed for it.
+
+        Raises:
+            EmptyCatalog: nothing was ingested yet.
+            NothingAsked: no user says anything in the messages.
+            EngineError, RescorerError: the request cannot be answered as asked, or not at all.
+            ProviderRefused, RuntimeClash: the device asked for cannot be used.
+        """
+        text = request if isinstance(request, str) else request_of(request)
+        chosen = _profile(self.settings.profile if profile is None else profile)
+        if k == "auto":
+            enough = Enough()
+            chosen, k = chosen.then(enough), enough.most
+        return SearchResult.of(chosen.name, self.way.run(text, chosen, k, filter, budget))
+
+    async def aingest(
+        self,
+        source: Source | str,
+        *,
+        name: str | None = None,
+        options: SyncOptions | None = None,
+        progress: Progress = _NO_PROGRESS,
+    ) -> SyncReport:
+        """`ingest` in a worker thread."""
+        return await asyncio.to_thread(self.ingest, source, name=name, options=options, progress=progress)
+
+    async def asearch(
+        self,
+        request: str | Messages,
+        k: Depth = 5,
+        *,
+        filter: Filter = _NOBODY,  # noqa: A002
+        profile: str | Path | Profile | None = None,
+        budget: int | None = None,
+    ) -> SearchResult:
+        """`search` in a worker thread: models and engine release the interpreter while they work."""
+        return await asyncio.to_thread(self.search, request, k, filter=filter, profile=profile, budget=budget)
+
+    def documents(self, filter: Filter = _NOBODY, most: int | None = None) -> Iterator[ApiDocument]:  # noqa: A002
+        """Every document that the caller may see, by id.
+
+        Args:
+            filter: who asks.
+            most: how many ids are looked at; None for all.
+
+        Raises:
+            EmptyCatalog: nothing was ingested yet.
+        """
+        index, _ = self.live()
+        ids = [key for key, _ in islice(self.engine.hashes(index), most)]
+        for start in range(0, len(ids), _FETCHED):
+            yield from self.engine.fetch(ids[start : start + _FETCHED], filter)
+
+    def after(self, api: str, k: int = 10, *, filter: Filter = _NOBODY) -> tuple[NextStep, ...]:  # noqa: A002
+        """What can be called with what the answer of an API holds, the surest first.
+
+        Looked at are the APIs of its tool, and those elsewhere that speak of what it gives.
+
+        Args:
+            api: id of the API that was called.
+            k: how many at most, at least 0.
+            filter: who asks; what they may not see is no step, and nothing follows an API they may not see.
+
+        Raises:
+            EngineError: the catalog cannot be searched.
+        """
+        for held in self.engine.fetch([api], filter):
+            words = " ".join(thing.resource for text in held.gives if (thing := Thing.read(text)))
+            near = self.engine.search(SearchRequest(words, None, MAX_SIBLINGS, filter))
+            known = {each.id: each for each in near}
+            known |= {e.id: e for e in self.engine.apis_of_tools([held.tool_key], filter, MAX_SIBLINGS)}
+            best = next_steps(held, known.values())[:k]
+            documents = {
+                each.id: each for each in self.engine.fetch([flow.taker.id for flow in best], filter)
+            }
+            return tuple(
+                NextStep(documents[flow.taker.id], flow.wanted, flow.confidence)
+                for flow in best
+                if flow.taker.id in documents
+            )
+        return ()
+
+    def add_intents(self, intents: Iterable[Intent]) -> int:
+        """Takes sample requests in, which vote for their APIs in profiles that give them weight; how many.
+
+        Raises:
+            EngineUnavailable: they cannot be stored.
+            ModelError: they cannot be embedded.
+        """
+        return self.intents.add(intents)
+
+    def feedback(
+        self,
+        request: str,
+        chosen: Sequence[str],
+        *,
+        client: str = "",
+        filter: Filter = _NOBODY,  # noqa: A002
+    ) -> int:
+        """Learns from what somebody chose for a request; how many ids were remembered.
+
+        Choices count once two clients agree, lose weight with age, and push out nobody else's.
+
+        Args:
+            request: what was wanted.
+            chosen: ids of the APIs that served it; those the client may not see are left out.
+            client: who chose, as one and the same name each time; nameless ones count as one client.
+            filter: what the client may see.
+
+        Raises:
+            EngineUnavailable, ModelError: as `add_intents`.
+        """
+        return self.intents.choose(request, chosen, client, filter)
+
+    def live(self) -> tuple[str, IndexSchema]:
+        """Name of the index that searches read, and what it was built with.
+
+        Raises:
+            EmptyCatalog: nothing was ingested yet.
+        """
+        live = self.engine.live()
+        if live is None:
+            raise EmptyCatalog(self.engine.url)
+        return live
+
+    def stats(self) -> IndexStats | None:
+        """What the catalog holds, None before the first ingest."""
+        return self.engine.stats()
+
+    def close(self) -> None:
+        """Releases the engine and the connections to a rescorer."""
+        self.engine.close()
+        if self._remote is not None:
+            self._remote.close()
+
+    def __enter__(self) -> Catalog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def remote_rescorer(settings: Settings) -> RemoteRescorer | None:
+    """The service that ranks in place of the models in this process, where the settings name one.
+
+    Raises:
+        MissingExtra: the package to reach it is not installed.
+    """
+    if not settings.rescorer:
+        return None
+    return RemoteRescorer(RescorerClient(settings.rescorer, settings.rescorer_key.reveal()))
+
+
+def _profile(chosen: str | Path | Profile) -> Profile:
+    return chosen if isinstance(chosen, Profile) else load_profile(chosen)

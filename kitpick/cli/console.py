@@ -1,0 +1,51 @@
+"""Output to the terminal: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+OUT = Console(highlight=False)
+ERR = Console(stderr=True, highlight=False)
+
+
+def print_json(value: object) -> None:
+    """One JSON document on standard output, on one line."""
+    typer.echo(msgspec.json.encode(value, enc_hook=_encode).decode())
+
+
+def print_table(table: Table) -> None:
+    """A table, in colour on a terminal, plain when piped."""
+    # A pipe has no width: the default of 80 columns would cut cells that a script wants whole.
+    console = OUT if OUT.is_terminal else Console(highlight=False, width=200)
+    console.print(table)
+
+
+def complain(error: BaseException) -> None:
+    """One line about a failure: what, where, cure."""
+    ERR.print(f"[bold red]error:[/] {_escaped(str(error))}", soft_wrap=True)
+
+
+def complain_gate(reasons: Sequence[str]) -> None:
+    """One line for every condition that was not met."""
+    for reason in reasons:
+        ERR.print(f"[bold red]not met:[/] {_escaped(reason)}", soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """Something a person should know, on standard error."""
+    ERR.print(f"[yellow]note:[/] {_escaped(text)}", soft_wrap=True)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+def _encode(value: object) -> object:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return str(value)

@@ -1,0 +1,201 @@
+"""`kitpick doctor`: settings and where they come from, extras, models and the catalog."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from http.client import HTTPException
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.request import urlopen
+
+import msgspec
+import typer
+from rich.table import Table
+
+from kitpick.catalog import Catalog
+from kitpick.cli.catalogs import absence_of
+from kitpick.cli.console import print_json, print_table
+from kitpick.cli.options import CatalogOption, JsonOption
+from kitpick.errors import ExitCode
+from kitpick.model_set import ModelSet
+from kitpick.settings import Settings, read_service_settings
+from kitpick_engines.contract import CheckedEngine
+from kitpick_engines.opening import without_secrets
+from kitpick_engines.remote.engine import RemoteEngine
+from kitpick_engines.remote.setup import compare, detect, endpoints
+from kitpick_foundation.errors import InvalidSetting, KitpickError
+from kitpick_rescorers.service.keys import parse_keys
+
+_EXTRAS = {
+    "cpu or gpu": "onnxruntime",
+    "aws": "botocore",
+    "mcp": "mcp",
+    "opensearch": "opensearchpy",
+    "elasticsearch": "elasticsearch",
+    "serve": "uvicorn",
+    "client": "httpx2",
+    "traces": "opentelemetry",
+    "eval": "ir_measures",
+    "train": "torch",
+    "langchain": "langchain_core",
+    "llama-index": "llama_index",
+    "haystack": "haystack",
+    "openai-agents": "agents",
+    "anthropic": "anthropic",
+    "litellm": "litellm",
+}
+
+
+_PATIENCE = 5.0
+_MOST_READ = 100_000
+
+
+class CheckLine(msgspec.Struct, frozen=True):
+    """One line of the report. `ok` is None where nothing can be broken."""
+
+    topic: str
+    name: str
+    value: str
+    ok: bool | None = None
+
+
+def doctor(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
+    """Shows settings, installed extras, models and the catalog, and what is broken."""
+    settings = Settings()
+    findings = [
+        *_versions(),
+        *_settings(settings),
+        *_service(),
+        *_models(settings),
+        *_catalog(catalog, settings),
+    ]
+    if as_json:
+        print_json(findings)
+    else:
+        table = Table("", "", "value", "")
+        for finding in findings:
+            table.add_row(finding.topic, finding.name, finding.value, _mark(finding.ok))
+        print_table(table)
+    if any(finding.ok is False for finding in findings):
+        raise typer.Exit(ExitCode.UNAVAILABLE)
+
+
+def _mark(ok: bool | None) -> str:
+    return {True: "[green]ok", False: "[red]broken", None: ""}[ok]
+
+
+def _versions() -> Iterator[CheckLine]:
+    yield CheckLine("version", "kitpick", version("kitpick"))
+    yield CheckLine("version", "python", sys.version.split()[0])
+    for extra, module in _EXTRAS.items():
+        yield CheckLine("extra", extra, "installed" if find_spec(module) else "absent")
+
+
+def _settings(settings: Settings) -> Iterator[CheckLine]:
+    for name, value in msgspec.structs.asdict(settings).items():
+        variable = f"KITPICK_{name.upper()}"
+        origin = "" if variable in os.environ else " (default)"
+        shown = without_secrets(value) if name == "catalog" else value
+        yield CheckLine("setting", variable, f"{shown}{origin}")
+
+
+def _service() -> Iterator[CheckLine]:
+    """Settings that `kitpick serve` would use here; of the key file only the path is shown."""
+    try:
+        explained = read_service_settings({})
+    except InvalidSetting as error:
+        yield CheckLine("service", "settings", str(error), ok=False)
+        return
+    for name, value in msgspec.structs.asdict(explained.settings).items():
+        shown = f"{value} ({explained.origins.get(name, 'default')})"
+        fault = _fault(name, value)
+        yield CheckLine("service", name, f"{shown}: {fault}" if fault else shown, False if fault else None)
+
+
+def _fault(name: str, value: object) -> str:
+    """Why the file of a setting of the service cannot be used; empty if it can."""
+    if name not in {"keys", "tls_certificate", "tls_key"} or not value:
+        return ""
+    try:
+        text = Path(str(value)).read_text("utf-8")
+        if name == "keys":
+            parse_keys(text, str(value))
+    except (OSError, UnicodeDecodeError, InvalidSetting) as error:
+        return str(error)
+    return ""
+
+
+def _models(settings: Settings) -> Iterator[CheckLine]:
+    for role, identity in ModelSet(settings).identities().items():
+        yield CheckLine("model", role, identity, not identity.startswith("unavailable"))
+
+
+def _catalog(url: str | None, settings: Settings) -> Iterator[CheckLine]:
+    name = without_secrets(url or settings.catalog)
+    try:
+        with Catalog.open(url, settings=settings) as opened:
+            if isinstance(opened.engine, RemoteEngine):
+                yield from _server(opened.engine, ModelSet(settings).identities()["encoder"])
+            stats = opened.stats()
+            absent = absence_of(opened)
+            damaged = opened.engine.damaged() if isinstance(opened.engine, CheckedEngine) else {}
+    except KitpickError as error:
+        yield CheckLine("catalog", name, str(error), ok=False)
+        return
+    if absent is not None and url is not None:
+        yield CheckLine("catalog", name, str(absent), ok=False)
+        return
+    if stats is None:
+        yield CheckLine("catalog", name, "empty: take something in with `kitpick ingest`")
+        return
+    size = f"{stats.documents:,} documents, {stats.bytes / 1e6:.1f} MB, {stats.schema.model}"
+    yield CheckLine("catalog", name, size, ok=True)
+    for source, count in stats.by_source.items():
+        yield CheckLine("source", source, f"{count:,} documents")
+    for source, count in damaged.items():
+        fault = f"{count:,} vectors are damaged or missing: ingest this source again"
+        yield CheckLine("vectors", source, fault, ok=False)
+
+
+def _server(engine: RemoteEngine, encoder: str) -> Iterator[CheckLine]:
+    features = detect(engine.server)
+    for name, value, ok in features.lines():
+        yield CheckLine("cluster", name, value, ok)
+    live = engine.live()
+    if live is None:
+        return
+    index, schema = live
+    same = schema.model == encoder
+    yield CheckLine("agreement", "encoder", f"index {schema.model}, here {encoder}", same)
+    if features.distribution == "opensearch":
+        for part in compare(engine.server, engine.address.name, index, schema.model):
+            yield CheckLine("agreement", part.name, part.says, part.ok)
+        yield from _rescorers(engine, schema.model)
+
+
+def _rescorers(engine: RemoteEngine, model: str) -> Iterator[CheckLine]:
+    """The services that the nodes ask, as far as they can be reached from here."""
+    try:
+        places = sorted({place for place in endpoints(engine.server).values() if place})
+    except KitpickError:
+        return
+    for place in places:
+        encoder = _encoder_of(place)
+        if encoder is None:
+            yield CheckLine("agreement", "rescorer", f"{place} is not ready, or cannot be reached from here")
+        else:
+            says = f"{place}: {encoder}, index {model}"
+            yield CheckLine("agreement", "rescorer", says, encoder == model)
+
+
+def _encoder_of(place: str) -> str | None:
+    """Identity of the encoder of a service; None where it does not say, within a few seconds."""
+    try:
+        with urlopen(f"{place.rstrip('/')}/health/ready", timeout=_PATIENCE) as answer:  # noqa: S310 - http(s)
+            said = msgspec.json.decode(answer.read(_MOST_READ))
+            return str(said["models"]["encoder"]["identity"])
+    except (OSError, ValueError, HTTPException, KeyError, TypeError, msgspec.DecodeError):
+        return None

@@ -1,0 +1,268 @@
+"""`kitpick eval`: how good are the profiles on requests whose answers are known?"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.table import Table
+
+from kitpick.cli.catalogs import existing_catalog
+from kitpick.cli.console import complain_gate, note, print_json, print_table
+from kitpick.cli.options import CatalogOption, DataOption, JsonOption, PrincipalOption, TenantOption
+from kitpick.cli.progress import progress
+from kitpick.errors import ExitCode
+from kitpick.evaluation import TIMED, Judged, Plan, failure_collector, judged_dataset, judged_queries, measure
+from kitpick.model_figures import record_report
+from kitpick.settings import Settings
+from kitpick_engines.contract import Filter
+from kitpick_evaluation.datasets.opening import DATASETS
+from kitpick_evaluation.datasets.queries_file import unused_fields
+from kitpick_evaluation.evaluate import Sampling
+from kitpick_evaluation.facets import FACETS
+from kitpick_evaluation.failures import FailureReport
+from kitpick_evaluation.gate import check_baseline, check_conditions, failures, parse_drop, parse_floor
+from kitpick_evaluation.metrics import CUTOFFS, check_cutoffs, figure_names
+from kitpick_evaluation.report import MEAN, Report, ReportRow, read_report, write_report
+from kitpick_foundation.suggestions import suggestion
+from kitpick_ingest.prose import clip
+from kitpick_rescorers.profiles import shipped_profiles
+
+DatasetArgument = Annotated[
+    str | None,
+    typer.Argument(help=f"One of {', '.join(DATASETS)}, or a folder in BEIR layout.", metavar="DATASET"),
+]
+QueriesOption = Annotated[
+    Path | None,
+    typer.Option("--queries", help="Your own judged requests, over --catalog: a file of JSON lines."),
+]
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", min=1, help="Ask at most this many of the requests, spread evenly.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random choices.")]
+_SHOWN = 5
+"""The cut-off of the metrics that are shown when nobody says which."""
+
+
+def evaluate(
+    dataset: DatasetArgument = None,
+    data: DataOption = Path("data"),
+    queries: QueriesOption = None,
+    catalog: CatalogOption = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option("--profile", "-p", help="Profile to measure. Repeatable. Default: all shipped ones."),
+    ] = None,
+    limit: LimitOption = None,
+    k: Annotated[
+        list[int] | None, typer.Option("-k", help="Count the first K hits. Repeatable. Default: 3, 5, 10.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", "-m", help="Metric to show, such as recall@5. Repeatable.")
+    ] = None,
+    facet: Annotated[
+        list[str] | None,
+        typer.Option("--by", help=f"Group the table by {', '.join(FACETS)}. Repeatable. Default: subset."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the whole report to this file.")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option("--baseline", help="Report of an earlier run on the same requests, to compare with."),
+    ] = None,
+    minimum: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--min", help='Required minimum: "recall@5>=0.80", or "SUBSET/recall@5>=0.80". Repeatable.'
+        ),
+    ] = None,
+    max_drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--max-drop", help='Largest loss allowed against --baseline: "ndcg@5:0.01". Repeatable.'
+        ),
+    ] = None,
+    timed: Annotated[
+        int, typer.Option("--timed", min=0, help="Number of requests to time; 0 for none.")
+    ] = TIMED,
+    seed: SeedOption = 0,
+    show_failures: Annotated[
+        bool, typer.Option("--failures", help="Also show why relevant APIs are not among the first 5 hits.")
+    ] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Add the results to the manifests and cards of the models used.")
+    ] = False,
+    tenant: TenantOption = "",
+    principal: PrincipalOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measures how well profiles answer requests whose right answers are known.
+
+    Reports quality with 95 % intervals, abstention, tokens and time. --queries asks your own catalog; a named
+    dataset is first taken into a catalog of its own. The exit code is 7 when --min or --max-drop is not met.
+    """
+    floors = [parse_floor(text) for text in minimum or ()]
+    drops = [parse_drop(text) for text in max_drop or ()]
+    cutoffs = check_cutoffs(k or CUTOFFS)
+    metrics, facets = metric or _default_metrics(cutoffs), facet or ["subset"]
+    check_known(metrics, figure_names(cutoffs), "--metric")
+    check_known(facets, FACETS, "--by")
+    check_conditions(floors, drops, figure_names(cutoffs))
+    if drops and baseline is None:
+        raise typer.BadParameter(
+            "needs a report to compare with: --baseline report.json", param_hint="--max-drop"
+        )
+    before = read_report(baseline) if baseline else None
+    sampling = Sampling(cutoffs=cutoffs, seed=seed)
+    permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    plan = Plan(
+        profiles=tuple(profile or shipped_profiles()),
+        limit=limit,
+        sampling=sampling,
+        timed=timed,
+        permitted=permitted,
+    )
+    chosen = k or metric or floors or drops
+    with open_judged(dataset, data, queries, catalog, plan) as judged:
+        if not chosen:
+            plan = _fitting(plan, judged)
+            metrics = _default_metrics(plan.sampling.cutoffs)
+        report = _measured(judged, plan, show_failures)
+    if output:
+        write_report(report, output)
+    if record:
+        _record(report, limit)
+    print_json(report) if as_json else print_report(report, metrics, facets)
+    if before is not None:
+        check_baseline(report, before)
+    unmet = failures(report, floors, drops, before)
+    complain_gate(unmet)
+    if unmet:
+        raise typer.Exit(ExitCode.GATE)
+
+
+def _fitting(plan: Plan, judged: Judged) -> Plan:
+    """The plan without default cut-offs that exceed the number of APIs."""
+    stats = judged.catalog.stats()
+    size = 0 if stats is None else stats.documents
+    cutoffs = tuple(k for k in plan.sampling.cutoffs if k <= size) or (max(size, 1),)
+    if cutoffs == plan.sampling.cutoffs:
+        return plan
+    note(f"the catalog holds {size} APIs: figures for k = {', '.join(map(str, cutoffs))}")
+    sampling = msgspec.structs.replace(plan.sampling, cutoffs=cutoffs)
+    return msgspec.structs.replace(plan, sampling=sampling)
+
+
+def _record(report: Report, limit: int | None) -> None:
+    asked = report.dataset if report.dataset in DATASETS else f"--queries {report.dataset}"
+    command = f"kitpick eval {asked}" + (f" --limit {limit}" if limit else "")
+    today = datetime.date.today().isoformat()
+    for identity in record_report(report, (today, command), Settings()):
+        note(f"recorded for {identity}")
+
+
+def _measured(judged: Judged, plan: Plan, with_failures: bool) -> Report:
+    if not with_failures:
+        return measure(judged, plan, progress()).report
+    collector = failure_collector(judged, plan)
+    report = measure(judged, plan, progress(), collector).report
+    return msgspec.structs.replace(report, failures=collector.failures())
+
+
+@contextmanager
+def open_judged(
+    dataset: str | None, data: Path, queries: Path | None, catalog: str | None, plan: Plan
+) -> Iterator[Judged]:
+    """The judged requests that the arguments of a command name."""
+    if (dataset is None) == (queries is None):
+        raise typer.BadParameter("give either a DATASET or --queries FILE")
+    if queries is not None:
+        with existing_catalog(catalog) as own:
+            judged = judged_queries(own, queries, plan)
+            if unused := unused_fields(queries):
+                note(f"{queries}: fields that are not used: {', '.join(unused)}")
+            yield judged
+    else:
+        with judged_dataset(str(dataset), data, plan, progress()) as judged:
+            yield judged
+
+
+def check_known(names: Sequence[str], known: Sequence[str], option: str) -> None:
+    """Refuses misspelt names before the work begins.
+
+    Raises:
+        BadParameter: the first unknown name, with the nearest ones.
+    """
+    for name in names:
+        if name not in known:
+            raise typer.BadParameter(f"there is no {name!r}: {suggestion(name, known)}", param_hint=option)
+
+
+def _default_metrics(cutoffs: Sequence[int]) -> list[str]:
+    k = _SHOWN if _SHOWN in cutoffs else max(cutoffs)
+    return [f"ndcg@{k}", f"recall@{k}", f"comp@{k}", "mrr"]
+
+
+def print_report(report: Report, metrics: list[str], facets: list[str]) -> None:
+    """A table per facet, one row a subset and profile; then what the answers cost."""
+    if report.queries < report.provenance.requests:
+        note(f"a sample: {report.queries} of {report.provenance.requests} requests were asked")
+    for facet in facets:
+        rows = [row for row in report.rows if row.facet == facet]
+        print_table(_figures_table(f"{report.dataset} by {facet}, %, 95 % interval", rows, metrics))
+    print_table(_cost_table(report))
+    for missed in report.failures:
+        print_table(_failures_table(missed))
+
+
+def _figures_table(title: str, rows: list[ReportRow], metrics: list[str]) -> Table:
+    table = Table("subset", "profile", "requests", *metrics, title=title)
+    subsets = list(dict.fromkeys(row.subset for row in rows))
+    for subset in subsets:
+        for row in rows:
+            if row.subset == subset:
+                figures = [_with_interval(row, name) for name in metrics]
+                is_mean = (row.facet, subset) == ("subset", MEAN)
+                label = f"mean of the {len(subsets) - 1} subsets" if is_mean else subset
+                table.add_row(label, row.profile, str(row.queries), *figures)
+        table.add_section()
+    return table
+
+
+def _failures_table(missed: FailureReport) -> Table:
+    counts = f"{missed.misses} of {missed.relevant} relevant APIs"
+    title = f"{missed.profile}: {counts} are not among the first {missed.k}"
+    table = Table("cause", "misses", "share", "requests", "for example", title=title)
+    for group in missed.groups:
+        example = group.examples[0]
+        request = f"{clip(example.text, 60)}: {example.api} ({example.detail})"
+        table.add_row(
+            group.cause.value, str(group.misses), f"{group.share:.0%}", str(group.requests), request
+        )
+    return table
+
+
+def _with_interval(row: ReportRow, name: str) -> str:
+    low, high = row.intervals[name]
+    return f"{100 * row.figures[name]:.1f} ({100 * low:.1f}–{100 * high:.1f})"
+
+
+def _cost_table(report: Report) -> Table:
+    timing = {item.profile: item for item in report.timings}
+    sureness = {item.profile: item for item in report.abstention}
+    table = Table("profile", "tokens", "median ms", "p95 ms", "abstained: wrongly", "rightly", "AUC")
+    for cost in report.costs:
+        time, sure = timing.get(cost.profile), sureness.get(cost.profile)
+        table.add_row(
+            cost.profile,
+            f"{cost.tokens:.0f}",
+            *((f"{time.median:.0f}", f"{time.p95:.0f}") if time else ("", "")),
+            *((f"{sure.false_alarms:.0%}", f"{sure.caught:.0%}", f"{sure.auc:.2f}") if sure else ("",) * 3),
+        )
+    return table

@@ -1,0 +1,193 @@
+"""`kitpick ingest`: sources into the catalog."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from kitpick.catalog import Catalog
+from kitpick.cli.console import note, print_json, print_table
+from kitpick.cli.options import CatalogOption, JsonOption
+from kitpick.cli.progress import progress
+from kitpick.errors import ExitCode
+from kitpick_ingest.opening import open_source
+from kitpick_ingest.shards import parse_shard
+from kitpick_ingest.source import Source, watch_source
+from kitpick_ingest.sources.mcp_endpoint import LiveSettings
+from kitpick_ingest.sync import SyncOptions, SyncReport
+
+SourcesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        help="KIND:TARGET (openapi:FILE, mcp:URL, botocore:s3,ec2, …) or a path.", metavar="SOURCE…"
+    ),
+]
+
+
+def ingest(
+    sources: SourcesArgument,
+    catalog: CatalogOption = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="Name to keep the source's documents under. For one source only."),
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option("--category", help="Category to give to every document.")
+    ] = None,
+    tenant: Annotated[
+        str, typer.Option("--tenant", help="Tenant that the documents belong to. Default: all tenants.")
+    ] = "",
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", help="User or group that may see the documents. Repeatable. Default: all."),
+    ] = None,
+    public: Annotated[
+        bool,
+        typer.Option(
+            "--public", help="Allow documents that only a tenant or some users could see to become public."
+        ),
+    ] = False,
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Read files again that did not change since the last sync.")
+    ] = False,
+    allow_shrink: Annotated[
+        bool,
+        typer.Option("--allow-shrink", help="Delete documents even if the source lost more than half."),
+    ] = False,
+    dead_letters: Annotated[
+        Path | None, typer.Option("--dead-letters", help="File for the entries that cannot be used, and why.")
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--header",
+            help="NAME=VARIABLE: send the HTTP header NAME with the value of an environment variable, so "
+            "that no list of processes shows it. Repeatable.",
+        ),
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", help="Environment variable to pass on to a started MCP server. Repeatable."),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", min=0.1, help="Seconds to wait for the next entry of a source."),
+    ] = 300.0,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0.0, help="Seconds to wait while the same source is being synced.")
+    ] = 0.0,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--shard",
+            metavar="I/N",
+            help="Take in part I of N of each source; other processes take in the others at the same time. "
+            "OpenSearch and Elasticsearch only.",
+        ),
+    ] = None,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch", help="Keep running, and sync again whenever a live MCP server announces a change."
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Brings the catalog in line with one or more sources.
+
+    Only what changed is embedded and written. Entries that cannot be used are skipped and counted.
+    """
+    for option, given in (("--name", name), ("--dead-letters", dead_letters), ("--watch", watch or None)):
+        if given is not None and len(sources) > 1:
+            raise typer.BadParameter("is for one source, several were given", param_hint=option)
+    live = LiveSettings(headers=_headers(header or []), environment=_environment(env or []))
+    opened = [
+        open_source(
+            spec, name=name, category=category, tenant=tenant or None, allowed=tuple(allow or ()), live=live
+        )
+        for spec in sources
+    ]
+    _refuse_namesakes(opened)
+    options = SyncOptions(
+        allow_shrink=allow_shrink,
+        public=public,
+        dead_letters=dead_letters,
+        wait=wait,
+        reread=reread,
+        source_timeout=timeout,
+        shard=None if shard is None else _shard(shard),
+    )
+    with Catalog.open(catalog) as target:
+        if watch:
+            _follow(target, opened[0], options, as_json)
+            return
+        reports = [target.ingest(source, options=options, progress=progress()) for source in opened]
+    print_json(reports) if as_json else _print(reports)
+    if any(report.dead_letters for report in reports):
+        raise typer.Exit(ExitCode.DEAD_LETTERS)
+
+
+def _follow(catalog: Catalog, source: Source, options: SyncOptions, as_json: bool) -> None:
+    """Syncs at every change, and reports it, until the server or the user ends it."""
+
+    def changed(snapshot: Source) -> None:
+        report = catalog.ingest(snapshot, options=options, progress=progress())
+        print_json(report) if as_json else _print([report])
+
+    stop = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    note(f"watching {source.name}: Ctrl-C ends it")
+    try:
+        watch_source(source, changed, stop)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    try:
+        return parse_shard(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--shard") from None
+
+
+def _refuse_namesakes(sources: list[Source]) -> None:
+    names = [source.name for source in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise typer.BadParameter(
+                f"two sources are called {name!r} and would take each other's documents away: "
+                "ingest them one by one, each with its --name"
+            )
+
+
+def _headers(given: list[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    for header, equals, variable in pairs:
+        if not (header and equals and variable):
+            raise typer.BadParameter(f"{header!r} is not NAME=VARIABLE", param_hint="--header")
+    return {header: _variable(variable, "--header") for header, _, variable in pairs}
+
+
+def _environment(variables: list[str]) -> dict[str, str]:
+    return {variable: _variable(variable, "--env") for variable in variables}
+
+
+def _variable(name: str, option: str) -> str:
+    if name not in os.environ:
+        raise typer.BadParameter(f"the environment variable {name!r} is not set", param_hint=option)
+    return os.environ[name]
+
+
+def _print(reports: list[SyncReport]) -> None:
+    table = Table("source", "added", "changed", "unchanged", "deleted", "left out", "embedded", "seconds")
+    for report in reports:
+        counts = (report.added, report.changed, report.unchanged, report.deleted, report.dead_letters)
+        cells = [f"{count:,}" for count in (*counts, report.embedded)]
+        table.add_row(report.source, *cells, f"{report.seconds['total']:.1f}")
+    print_table(table)

@@ -1,0 +1,118 @@
+"""Assembles the commands, and turns failures into one line and an exit code.
+
+A command's module is imported when the command is used: `kitpick --help` imports none of them, and with them
+none of the numerical libraries, which take a second.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from kitpick_foundation.errors import KitpickError
+
+COMMANDS = {
+    "ingest": ("ingest", "Brings the catalog in line with one or more sources."),
+    "search": ("search", "Finds the APIs that a request needs."),
+    "serve": ("serve", "Serves the rescorer over HTTP, with --ui also the explain page."),
+    "mcp": ("mcp", "Serves the catalog to agents as an MCP server."),
+    "eval": ("evaluate", "Measures how well profiles answer requests whose right answers are known."),
+    "compare": ("compare", "Compares profiles, models or engines on requests whose right answers are known."),
+    "tune": ("tune", "Searches for better settings of a profile, on requests whose right answers are known."),
+    "lint": ("lint", "Finds APIs that are hard to find: poor descriptions, duplicates, confusable names."),
+    "harvest": ("harvest", "Turns logged tool calls into judged requests for `kitpick eval --queries`."),
+    "models": ("models", "Lists, verifies, exports and trains models."),
+    "catalog": ("catalog_files", "Backs up a SQLite catalog, and restores it."),
+    "copy": ("copy", "Copies a catalog into another engine or file, without embedding anything again."),
+    "setup": ("setup", "Prepares OpenSearch or Elasticsearch for a catalog."),
+    "plan": ("plan", "Estimates shards, memory, disk and rescorers for a catalog in OpenSearch."),
+    "doctor": ("doctor", "Shows settings, installed extras, models and the catalog, and what is broken."),
+}
+"""Name of a command → its module in `kitpick.cli`, and the first sentence of its help."""
+
+_Click: TypeAlias = Any
+"""A class of click. Some versions of typer contain click, others depend on it: no import finds it in both."""
+
+
+class LazyCommands(TyperGroup):
+    """The group of all `COMMANDS`. A command is imported when it is asked for, not when it is listed."""
+
+    def __init__(self, **options: _Click) -> None:
+        super().__init__(**options)
+        self.commands = {name: TyperCommand(name, help=text) for name, (_, text) in COMMANDS.items()}
+
+    def get_command(self, ctx: _Click, cmd_name: str) -> _Click:
+        """The command itself, None where there is none of this name."""
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_help(self, ctx: _Click, formatter: _Click) -> None:
+        """Writes the help page, which needs no more of the commands than their first sentences."""
+        listed = TyperGroup(
+            name=self.name,
+            commands=dict(self.commands),
+            rich_markup_mode=self.rich_markup_mode,
+            help=self.help,
+            params=self.params,
+        )
+        listed.format_help(ctx, formatter)
+
+
+def load_command(name: str) -> _Click:
+    """The command of this name: a function or an application, called like the module that holds it."""
+    module, _ = COMMANDS[name]
+    found = getattr(import_module(f"kitpick.cli.{module}"), module)
+    if not isinstance(found, typer.Typer):
+        function, found = found, typer.Typer(add_completion=False)
+        found.command(name)(function)
+    command = typer.main.get_command(found)
+    command.name = name
+    return command
+
+
+app = typer.Typer(
+    name="kitpick",
+    cls=LazyCommands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"kitpick {version('kitpick')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Finds the right set of tools and APIs for a request, in a catalog of thousands."""
+
+
+def main() -> None:
+    """Runs the command `kitpick`."""
+    try:
+        app()
+    except BrokenPipeError as error:
+        from kitpick.errors import exit_code
+
+        # The reader of a pipe left early, as `| head` does.
+        sys.stderr.close()
+        sys.exit(exit_code(error))
+    except KitpickError as error:
+        from kitpick.cli.console import complain
+        from kitpick.errors import exit_code
+
+        complain(error)
+        sys.exit(exit_code(error))

@@ -1,0 +1,372 @@
+"""`kitpick models`: lists, verifies, exports and trains models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.markdown import Markdown
+from rich.table import Table
+
+from kitpick.catalog import Catalog
+from kitpick.cli.catalogs import existing_catalog
+from kitpick.cli.console import OUT, note, print_json, print_table
+from kitpick.cli.evaluate import open_judged
+from kitpick.cli.options import CatalogOption, JsonOption
+from kitpick.cli.progress import progress
+from kitpick.errors import ExitCode
+from kitpick.evaluation import Plan, judged_queries
+from kitpick_models.locate import find_model, list_models
+from kitpick_models.verify import Verification, verify
+from kitpick_rescorers.profiles import DEFAULT_PROFILE
+
+if TYPE_CHECKING:  # the commands that train import the training package themselves
+    from kitpick_rescorers.demorank.pool import Demonstration
+    from kitpick_training.own.demonstrations import DemoReport
+    from kitpick_training.own.distillation import TeacherReport
+    from kitpick_training.own.requests import OwnReport
+
+models = typer.Typer(
+    help="Lists, verifies, exports and trains models.", no_args_is_help=True, add_completion=False
+)
+
+RecipeOption = Annotated[
+    str, typer.Option("--recipe", help="Name of a shipped cross-encoder recipe, or a .toml file.")
+]
+RunOption = Annotated[
+    Path | None, typer.Option("--run", help="Folder for checkpoints. Default: OUT.run, beside the model.")
+]
+HoldoutOption = Annotated[
+    float, typer.Option("--holdout", min=0.05, max=0.5, help="Share of the requests kept aside to validate.")
+]
+MaxCallsOption = Annotated[int, typer.Option("--max-calls", min=1, help="Most calls that this run may make.")]
+MaxTokensOption = Annotated[
+    int, typer.Option("--max-tokens", min=1, help="Most tokens that this run may use.")
+]
+MaxCostOption = Annotated[
+    float,
+    typer.Option("--max-cost", min=0, help="Most that this run may cost, by the prices in the settings."),
+]
+HoursOption = Annotated[float, typer.Option("--hours", min=0.001, help="Most hours that the calls may take.")]
+RetriesOption = Annotated[
+    int, typer.Option("--retries", min=0, help="Most retries, over all calls together.")
+]
+NameArgument = Annotated[str, typer.Argument(help="Name or folder of a model.", metavar="NAME")]
+
+
+def run_beside(out: Path) -> Path:
+    """The default folder for checkpoints."""
+    return out.with_name(f"{out.name}.run")
+
+
+@models.command("list")
+def list_command(as_json: JsonOption = False) -> None:
+    """Lists the models that can be used by name."""
+    found = list_models()
+    if as_json:
+        print_json([{"folder": str(folder), "manifest": manifest} for folder, manifest in found])
+        return
+    table = Table("name", "kind", "version", "licence", "MB", "trained on")
+    for folder, manifest in found:
+        size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+        data = ", ".join(item.name for item in manifest.training)
+        table.add_row(manifest.name, manifest.kind, manifest.version, manifest.licence, f"{size:.1f}", data)
+    print_table(table)
+
+
+@models.command("verify")
+def verify_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names or folders of models. Default: all.", metavar="NAME…")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Checks each model: its files, its reference scores, and that batching does not change them."""
+    folders = [find_model(name) for name in names] if names else [folder for folder, _ in list_models()]
+    reports = [verify(folder) for folder in folders]
+    print_json(reports) if as_json else _print(reports)
+    if not all(report.sound for report in reports):
+        raise typer.Exit(ExitCode.UNAVAILABLE)
+
+
+@models.command("card")
+def card(name: NameArgument) -> None:
+    """Shows the card of a model: data, licences, results, limits."""
+    text = (find_model(name) / "CARD.md").read_text("utf-8")
+    if OUT.is_terminal:
+        OUT.print(Markdown(text))
+    else:
+        typer.echo(text)
+
+
+@models.command("export")
+def export_command(
+    source: Annotated[
+        Path, typer.Argument(help="Folder of a BERT model in transformers format.", metavar="FOLDER")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the new model.")],
+    kind: Annotated[Literal["encoder", "cross_encoder"], typer.Option("--kind", help="Kind of model.")],
+    licence: Annotated[str, typer.Option("--licence", help="Licence of the weights, for the manifest.")],
+    catalog: CatalogOption = None,
+    storage: Annotated[
+        Literal["fp32", "fp16", "weight_int8", "static_int8"],
+        typer.Option("--storage", help="How to store the weights."),
+    ] = "static_int8",
+    max_tokens: Annotated[
+        int, typer.Option("--max-tokens", min=16, max=512, help="Texts are cut after this many tokens.")
+    ] = 256,
+    as_json: JsonOption = False,
+) -> None:
+    """Exports your own model so that it runs without torch, calibrated on the texts of your catalog.
+
+    Needs the extra `train`.
+    """
+    from kitpick_training.errors import require_torch
+    from kitpick_training.own.export import Export, export_model
+
+    require_torch()
+    export = Export(
+        source=source, out=out, kind=kind, storage=storage, licence=licence, max_tokens=max_tokens
+    )
+    with existing_catalog(catalog) as opened_catalog:
+        report = export_model(opened_catalog, export)
+    print_json([report]) if as_json else _print([report])
+    if not report.sound:
+        raise typer.Exit(ExitCode.UNAVAILABLE)
+
+
+@models.command("train")
+def train(
+    queries: Annotated[
+        Path, typer.Option("--queries", help="Your own judged requests: a file of JSON lines.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the new model.")],
+    catalog: CatalogOption = None,
+    kind: Annotated[
+        Literal["encoder", "cross_encoder"],
+        typer.Option("--kind", help="Which of the models in use to train."),
+    ] = "cross_encoder",
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            "--recipe",
+            help="Name of a shipped recipe, or a .toml file. Default: own-reranker or own-encoder.",
+        ),
+    ] = None,
+    run: RunOption = None,
+    holdout: HoldoutOption = 0.2,
+    profile: Annotated[
+        str, typer.Option("--profile", "-p", help="Profile to tune for the new cross-encoder.")
+    ] = DEFAULT_PROFILE,
+    trials: Annotated[
+        int, typer.Option("--trials", min=0, help="Number of settings of the profile to try; 0 for none.")
+    ] = 60,
+    as_json: JsonOption = False,
+) -> None:
+    """Trains one of the models in use on your own requests, and keeps the result only if it is better.
+
+    A run that was stopped continues where it was. Needs the extra `train`.
+    """
+    from kitpick_training.errors import require_torch
+    from kitpick_training.own.requests import (
+        OwnTraining,
+        train_encoder_on_own_requests,
+        train_on_own_requests,
+    )
+    from kitpick_training.recipe import recipe_path
+
+    require_torch()
+    learn, usual = {
+        "encoder": (train_encoder_on_own_requests, "own-encoder"),
+        "cross_encoder": (train_on_own_requests, "own-reranker"),
+    }[kind]
+    training = OwnTraining(
+        recipe=recipe_path(recipe or usual),
+        out=out,
+        run=run or run_beside(out),
+        holdout=holdout,
+        profile=profile,
+        trials=trials,
+    )
+    with open_judged(None, Path("data"), queries, catalog, Plan(profiles=(profile,))) as judged:
+        report = learn(judged, training, progress())
+    print_json(report) if as_json else _print_training(report, out, kind)
+
+
+@models.command("distill")
+def distill(
+    requests: Annotated[
+        Path,
+        typer.Option(
+            "--requests", help='File of JSON lines: {"query": …}, with "relevant" ids where they are known.'
+        ),
+    ],
+    teacher: Annotated[
+        str,
+        typer.Option(
+            "--teacher", help="llm:MODEL at KITPICK_LLM_URL, llm: for KITPICK_LLM_MODEL, or hf:FOLDER."
+        ),
+    ],
+    answers: Annotated[
+        Path,
+        typer.Option(
+            "--answers", help="File for the answers of the teacher; what is in it is not asked again."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the new model.")],
+    catalog: CatalogOption = None,
+    recipe: RecipeOption = "own-reranker",
+    run: RunOption = None,
+    holdout: HoldoutOption = 0.2,
+    candidates: Annotated[
+        int,
+        typer.Option("--candidates", min=2, max=100, help="Number of candidates to order for each request."),
+    ] = 20,
+    max_calls: MaxCallsOption = 10_000,
+    max_tokens: MaxTokensOption = 20_000_000,
+    max_cost: MaxCostOption = 10.0,
+    hours: HoursOption = 8.0,
+    retries: RetriesOption = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Trains the cross-encoder in use to order candidates as a language model orders them.
+
+    Answers are stored as they arrive: a run that was stopped continues where it was. The result is kept only
+    if it is better on requests that were kept aside. Needs the extras `train` and `llm`.
+    """
+    from kitpick_rescorers.llm.meter import Caps
+    from kitpick_training.errors import require_torch
+    from kitpick_training.own.distillation import TeacherPlan, distil, teacher_of
+    from kitpick_training.own.requests import OwnTraining
+    from kitpick_training.recipe import recipe_path
+
+    require_torch()
+    caps = Caps(hours * 3600, max_calls, max_tokens, max_cost, retries)
+    teaching = TeacherPlan(requests=requests, answers=answers, candidates=candidates, caps=caps)
+    training = OwnTraining(recipe=recipe_path(recipe), out=out, run=run or run_beside(out), holdout=holdout)
+    with existing_catalog(catalog) as opened_catalog:
+        model = teacher_of(teacher, opened_catalog.settings)
+        report = distil(opened_catalog, model, teaching, training, progress())
+    if as_json:
+        print_json(report)
+        return
+    _print_asking(report.asking)
+    _print_training(report.training, out, "cross_encoder")
+
+
+@models.command("demorank")
+def demorank(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the demonstrations.")],
+    pool: Annotated[
+        Path | None,
+        typer.Option("--pool", help='File of JSON lines: {"query": …, "api": id, "useful": true}.'),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option("--queries", help="Judged requests to make the pool from, instead of --pool."),
+    ] = None,
+    catalog: CatalogOption = None,
+    retriever: Annotated[
+        str, typer.Option("--retriever-recipe", help="Name of a shipped recipe, or a .toml file.")
+    ] = "demo-retriever",
+    reranker: Annotated[
+        str, typer.Option("--reranker-recipe", help="Name of a shipped recipe, or a .toml file.")
+    ] = "demo-reranker",
+    run: Annotated[
+        Path | None, typer.Option("--run", help="Folder for answers and checkpoints. Default: OUT.run.")
+    ] = None,
+    questions: Annotated[
+        int, typer.Option("--questions", min=10, help="Most entries of the pool to ask about.")
+    ] = 200,
+    shots: Annotated[int, typer.Option("--shots", min=1, max=8, help="Demonstrations in one prompt.")] = 3,
+    holdout: HoldoutOption = 0.2,
+    max_calls: MaxCallsOption = 20_000,
+    max_tokens: MaxTokensOption = 50_000_000,
+    max_cost: MaxCostOption = 10.0,
+    hours: HoursOption = 8.0,
+    retries: RetriesOption = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Trains the choice of demonstrations for the profile demorank.
+
+    A demonstration is good if the language model in use answers better with it. Answers are stored as they
+    arrive: a run that was stopped continues where it was. Needs the extras `train` and `llm`.
+    """
+    from kitpick_rescorers.demorank.pool import read_pool
+    from kitpick_rescorers.llm.meter import Caps
+    from kitpick_training.errors import require_torch
+    from kitpick_training.own.demonstrations import DemoTraining, train_demonstrations
+    from kitpick_training.own.distillation import teacher_of
+    from kitpick_training.recipe import recipe_path
+
+    require_torch()
+    caps = Caps(hours * 3600, max_calls, max_tokens, max_cost, retries)
+    recipes = recipe_path(retriever), recipe_path(reranker)
+    training = DemoTraining(
+        out=out,
+        run=run or run_beside(out),
+        retriever=recipes[0],
+        reranker=recipes[1],
+        caps=caps,
+        questions=questions,
+        shots=shots,
+        holdout=holdout,
+    )
+    if (pool is None) == (queries is None):
+        raise typer.BadParameter("give one of --pool and --queries")
+    with existing_catalog(catalog) as opened_catalog:
+        teacher = teacher_of("llm:", opened_catalog.settings)
+        written = read_pool(pool) if pool else _pool_of(opened_catalog, queries)
+        report = train_demonstrations(opened_catalog, teacher, written, training, progress())
+    print_json(report) if as_json else _print_demonstrations(report, out)
+
+
+def _pool_of(catalog: Catalog, queries: Path | None) -> list[Demonstration]:
+    from kitpick_training.own.demonstrations import pool_of_requests
+    from kitpick_training.own.requests import FIRST_STAGE
+
+    assert queries is not None
+    plan = Plan(profiles=(FIRST_STAGE,))
+    return pool_of_requests(judged_queries(catalog, queries, plan), progress())
+
+
+def _print_demonstrations(report: DemoReport, out: Path) -> None:
+    table = Table("demonstrations shown", "probability of the right answer")
+    names = ("none", "the nearest by DRetriever", "those chosen by DReranker")
+    for name, value in zip(names, (report.zero_shot, report.retrieved, report.chosen), strict=True):
+        table.add_row(name, f"{value:.3f}")
+    print_table(table)
+    note(f"{report.held_out} questions held out, {report.trained_on} to learn from")
+    note(f"{report.teacher}: {report.calls} calls, {report.tokens:,} tokens, cost {report.cost:.4g}")
+    note(f"KITPICK_DEMONSTRATIONS={out}")
+
+
+def _print_asking(asking: TeacherReport) -> None:
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(asking.outcomes.items()))
+    note(f"{asking.teacher}: {asking.known} of {asking.requests} requests known, {outcomes or 'none asked'}")
+    note(f"{asking.calls} calls, {asking.tokens:,} tokens, cost {asking.cost:.4g}")
+
+
+def _print_training(report: OwnReport, out: Path, kind: Literal["encoder", "cross_encoder"]) -> None:
+    from kitpick_training.own.requests import PROFILE
+
+    table = Table("on requests held out", "NDCG@5", "recall@5", "comp@5")
+    for name, found in ((report.started_from, report.before), (report.model, report.after)):
+        table.add_row(name, *(f"{100 * value:.1f}" for value in (found.ndcg, found.recall, found.complete)))
+    print_table(table)
+    note(f"{report.trained_on} requests to learn from, {report.held_out} held out; use it with")
+    note(f"KITPICK_{kind.upper()}={out}")
+    if kind == "encoder":
+        note("and ingest again: an index has the vectors of one encoder")
+    if (out / PROFILE).is_file():
+        note(f"KITPICK_PROFILE={out / PROFILE}")
+
+
+def _print(reports: list[Verification]) -> None:
+    table = Table("model", "result", "agreement with the original", "faults")
+    for report in reports:
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in report.figures.items())
+        result = "[green]sound" if report.sound else "[red]FAILED"
+        table.add_row(report.identity, result, figures, "; ".join(report.faults))
+    print_table(table)

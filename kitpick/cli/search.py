@@ -1,0 +1,138 @@
+"""`kitpick search`: the APIs that a request needs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Literal
+
+import typer
+from msgspec.structs import replace
+from rich.table import Table
+
+from kitpick.catalog import Depth
+from kitpick.cli.catalogs import EmptyRequest, check_names, existing_catalog
+from kitpick.cli.console import OUT, note, print_json, print_table
+from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, ProfileOption, TenantOption
+from kitpick.result import SearchResult
+from kitpick_engines.contract import Filter
+from kitpick_engines.document import Effect
+from kitpick_engines.text import plain
+from kitpick_ingest.definitions import DefinitionFormat
+from kitpick_ingest.prose import clip
+from kitpick_rescorers.explain import explain as explain_trace
+
+_SUMMARY = 56
+"""Characters of a description in the table: with the other columns it fits a wide terminal."""
+
+
+def parse_depth(text: str) -> Depth:
+    """A number of hits, or `auto`."""
+    if text == "auto":
+        return "auto"
+    if not (text.isascii() and text.isdigit()):
+        raise typer.BadParameter(f"{text!r} is neither a number of at least 0 nor auto", param_hint="-k")
+    return int(text)
+
+
+RequestArgument = Annotated[
+    str,
+    typer.Argument(
+        help="What needs to be done, in words; - reads it from standard input.", metavar="REQUEST"
+    ),
+]
+
+
+def _many(name: str, text: str) -> object:
+    return typer.Option(name, help=f"{text} Repeatable.")
+
+
+def search(
+    request: RequestArgument,
+    catalog: CatalogOption = None,
+    k: Annotated[
+        str, typer.Option("-k", metavar="K", help="Number of hits, at most; auto: as many as are needed.")
+    ] = "5",
+    profile: ProfileOption = None,
+    budget: Annotated[
+        int | None,
+        typer.Option("--budget", min=0, help="Tokens that the definitions of all hits may take together."),
+    ] = None,
+    tenant: TenantOption = "",
+    principal: PrincipalOption = None,
+    category: Annotated[list[str] | None, _many("--category", "Only APIs of this category.")] = None,
+    tool: Annotated[
+        list[str] | None, _many("--tool", "Only APIs of this tool, written CATEGORY/TOOL.")
+    ] = None,
+    effect: Annotated[list[Effect] | None, _many("--effect", "Only APIs with this effect.")] = None,
+    deprecated: Annotated[
+        Literal["include", "exclude", "only"],
+        typer.Option("--deprecated", help="Include deprecated APIs, exclude them, or find only them."),
+    ] = "include",
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Also show what each stage did, and why. With --json: add trace and timings."
+        ),
+    ] = False,
+    definitions: Annotated[
+        DefinitionFormat | None,
+        typer.Option("--definitions", help="Print the hits as tool definitions for a language model."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Finds the APIs that a request needs."""
+    depth = parse_depth(k)
+    text = sys.stdin.read() if request == "-" else request
+    permitted = Filter(
+        tenant=tenant,
+        principals=frozenset(principal or ()),
+        categories=frozenset(category or ()),
+        tools=frozenset(tool or ()),
+        effects=frozenset(effect or ()),
+        deprecated=deprecated,
+    )
+    if not text.strip():
+        raise EmptyRequest
+    with existing_catalog(catalog) as opened:
+        check_names(opened, permitted)
+        result = opened.search(text, depth, filter=permitted, profile=profile, budget=budget)
+    _print(result, definitions, explain, as_json)
+
+
+def _print(result: SearchResult, format: DefinitionFormat | None, explain: bool, as_json: bool) -> None:  # noqa: A002
+    if format is not None:
+        print_json(result.definitions(format))
+    elif as_json:
+        # Of the work behind the hits there is twenty times as much as of the hits.
+        print_json(result if explain else replace(result, trace=(), timings={}))
+    else:
+        print_hits(result, explain=explain)
+
+
+def print_hits(result: SearchResult, *, explain: bool = False) -> None:
+    """Prints the hits as a table, with remarks."""
+    if result.abstained:
+        because = f"({result.abstained_because}). The nearest:"
+        OUT.print(f"[yellow]Nothing here is likely to do that[/] {because}", soft_wrap=True)
+    print_table(_table(result))
+    if explain:
+        _print_reasons(result)
+    for degradation in result.degraded:
+        note(f"degraded: {degradation.stage}: {degradation.reason}")
+
+
+def _table(result: SearchResult) -> Table:
+    table = Table("", "tool", "api", "what it does", "effect", "sure")
+    for hit in result.hits:
+        name = hit.document.api + (" (deprecated)" if hit.document.deprecated else "")
+        sure = "" if hit.probability is None else f"{hit.probability:.0%}"
+        summary = clip(plain(hit.document.description, 300).partition(". ")[0], _SUMMARY)
+        table.add_row(str(hit.rank), hit.document.tool, name, summary, hit.document.effect.value, sure)
+    return table
+
+
+def _print_reasons(result: SearchResult) -> None:
+    explanation = explain_trace(result.trace, [hit.document.id for hit in result.hits])
+    OUT.print(explanation.text(), markup=False, soft_wrap=True)
+    times = ", ".join(f"{step} {spent:.1f} ms" for step, spent in result.timings.items())
+    OUT.print(f"time: {times}", soft_wrap=True)

@@ -1,0 +1,122 @@
+"""`kitpick serve`: the rescorer as an HTTP service, and API keys for it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing, suppress
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kitpick.cli.console import ERR, note
+from kitpick.cli.options import CatalogOption, PrincipalOption, TenantOption
+from kitpick.settings import read_service_settings
+from kitpick.ui.desk import UiSettings
+from kitpick_engines.contract import Filter
+from kitpick_foundation.errors import InvalidSetting, MissingExtra
+from kitpick_rescorers.service.keys import digest, new_key
+
+if TYPE_CHECKING:
+    from kitpick_rescorers.service.app import Addition
+    from kitpick_rescorers.service.core import Service
+
+
+def serve(
+    host: Annotated[
+        str | None, typer.Option("--host", help="Address to listen on. Default: 127.0.0.1.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", help="Port; 0 takes a free one. Default: 8080.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Profile of requests that name none.")
+    ] = None,
+    keys: Annotated[Path | None, typer.Option("--keys", help="File of API keys; see --new-key.")] = None,
+    tls_certificate: Annotated[
+        Path | None, typer.Option("--tls-certificate", help="PEM file: serve HTTPS.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="PEM file of its private key.")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="TOML file with settings. Default: KITPICK_SERVE_CONFIG.")
+    ] = None,
+    other: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any other setting. Repeatable.", metavar="NAME=VALUE"),
+    ] = None,
+    ui: Annotated[
+        bool, typer.Option("--ui", help="Also serve the explain page, at /ui/, over a catalog.")
+    ] = False,
+    catalog: CatalogOption = None,
+    marks: Annotated[
+        Path | None,
+        typer.Option("--marks", help="File for the judgements made on the page, for kitpick eval --queries."),
+    ] = None,
+    tenant: TenantOption = "",
+    principal: PrincipalOption = None,
+    named_key: Annotated[
+        str | None, typer.Option("--new-key", help="Print a new API key with this name and exit.")
+    ] = None,
+) -> None:
+    """Serves the rescorer over HTTP, with --ui also the explain page.
+
+    The page searches a catalog as --tenant and --principal. With --keys, the caller's key decides instead.
+    """
+    if named_key is not None:
+        _print_key(named_key)
+        return
+    flags: dict[str, Any] = _pairs(other or ())
+    flags |= {"host": host, "port": port, "profile": profile}
+    flags |= {"keys": _text(keys), "tls_certificate": _text(tls_certificate), "tls_key": _text(tls_key)}
+    permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    _run(flags, config, UiSettings(catalog=catalog, marks=marks, permitted=permitted) if ui else None)
+
+
+def _run(flags: dict[str, Any], config: Path | None, page: UiSettings | None) -> None:
+    settings = read_service_settings(flags, config).settings
+    if find_spec("uvicorn") is None or find_spec("starlette") is None:
+        raise MissingExtra("serve", "the service")
+    from kitpick_rescorers.service.core import Service
+    from kitpick_rescorers.service.logs import configure
+    from kitpick_rescorers.service.memory import steady_memory
+    from kitpick_rescorers.service.server import serve as run
+
+    steady_memory()
+    configure(settings.log_level)
+    service = Service(settings)
+    roles = ", ".join(f"{role} {info.identity}" for role, info in service.models.info().items())
+
+    def started(url: str) -> None:
+        # A log that takes no more, on a full disk, is no reason not to serve.
+        with suppress(OSError):
+            ERR.print(f"kitpick serves {url} on {settings.provider} with {roles}", soft_wrap=True)
+            if page is not None:
+                ERR.print(f"the explain page is at {url}/ui/", soft_wrap=True)
+
+    with ExitStack() as stack:
+        run(service, started, None if page is None else _page(service, page, stack))
+
+
+def _page(service: Service, settings: UiSettings, stack: ExitStack) -> Addition:
+    from kitpick.ui.desk import Desk
+    from kitpick.ui.routes import page_routes
+
+    return partial(page_routes, stack.enter_context(closing(Desk(service, settings))))
+
+
+def _print_key(name: str) -> None:
+    key = new_key()
+    note("this key is not shown again; add the entry to the file of --keys")
+    typer.echo(f"key: {key}\n\n[[keys]]\nname = {name!r}\nsha256 = '{digest(key)}'")
+
+
+def _pairs(given: list[str] | tuple[()]) -> dict[str, Any]:
+    pairs = [item.partition("=") for item in given]
+    if any(not separator for _, separator, _ in pairs):
+        raise InvalidSetting("--set takes NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

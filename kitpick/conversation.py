@@ -1,0 +1,170 @@
+"""A conversation as a request: what was asked last, together with what it refers to.
+
+Follow-ups leave out what was said before: "do the same for Berlin", "now delete it", "yes, the second one".
+They are short in any language. So a short last message is searched together with the names of the tools used
+so far, and a very short one also with what the assistant said before it; a message long enough to stand alone
+is searched alone. No language model takes part. Results of tools are not read: they are nobody's words.
+
+Messages of OpenAI (chat completions and Responses), Anthropic and MCP sampling are understood, in any order.
+Whatever is not as it should be counts as absent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from kitpick_foundation.errors import KitpickError
+
+Messages = Sequence[Mapping[str, Any]]
+MAX_CHARACTERS = 2_000_000
+"""Of a conversation, counted from its end; what is before is not read."""
+MAX_MESSAGES = 1_000
+"""Likewise."""
+MAX_TEXT = 4_000
+"""Characters of one message that are searched with."""
+_MAX_REMARK = 300
+"""Characters of what the assistant said last."""
+_MAX_TOOLS = 2
+"""Tools used last."""
+_MAX_PARTS = 1_000
+STANDS_ALONE = 14
+"""Words from which on a message needs nothing of what was before."""
+SAYS_LITTLE = 6
+"""Words below which a message may say nothing but yes."""
+
+_WORD = re.compile(r"[^\W_]+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|\d+")
+_DIGEST = re.compile(r"_(?=[a-z]*[2-7])[a-z2-7]{6}(?:[a-z2-7]{20})?$")
+_TEXTS = frozenset({"text", "input_text", "output_text"})
+
+
+class NothingAsked(KitpickError):
+    """A conversation in which no user says anything."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the conversation has no message of the user with text: give one with the role `user`, or a text"
+        )
+
+
+class Turns(msgspec.Struct, frozen=True):
+    """What a request is made of."""
+
+    last: str
+    """What the user said last."""
+    earlier: str
+    """What the user said before that; empty if nothing."""
+    remark: str
+    """What the assistant said before the last message, its end if it is long; empty if nothing."""
+    tools: tuple[str, ...]
+    """Names of the tools used last, the latest first."""
+
+
+def request_of(messages: Messages) -> str:
+    """The request that a conversation ends with, in words to search with.
+
+    Raises:
+        NothingAsked: no user says anything in it.
+    """
+    return resolve(read_turns(messages))
+
+
+def resolve(turns: Turns) -> str:
+    """The last message with what it may refer to: the less it says, the more of that."""
+    words = count_words(turns.last)
+    context = " ".join(map(name_words, turns.tools)) or turns.earlier
+    if words >= STANDS_ALONE or not context:
+        return turns.last
+    first = turns.remark if words < SAYS_LITTLE else turns.last
+    return "\n".join(part for part in (first, turns.last, context) if part)
+
+
+def read_turns(messages: Messages) -> Turns:
+    """What a conversation says that a request can be made of.
+
+    Raises:
+        NothingAsked: no user says anything in it.
+    """
+    said: list[str] = []
+    remark, tools = "", dict[str, None]()
+    for message in _latest(messages):
+        if len(tools) < _MAX_TOOLS:
+            tools |= dict.fromkeys(_called(message))
+        text = _said(message)
+        if text and message.get("role") == "user":
+            said.append(text)
+        elif text and message.get("role") in ("assistant", "model") and len(said) == 1:
+            remark = remark or text[-_MAX_REMARK:]
+        if len(said) == 2 and tools:
+            break
+    if not said:
+        raise NothingAsked
+    return Turns(said[0], said[1] if len(said) > 1 else "", remark, tuple(tools)[:_MAX_TOOLS])
+
+
+def count_words(text: str) -> int:
+    """Words of a text; two characters count as one where words are not set apart."""
+    together = len(_CJK.findall(text))
+    return len(_WORD.findall(_CJK.sub(" ", text))) + together // 2
+
+
+def name_words(name: str) -> str:
+    """A function's name as words: `github_createIssue_k3v2aa` → `github create Issue`."""
+    return " ".join(_NAME.findall(_DIGEST.sub("", name[:200])))
+
+
+def _latest(messages: Sequence[object]) -> Iterator[Mapping[str, Any]]:
+    """Messages from the last one back, as far as they are read."""
+    left = MAX_CHARACTERS
+    for message in islice(reversed(messages), MAX_MESSAGES):
+        if not isinstance(message, Mapping):
+            continue
+        yield message
+        left -= _size(message)
+        if left <= 0:
+            return
+
+
+def _size(message: Mapping[str, Any]) -> int:
+    content = message.get("content")
+    if isinstance(content, str):
+        return len(content)
+    return sum(len(text) for part in _parts(content) if isinstance(text := part.get("text"), str))
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    """Words of whoever speaks; empty for the result of a tool."""
+    if message.get("type", "message") != "message":
+        return ""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content.strip()[:MAX_TEXT]
+    texts = [part.get("text") for part in _parts(content) if part.get("type") in _TEXTS]
+    return "\n".join(text[:MAX_TEXT] for text in texts if isinstance(text, str)).strip()[:MAX_TEXT]
+
+
+def _called(message: Mapping[str, Any]) -> list[str]:
+    """Names of the tools that a message calls, the latest first."""
+    if message.get("role", "assistant") not in ("assistant", "model"):
+        return []
+    calls = [message] if message.get("type") in ("function_call", "custom_tool_call") else []
+    functions = [call.get("function") for call in _parts(message.get("tool_calls"))]
+    calls += [function for function in functions if isinstance(function, Mapping)]
+    calls += [part for part in _parts(message.get("content")) if part.get("type") == "tool_use"]
+    names = [call.get("name") for call in calls]
+    return [name for name in reversed(names) if isinstance(name, str) and name]
+
+
+def _parts(value: object) -> list[Mapping[str, Any]]:
+    """Parts of a content: a list of them, or in MCP also a single one."""
+    if isinstance(value, Mapping):
+        return [value]
+    if not isinstance(value, list | tuple):
+        return []
+    return [part for part in islice(value, _MAX_PARTS) if isinstance(part, Mapping)]

@@ -1,0 +1,141 @@
+"""Sample requests of a catalog: adding them, learning from choices, and adding their votes to a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from kitpick.settings import Settings
+from kitpick_engines.contract import Candidate, Engine, Filter, Vector
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.intents.store import Intent, IntentStore
+from kitpick_engines.intents.votes import Voting, near_samples, trust, vote
+from kitpick_engines.text import rerank_text, retrieval_text
+from kitpick_rescorers.search import QueryEncoder, SearchedIndex
+
+_ANONYMOUS = "anonymous"
+_BATCH = 256
+_RRF = 10.0
+_MAX_NEAREST = 1_000
+"""Rows that are looked at for those of visible APIs."""
+
+
+class CatalogIntents:
+    """The samples of one catalog."""
+
+    def __init__(self, engine: Engine, path: Path | None, encoder: QueryEncoder) -> None:
+        """`path` is the file of the samples; None where none are kept."""
+        self._engine = engine
+        self._encoder = encoder
+        self._store = None if path is None else IntentStore(path)
+        self._voting = Voting()
+
+    def add(self, intents: Iterable[Intent]) -> int:
+        """Adds samples and returns their number. Samples of the same request and API are one.
+
+        Raises:
+            EngineUnavailable: they cannot be stored.
+            ModelError: they cannot be embedded.
+        """
+        return self._put(list(intents), "")
+
+    def choose(self, request: str, chosen: Sequence[str], client: str, permitted: Filter) -> int:
+        """Stores the choices of a client. Returns the number of ids that it may see and that were stored.
+
+        Raises:
+            EngineUnavailable, ModelError: as `add`.
+        """
+        if self._store is None or not request.strip():
+            return 0
+        visible = self._engine.fetch(list(dict.fromkeys(chosen)), permitted)
+        return self._put([Intent(request, document.id) for document in visible], client or _ANONYMOUS)
+
+    def add_votes(
+        self,
+        candidates: Sequence[Candidate],
+        vector: Vector | None,
+        permitted: Filter,
+        index: SearchedIndex,
+        encoder: QueryEncoder,
+    ) -> tuple[list[Candidate], float]:
+        """The candidates with their places by the votes of visible samples, and those that only votes found.
+
+        The second value says how far to trust these places, in [0, 1].
+
+        Args:
+            candidates: of the other rankings.
+            vector: the request's, float32 (d,); without one nothing is added.
+            permitted: what whoever asks may see.
+            index: that the candidates are from.
+            encoder: that made the vector.
+
+        Raises:
+            EngineUnavailable: the samples cannot be read.
+        """
+        if self._store is None or vector is None or not self._store.path.exists():
+            return list(candidates), 1.0
+        self._embed_stale(self._store, encoder)
+        intents = self._store.of_model(encoder.identity)
+        near = near_samples(intents, vector, self._voting)[:_MAX_NEAREST]
+        # The filter comes before the vote: samples of APIs that may not be seen take nobody's place.
+        ids = list(dict.fromkeys(intents.apis[row] for row, _ in near))
+        visible = {document.id: document for document in index.fetch(ids, permitted)}
+        permitted_rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
+        places = vote(intents, permitted_rows, self._voting)
+        found = [replace(item, intent=places.get(item.id)) for item in candidates]
+        missing = [visible[key] for key in places if key not in {item.id for item in candidates}]
+        vectors = encoder.vectors(tuple(retrieval_text(document) for document in missing)) if missing else ()
+        found += [
+            replace(_candidate(document, vector), intent=places[document.id])
+            for document, vector in zip(missing, vectors, strict=True)
+        ]
+        return found, trust(_order(candidates), intents.covered)
+
+    def _put(self, intents: Sequence[Intent], client: str) -> int:
+        if self._store is None:
+            return 0
+        for start in range(0, len(intents), _BATCH):
+            batch = intents[start : start + _BATCH]
+            vectors = self._encoder.vectors(tuple(intent.request for intent in batch))
+            self._store.put(batch, list(vectors), self._encoder.identity, client)
+        return len(intents)
+
+    def _embed_stale(self, store: IntentStore, encoder: QueryEncoder) -> None:
+        """Embeds a batch of samples of another encoder with every search."""
+        stale = store.stale(encoder.identity, _BATCH)
+        if stale:
+            vectors = encoder.vectors(tuple(intent.request for intent, _ in stale))
+            store.embedded(stale, list(vectors), encoder.identity)
+
+
+def intents_file(url: str, settings: Settings) -> Path | None:
+    """The file of a catalog's samples: that of the settings, else one beside a SQLite catalog."""
+    if settings.intents is not None:
+        return settings.intents
+    kind, _, path = url.partition(":")
+    return Path(f"{path}.intents") if kind == "sqlite" else None
+
+
+def _order(candidates: Sequence[Candidate]) -> list[str]:
+    """Ids by reciprocal rank over both rankings, best first."""
+
+    def worth(item: Candidate) -> float:
+        places = [place.rank for place in (item.lexical, item.dense) if place is not None]
+        return sum(1 / (_RRF + rank) for rank in places)
+
+    return [item.id for item in sorted(candidates, key=lambda item: (-worth(item), item.id))]
+
+
+def _candidate(document: ApiDocument, vector: Vector) -> Candidate:
+    return Candidate(
+        id=document.id,
+        category=document.category,
+        tool=document.tool,
+        api=document.api,
+        text=rerank_text(document),
+        vector=vector,
+        deprecated=document.deprecated,
+        effect=document.effect,
+    )

@@ -1,0 +1,150 @@
+"""What an operator says about the MCP door: who may use it, and which servers stand behind it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from kitpick.mcp.errors import InvalidMcpConfig
+from kitpick_engines.contract import Filter
+from kitpick_engines.document import Effect
+from kitpick_ingest.sources.mcp_endpoint import Endpoint, LiveSettings
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=3_600)]
+
+
+class Caller(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Somebody who may use the door, and what they may see and do."""
+
+    name: Name
+    """For logs."""
+    sha256: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
+    """Digest of the bearer token, as hex; the token itself is stored nowhere."""
+    tenant: str = ""
+    principals: tuple[str, ...] = ()
+    may_call: bool = False
+    """Whether `call_tool` is for them at all."""
+
+    @property
+    def filter(self) -> Filter:
+        """What they may see."""
+        return Filter(tenant=self.tenant, principals=frozenset(self.principals))
+
+
+class UpstreamConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An MCP server whose tools are in the catalog and, where listed in `allow`, may be called."""
+
+    name: Name
+    """Owner of its documents in the catalog: the first part of their ids."""
+    target: str
+    """`https://HOST/PATH` or `stdio:COMMAND ARGUMENT …`."""
+    allow: tuple[str, ...] = ()
+    """Patterns (`read_*`) of the tools that may be called; none: nothing may."""
+    deny: tuple[str, ...] = ()
+    """Patterns of tools that may not, whatever `allow` says."""
+    effects: tuple[Effect, ...] = (Effect.READ, Effect.WRITE, Effect.UNKNOWN)
+    """What a callable tool may do to the world: destructive ones have to be asked for."""
+    category: str = ""
+    tenant: str = ""
+    visible_to: tuple[str, ...] = ()
+    """Principals who may see its tools; none: everybody."""
+    headers: Mapping[str, str] = {}
+    """Header → name of the environment variable with its value."""
+    environment: tuple[str, ...] = ()
+    """Environment variables that a started server gets."""
+    timeout_seconds: Seconds = 30.0
+    """For connecting, and for one call."""
+    poll_seconds: Seconds = 60.0
+    """How often a server that announces no changes is asked for its tools."""
+    max_calls: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 16
+    """Under way at the same time; further ones wait."""
+    max_result_bytes: Annotated[int, msgspec.Meta(ge=1)] = 4 * 1024 * 1024
+    allow_shrink: bool = False
+    """Whether tools are deleted even when the server suddenly lists less than half of them."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it is.
+
+        Raises:
+            UnknownSource: the target is neither a URL nor a command.
+        """
+        return Endpoint.parse(self.target)
+
+
+class McpConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole configuration. Without one, the door only searches, and shows what is public."""
+
+    callers: tuple[Caller, ...] = ()
+    upstreams: tuple[UpstreamConfig, ...] = ()
+
+
+def read_config(path: Path | None) -> McpConfig:
+    """The configuration in a TOML file.
+
+    Raises:
+        InvalidMcpConfig: unreadable, not TOML, an unknown field, a value that is not allowed, a name twice, a
+            caller without a digest, or a target that is no address.
+    """
+    if path is None:
+        return McpConfig()
+    try:
+        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), McpConfig)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidMcpConfig(str(path), str(error)) from error
+    _check(found, str(path))
+    return found
+
+
+def _check(config: McpConfig, where: str) -> None:
+    for what, names in (
+        ("upstreams", [upstream.name for upstream in config.upstreams]),
+        ("callers", [caller.name for caller in config.callers]),
+        ("callers with the digest", [caller.sha256 for caller in config.callers]),
+    ):
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise InvalidMcpConfig(where, f"two {what} {twice!r}")
+    if nameless := next((caller.name for caller in config.callers if not caller.sha256), None):
+        raise InvalidMcpConfig(where, f"caller {nameless!r} has no sha256: nobody could be told by it")
+    for upstream in config.upstreams:
+        live_settings(upstream, where)
+        _endpoint(upstream, where)
+
+
+def _endpoint(upstream: UpstreamConfig, where: str) -> None:
+    from kitpick_ingest.errors import UnknownSource
+
+    try:
+        _ = upstream.endpoint
+    except UnknownSource as error:
+        raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: {error}") from error
+
+
+def live_settings(upstream: UpstreamConfig, where: str = "configuration") -> LiveSettings:
+    """Limits and secrets of a connection to this server.
+
+    Raises:
+        InvalidMcpConfig: an environment variable that is not set.
+    """
+
+    def value(variable: str) -> str:
+        if variable not in os.environ:
+            raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: variable {variable!r} is not set")
+        return os.environ[variable]
+
+    return LiveSettings(
+        request_seconds=upstream.timeout_seconds,
+        headers={header: value(variable) for header, variable in upstream.headers.items()},
+        environment={variable: value(variable) for variable in upstream.environment},
+    )

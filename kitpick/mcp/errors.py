@@ -1,0 +1,37 @@
+"""What can go wrong at the MCP door: what, where and the cure."""
+
+from __future__ import annotations
+
+from kitpick_foundation.errors import KitpickError
+
+
+class InvalidMcpConfig(KitpickError):
+    """A configuration that does not say what it must."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(f"{where}: {reason}")
+
+
+class ToolProblem(KitpickError):
+    """Something that the calling model is told as the result of its tool call."""
+
+
+class UnknownTool(ToolProblem):
+    """An id that does not exist, or that this caller may not see: the two are told apart nowhere."""
+
+    def __init__(self, tool_id: str) -> None:
+        super().__init__(f"no tool has the id {tool_id[:200]!r}: ids are those that search_tools gives")
+
+
+class CallRefused(ToolProblem):
+    """A tool that may be seen and not be called."""
+
+    def __init__(self, tool_id: str, reason: str) -> None:
+        super().__init__(f"{tool_id[:200]!r} cannot be called here: {reason}")
+
+
+class UpstreamFailed(ToolProblem):
+    """The server behind a tool did not answer as it should. Whether the call had an effect is not known."""
+
+    def __init__(self, upstream: str, reason: str) -> None:
+        super().__init__(f"the server {upstream!r} failed: {reason[:500]}")

@@ -1,0 +1,141 @@
+"""The MCP server, on standard streams or over streamable HTTP.
+
+The bearer token of an HTTP request tells who calls; on standard streams it is whoever started the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+import mcp_types as types
+import uvicorn
+from mcp.server import Server, ServerRequestContext
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.provider import AccessToken
+from mcp.server.stdio import stdio_server
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from kitpick.catalog import Catalog
+from kitpick.mcp.config import Caller, McpConfig
+from kitpick.mcp.errors import InvalidMcpConfig
+from kitpick.mcp.proxy import Proxy
+from kitpick.mcp.tools import DoorTools
+from kitpick_rescorers.service.keys import digest
+from kitpick_rescorers.service.origin import LOOPBACK
+
+
+class Callers:
+    """The configured callers by the digest of their token; also the SDK's `TokenVerifier`."""
+
+    def __init__(self, callers: Iterable[Caller], local: Caller) -> None:
+        """Takes the configured ones, and the one of requests that bring no token."""
+        self._by_digest = {caller.sha256: caller for caller in callers}
+        self._by_name = {caller.name: caller for caller in self._by_digest.values()}
+        self._local = local
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """The caller's name as the token's client, None for an unknown token."""
+        caller = self._by_digest.get(digest(token))
+        return None if caller is None else AccessToken(token="", client_id=caller.name, scopes=[])
+
+    def of(self, request: Any) -> Caller:  # noqa: ANN401 - the SDK leaves the type of a transport's request open
+        """Who sent this request: on standard streams there is none, over HTTP its token was verified."""
+        if request is None or not self._by_name:
+            return self._local
+        return self._by_name[request.user.access_token.client_id]
+
+    def guarded(self, app: ASGIApp) -> ASGIApp:
+        """The application behind the check of tokens; as it is where no callers are configured."""
+        if not self._by_name:
+            return app
+        checked = AuthenticationMiddleware(RequireAuthMiddleware(app, []), backend=BearerAuthBackend(self))
+
+        async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+            await (checked if scope["type"] == "http" else app)(scope, receive, send)
+
+        return guard
+
+
+PATH = "/mcp"
+_INSTRUCTIONS = "Search with search_tools before assuming that no tool exists for a task."
+
+
+class Door:
+    """A catalog behind the Model Context Protocol."""
+
+    def __init__(
+        self, catalog: Catalog, config: McpConfig, local: Caller, profile: str | None = None
+    ) -> None:
+        """`local` is the caller on standard streams, and over HTTP where no callers are configured."""
+        self._proxy = Proxy(catalog, config)
+        self._callers = Callers(config.callers, local)
+        self._guarded = bool(config.callers)
+        callers = (*config.callers, local)
+        calls = any(upstream.allow for upstream in config.upstreams) and any(c.may_call for c in callers)
+        self._tools = DoorTools(catalog, self._proxy, profile, calls=calls)
+        self._server: Server[Any] = Server(
+            "kitpick",
+            version=version("kitpick"),
+            instructions=_INSTRUCTIONS,
+            lifespan=self._lifespan,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+        )
+
+    async def serve_stdio(self) -> None:
+        """Answers the process at the other end of the standard streams until it ends."""
+        async with stdio_server() as (read, write):
+            await self._server.run(read, write, self._server.create_initialization_options())
+
+    def app(self, host: str) -> ASGIApp:
+        """The ASGI application. Its upstreams run as long as its lifespan.
+
+        Raises:
+            InvalidMcpConfig: reachable from other machines, and no callers are configured.
+        """
+        if host not in LOOPBACK and not self._guarded:
+            raise InvalidMcpConfig(
+                f"--host {host}", "others could reach it, and no [[callers]] are configured"
+            )
+        return self._callers.guarded(self._server.streamable_http_app(streamable_http_path=PATH, host=host))
+
+    def serve_http(self, host: str, port: int, started: Callable[[str], None]) -> None:
+        """Answers over HTTP until interrupted; `started` is told the URL.
+
+        Raises:
+            InvalidMcpConfig: as `app`.
+        """
+        _Uvicorn(uvicorn.Config(self.app(host), host, port, log_level="warning"), started).run()
+
+    @asynccontextmanager
+    async def _lifespan(self, server: Server[Any]) -> AsyncIterator[dict[str, Any]]:
+        async with self._proxy.running():
+            yield {}
+
+    async def _list(
+        self, context: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=self._tools.listed())
+
+    async def _call(
+        self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        return await self._tools.answer(params.name, params.arguments, self._callers.of(context.request))
+
+
+class _Uvicorn(uvicorn.Server):
+    """Says where it listens once it does: the port may have been chosen by the system."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._tell = started
+
+    async def startup(self, sockets: Any = None) -> None:  # noqa: ANN401 - as in the base class
+        await super().startup(sockets)
+        for server in self.servers:
+            host, port = server.sockets[0].getsockname()[:2]
+            self._tell(f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")

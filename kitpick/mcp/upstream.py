@@ -1,0 +1,146 @@
+"""One MCP server behind the door: a session that is kept open, followed, and opened again when it fails."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp import Client, MCPError
+
+from kitpick.mcp.config import UpstreamConfig, live_settings
+from kitpick.mcp.errors import UpstreamFailed
+from kitpick_ingest.sources.mcp_endpoint import Listing
+from kitpick_ingest.sources.mcp_live import complaints
+from kitpick_ingest.sources.mcp_session import (
+    AnnouncesNothing,
+    Changes,
+    connected,
+    explain,
+    list_tools,
+    watch_changes,
+)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
+"""Seconds between attempts to connect: doubled from one to the next, cut short by a call."""
+_log = logging.getLogger("kitpick.mcp")
+
+
+class Upstream:
+    """Runs in one event loop: `run` in a task of its own, `call` from any other."""
+
+    def __init__(self, config: UpstreamConfig, on_listing: Callable[[Listing], Awaitable[None]]) -> None:
+        """Takes what is told of every new list of tools."""
+        self.config = config
+        self._on_listing = on_listing
+        self._live = live_settings(config)
+        self._client: Client | None = None
+        self._opened = False
+        self._fault = "it is not connected yet"
+        self._attempted, self._wanted = anyio.Event(), anyio.Event()
+        self._limiter = anyio.CapacityLimiter(config.max_calls)
+        self.settled = anyio.Event()
+        """The catalog holds its tools as first listed, or they could not be had."""
+
+    async def run(self) -> None:
+        """Connects, follows and connects again until cancelled."""
+        pause = _FIRST_PAUSE
+        while True:
+            started = anyio.current_time()
+            try:
+                await self._session()
+                self._disconnected("it ended the session")
+            except Exception as error:  # noqa: BLE001 - whatever a foreign server does, the door stays open
+                self._disconnected(explain(error, self._live))
+            lived_long = anyio.current_time() - started > _LONGEST_PAUSE
+            pause = _FIRST_PAUSE if lived_long else min(2 * pause, _LONGEST_PAUSE)
+            with anyio.move_on_after(pause):
+                await self._wanted.wait()
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+        """The server's answer to one call.
+
+        Raises:
+            UpstreamFailed: it cannot be reached, dies, is silent for too long, or its answer is none.
+        """
+        seconds = self.config.timeout_seconds
+        try:
+            with anyio.fail_after(seconds):
+                async with self._limiter:
+                    client = await self._connected()
+                    return await self._answered(client, tool, arguments)
+        except TimeoutError as error:
+            raise UpstreamFailed(self.config.name, f"no answer within {seconds:g} s") from error
+
+    async def _answered(self, client: Client, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+        try:
+            result = await client.call_tool(tool, arguments)
+        except MCPError as error:
+            if error.code == types.CONNECTION_CLOSED and self._client is client:
+                # The session ends a moment later; the next call must not be given this one again.
+                self._client, self._attempted = None, anyio.Event()
+            raise UpstreamFailed(self.config.name, error.message) from error
+        except TimeoutError:
+            raise
+        except Exception as error:
+            raise UpstreamFailed(self.config.name, explain(error, self._live)) from error
+        size = len(result.model_dump_json())
+        if size > self.config.max_result_bytes:
+            raise UpstreamFailed(self.config.name, f"its answer of {size:,} bytes is above the limit")
+        return result
+
+    async def _connected(self) -> Client:
+        """The open session, or the one that the next attempt opens."""
+        if self._client is None:
+            self._wanted.set()
+            await self._attempted.wait()
+        if self._client is None:
+            raise UpstreamFailed(self.config.name, self._fault)
+        return self._client
+
+    async def _session(self) -> None:
+        self._wanted, self._opened = anyio.Event(), False
+        changes = Changes()
+        with complaints() as errors:
+            async with connected(self.config.endpoint, self._live, errors, changes) as client:
+                self._client, self._opened = client, True
+                self._attempted.set()
+                await self._follow(client, changes)
+
+    async def _follow(self, client: Client, changes: Changes) -> None:
+        send, receive = anyio.create_memory_object_stream[Listing](1_000)
+
+        async def take_in() -> None:
+            async for listing in receive:
+                if receive.statistics().current_buffer_used == 0:  # the newest one counts
+                    await self._on_listing(listing)
+                    self.settled.set()
+
+        async with anyio.create_task_group() as group, send, receive:
+            group.start_soon(take_in)
+            try:
+                await watch_changes(client, self._live, send.send_nowait, changes)
+            except AnnouncesNothing:
+                await self._poll(client, send.send_nowait)
+
+    async def _poll(self, client: Client, report: Callable[[Listing], None]) -> None:
+        known: Listing | None = None
+        while True:
+            listing = await list_tools(client, self._live)
+            if listing != known:
+                report(listing)
+            known = listing
+            await anyio.sleep(self.config.poll_seconds)
+
+    def _disconnected(self, reason: str) -> None:
+        """Calls that wait for an attempt to connect hear that it failed, or wait for the next."""
+        _log.warning("upstream %s: %s", self.config.name, reason)
+        self._client, self._fault = None, reason
+        attempt = self._attempted
+        if attempt.is_set() or not self._opened:
+            self._attempted = anyio.Event()
+        if not self._opened:
+            attempt.set()
+        self.settled.set()

@@ -1,0 +1,79 @@
+"""Writes the results of an evaluation into the manifests of the models that took part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from kitpick.settings import Settings
+from kitpick_evaluation.report import Report
+from kitpick_models.figures import record_figures
+from kitpick_models.locate import find_model
+from kitpick_models.manifest import Figure
+from kitpick_rescorers.profiles import Profile, load_profile
+
+RECORDED = ("recall@5", "ndcg@5", "comp@5")
+
+
+def record_report(report: Report, measured: tuple[str, str], settings: Settings) -> list[str]:
+    """Writes the overall figures of each profile into manifest and card of every model that it uses.
+
+    Args:
+        report: of an evaluation with these settings.
+        measured: its date, and its command without the options that name profiles.
+        settings: they name the models.
+
+    Returns:
+        The identities of the models.
+
+    Raises:
+        ModelError: a model's manifest cannot be read or written.
+    """
+    profiles = [load_profile(name) for name in report.profiles]
+    written: list[str] = []
+    for role, folder in _folders(settings).items():
+        using = [profile for profile in profiles if role in roles_of(profile)]
+        if using:
+            figures = [found for profile in using for found in _figures(report, profile, role, measured)]
+            written.append(record_figures(folder, figures).identity)
+    return written
+
+
+def roles_of(profile: Profile) -> frozenset[str]:
+    """The models that a profile asks."""
+    needs = profile.needs()
+    asked = {
+        "encoder": profile.needs_vector,
+        "cross_encoder": "scorer" in needs,
+        "query_kind": "query_kind" in needs,
+        "list_ranker": "ranker" in needs,
+    }
+    return frozenset(role for role, wanted in asked.items() if wanted)
+
+
+def _folders(settings: Settings) -> dict[str, Path]:
+    names = {
+        "encoder": settings.encoder,
+        "cross_encoder": settings.cross_encoder,
+        "query_kind": settings.query_kind,
+    }
+    if settings.list_ranker:
+        names["list_ranker"] = settings.list_ranker
+    return {role: find_model(name) for role, name in names.items()}
+
+
+def _figures(report: Report, profile: Profile, role: str, measured: tuple[str, str]) -> Iterator[Figure]:
+    date, command = measured
+    others = [report.provenance.models[other] for other in sorted(roles_of(profile) - {role})]
+    beside = f" with {', '.join(others)}" if others else ""
+    benchmark = f"{report.dataset} ({_asked(report)}), profile {profile.name}{beside}"
+    row = report.overall(profile.name)
+    for name in RECORDED:
+        if name in row.figures:
+            value = round(row.figures[name], 4)
+            yield Figure(benchmark, name, value, date, f"{command} -p {profile.name}")
+
+
+def _asked(report: Report) -> str:
+    held = report.provenance.requests
+    return f"{report.queries} of {held} requests" if report.queries < held else f"{held} requests"

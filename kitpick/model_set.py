@@ -1,0 +1,231 @@
+"""The models of a catalog, each loaded when it is first needed and only once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from kitpick.settings import Settings
+from kitpick_engines.contract import Vector
+from kitpick_engines.sentences import MAX_SENTENCES
+from kitpick_foundation.errors import MissingExtra
+from kitpick_models.cross_encoder import CrossEncoder
+from kitpick_models.encoder import Encoder
+from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
+from kitpick_models.list_ranker import ListRanker
+from kitpick_models.query_kind import QueryKindClassifier
+from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
+from kitpick_models.settings import RuntimeSettings
+from kitpick_rescorers.errors import RescorerError
+from kitpick_rescorers.models import Demonstrations, Models
+from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.stages import Requirement
+from kitpick_rescorers.state import Degradation
+
+if TYPE_CHECKING:  # loaded where a profile asks a language model
+    from kitpick_rescorers.llm.endpoint import LlmSettings
+    from kitpick_rescorers.llm.model import LanguageModel
+
+Model = TypeVar("Model")
+
+_LOUD = (ProviderRefused, RuntimeClash)
+"""An operator who asked for a GPU must not get slow answers instead of an error."""
+_QUERIES = 2_048
+"""A request of several sentences counts twice."""
+
+
+class Once(Generic[Model]):
+    """A value that is loaded on first use, by one thread; a failure is kept too."""
+
+    def __init__(self, load: Callable[[], Model]) -> None:
+        self._load = load
+        self._lock = threading.Lock()
+        self._loaded: Model | None = None
+        self._failure: ModelError | MissingExtra | None = None
+
+    def get(self) -> Model:
+        """The model.
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            if self._loaded is None:
+                try:
+                    self._loaded = self._load()
+                except (ModelError, MissingExtra) as error:
+                    self._failure = error
+                    raise
+            return self._loaded
+
+
+_AnyModel = Once[Encoder] | Once[CrossEncoder] | Once[QueryKindClassifier] | Once[ListRanker]
+
+
+class RememberedQueries:
+    """An encoder of requests with a cache of the last vectors."""
+
+    def __init__(self, encoder: Once[Encoder]) -> None:
+        self._encoder = encoder
+        self._remembered = lru_cache(maxsize=_QUERIES)(self._encode)
+
+    @property
+    def identity(self) -> str:
+        """Name and digest of the encoder.
+
+        Raises:
+            ModelError, MissingExtra: it cannot be loaded.
+        """
+        return self._encoder.get().identity
+
+    def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
+        """Unit vectors, float32 (d,), one a text; those of many texts are not cached.
+
+        Raises:
+            ModelError, MissingExtra: the encoder cannot be loaded, or fails.
+        """
+        return self._remembered(texts) if len(texts) <= MAX_SENTENCES else self._encode(texts)
+
+    def forget(self) -> None:
+        """Clears the cache."""
+        self._remembered.cache_clear()
+
+    def _encode(self, texts: tuple[str, ...]) -> tuple[Vector, ...]:
+        """Encodes texts together, so that batches run side by side."""
+        return tuple(self._encoder.get().encode(texts))
+
+
+class ModelSet:
+    """The models of the settings: encoder, cross-encoder, query classifier and others."""
+
+    def __init__(self, settings: Settings) -> None:
+        runtime = RuntimeSettings(provider=settings.provider, threads=settings.threads)
+        self._encoder: Once[Encoder] = Once(lambda: load_encoder(settings.encoder, runtime))
+        self._scorer: Once[CrossEncoder] = Once(lambda: load_cross_encoder(settings.cross_encoder, runtime))
+        self._kind: Once[QueryKindClassifier] = Once(lambda: load_query_kind(settings.query_kind))
+        self._ranker: Once[ListRanker] | None = (
+            Once(lambda: load_list_ranker(settings.list_ranker, runtime)) if settings.list_ranker else None
+        )
+        self._settings = settings
+        self._runtime = runtime
+        self._llm = lru_cache(maxsize=1)(self._open_llm)
+        self._demonstrations = lru_cache(maxsize=1)(self._open_demonstrations)
+        self._cache = ScoreCache()
+        self.queries = RememberedQueries(self._encoder)
+        """Makes vectors of requests."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder.
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        return self._encoder.get()
+
+    def for_needs(self, needs: frozenset[Requirement]) -> tuple[Models, tuple[Degradation, ...]]:
+        """The models that stages need, and those that are missing.
+
+        Raises:
+            ProviderRefused, RuntimeClash: a device was asked for that cannot be used.
+        """
+        missing: list[Degradation] = []
+        scorer = _or_degraded("cross_encoder", self._scorer, missing) if "scorer" in needs else None
+        kind = _or_degraded("query_kind", self._kind, missing) if "query_kind" in needs else None
+        ranker = None
+        if "ranker" in needs and self._ranker is not None:
+            ranker = _or_degraded("list_ranker", self._ranker, missing)
+        llm = self._language_model(missing) if "llm" in needs else None
+        shown = self._shown(missing) if "demonstrations" in needs else None
+        models = Models(
+            scorer=scorer,
+            query_kind=kind,
+            cache=self._cache,
+            llm=llm,
+            demonstrations=shown,
+            ranker=ranker,
+        )
+        return models, tuple(missing)
+
+    def forget(self) -> None:
+        """Clears the caches of query vectors and scores, as for measuring."""
+        self._cache = ScoreCache()
+        self.queries.forget()
+
+    def identities(self) -> Mapping[str, str]:
+        """Role → identity of the loaded model, or why it cannot be loaded."""
+        roles: dict[str, _AnyModel] = {
+            "encoder": self._encoder,
+            "cross_encoder": self._scorer,
+            "query_kind": self._kind,
+        }
+        if self._ranker is not None:
+            roles["list_ranker"] = self._ranker
+        return {role: _identity(model) for role, model in roles.items()}
+
+    def _open_llm(self) -> LanguageModel:
+        from kitpick_rescorers.llm.opening import open_model
+
+        return open_model(llm_settings(self._settings))
+
+    def _open_demonstrations(self) -> Demonstrations:
+        from kitpick_rescorers.demorank.selection import open_demonstrations
+
+        return open_demonstrations(Path(self._settings.demonstrations), self._runtime)
+
+    def _language_model(self, missing: list[Degradation]) -> LanguageModel | None:
+        """The language model; None, without any connection, if none is configured."""
+        if not self._settings.llm_url:
+            return None
+        try:
+            return self._llm()
+        except RescorerError as error:
+            missing.append(Degradation("llm", str(error)))
+            return None
+
+    def _shown(self, missing: list[Degradation]) -> Demonstrations | None:
+        """The demonstrations; None if no folder is configured."""
+        if not self._settings.demonstrations:
+            return None
+        try:
+            return self._demonstrations()
+        except _LOUD:
+            raise
+        except (ModelError, RescorerError, MissingExtra) as error:
+            missing.append(Degradation("demonstrations", str(error)))
+            return None
+
+
+def llm_settings(settings: Settings) -> LlmSettings:
+    """Settings of the language model."""
+    from kitpick_rescorers.llm.endpoint import LlmSettings
+
+    return LlmSettings(
+        url=settings.llm_url,
+        model=settings.llm_model,
+        key=settings.llm_key.reveal(),
+        prompt_price=settings.llm_prompt_price,
+        completion_price=settings.llm_completion_price,
+    )
+
+
+def _or_degraded(role: str, model: Once[Model], missing: list[Degradation]) -> Model | None:
+    try:
+        return model.get()
+    except _LOUD:
+        raise
+    except (ModelError, MissingExtra) as error:
+        missing.append(Degradation(role, str(error)))
+        return None
+
+
+def _identity(model: _AnyModel) -> str:
+    try:
+        return model.get().identity
+    except (ModelError, MissingExtra) as error:
+        return f"unavailable: {error}"

@@ -1,0 +1,99 @@
+"""The answer to a request: the tools found, and how sure, how complete and how degraded the answer is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.definitions import DefinitionFormat, render_definitions
+from kitpick_ingest.function_names import documents_by_name, function_names
+from kitpick_ingest.slimming import slim_definition
+from kitpick_rescorers.search import SearchHit, SearchOutcome
+from kitpick_rescorers.stages.complete import PlannedCall, plan
+from kitpick_rescorers.state import Degradation, QueryKindEstimate, StageTrace
+
+Provider = Literal["anthropic", "openai"]
+"""Who has a tool search of its own that takes the answers of another."""
+
+
+class NextStep(msgspec.Struct, frozen=True):
+    """An API that can be called with what the answer of another holds."""
+
+    document: ApiDocument
+    input: str
+    """The input that the answer fills."""
+    confidence: float
+    """How likely it fits, in [0, 1]."""
+
+
+class SearchResult(msgspec.Struct, frozen=True):
+    """The best APIs for a request, in order."""
+
+    profile: str
+    hits: tuple[SearchHit, ...]
+    query_kind: QueryKindEstimate | None
+    abstained: bool
+    """Nothing in the catalog is likely to do the job; the hits are the nearest there is."""
+    abstained_because: str
+    degraded: tuple[Degradation, ...]
+    """What could not be done, and why; empty for a full answer."""
+    timings: Mapping[str, float]
+    """Milliseconds by step."""
+    trace: tuple[StageTrace, ...] = ()
+    slimmed: frozenset[str] = frozenset()
+    """Ids of hits whose definitions come without most of their prose, to fit into the budget."""
+
+    @classmethod
+    def of(cls, profile: str, outcome: SearchOutcome) -> SearchResult:
+        """What a search by a profile of this name came to."""
+        rescored = outcome.rescored
+        return cls(
+            profile=profile,
+            hits=outcome.hits,
+            query_kind=rescored.query_kind,
+            abstained=rescored.abstained,
+            abstained_because=rescored.abstained_because,
+            degraded=outcome.degraded,
+            timings=outcome.timings,
+            trace=rescored.trace,
+            slimmed=outcome.slimmed,
+        )
+
+    def definitions(self, format: DefinitionFormat) -> list[dict[str, Any]]:  # noqa: A002
+        """The hits as tool definitions to hand to a language model: those of an abstained answer too."""
+        whole = render_definitions(self._documents, format)
+        return [
+            slim_definition(definition) if hit.document.id in self.slimmed else definition
+            for hit, definition in zip(self.hits, whole, strict=True)
+        ]
+
+    def references(self, provider: Provider) -> list[dict[str, Any]]:
+        """The hits as a provider's own tool search answers them, best first.
+
+        Anthropic: `tool_reference` blocks, the whole content of a `tool_result`. Each name must have its
+        definition, with `defer_loading`, among the tools of the request. OpenAI: the `tools` of a
+        `tool_search_output`, which brings the definitions along. `kitpick.adapters.deferral` does the rest.
+        """
+        if provider == "anthropic":
+            return [{"type": "tool_reference", "tool_name": name} for name in function_names(self._documents)]
+        return [definition | {"defer_loading": True} for definition in self.definitions("responses")]
+
+    @property
+    def plan(self) -> tuple[PlannedCall, ...]:
+        """The hits in an order that can be executed, each with the inputs that earlier ones fill."""
+        return plan(self._documents)
+
+    def called(self, name: str) -> ApiDocument:
+        """The API that a model means when it calls a function of `definitions` by its name.
+
+        Raises:
+            KeyError: none of the hits has that name.
+        """
+        return documents_by_name(self._documents)[name]
+
+    @property
+    def _documents(self) -> list[ApiDocument]:
+        return [hit.document for hit in self.hits]

@@ -1,0 +1,202 @@
+"""All settings of kitpick, and how they are read.
+
+Arguments and flags override environment variables, which override a file, which overrides the defaults. A
+catalog reads `KITPICK_<FIELD>`; the service `KITPICK_SERVE_<FIELD>`, and a TOML file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import platformdirs
+
+from kitpick_foundation.errors import InvalidSetting
+from kitpick_models.settings import DEFAULT_CROSS_ENCODER, DEFAULT_ENCODER, DEFAULT_QUERY_KIND, Provider
+from kitpick_rescorers.profiles import DEFAULT_PROFILE
+from kitpick_rescorers.service.settings import ServiceSettings
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PREFIX = "KITPICK_"
+SERVICE_PREFIX = "KITPICK_SERVE_"
+FILE_VARIABLE = "KITPICK_SERVE_CONFIG"
+_SHARED = frozenset(
+    {"profile", "encoder", "cross_encoder", "query_kind", "list_ranker", "provider", "threads"}
+)
+"""Settings of the service that are also read from `KITPICK_<FIELD>`, where a catalog has them from."""
+Value = TypeVar("Value")
+Price = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Secret:
+    """A secret text, shown as stars."""
+
+    def __init__(self, text: str = "") -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text itself."""
+        return self._text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __str__(self) -> str:
+        return "**********" if self._text else ""
+
+    def __repr__(self) -> str:
+        return f"Secret('{self}')"
+
+
+def _read(name: str, default: Value) -> Value:
+    """A field that is read from `KITPICK_<NAME>` unless it is given."""
+
+    def value() -> Value:
+        variable = PREFIX + name.upper()
+        given = os.environ.get(variable)
+        return checked_setting(Settings, name, given, variable) if given else default
+
+    return msgspec.field(default_factory=value)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings of a catalog and its models. Fields that are not given are read from `KITPICK_<FIELD>`.
+
+    Raises:
+        InvalidSetting: a value that is not allowed: which, where it comes from, and what is.
+    """
+
+    catalog: str = _read("catalog", f"sqlite:{Path(platformdirs.user_data_dir('kitpick')) / 'catalog.db'}")
+    """URL of the catalog."""
+    profile: str = _read("profile", DEFAULT_PROFILE)
+    """Profile of a search: a name or a .toml file."""
+    encoder: str = _read("encoder", DEFAULT_ENCODER)
+    """Encoder: a shipped name or a folder."""
+    cross_encoder: str = _read("cross_encoder", DEFAULT_CROSS_ENCODER)
+    """Cross-encoder: a name or a folder."""
+    query_kind: str = _read("query_kind", DEFAULT_QUERY_KIND)
+    """Single/multi classifier: a name or a folder."""
+    list_ranker: str = _read("list_ranker", "")
+    """Learned fusion for the stage `learned`: a name or a folder, or empty."""
+    provider: Provider = _read("provider", "cpu")
+    """Device that runs the models."""
+    threads: Annotated[int, msgspec.Meta(ge=0, le=1024)] = _read("threads", 0)
+    """Threads of a model; 0: all it may use."""
+    intents: Path | None = _read("intents", None)
+    """File of sample requests; by default beside an SQLite catalog."""
+    llm_url: str = _read("llm_url", "")
+    """OpenAI-compatible endpoint, up to its version: …/v1; or hf:FOLDER."""
+    llm_model: str = _read("llm_model", "")
+    """Name of the language model at that endpoint."""
+    llm_key: Secret = _read("llm_key", Secret())
+    """Bearer token of that endpoint."""
+    llm_prompt_price: Price = _read("llm_prompt_price", 0.0)
+    """Cost of a million tokens of prompt."""
+    llm_completion_price: Price = _read("llm_completion_price", 0.0)
+    """Cost of a million tokens of answer."""
+    demonstrations: str = _read("demonstrations", "")
+    """Folder that `kitpick models demorank` wrote, or empty."""
+    rescorer: str = _read("rescorer", "")
+    """URL of a rescorer service to rank with, or empty."""
+    rescorer_key: Secret = _read("rescorer_key", Secret())
+    """API key of that service."""
+    embedding_cache: Path = _read(
+        "embedding_cache", Path(platformdirs.user_cache_dir("kitpick")) / "embeddings.db"
+    )
+    """File that remembers embeddings between syncs."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            checked_setting(Settings, name, getattr(self, name), name, strict=True)
+
+
+class ExplainedSettings(msgspec.Struct, frozen=True):
+    """Settings of the service, and the origin of each that is not a default."""
+
+    settings: ServiceSettings
+    origins: dict[str, str]
+
+
+def read_service_settings(
+    flags: Mapping[str, object], file: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> ExplainedSettings:
+    """Combines flags, environment and file. A flag that is None was not given.
+
+    Raises:
+        InvalidSetting: an unknown name or a value that is not allowed: which, and where it comes from.
+    """
+    named = file or (Path(environment[FILE_VARIABLE]) if environment.get(FILE_VARIABLE) else None)
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    given = {
+        f"--{name.replace('_', '-')}": (name, value) for name, value in flags.items() if value is not None
+    }
+    for found in (_from_file(named), _from_environment(environment), given):
+        for origin, (name, value) in found.items():
+            values[name] = checked_setting(ServiceSettings, name, value, origin)
+            origins[name] = origin
+    return ExplainedSettings(ServiceSettings(**values), origins)
+
+
+def checked_setting(
+    kind: type[msgspec.Struct],
+    name: str,
+    value: object,
+    origin: str,
+    strict: bool = False,
+) -> Any:  # noqa: ANN401 - of the field's own type
+    """The value of a field in its type, converted from text if `strict` is false.
+
+    Raises:
+        InvalidSetting: no such field, or a value that it does not take; `origin` says where it comes from.
+    """
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    if name not in fields:
+        raise InvalidSetting(f"{origin}: no setting {name[:100]!r}; known are {', '.join(fields)}")
+    try:
+        return msgspec.convert(value, fields[name].type, strict=strict, dec_hook=_from_text)
+    except msgspec.ValidationError as error:
+        raise InvalidSetting(f"{origin}: {error}") from error
+
+
+def _from_text(kind: type, value: object) -> object:
+    """A path or secret as itself or from text."""
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
+    return kind(value)
+
+
+def _from_file(path: Path | None) -> dict[str, tuple[str, object]]:
+    if path is None:
+        return {}
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidSetting(f"{path}: cannot be read: {error}") from error
+    return {f"{path}: {name}": (name, value) for name, value in found.items()}
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, tuple[str, object]]:
+    found: dict[str, tuple[str, object]] = {}
+    for field in msgspec.structs.fields(ServiceSettings):
+        shared = [PREFIX + field.name.upper()] if field.name in _SHARED else []
+        for variable in (*shared, SERVICE_PREFIX + field.name.upper()):
+            if environment.get(variable):
+                found[variable] = (field.name, environment[variable])
+    return found

@@ -1,0 +1,1 @@
+"""The explain page: shows each step of a search, beside the rescorer service."""

@@ -1,0 +1,53 @@
+"""Errors of the explain page. Their statuses are those of the service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kitpick_foundation.errors import InvalidSetting
+from kitpick_rescorers.service.errors import Forbidden, NotFound, Unready
+
+
+class CatalogProblem(Unready):
+    """The catalog cannot be searched."""
+
+
+class ForeignOrigin(Forbidden):
+    """A request that a browser sent for another site."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: this page answers to itself alone; open it under the address it was given")
+
+
+class NoMarks(NotFound):
+    """No file for marks is configured."""
+
+    def __init__(self) -> None:
+        super().__init__("marks go nowhere: start the server with --marks FILE")
+
+
+class MarksProblem(Unready):
+    """The file of marks cannot be read or written."""
+
+
+class UnknownApi(NotFound):
+    """An API that does not exist or that this caller may not see."""
+
+    def __init__(self, api: str) -> None:
+        super().__init__(f"no API {api[:200]!r} that you may see: ask again, the catalog may have changed")
+
+
+class OpenToOthers(InvalidSetting):
+    """A page that others could open, without keys."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"--ui on --host {host}: others could reach the catalog: name --keys, or stay on 127.0.0.1"
+        )
+
+
+class NoPlaceForMarks(InvalidSetting):
+    """A file of marks whose folder is not there."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"--marks {path}: there is no folder {path.parent}")

@@ -1,0 +1,199 @@
+"""Data for the figures of the explain page: ways through the stages, groups, decoding path, token budget.
+
+A candidate is named by its position in the list of all candidates of the search.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from kitpick.definitions import count_tokens
+from kitpick.result import SearchResult
+from kitpick.ui.protocol import (
+    Edge,
+    Groups,
+    PackedDefinition,
+    Packing,
+    PathLine,
+    PenaltyPath,
+    ShownStage,
+)
+from kitpick_engines.contract import Candidate, Vector
+from kitpick_rescorers.nnn import NnnProblem, Path, solve_path
+from kitpick_rescorers.packing import token_counter
+from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_rescorers.search import SearchOutcome
+from kitpick_rescorers.stages import Decode
+from kitpick_rescorers.stages.hierarchy import adjacency, components
+from kitpick_rescorers.state import Ranked, unit_vectors
+
+FIND = "find"
+"""Name of the step that every other one starts from: the rankings, and what was fetched later."""
+MAX_NODES = 60
+"""More are no picture any more."""
+MAX_CANDIDATES = 200
+MAX_LINES = 8
+_END = 0.1
+"""λ1 at which the path ends at the latest."""
+_MAX_SUPPORT = 24
+_POINTS = 60
+_MAX_SHOWN = 20_000
+"""Characters of one definition: some are as long as a book."""
+
+
+def flow(outcome: SearchOutcome, place: Mapping[str, int]) -> tuple[ShownStage, ...]:
+    """Every step, the first stage first: candidates that entered, that were cut, and the reasons.
+
+    Args:
+        outcome: of the search.
+        place: position of every id that came into sight.
+    """
+    stages = [_found(outcome, place)]
+    for entry in outcome.rescored.trace:
+        before, after = stages[-1].order, tuple(place[key] for key in entry.order)
+        stages.append(
+            ShownStage(
+                stage=entry.stage,
+                milliseconds=entry.milliseconds,
+                note=entry.note,
+                skipped=entry.skipped,
+                order=after,
+                scores=entry.scores,
+                entered=_beyond(after, before),
+                cut=_beyond(before, after),
+                reasons={place[key]: reason for key, reason in entry.reasons.items() if key in place},
+                details=entry.details,
+            )
+        )
+    return tuple(stages)
+
+
+def _found(outcome: SearchOutcome, place: Mapping[str, int]) -> ShownStage:
+    seen = outcome.seen
+    reasons = {place[item.id]: _rankings(item) for item in seen.candidates}
+    reasons |= {
+        place[item.id]: "fetched: an API of a wanted tool"
+        if item.tool_key in seen.complete_tools
+        else "fetched: near to what the chosen leave of the request"
+        for item in seen.fetched
+    }
+    order = tuple(reasons)
+    lexical = sum(item.lexical is not None for item in seen.candidates)
+    dense = sum(item.dense is not None for item in seen.candidates)
+    voted = sum(item.intent is not None for item in seen.candidates)
+    by_samples = f", {voted} by sample requests" if voted else ""
+    return ShownStage(
+        stage=FIND,
+        milliseconds=outcome.timings["first_stage"],
+        note=f"{lexical} by words, {dense} by vector{by_samples}, {len(seen.fetched)} fetched later",
+        skipped="",
+        order=order,
+        scores=(0.0,) * len(order),
+        entered=order,
+        cut=(),
+        reasons=reasons,
+    )
+
+
+def _rankings(candidate: Candidate) -> str:
+    return ", ".join(
+        f"{name} rank {found.rank} ({found.score:.3g})"
+        for name, found in candidate.places.items()
+        if found is not None
+    )
+
+
+def _beyond(these: Iterable[int], those: Iterable[int]) -> tuple[int, ...]:
+    known = set(those)
+    return tuple(item for item in these if item not in known)
+
+
+def groups(head: Sequence[tuple[int, Candidate]], similarity: float) -> Groups:
+    """The graph and its connected components.
+
+    Args:
+        head: position and candidate, best first; the first `MAX_NODES` count.
+        similarity: cosine beyond which two are joined; APIs of one tool always are.
+    """
+    shown = head[:MAX_NODES]
+    ranked = [Ranked(item, item.tool_key, rank) for rank, (_, item) in enumerate(shown, start=1)]
+    vectors, _ = unit_vectors(ranked)
+    cosines = vectors @ vectors.T
+    joined = adjacency(ranked, cosines > similarity)
+    edges = tuple(
+        Edge(int(one), int(other), float(cosines[one, other]), ranked[one].tool == ranked[other].tool)
+        for one, other in np.argwhere(np.triu(joined, 1))
+    )
+    return Groups(tuple(place for place, _ in shown), tuple(components(joined)), edges, similarity)
+
+
+def penalty_path(
+    head: Sequence[tuple[int, Candidate]], vector: Vector, profile: Profile
+) -> PenaltyPath | None:
+    """The path over the first candidates, by vectors alone; None where none of them has a usable vector.
+
+    Args:
+        head: position and candidate, in first-stage order.
+        vector: the query's (d,).
+        profile: if it decodes, its penalties are taken.
+    """
+    shown = head[:MAX_CANDIDATES]
+    ranked = [Ranked(item, item.tool_key, rank) for rank, (_, item) in enumerate(shown, start=1)]
+    query = vector.astype(np.float64)
+    length = float(np.linalg.norm(query))
+    rows, unusable = unit_vectors(ranked, len(query))
+    if unusable == len(ranked) or not np.isfinite(length) or not length:
+        return None
+    decode = _decode(profile)
+    end = min(_END, decode.l1 / 2)
+    path = solve_path(NnnProblem(rows, query / length, end, decode.l2), max_support=_MAX_SUPPORT)
+    shifts = _shifts(path)
+    return PenaltyPath(
+        penalties=tuple(end + shift for shift in shifts),
+        lines=_lines(path, shifts, [place for place, _ in shown]),
+        l1=decode.l1,
+        l2=decode.l2,
+        candidates=len(shown),
+        exact=path.exact,
+    )
+
+
+def _decode(profile: Profile) -> Decode:
+    stages = (*profile.stages, *load_profile("nnn").stages)
+    return next(stage for stage in stages if isinstance(stage, Decode))
+
+
+def _shifts(path: Path) -> list[float]:
+    """Penalties at which the path is drawn: some or all of its breakpoints; it is linear between them."""
+    shifts = [point.shift for point in path.breakpoints]
+    if len(shifts) <= _POINTS:
+        return shifts
+    places = np.linspace(0, len(shifts) - 1, _POINTS).round().astype(int)
+    return [shifts[place] for place in places]
+
+
+def _lines(path: Path, shifts: Sequence[float], places: Sequence[int]) -> tuple[PathLine, ...]:
+    """Lines of the first APIs that join, with a coefficient at every shift."""
+    points = [dict(zip(*(part.tolist() for part in path.at(shift)), strict=True)) for shift in shifts]
+    return tuple(
+        PathLine(places[row], tuple(point.get(row, 0.0) for point in points))
+        for row in path.order_of_joining()[:MAX_LINES].tolist()
+    )
+
+
+def packing(result: SearchResult, budget: int, place: Mapping[str, int]) -> Packing:
+    """Tokens of every definition in the form for a model, in order."""
+    counter = token_counter()
+    definitions = tuple(
+        PackedDefinition(
+            candidate=place[hit.document.id],
+            tokens=count_tokens(definition, counter),
+            slimmed=hit.document.id in result.slimmed,
+            definition=json.dumps(definition, indent=2, ensure_ascii=False)[:_MAX_SHOWN],
+        )
+        for hit, definition in zip(result.hits, result.definitions("openai"), strict=True)
+    )
+    return Packing(budget, sum(item.tokens for item in definitions), counter.name, definitions)

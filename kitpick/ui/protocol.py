@@ -1,0 +1,185 @@
+"""Messages between the explain page and its server. A candidate is sent once, and then named by position."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from kitpick_evaluation.judgements import Verdict
+from kitpick_rescorers.request import Hit
+from kitpick_rescorers.state import Degradation, QueryKindEstimate
+
+MAX_REQUEST = 20_000
+"""Characters."""
+MAX_HITS = 10_000
+MAX_BUDGET = 1_000_000
+
+
+class ExplainCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request, and how it is to be answered. Bounds are checked where they can be put into words."""
+
+    query: str
+    profile: str | None = None
+    k: int = 10
+    budget: int | None = None
+    similarity: float = 0.8
+    """Cosine beyond which two APIs count as alike."""
+
+
+class MarkCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What somebody thinks of an API for a request; `none` takes it back."""
+
+    query: str
+    id: str
+    verdict: Verdict
+
+
+class MarkAnswer(msgspec.Struct, frozen=True):
+    """The mark as it stands, and how many requests are judged by now."""
+
+    verdict: Verdict
+    requests: int
+
+
+class ProfileLine(msgspec.Struct, frozen=True):
+    """A profile that can be asked for."""
+
+    name: str
+    description: str
+
+
+class About(msgspec.Struct, frozen=True):
+    """What the page has to know before the first request."""
+
+    profiles: tuple[ProfileLine, ...]
+    profile: str
+    """The default."""
+    marking: bool
+    """Whether marks are taken."""
+
+
+class ShownCandidate(msgspec.Struct, frozen=True):
+    """An API that came into sight, whatever became of it."""
+
+    id: str
+    tool: str
+    api: str
+
+
+class ShownStage(msgspec.Struct, frozen=True):
+    """What one step did to the list. Numbers are positions in the list of candidates."""
+
+    stage: str
+    milliseconds: float
+    note: str
+    skipped: str
+    order: tuple[int, ...]
+    """The list behind it, best first."""
+    scores: tuple[float, ...]
+    """Of `order`."""
+    entered: tuple[int, ...]
+    """Those that the list before it did not hold."""
+    cut: tuple[int, ...]
+    """Those that the list behind it holds no more."""
+    reasons: Mapping[int, str]
+    details: Mapping[str, float] = {}
+
+
+class ShownHit(Hit, frozen=True, kw_only=True):
+    """One API of the answer."""
+
+    candidate: int
+    description: str
+    effect: str
+    deprecated: bool
+
+
+class Edge(msgspec.Struct, frozen=True, array_like=True):
+    """Two nodes that are alike, by their positions among the nodes."""
+
+    one: int
+    other: int
+    cosine: float
+    same_tool: bool
+
+
+class Groups(msgspec.Struct, frozen=True):
+    """The graph of alike APIs over the head of the list, and its connected components."""
+
+    nodes: tuple[int, ...]
+    group: tuple[int, ...]
+    """Component of every node, from 0."""
+    edges: tuple[Edge, ...]
+    similarity: float
+
+
+class PathLine(msgspec.Struct, frozen=True):
+    """Coefficients of one API at the penalties of the path."""
+
+    candidate: int
+    coefficients: tuple[float, ...]
+
+
+class PenaltyPath(msgspec.Struct, frozen=True):
+    """Coefficients of NNN decoding as the penalty falls."""
+
+    penalties: tuple[float, ...]
+    """λ1, falling."""
+    lines: tuple[PathLine, ...]
+    """In the order in which they join."""
+    l1: float
+    """The penalty of the profile that decodes, or of `nnn`."""
+    l2: float
+    candidates: int
+    """How many were decoded."""
+    exact: bool
+    """Whether every point is proved optimal over them."""
+
+
+class PackedDefinition(msgspec.Struct, frozen=True):
+    """A definition that is handed to a model."""
+
+    candidate: int
+    tokens: int
+    slimmed: bool
+    definition: str
+    """JSON, indented."""
+
+
+class Packing(msgspec.Struct, frozen=True):
+    """How the definitions fill the token budget."""
+
+    budget: int
+    used: int
+    counter: str
+    """Name of the counter."""
+    definitions: tuple[PackedDefinition, ...]
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """Milliseconds: all of it, and what models took of it (waiting for them included)."""
+
+    total: float
+    models: float
+
+
+class ExplainAnswer(msgspec.Struct, frozen=True):
+    """Everything that the page shows of one answer."""
+
+    request_id: str
+    profile: str
+    hits: tuple[ShownHit, ...]
+    candidates: tuple[ShownCandidate, ...]
+    stages: tuple[ShownStage, ...]
+    kind: QueryKindEstimate | None
+    abstained: str
+    """Why nothing fits; empty where something does."""
+    degraded: tuple[Degradation, ...]
+    groups: Groups
+    path: PenaltyPath | None
+    no_path: str
+    """Why there is none."""
+    packing: Packing | None
+    marks: Mapping[str, Verdict]
+    spent: Spent

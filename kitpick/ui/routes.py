@@ -1,0 +1,106 @@
+"""The paths of the explain page, and the checks of who may call them."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from importlib import resources
+from typing import Any
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from kitpick.ui.desk import Desk
+from kitpick.ui.errors import ForeignOrigin
+from kitpick.ui.protocol import About, ExplainAnswer, ExplainCall, MarkAnswer, MarkCall
+from kitpick_rescorers.service.core import Service
+from kitpick_rescorers.service.dialect import Endpoint
+from kitpick_rescorers.service.dialects.native import NATIVE
+from kitpick_rescorers.service.http import failed, handler, open_ticket
+from kitpick_rescorers.service.origin import LOOPBACK, foreign_reason
+
+PREFIX = "/ui"
+Handler = Callable[[Request], Awaitable[Response]]
+_ANSWER_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+"""Nothing is loaded from elsewhere, nothing inline runs, no text ever becomes markup."""
+FILE_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+
+
+def page_routes(desk: Desk, service: Service, threads: anyio.CapacityLimiter) -> Sequence[Route]:
+    """Routes of the page: its files and its requests, with keys, limits and deadlines as everywhere."""
+    asked = [
+        Route(item.path, _guarded(service, item, threads), methods=[item.method]) for item in _endpoints(desk)
+    ]
+    return [*file_routes(PREFIX), *asked]
+
+
+def _endpoints(desk: Desk) -> tuple[Endpoint, ...]:
+    def endpoint(name: str, summary: str, types: tuple[Any, Any], answer: Callable[..., Any]) -> Endpoint:
+        return Endpoint(
+            path=f"{PREFIX}/api/{name}",
+            summary=summary,
+            dialect=NATIVE,
+            request=types[0],
+            reply=types[1],
+            answer=lambda service, call, ticket: answer(call, ticket),
+        )
+
+    return (
+        endpoint("about", "What the page can ask", (None, About), desk.about),
+        endpoint("explain", "Searches, and tells what happened", (ExplainCall, ExplainAnswer), desk.explain),
+        endpoint("mark", "Takes a judgement", (MarkCall, MarkAnswer), desk.mark),
+    )
+
+
+def _guarded(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter) -> Handler:
+    answer = handler(service, endpoint, threads)
+
+    async def guarded(request: Request) -> Response:
+        open_on_loopback = not service.settings.keys and service.settings.host in LOOPBACK
+        if reason := foreign_reason(request.headers, open_on_loopback):
+            return failed(NATIVE, ForeignOrigin(reason), open_ticket(request, 1.0))
+        response = await answer(request)
+        response.headers.update(_ANSWER_HEADERS)
+        return response
+
+    return guarded
+
+
+def file_routes(prefix: str) -> Iterator[Route]:
+    """A route for every file, and for the page itself. They hold nothing of the catalog, so need no key."""
+    for entry in sorted((resources.files(__package__) / "page").iterdir(), key=lambda item: item.name):
+        kind = mimetypes.guess_type(entry.name)[0] or "application/octet-stream"
+        path = f"{prefix}/" if entry.name == "index.html" else f"{prefix}/{entry.name}"
+        yield _file(path, entry.read_bytes(), kind)
+    page = f"{prefix.rpartition('/')[2]}/"
+    yield Route(prefix, _redirect(page, 308))
+    # For now: what else is served under / another day must not be hidden by a browser that remembers.
+    yield Route("/", _redirect(page, 307))
+
+
+def _file(path: str, content: bytes, kind: str) -> Route:
+    async def answer(request: Request) -> Response:
+        return Response(content, media_type=kind, headers=FILE_HEADERS)
+
+    return Route(path, answer)
+
+
+def _redirect(target: str, status: int) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        # Relative: a proxy may have put the service below a path of its own.
+        return RedirectResponse(target, status_code=status)
+
+    return answer

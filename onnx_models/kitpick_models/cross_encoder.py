@@ -1,0 +1,64 @@
+"""Relevance of texts to a query, read together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_models.batching import Row, feeds, run_batched
+from kitpick_models.manifest import TOKENIZER, Manifest, read_file
+from kitpick_models.session import open_session
+from kitpick_models.settings import RuntimeSettings
+from kitpick_models.tokens import TokenIds, pairs
+
+
+class CrossEncoder:
+    """A cross-encoder. Safe to use from several threads.
+
+    On a CPU a pair's score is the same to the last bit alone and in any company.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, settings: RuntimeSettings) -> None:
+        self.manifest = manifest
+        self.identity = manifest.identity
+        self.settings = settings
+        self.tokens = TokenIds(read_file(folder, manifest, TOKENIZER), settings.cached_tokens)
+        self._session = open_session(folder, manifest, settings)
+        self.workers = self._session.workers
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Logits of the pairs (query, text), float32 (n,).
+
+        A pair of more than `manifest.max_tokens` is cut, the longer of both first.
+        """
+        rows = self.rows(query, texts)
+        scores = np.empty(len(rows), np.float32)
+        run_batched(self.run, rows, scores, self.settings, self.workers)
+        return scores
+
+    def rows(self, query: str, texts: Sequence[str]) -> list[Row]:
+        """The pairs as the model reads them; the query is tokenised once."""
+        return [Row(*found) for found in pairs(self.tokens, query, texts, self.manifest.max_tokens)]
+
+    def fits(self, query: str, text: str) -> bool:
+        """Whether a pair is read to its end, rather than cut."""
+        room = self.manifest.max_tokens - 3
+        if not (self.tokens.fits(query, room) and self.tokens.fits(text, room)):
+            return False
+        return len(self.tokens.of(query, room)) + len(self.tokens.of(text, room)) <= room
+
+    def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
+        """Logits (n,) of rows in one batch, each padded to `length` tokens."""
+        return self._session.run(feeds(rows, length)).reshape(-1)
+
+    def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Calibrated relevance in (0, 1): sigmoid(logit / temperature), float32 of the same shape."""
+        return sigmoid(logits / self.manifest.temperature)
+
+
+def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """1 / (1 + exp(−x)) without overflow, float32 of the same shape."""
+    return (0.5 * (1.0 + np.tanh(0.5 * np.asarray(x, np.float64)))).astype(np.float32)

@@ -1,0 +1,75 @@
+"""What can go wrong with a model: what, where and the cure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from kitpick_foundation.errors import FailureKind, KitpickError
+
+
+class ModelError(KitpickError):
+    """Base of everything this part raises."""
+
+    failure = FailureKind.UNAVAILABLE
+
+
+class RuntimeClash(ModelError):
+    """`onnxruntime` and `onnxruntime-gpu` are both installed: they overwrite each other's files."""
+
+    def __init__(self, packages: Iterable[str]) -> None:
+        names = " and ".join(sorted(packages))
+        super().__init__(
+            f"{names} are installed together and overwrite each other's files: uninstall both, "
+            "then pip install 'kitpick[cpu]' or 'kitpick[gpu]'"
+        )
+
+
+class ProviderRefused(ModelError):
+    """Another device than the one asked for would have been used."""
+
+    def __init__(self, asked: str, granted: Iterable[str]) -> None:
+        super().__init__(
+            f"provider {asked!r} was asked for, onnxruntime offers {list(granted)}: install "
+            "'kitpick[gpu]' with a matching CUDA driver, or ask for provider 'cpu'"
+        )
+        self.asked = asked
+
+
+class UnknownModel(ModelError):
+    """No folder of this name holds a model."""
+
+    def __init__(self, name: str, places: Iterable[Path], known: Iterable[str]) -> None:
+        super().__init__(
+            f"no model {name!r} in {', '.join(map(str, places))}; known are {', '.join(known) or 'none'}"
+        )
+
+
+class CorruptModel(ModelError):
+    """A file of the model is missing or differs from the one its manifest names."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}; install or export the model again")
+        self.path = path
+
+
+class UnsupportedModel(ModelError):
+    """The model is sound, but of a newer format or of another kind than asked for."""
+
+
+class UnknownToken(ModelError):
+    """A token id that the model's vocabulary does not have."""
+
+
+class NotFinite(ModelError):
+    """The model answered NaN or infinity; nothing was returned."""
+
+
+class FiguresNotWritten(ModelError):
+    """The folder of a model cannot be written."""
+
+    def __init__(self, folder: Path, reason: str) -> None:
+        super().__init__(
+            f"{folder}: figures cannot be recorded ({reason}): free some space, or copy the model to a "
+            "folder of your own and name that in the settings"
+        )

@@ -1,0 +1,79 @@
+"""How likely each candidate of a list serves a request: trees over features of the candidate in its list."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_models.cross_encoder import sigmoid
+from kitpick_models.errors import CorruptModel
+from kitpick_models.manifest import HEAD, Manifest, read_file
+from kitpick_models.session import open_session
+from kitpick_models.settings import RuntimeSettings
+
+
+class ListRanker:
+    """Gradient-boosted trees behind onnxruntime, and a logistic regression over the whole list.
+
+    `model.onnx` maps features, float32 (n, f), to logits, float32 (n, 1). `head.npz` is the logistic
+    regression that tells whether anything in a list serves the request: `names` (g,) of what it reads,
+    `weight`, `mean` and `scale` (g,), `bias` (), all float64. Safe to use from several threads.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, settings: RuntimeSettings) -> None:
+        self.manifest = manifest
+        self.identity = manifest.identity
+        self.features: Sequence[str] = manifest.features
+        """Names of the columns that the trees read, in their order."""
+        self._session = open_session(folder, manifest, settings)
+        self._head = _Head(folder / HEAD, read_file(folder, manifest, HEAD))
+        self.evidence: Sequence[str] = self._head.names
+        """Names of what `probability_answerable` reads of a list, in their order."""
+        self.threshold = manifest.thresholds.get("abstain", 0.5)
+        """Probability that the list answers the request, below which nothing should be recommended."""
+
+    def score(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Logits, float32 (n,), of candidates whose features are the rows, float32 (n, f).
+
+        Raises:
+            NotFinite: the trees answered NaN or infinity.
+        """
+        return self._session.run([np.ascontiguousarray(features, np.float32)]).reshape(-1)
+
+    def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Calibrated probabilities in (0, 1) that candidates serve the request, float32 (n,)."""
+        return sigmoid(logits / self.manifest.temperature)
+
+    def probability_answerable(self, evidence: NDArray[np.float64]) -> float:
+        """Probability in (0, 1) that anything serves the request, by what is read of the list, (g,)."""
+        return self._head.probability(evidence)
+
+
+class _Head:
+    """Logistic regression over standardised values."""
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+                self._weight, self._mean, self._scale = (
+                    arrays[name].astype(np.float64) for name in ("weight", "mean", "scale")
+                )
+                self._bias = float(arrays["bias"])
+                self.names = tuple(str(name) for name in arrays["names"])
+        except (ValueError, KeyError, OSError, TypeError) as error:
+            raise CorruptModel(path, f"not a logistic regression: {error}") from error
+        shape = (len(self.names),)
+        if not (
+            self._weight.shape == self._mean.shape == self._scale.shape == shape and (self._scale > 0).all()
+        ):
+            raise CorruptModel(
+                path, "weight, mean and scale must have one value a name, scale a positive one"
+            )
+
+    def probability(self, evidence: NDArray[np.float64]) -> float:
+        standard = (np.asarray(evidence, np.float64) - self._mean) / self._scale
+        return float(sigmoid(np.array([standard @ self._weight + self._bias], np.float32))[0])

@@ -1,0 +1,153 @@
+"""What a model is: where it comes from, what it was trained on, and the digest of every file."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from kitpick_models.errors import CorruptModel, UnsupportedModel
+
+FORMAT = 1
+"""Version of the manifest's form. A reader refuses newer ones rather than guess."""
+
+MANIFEST = "manifest.json"
+MODEL = "model.onnx"
+TOKENIZER = "tokenizer.json"
+HEAD = "head.npz"
+REFERENCE = "reference.json"
+CARD = "CARD.md"
+
+Kind = Literal["encoder", "cross_encoder", "query_kind", "list_ranker"]
+_COMPUTING: dict[Kind, tuple[str, ...]] = {"query_kind": (HEAD,), "list_ranker": (MODEL, HEAD)}
+"""Files that decide what a model answers, where it is not the graph alone."""
+Storage = Literal["fp32", "fp16", "weight_int8", "static_int8"]
+
+
+class TrainingData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One source of training examples."""
+
+    name: str
+    licence: str
+    examples: int = 0
+
+
+class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One measured value and how to measure it again."""
+
+    benchmark: str
+    figure: str
+    value: float
+    date: str
+    command: str
+
+
+class Manifest(msgspec.Struct, frozen=True, dict=True):
+    """The manifest of one model folder.
+
+    `files` maps a file name to its SHA-256. `seen` holds `hash_tool` of every tool trained on.
+    A cross-encoder's probability is sigmoid(logit / `temperature`), and `thresholds` are on that scale.
+    `encoder` is the identity of the encoder whose vectors a query-kind head reads, `features` names what it
+    reads instead of a vector.
+    `providers` are those it was measured on.
+    """
+
+    name: str
+    kind: Kind
+    version: str
+    base_model: str
+    licence: str
+    format: int = FORMAT
+    files: dict[str, str] = {}
+    storage: Storage = "fp32"
+    training: tuple[TrainingData, ...] = ()
+    seen: tuple[str, ...] = ()
+    score_scale: Literal["logit", "cosine", "probability"] = "logit"
+    temperature: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 1.0
+    thresholds: dict[str, float] = {}
+    template: int = 1
+    max_tokens: Annotated[int, msgspec.Meta(ge=8, le=1_000_000)] = 256
+    dimensions: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    encoder: str = ""
+    features: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    providers: tuple[str, ...] = ("cpu",)
+
+    @cached_property
+    def _seen(self) -> frozenset[str]:
+        return frozenset(self.seen)
+
+    def is_seen(self, tool_key: str) -> bool:
+        """Whether this model was trained on the tool."""
+        return hash_tool(tool_key) in self._seen
+
+    @property
+    def identity(self) -> str:
+        """Name and the first 12 hex digits of the digest of what computes: `minilm-l6@3f2a…`."""
+        digests = [self.files[name] for name in _COMPUTING.get(self.kind, (MODEL,))]
+        whole = digests[0] if len(digests) == 1 else digest("".join(digests).encode())
+        return f"{self.name}@{whole[:12]}"
+
+
+class _Format(msgspec.Struct):
+    format: int = 0
+
+
+def hash_tool(tool_key: str) -> str:
+    """48-bit digest of a tool key without regard to case: tells seen tools apart without naming them."""
+    return hashlib.sha256(tool_key.casefold().encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a model folder.
+
+    Raises:
+        CorruptModel: no manifest, or one that cannot be read.
+        UnsupportedModel: a newer format than `FORMAT`.
+    """
+    path = folder / MANIFEST
+    try:
+        data = path.read_bytes()
+        found = msgspec.json.decode(data, type=_Format).format
+        if found > FORMAT:
+            raise UnsupportedModel(f"{path}: format {found}, this kitpick reads up to {FORMAT}: upgrade it")
+        return msgspec.json.decode(data, type=Manifest)
+    except OSError as error:
+        raise CorruptModel(path, f"cannot be read ({error.strerror})") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise CorruptModel(path, f"not a manifest: {error}") from error
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Writes `manifest.json`, indented: it is meant to be read."""
+    (folder / MANIFEST).write_bytes(encode_manifest(manifest))
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """The content of `manifest.json`, with a line break at the end."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+
+
+def read_file(folder: Path, manifest: Manifest, name: str) -> bytes:
+    """Content of one file of the model, after comparing its digest.
+
+    Raises:
+        CorruptModel: missing, unlisted, or different from what the manifest names.
+    """
+    path = folder / name
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CorruptModel(path, f"cannot be read ({error.strerror})") from error
+    expected = manifest.files.get(name)
+    if digest(data) != expected:
+        raise CorruptModel(path, f"SHA-256 differs from the manifest's {str(expected)[:12]}…")
+    return data
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 as hex."""
+    return hashlib.sha256(data).hexdigest()

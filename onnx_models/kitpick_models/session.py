@@ -1,0 +1,161 @@
+"""An onnxruntime session that runs where it was asked to run, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_foundation.errors import MissingExtra
+from kitpick_models.devices import NAMES, provider_list, saturates
+from kitpick_models.errors import CorruptModel, ModelError, NotFinite, ProviderRefused, RuntimeClash
+from kitpick_models.fusing import fused
+from kitpick_models.graph_file import keeps_weights_elsewhere
+from kitpick_models.manifest import MODEL, Manifest, Storage, read_file
+from kitpick_models.settings import Provider, RuntimeSettings
+from kitpick_models.workers import Workers, available_cpus
+
+_PACKAGES = ("onnxruntime", "onnxruntime-gpu")
+_DISABLED = ["SkipLayerNormFusion", "BiasGeluFusion"]
+"""Their fused kernels cost more than what they replace: the first is scalar code, eight times the addition
+and the normalisation; the second takes twice as long as addition and activation."""
+
+
+class Session:
+    """One loaded graph: arrays in, one float32 array out. Safe to use from several threads."""
+
+    def __init__(self, model: bytes, storage: Storage, settings: RuntimeSettings) -> None:
+        runtime = import_runtime()
+        require_provider(settings.provider, runtime.get_available_providers())
+        self._session = runtime.InferenceSession(
+            fused(model) if _fuses(storage, settings) else model,
+            _options(runtime, storage, settings),
+            providers=provider_list(settings),
+            disabled_optimizers=_DISABLED,
+        )
+        require_provider(settings.provider, self._session.get_providers())
+        self._inputs = [tensor.name for tensor in self._session.get_inputs()]
+        self._bound = settings.bound or settings.provider != "cpu"
+        self.workers = Workers((settings.threads or available_cpus()) if settings.provider == "cpu" else 1)
+
+    def run(self, arrays: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+        """Output for the graph's inputs: of a transformer token ids, mask and types, int64 (batch, tokens).
+
+        Raises:
+            NotFinite: the graph answered NaN or infinity.
+        """
+        output = self.run_all(arrays)[0]
+        if not np.isfinite(output).all():
+            raise NotFinite(f"a model answered NaN or infinity for a batch of shape {arrays[0].shape}")
+        return output
+
+    def run_all(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[np.float32]]:
+        """All outputs of the graph, unchecked: a graph made for calibration has many."""
+        if self._bound:
+            return self._run_bound(arrays)
+        found: list[NDArray[np.float32]] = self._session.run(
+            None, dict(zip(self._inputs, arrays, strict=True))
+        )
+        return found
+
+    def _run_bound(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[np.float32]]:
+        """The same by IO binding: outputs are made where they are computed and copied once."""
+        binding = self._session.io_binding()
+        for name, array in zip(self._inputs, arrays, strict=True):
+            binding.bind_cpu_input(name, array)
+        for tensor in self._session.get_outputs():
+            binding.bind_output(tensor.name)
+        self._session.run_with_iobinding(binding)
+        found: list[NDArray[np.float32]] = binding.copy_outputs_to_cpu()
+        return found
+
+
+def open_session(folder: Path, manifest: Manifest, settings: RuntimeSettings) -> Session:
+    """The session of a model's graph.
+
+    Raises:
+        CorruptModel: missing, another one than its manifest names, one that cannot be loaded, or one that
+            keeps weights in other files: no digest covers these.
+        MissingExtra, RuntimeClash, ProviderRefused: it cannot be run here, or not on this device.
+    """
+    data, path = read_file(folder, manifest, MODEL), folder / MODEL
+    try:
+        if keeps_weights_elsewhere(data):
+            raise CorruptModel(path, "keeps weights in other files, which no digest covers")
+        return Session(data, manifest.storage, settings)
+    except (ModelError, MissingExtra):
+        raise
+    except Exception as error:  # whatever onnxruntime and readers of graphs raise, there is no model
+        reason = " ".join(str(error).split())[:200]
+        raise CorruptModel(path, f"cannot be loaded: {type(error).__name__}: {reason}") from error
+
+
+def require_provider(asked: Provider, granted: Iterable[str]) -> None:
+    """Checks that the asked device is among the granted ones: onnxruntime itself falls back in silence.
+
+    Raises:
+        ProviderRefused: it is not.
+    """
+    granted = list(granted)
+    if NAMES[asked] not in granted:
+        raise ProviderRefused(asked, granted)
+
+
+def require_one_runtime(installed: Iterable[str]) -> None:
+    """Checks that not both packages of the one module are installed.
+
+    Raises:
+        RuntimeClash: they are.
+    """
+    found = set(installed) & set(_PACKAGES)
+    if len(found) > 1:
+        raise RuntimeClash(found)
+
+
+@cache
+def import_runtime() -> Any:  # noqa: ANN401  (the module has no type stubs)
+    """The onnxruntime module.
+
+    Raises:
+        MissingExtra: not installed.
+        RuntimeClash: installed twice.
+    """
+    require_one_runtime(name for name in _PACKAGES if _is_installed(name))
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingExtra("cpu", "running models") from error
+    return onnxruntime
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _fuses(storage: Storage, settings: RuntimeSettings) -> bool:
+    """Where products saturate, onnxruntime has to change their weights first, and finds them by the pairs."""
+    return storage == "static_int8" and settings.provider == "cpu" and not saturates()
+
+
+def _options(runtime: Any, storage: Storage, settings: RuntimeSettings) -> Any:  # noqa: ANN401
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1  # see `workers`
+    options.inter_op_num_threads = 1
+    # It plans memory by shape and keeps every plan, about 30 kB each; batches come in hundreds of shapes.
+    options.enable_mem_pattern = False
+    options.log_severity_level = 3
+    if saturates():
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    if storage == "weight_int8" or settings.provider != "cpu":
+        # Weights are unpacked once, at load, instead of in every run.
+        options.add_session_config_entry("session.disable_quant_qdq", "1")
+    return options

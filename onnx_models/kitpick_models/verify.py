@@ -1,0 +1,150 @@
+"""Is a model what its manifest says, and does it answer here as the original did?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_foundation.errors import MissingExtra
+from kitpick_models.errors import CorruptModel, ModelError
+from kitpick_models.locate import find_model
+from kitpick_models.manifest import Manifest, Storage, read_file, read_manifest
+from kitpick_models.reference import EncoderReference, ListReference, PairReference, read_reference
+from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
+from kitpick_models.settings import RuntimeSettings
+
+Array = NDArray[np.float32]
+
+LEAST_COSINE: dict[Storage, float] = {
+    "fp32": 0.9999,
+    "fp16": 0.9995,
+    "weight_int8": 0.998,
+    "static_int8": 0.99,
+}
+"""Cosine to the original's vector that every stored text must reach."""
+LEAST_TAU: dict[Storage, float] = {"fp32": 0.995, "fp16": 0.99, "weight_int8": 0.97, "static_int8": 0.93}
+"""Kendall's τ between the logits and the original's that the stored pairs must reach."""
+MOST_LOGIT_DIFFERENCE = 1e-4
+"""Between trees summed in float32 and in float64."""
+_ALONE = 12
+"""Texts that are run again one at a time."""
+_DEFAULT = RuntimeSettings()
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """Outcome of `verify`. `figures` are the measured agreements, `faults` say what is wrong."""
+
+    identity: str
+    figures: dict[str, float]
+    faults: tuple[str, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+
+def verify(
+    name_or_path: str | Path, settings: RuntimeSettings = _DEFAULT, models: Path | None = None
+) -> Verification:
+    """Checks every digest, replays the stored answers, and compares rows alone with rows in company.
+
+    Raises:
+        UnknownModel: there is none.
+        CorruptModel, UnsupportedModel: its manifest cannot be read. Any other damage is in `faults`.
+    """
+    folder = find_model(name_or_path, models)
+    manifest = read_manifest(folder)
+    faults = _digest_faults(folder, manifest)
+    figures: dict[str, float] = {}
+    if not faults:
+        try:
+            figures, faults = _replay(folder, manifest, settings)
+        except (ModelError, MissingExtra) as error:
+            faults = [str(error)]
+    return Verification(manifest.identity, figures, tuple(faults))
+
+
+def kendall_tau(a: Array, b: Array) -> float:
+    """Kendall's τ-a of two score lists (n,), n ≥ 2: agreeing minus disagreeing pairs over all pairs."""
+    signs = [np.sign(np.subtract.outer(x, x)) for x in (a.astype(np.float64), b.astype(np.float64))]
+    return float((signs[0] * signs[1]).sum() / (len(a) * (len(a) - 1)))
+
+
+def _digest_faults(folder: Path, manifest: Manifest) -> list[str]:
+    return [fault for name in manifest.files if (fault := _digest_fault(folder, manifest, name))]
+
+
+def _digest_fault(folder: Path, manifest: Manifest, name: str) -> str:
+    try:
+        read_file(folder, manifest, name)
+    except CorruptModel as error:
+        return str(error)
+    return ""
+
+
+def _replay(
+    folder: Path, manifest: Manifest, settings: RuntimeSettings
+) -> tuple[dict[str, float], list[str]]:
+    if manifest.kind == "query_kind":
+        load_query_kind(folder)
+        return {}, []
+    reference = read_reference(folder, manifest)
+    if isinstance(reference, EncoderReference):
+        return _replay_encoder(folder, manifest, reference, settings)
+    if isinstance(reference, ListReference):
+        return _replay_rows(folder, reference, settings)
+    return _replay_pairs(folder, manifest, reference, settings)
+
+
+def _replay_encoder(
+    folder: Path, manifest: Manifest, reference: EncoderReference, settings: RuntimeSettings
+) -> tuple[dict[str, float], list[str]]:
+    encoder = load_encoder(folder, settings)
+    found, expected = encoder.encode(reference.texts), reference.array(manifest.dimensions)
+    cosines = (found * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
+    alone = np.concatenate([encoder.encode([text]) for text in reference.texts[:_ALONE]])
+    figures = {"least_cosine": float(cosines.min()), "mean_cosine": float(cosines.mean())}
+    faults = _company_fault(alone, found)
+    if figures["least_cosine"] < LEAST_COSINE[manifest.storage]:
+        faults.append(f"cosine to the original {figures['least_cosine']:.5f}: {_CURE}")
+    return figures, faults
+
+
+def _replay_rows(
+    folder: Path, reference: ListReference, settings: RuntimeSettings
+) -> tuple[dict[str, float], list[str]]:
+    found = load_list_ranker(folder, settings).score(np.asarray(reference.rows, np.float32))
+    most = float(np.abs(found - np.asarray(reference.logits, np.float32)).max())
+    faults = [f"a logit differs from the original's by {most:.6f}"] if most > MOST_LOGIT_DIFFERENCE else []
+    return {"most_difference": most}, faults
+
+
+def _replay_pairs(
+    folder: Path, manifest: Manifest, reference: PairReference, settings: RuntimeSettings
+) -> tuple[dict[str, float], list[str]]:
+    model = load_cross_encoder(folder, settings)
+    queries = dict.fromkeys(query for query, _ in reference.pairs)
+    found = np.empty(len(reference.pairs), np.float32)
+    for query in queries:
+        rows = [row for row, pair in enumerate(reference.pairs) if pair[0] == query]
+        found[rows] = model.score(query, [reference.pairs[row][1] for row in rows])
+    query, texts = reference.pairs[0][0], [text for _, text in reference.pairs[:_ALONE]]
+    alone = np.concatenate([model.score(query, [text]) for text in texts])
+    expected = np.asarray(reference.logits, np.float32)
+    figures = {"tau": kendall_tau(found, expected), "most_difference": float(np.abs(found - expected).max())}
+    faults = _company_fault(alone, model.score(query, texts))
+    if figures["tau"] < LEAST_TAU[manifest.storage]:
+        faults.append(f"Kendall's τ to the original {figures['tau']:.4f}: {_CURE}")
+    return figures, faults
+
+
+def _company_fault(alone: Array, together: Array) -> list[str]:
+    same = np.array_equal(alone, together[: len(alone)])
+    return [] if same else ["a text's numbers depend on its company: this processor runs another kernel"]
+
+
+_CURE = "below what its storage allows; use a model stored as weight_int8 or fp32 on this processor"

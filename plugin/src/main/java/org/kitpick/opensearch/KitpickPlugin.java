@@ -1,0 +1,232 @@
+package org.kitpick.opensearch;
+
+import java.net.URI;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+import org.kitpick.opensearch.guard.HeapShare;
+import org.kitpick.opensearch.guard.LoadShare;
+import org.kitpick.opensearch.guard.Rescorer;
+import org.kitpick.opensearch.http.HttpRescorer;
+import org.kitpick.opensearch.rescore.NodeRuntime;
+import org.kitpick.opensearch.rescore.ReportExt;
+import org.kitpick.opensearch.rescore.RequestExt;
+import org.kitpick.opensearch.rescore.RescoreProcessor;
+import org.kitpick.opensearch.rescore.WindowProcessor;
+import org.kitpick.opensearch.stats.RestStatsAction;
+import org.kitpick.opensearch.stats.Statistics;
+import org.kitpick.opensearch.stats.StatsAction;
+import org.kitpick.opensearch.stats.TransportStatsAction;
+import org.opensearch.action.ActionRequest;
+import org.opensearch.cluster.metadata.IndexNameExpressionResolver;
+import org.opensearch.cluster.node.DiscoveryNodes;
+import org.opensearch.cluster.service.ClusterService;
+import org.opensearch.common.Randomness;
+import org.opensearch.common.settings.ClusterSettings;
+import org.opensearch.common.settings.IndexScopedSettings;
+import org.opensearch.common.settings.Setting;
+import org.opensearch.common.settings.Settings;
+import org.opensearch.common.settings.SettingsFilter;
+import org.opensearch.common.unit.TimeValue;
+import org.opensearch.core.action.ActionResponse;
+import org.opensearch.core.common.breaker.CircuitBreaker;
+import org.opensearch.core.common.io.stream.NamedWriteableRegistry;
+import org.opensearch.core.xcontent.NamedXContentRegistry;
+import org.opensearch.env.Environment;
+import org.opensearch.env.NodeEnvironment;
+import org.opensearch.indices.breaker.BreakerSettings;
+import org.opensearch.monitor.jvm.JvmInfo;
+import org.opensearch.plugins.ActionPlugin;
+import org.opensearch.plugins.CircuitBreakerPlugin;
+import org.opensearch.plugins.Plugin;
+import org.opensearch.plugins.ReloadablePlugin;
+import org.opensearch.plugins.SearchPipelinePlugin;
+import org.opensearch.plugins.SearchPlugin;
+import org.opensearch.repositories.RepositoriesService;
+import org.opensearch.rest.RestController;
+import org.opensearch.rest.RestHandler;
+import org.opensearch.script.ScriptService;
+import org.opensearch.search.pipeline.Processor;
+import org.opensearch.search.pipeline.SearchRequestProcessor;
+import org.opensearch.search.pipeline.SearchResponseProcessor;
+import org.opensearch.threadpool.ExecutorBuilder;
+import org.opensearch.threadpool.ScalingExecutorBuilder;
+import org.opensearch.threadpool.ThreadPool;
+import org.opensearch.transport.client.Client;
+import org.opensearch.watcher.ResourceWatcherService;
+
+/**
+ * Reranks the hits of any search with a kitpick rescorer service. Here the parts are put together.
+ */
+public final class KitpickPlugin extends Plugin
+    implements ActionPlugin,
+        CircuitBreakerPlugin,
+        SearchPlugin,
+        SearchPipelinePlugin,
+        ReloadablePlugin {
+
+  private static final String THREAD_POOL = "kitpick";
+
+  private final Settings settings;
+  private volatile String key;
+  private HttpRescorer http;
+  private volatile CircuitBreaker memory;
+  private NodeRuntime runtime;
+
+  /** Called by the node. Secure settings can be read now, not later. */
+  public KitpickPlugin(Settings settings) {
+    this.settings = settings;
+    this.key = NodeSettings.keyIn(settings);
+  }
+
+  @Override
+  public List<Setting<?>> getSettings() {
+    return NodeSettings.all();
+  }
+
+  /** Its tasks never wait, so few threads do for any number of searches. */
+  @Override
+  public List<ExecutorBuilder<?>> getExecutorBuilders(Settings nodeSettings) {
+    int threads = Math.max(4, Runtime.getRuntime().availableProcessors());
+    return List.of(
+        new ScalingExecutorBuilder(
+            THREAD_POOL, 1, threads, TimeValue.timeValueMinutes(5), "kitpick.thread_pool"));
+  }
+
+  @Override
+  public Collection<Object> createComponents(
+      Client client,
+      ClusterService clusterService,
+      ThreadPool threadPool,
+      ResourceWatcherService resourceWatcherService,
+      ScriptService scriptService,
+      NamedXContentRegistry xContentRegistry,
+      Environment environment,
+      NodeEnvironment nodeEnvironment,
+      NamedWriteableRegistry namedWriteableRegistry,
+      IndexNameExpressionResolver indexNameExpressionResolver,
+      Supplier<RepositoriesService> repositoriesServiceSupplier) {
+    Executor executor = threadPool.executor(THREAD_POOL);
+    ClusterSettings live = clusterService.getClusterSettings();
+    Statistics statistics = new Statistics();
+    Rescorer rescorer = rescorer(executor, statistics, live);
+    Supplier<TimeValue> deadline = latest(NodeSettings.DEADLINE, live);
+    runtime =
+        new NodeRuntime(
+            rescorer,
+            statistics,
+            client,
+            threadPool.getThreadContext(),
+            executor,
+            latest(NodeSettings.ENABLED, live)::get,
+            () -> deadline.get().millis(),
+            latest(NodeSettings.MAX_WINDOW, live)::get);
+    return List.of(rescorer);
+  }
+
+  /** The value as operators last set it, in the node's file or while it runs. */
+  private <T> Supplier<T> latest(Setting<T> setting, ClusterSettings live) {
+    AtomicReference<T> value = new AtomicReference<>(setting.get(settings));
+    live.addSettingsUpdateConsumer(setting, value::set);
+    return value::get;
+  }
+
+  private Rescorer rescorer(Executor executor, Statistics statistics, ClusterSettings live) {
+    String endpoint = NodeSettings.ENDPOINT.get(settings);
+    if (!endpoint.isEmpty()) {
+      long limit = NodeSettings.MAX_ANSWER.get(settings).getBytes();
+      http = new HttpRescorer(URI.create(endpoint), () -> key, limit, executor);
+    }
+    Supplier<TimeValue> pause = latest(NodeSettings.BREAKER_PAUSE, live);
+    var breaker =
+        new org.kitpick.opensearch.guard.CircuitBreaker(
+            latest(NodeSettings.BREAKER_FAILURES, live)::get,
+            () -> pause.get().nanos(),
+            System::nanoTime);
+    LoadShare share = new LoadShare(System::nanoTime, () -> Randomness.get().nextDouble());
+    HeapShare heap = new HeapShare(() -> memory);
+    return new Rescorer(
+        http, breaker, share, heap, latest(NodeSettings.MAX_CONCURRENT, live)::get, statistics);
+  }
+
+  /**
+   * A tenth of the heap; {@code breaker.kitpick.limit} says otherwise, also while the node runs.
+   */
+  @Override
+  public BreakerSettings getCircuitBreaker(Settings nodeSettings) {
+    long limit = JvmInfo.jvmInfo().getMem().getHeapMax().getBytes() / 10;
+    return BreakerSettings.updateFromSettings(
+        new BreakerSettings(
+            HeapShare.NAME,
+            limit,
+            1.0,
+            CircuitBreaker.Type.MEMORY,
+            CircuitBreaker.Durability.TRANSIENT),
+        nodeSettings);
+  }
+
+  @Override
+  public void setCircuitBreaker(CircuitBreaker circuitBreaker) {
+    memory = circuitBreaker;
+  }
+
+  @Override
+  public List<SearchExtSpec<?>> getSearchExts() {
+    return List.of(
+        new SearchExtSpec<>(RequestExt.NAME, RequestExt::new, RequestExt::fromXContent),
+        new SearchExtSpec<>(ReportExt.NAME, ReportExt::new, ReportExt::fromXContent));
+  }
+
+  @Override
+  public Map<String, Processor.Factory<SearchRequestProcessor>> getRequestProcessors(
+      Parameters parameters) {
+    return Map.of(WindowProcessor.TYPE, WindowProcessor.factory(this::rescores, this::maxWindow));
+  }
+
+  private boolean rescores() {
+    return runtime != null && runtime.enabled().getAsBoolean() && !runtime.rescorer().isShut();
+  }
+
+  private int maxWindow() {
+    return runtime == null ? NodeSettings.MAX_WINDOW.get(settings) : runtime.maxWindow().getAsInt();
+  }
+
+  @Override
+  public Map<String, Processor.Factory<SearchResponseProcessor>> getResponseProcessors(
+      Parameters parameters) {
+    return Map.of(RescoreProcessor.TYPE, RescoreProcessor.factory(() -> runtime));
+  }
+
+  @Override
+  public List<ActionHandler<? extends ActionRequest, ? extends ActionResponse>> getActions() {
+    return List.of(new ActionHandler<>(StatsAction.INSTANCE, TransportStatsAction.class));
+  }
+
+  @Override
+  public List<RestHandler> getRestHandlers(
+      Settings nodeSettings,
+      RestController restController,
+      ClusterSettings clusterSettings,
+      IndexScopedSettings indexScopedSettings,
+      SettingsFilter settingsFilter,
+      IndexNameExpressionResolver indexNameExpressionResolver,
+      Supplier<DiscoveryNodes> nodesInCluster) {
+    return List.of(new RestStatsAction());
+  }
+
+  /** {@code POST _nodes/reload_secure_settings}: a new key without a restart. */
+  @Override
+  public void reload(Settings reloaded) {
+    key = NodeSettings.keyIn(reloaded);
+  }
+
+  @Override
+  public void close() {
+    if (http != null) {
+      http.close();
+    }
+  }
+}

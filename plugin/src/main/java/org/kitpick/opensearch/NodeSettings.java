@@ -1,0 +1,116 @@
+package org.kitpick.opensearch;
+
+import java.net.URI;
+import java.util.List;
+import org.opensearch.common.settings.SecureSetting;
+import org.opensearch.common.settings.Setting;
+import org.opensearch.common.settings.Setting.Property;
+import org.opensearch.common.settings.Settings;
+import org.opensearch.common.unit.TimeValue;
+import org.opensearch.core.common.settings.SecureString;
+import org.opensearch.core.common.unit.ByteSizeUnit;
+import org.opensearch.core.common.unit.ByteSizeValue;
+
+/**
+ * What an operator sets in {@code opensearch.yml} and the keystore. The endpoint and the key can be
+ * set nowhere else: who may search, or change pipelines, must not be able to send documents to a
+ * place of their choice.
+ */
+public final class NodeSettings {
+
+  /**
+   * Base address of the rescorer, e.g. {@code https://rescorer.internal:8080}; empty: there is
+   * none.
+   */
+  public static final Setting<String> ENDPOINT =
+      Setting.simpleString("kitpick.endpoint", "", NodeSettings::checkEndpoint, Property.NodeScope);
+
+  /**
+   * API key of the rescorer, in the keystore; {@code POST _nodes/reload_secure_settings} renews it.
+   */
+  public static final Setting<SecureString> KEY = SecureSetting.secureString("kitpick.key", null);
+
+  /** The longest that rescoring may hold up a search. */
+  public static final Setting<TimeValue> DEADLINE =
+      Setting.timeSetting(
+          "kitpick.deadline",
+          TimeValue.timeValueSeconds(1),
+          TimeValue.timeValueMillis(1),
+          TimeValue.timeValueMinutes(10),
+          Property.NodeScope,
+          Property.Dynamic);
+
+  /** Searches that this node rescores at the same time; more come back in first-stage order. */
+  public static final Setting<Integer> MAX_CONCURRENT =
+      Setting.intSetting(
+          "kitpick.max_concurrent", 64, 1, 10_000, Property.NodeScope, Property.Dynamic);
+
+  /** The most hits of a search that are rescored, whatever pipelines and requests say. */
+  public static final Setting<Integer> MAX_WINDOW =
+      Setting.intSetting(
+          "kitpick.max_window", 1_000, 1, 1_000, Property.NodeScope, Property.Dynamic);
+
+  /** The largest answer that is read. */
+  public static final Setting<ByteSizeValue> MAX_ANSWER =
+      Setting.byteSizeSetting(
+          "kitpick.max_answer_size",
+          new ByteSizeValue(8, ByteSizeUnit.MB),
+          new ByteSizeValue(1, ByteSizeUnit.KB),
+          new ByteSizeValue(1, ByteSizeUnit.GB),
+          Property.NodeScope);
+
+  /** Failures in a row after which the service is left alone. */
+  public static final Setting<Integer> BREAKER_FAILURES =
+      Setting.intSetting(
+          "kitpick.breaker.failures", 5, 1, 10_000, Property.NodeScope, Property.Dynamic);
+
+  /** For how long. */
+  public static final Setting<TimeValue> BREAKER_PAUSE =
+      Setting.positiveTimeSetting(
+          "kitpick.breaker.pause",
+          TimeValue.timeValueSeconds(10),
+          Property.NodeScope,
+          Property.Dynamic);
+
+  /** Switches rescoring off and on in the whole cluster, while it runs. */
+  public static final Setting<Boolean> ENABLED =
+      Setting.boolSetting("kitpick.enabled", true, Property.NodeScope, Property.Dynamic);
+
+  private NodeSettings() {}
+
+  /** All of them, for registration. */
+  public static List<Setting<?>> all() {
+    return List.of(
+        ENDPOINT,
+        KEY,
+        DEADLINE,
+        MAX_CONCURRENT,
+        MAX_WINDOW,
+        MAX_ANSWER,
+        BREAKER_FAILURES,
+        BREAKER_PAUSE,
+        ENABLED);
+  }
+
+  /**
+   * The key, empty where the keystore has none. Only to be called while secure settings are open.
+   */
+  public static String keyIn(Settings settings) {
+    try (SecureString key = KEY.get(settings)) {
+      return key.toString();
+    }
+  }
+
+  private static void checkEndpoint(String value) {
+    if (value.isEmpty()) {
+      return;
+    }
+    URI uri = URI.create(value);
+    boolean http = "http".equals(uri.getScheme()) || "https".equals(uri.getScheme());
+    if (!http || uri.getHost() == null || uri.getUserInfo() != null || uri.getQuery() != null) {
+      throw new IllegalArgumentException(
+          "kitpick.endpoint is http(s)://HOST[:PORT][/PATH], without user, password or query;"
+              + " the key belongs into the keystore as kitpick.key");
+    }
+  }
+}

@@ -1,0 +1,171 @@
+package org.kitpick.opensearch.guard;
+
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import java.util.function.IntSupplier;
+import org.kitpick.opensearch.http.HttpRescorer;
+import org.kitpick.opensearch.stats.Statistics;
+import org.kitpick.opensearch.stats.Statistics.Count;
+import org.kitpick.opensearch.wire.InvalidAnswer;
+import org.kitpick.opensearch.wire.RescoreAnswer;
+
+/**
+ * The service as this node may use it: so many searches at a time, none while the circuit is open,
+ * and every answer checked. Never blocks.
+ */
+public final class Rescorer {
+
+  private final HttpRescorer http;
+  private final CircuitBreaker breaker;
+  private final LoadShare share;
+  private final HeapShare heap;
+  private final IntSupplier maxConcurrent;
+  private final Statistics statistics;
+  private final OperatorLog log = new OperatorLog(System::nanoTime);
+  private final AtomicInteger underWay = new AtomicInteger();
+
+  /**
+   * {@code http} is null where no endpoint is configured; the limit is read for each search,
+   * because operators change it.
+   */
+  public Rescorer(
+      HttpRescorer http,
+      CircuitBreaker breaker,
+      LoadShare share,
+      HeapShare heap,
+      IntSupplier maxConcurrent,
+      Statistics statistics) {
+    this.http = http;
+    this.breaker = breaker;
+    this.share = share;
+    this.heap = heap;
+    this.maxConcurrent = maxConcurrent;
+    this.statistics = statistics;
+  }
+
+  /**
+   * Runs one search's work, however many calls it makes, if there is room for it. The room is free
+   * again when the work is done, failed or cancelled.
+   */
+  public <T> CompletableFuture<T> withPermit(Function<Rescorer, CompletableFuture<T>> work) {
+    if (http == null) {
+      return failed(FailureReason.NOT_CONFIGURED, "kitpick.endpoint is not set on this node");
+    }
+    int most = maxConcurrent.getAsInt();
+    if (underWay.incrementAndGet() > most) {
+      underWay.decrementAndGet();
+      return failed(FailureReason.TOO_MANY, most + " searches are being rescored on this node");
+    }
+    CompletableFuture<T> done;
+    try {
+      done = work.apply(this);
+    } catch (RuntimeException e) {
+      underWay.decrementAndGet();
+      throw e;
+    }
+    return done.whenComplete((result, failure) -> underWay.decrementAndGet());
+  }
+
+  /**
+   * One call about documents with these ids. Cancelling the future aborts it.
+   *
+   * @param fullTime whether the call has all the time that this node gives. Where it has less, a
+   *     timeout says nothing about the service: otherwise one user with a tiny deadline could open
+   *     the circuit for all.
+   */
+  public CompletableFuture<RescoreAnswer> call(byte[] body, Set<String> ids, boolean fullTime) {
+    if (!breaker.tryPass()) {
+      return failed(FailureReason.CIRCUIT_OPEN, "the service failed too often just now");
+    }
+    if (!share.tryPass()) {
+      breaker.abandoned();
+      return failed(FailureReason.SHED, "the service is busy, and gets as much as it takes");
+    }
+    if (!heap.tryTake(body.length)) {
+      breaker.abandoned();
+      return failed(FailureReason.TOO_MANY, "searches under way hold as much memory as they may");
+    }
+    statistics.count(Count.CALLS);
+    statistics.add(Count.REQUEST_BYTES, body.length);
+    CompletableFuture<byte[]> exchange = http.post(body, () -> statistics.count(Count.RETRIES));
+    CompletableFuture<RescoreAnswer> answer = exchange.thenApply(bytes -> checked(bytes, ids));
+    answer.whenComplete(
+        (result, failure) -> {
+          heap.give(body.length);
+          report(failure, fullTime);
+          exchange.cancel(true);
+        });
+    return answer;
+  }
+
+  /** Whether no call can go out for now, whatever it is about: nobody needs to prepare one. */
+  public boolean isShut() {
+    return http == null || breaker.isShut();
+  }
+
+  /** For the statistics. */
+  public Map<String, Object> snapshot() {
+    Map<String, Object> all = new TreeMap<>(statistics.snapshot());
+    all.put("configured", http != null);
+    all.put("in_flight", underWay.get());
+    all.put(
+        "breaker",
+        Map.of(
+            "state", breaker.state().name().toLowerCase(Locale.ROOT),
+            "opened", breaker.timesOpened()));
+    all.put("refusal", share.refusal());
+    return all;
+  }
+
+  private RescoreAnswer checked(byte[] bytes, Set<String> ids) {
+    statistics.add(Count.ANSWER_BYTES, bytes.length);
+    try {
+      return RescoreAnswer.parse(bytes, ids);
+    } catch (InvalidAnswer e) {
+      throw new RescoreFailure(FailureReason.INVALID_ANSWER, e.getMessage());
+    }
+  }
+
+  private void report(Throwable failure, boolean fullTime) {
+    if (failure == null) {
+      answered();
+      return;
+    }
+    RescoreFailure named = Failures.of(failure);
+    FailureReason reason = named.reason();
+    log.failed(reason);
+    if (reason == FailureReason.BUSY) {
+      answered(); // it said so at once, so it is there and well
+      share.busy();
+      if (named.retryAfterSeconds() > 0) {
+        share.pause(named.retryAfterSeconds() * 1_000_000_000L);
+      }
+    } else if (reason == FailureReason.TIMEOUT && !fullTime) {
+      breaker.abandoned();
+    } else if (reason.isOfTheService()) {
+      if (breaker.failed()) {
+        log.opened(reason, breaker.pauseMillis());
+      }
+    } else if (reason == FailureReason.REFUSED) {
+      answered(); // it refused this one request, so it is there and well
+    } else {
+      breaker.abandoned();
+    }
+  }
+
+  private void answered() {
+    if (breaker.succeeded()) {
+      log.closed();
+    }
+  }
+
+  private <T> CompletableFuture<T> failed(FailureReason reason, String message) {
+    log.failed(reason);
+    return CompletableFuture.failedFuture(new RescoreFailure(reason, message));
+  }
+}

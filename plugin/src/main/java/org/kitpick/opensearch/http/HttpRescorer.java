@@ -1,0 +1,187 @@
+package org.kitpick.opensearch.http;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
+import org.kitpick.opensearch.guard.FailureReason;
+import org.kitpick.opensearch.guard.RescoreFailure;
+import org.opensearch.common.xcontent.XContentHelper;
+import org.opensearch.core.common.bytes.BytesArray;
+import org.opensearch.core.xcontent.MediaTypeRegistry;
+import org.opensearch.secure_sm.AccessController;
+
+/**
+ * Posts a body to the one endpoint of this node's settings. Follows no redirect and uses no proxy,
+ * so nothing but that endpoint is ever asked.
+ */
+public final class HttpRescorer implements AutoCloseable {
+
+  private static final String PATH = "/v1/rescore";
+  private static final int MAX_MESSAGE = 300;
+  private static final long MAX_PAUSE_SECONDS = 10;
+
+  private final URI endpoint;
+  private final Supplier<String> key;
+  private final long maxAnswerBytes;
+  private final HttpClient http;
+
+  /** The key is asked for at each call: it may change while the node runs. */
+  public HttpRescorer(URI base, Supplier<String> key, long maxAnswerBytes, Executor executor) {
+    this.endpoint = URI.create(base.toString().replaceAll("/+$", "") + PATH);
+    this.key = key;
+    this.maxAnswerBytes = maxAnswerBytes;
+    this.http =
+        AccessController.doPrivileged(
+            () ->
+                HttpClient.newBuilder()
+                    .version(HttpClient.Version.HTTP_1_1)
+                    .followRedirects(HttpClient.Redirect.NEVER)
+                    .proxy(HttpClient.Builder.NO_PROXY)
+                    .executor(executor)
+                    .build());
+  }
+
+  /**
+   * Posts the body. Cancelling the future aborts the exchange.
+   *
+   * <p>A connection that breaks before the first byte of an answer is tried once more: usually it
+   * was a pooled one that the service had just closed, and rescoring changes nothing, so doing it
+   * twice is safe. A busy service is not asked again: it has enough to do.
+   *
+   * @return the body of a 200; otherwise fails with {@link RescoreFailure}
+   */
+  public CompletableFuture<byte[]> post(byte[] body, Runnable onRetry) {
+    CompletableFuture<byte[]> result = new CompletableFuture<>();
+    orFail(result, () -> send(request(body), result, onRetry));
+    return result;
+  }
+
+  private HttpRequest request(byte[] body) {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(endpoint)
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json")
+            .POST(HttpRequest.BodyPublishers.ofByteArray(body));
+    String secret = key.get();
+    if (!secret.isEmpty()) {
+      request.header("Authorization", "Bearer " + secret);
+    }
+    return request.build();
+  }
+
+  private void send(HttpRequest request, CompletableFuture<byte[]> result, Runnable onRetry) {
+    AtomicBoolean answered = new AtomicBoolean();
+    CompletableFuture<HttpResponse<byte[]>> exchange =
+        AccessController.doPrivileged(
+            () ->
+                http.sendAsync(
+                    request, BoundedBody.upTo(maxAnswerBytes, () -> answered.set(true))));
+    result.whenComplete((bytes, failure) -> exchange.cancel(true));
+    exchange.whenComplete(
+        (response, failure) ->
+            orFail(
+                result,
+                () -> {
+                  if (failure == null) {
+                    settle(response, result);
+                  } else if (onRetry != null && isBrokenConnection(failure) && !answered.get()) {
+                    onRetry.run();
+                    send(request, result, null);
+                  } else {
+                    result.completeExceptionally(named(failure));
+                  }
+                }));
+  }
+
+  /** What is thrown inside a future's callback is lost: the result would stay open. */
+  private static void orFail(CompletableFuture<byte[]> result, Runnable work) {
+    try {
+      work.run();
+    } catch (RuntimeException e) {
+      result.completeExceptionally(named(e));
+    }
+  }
+
+  private static void settle(HttpResponse<byte[]> response, CompletableFuture<byte[]> result) {
+    int status = response.statusCode();
+    if (status == 200) {
+      result.complete(response.body());
+    } else {
+      long retryAfter = retryAfterSeconds(response);
+      FailureReason reason = reasonOf(status, retryAfter > 0);
+      String said = reason == FailureReason.REFUSED ? messageIn(response.body()) : "";
+      // After 429 others may fit; after 503 the service is away, and is not asked for so long.
+      long pause = status == 503 ? Math.min(retryAfter, MAX_PAUSE_SECONDS) : 0;
+      result.completeExceptionally(
+          new RescoreFailure(reason, "the service answered HTTP " + status + said, pause));
+    }
+  }
+
+  /** Who made the mistake, a profile's name for example, is told what the service says of it. */
+  private static String messageIn(byte[] body) {
+    try {
+      Map<String, Object> json =
+          XContentHelper.convertToMap(new BytesArray(body), false, MediaTypeRegistry.JSON).v2();
+      return json.get("error") instanceof Map<?, ?> error
+              && error.get("message") instanceof String message
+          ? ": " + message.substring(0, Math.min(message.length(), MAX_MESSAGE))
+          : "";
+    } catch (RuntimeException e) { // parsers throw what they like
+      return "";
+    }
+  }
+
+  /** 0 where there is none, or one that is no number of seconds. */
+  private static long retryAfterSeconds(HttpResponse<?> response) {
+    String value = response.headers().firstValue("Retry-After").orElse("").strip();
+    return value.matches("\\d{1,9}") ? Long.parseLong(value) : 0;
+  }
+
+  private static FailureReason reasonOf(int status, boolean comesBack) {
+    return switch (status) {
+      case 401, 403 -> FailureReason.UNAUTHORIZED;
+      case 429 -> FailureReason.BUSY;
+      case 503 -> comesBack ? FailureReason.BUSY : FailureReason.SERVICE_ERROR;
+      case 504 -> FailureReason.TIMEOUT;
+      case 400, 404, 413, 415, 422 -> FailureReason.REFUSED;
+      default -> FailureReason.SERVICE_ERROR;
+    };
+  }
+
+  private static boolean isBrokenConnection(Throwable failure) {
+    return find(failure, IOException.class) != null
+        && find(failure, BoundedBody.TooLarge.class) == null;
+  }
+
+  private static RescoreFailure named(Throwable failure) {
+    BoundedBody.TooLarge tooLarge = find(failure, BoundedBody.TooLarge.class);
+    if (tooLarge != null) {
+      return new RescoreFailure(FailureReason.TOO_LARGE, tooLarge.getMessage());
+    }
+    IOException broken = find(failure, IOException.class);
+    return broken == null
+        ? new RescoreFailure(FailureReason.INTERNAL, failure.getClass().getSimpleName())
+        : new RescoreFailure(FailureReason.CONNECTION, broken.getClass().getSimpleName());
+  }
+
+  private static <T extends Throwable> T find(Throwable failure, Class<T> type) {
+    for (Throwable each = failure; each != null; each = each.getCause()) {
+      if (type.isInstance(each)) {
+        return type.cast(each);
+      }
+    }
+    return null;
+  }
+
+  @Override
+  public void close() {
+    http.shutdownNow();
+  }
+}

@@ -1,0 +1,50 @@
+package org.kitpick.opensearch.rescore;
+
+import java.util.List;
+import java.util.Map;
+import org.opensearch.ingest.ConfigurationUtils;
+
+/**
+ * Which fields of a hit say what. The defaults are those of an index that kitpick has made.
+ *
+ * @param text joined by newlines, those that are there
+ * @param category the coarse shelf
+ * @param tool the group of APIs
+ * @param api the API's name
+ * @param toolKey what {@code need.apis_of_tools} names
+ * @param vector the {@code knn_vector} that is searched; empty: no neighbours are
+ * @param storedVector where a hit holds its vector, as numbers or base64; empty: none is sent
+ * @param deprecated a boolean
+ * @param effect unknown, read, write or destructive
+ */
+record FieldNames(
+    List<String> text,
+    String category,
+    String tool,
+    String api,
+    String toolKey,
+    String vector,
+    String storedVector,
+    String deprecated,
+    String effect) {
+
+  static FieldNames read(String type, String tag, Map<String, Object> config) {
+    List<String> text = ConfigurationUtils.readOptionalList(type, tag, config, "text_fields");
+    String vector = name(type, tag, config, "vector_field", "");
+    return new FieldNames(
+        text == null ? List.of("text") : List.copyOf(text),
+        name(type, tag, config, "category_field", "category"),
+        name(type, tag, config, "tool_field", "tool"),
+        name(type, tag, config, "api_field", "api"),
+        name(type, tag, config, "tool_key_field", "tool_key"),
+        vector,
+        name(type, tag, config, "stored_vector_field", vector),
+        name(type, tag, config, "deprecated_field", "deprecated"),
+        name(type, tag, config, "effect_field", "effect"));
+  }
+
+  private static String name(
+      String type, String tag, Map<String, Object> config, String key, String otherwise) {
+    return ConfigurationUtils.readStringProperty(type, tag, config, key, otherwise);
+  }
+}

@@ -1,0 +1,153 @@
+package org.kitpick.opensearch.rescore;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.kitpick.opensearch.dsl.Dsl;
+import org.kitpick.opensearch.wire.Need;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.common.unit.TimeValue;
+import org.opensearch.common.xcontent.json.JsonXContent;
+import org.opensearch.core.xcontent.XContentBuilder;
+import org.opensearch.index.query.BoolQueryBuilder;
+import org.opensearch.index.query.QueryBuilder;
+import org.opensearch.index.query.QueryBuilders;
+import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.search.fetch.subphase.FieldAndFormat;
+import org.opensearch.search.fetch.subphase.highlight.HighlightBuilder;
+import org.opensearch.search.pipeline.SearchPipelineService;
+
+/**
+ * Writes the searches that answer a {@link Need}: over the same indices, aliases and point in time
+ * as the user's search, under its restrictions, and bringing the same fields. They run in the
+ * user's security context, so that document- and field-level security hold for them as well.
+ */
+final class NeedSearch {
+
+  private final SearchRequest original;
+  private final Page page;
+  private final Question question;
+  private final FieldNames names;
+  private final int limit;
+
+  NeedSearch(SearchRequest original, Page page, Question question, FieldNames names, int limit) {
+    this.original = original;
+    this.page = page;
+    this.question = question;
+    this.names = names;
+    this.limit = limit;
+  }
+
+  /** Why documents can't be fetched for this search at all; null where they can. */
+  String obstacle() {
+    if (!question.named()) {
+      return "the query text was only guessed: say it in ext.kitpick.query or query_path";
+    }
+    if (!page.widened()) {
+      return "without kitpick_window the hits that they push off the page would be on no other";
+    }
+    SearchSourceBuilder source = original.source();
+    if (source != null && source.collapse() != null) {
+      return "the search collapses its hits";
+    }
+    boolean derives = source != null && source.getDerivedFieldsObject() != null;
+    return derives ? "the search defines derived fields" : null;
+  }
+
+  /** At most two searches that together bring what is wanted. */
+  List<SearchRequest> requests(Need need, TimeValue left) {
+    List<SearchRequest> requests = new ArrayList<>();
+    if (!need.tools().isEmpty()) {
+      BoolQueryBuilder query = QueryBuilders.boolQuery();
+      query.filter(QueryBuilders.termsQuery(names.toolKey(), need.tools()));
+      restrictions().forEach(query::filter);
+      requests.add(request(query, limit, left));
+    }
+    if (need.vector() != null && !names.vector().isEmpty()) {
+      int k = Math.min(need.k(), limit);
+      requests.add(request(nearest(need.vector(), k), k, left));
+    }
+    return requests;
+  }
+
+  private SearchRequest request(QueryBuilder query, int size, TimeValue left) {
+    SearchRequest request = new SearchRequest(original.indices());
+    request.indicesOptions(original.indicesOptions());
+    request.routing(original.routing());
+    request.preference(original.preference());
+    request.setCcsMinimizeRoundtrips(original.isCcsMinimizeRoundtrips());
+    request.setCancelAfterTimeInterval(left);
+    // Else an index with a default pipeline would rescore the answer to its own question.
+    request.pipeline(SearchPipelineService.NOOP_PIPELINE_ID);
+    return request.source(likeOriginal().query(query).size(size).timeout(left));
+  }
+
+  /** What the user asked to see of each hit, which is also what the reader of hits expects. */
+  private SearchSourceBuilder likeOriginal() {
+    SearchSourceBuilder source = new SearchSourceBuilder().trackTotalHits(false);
+    SearchSourceBuilder user = original.source();
+    if (user == null) {
+      return source;
+    }
+    source.fetchSource(user.fetchSource());
+    source.storedFields(user.storedFields());
+    source.version(user.version()).seqNoAndPrimaryTerm(user.seqNoAndPrimaryTerm());
+    source.pointInTimeBuilder(user.pointInTimeBuilder());
+    for (FieldAndFormat each : orEmpty(user.fetchFields())) {
+      source.fetchField(each.field, each.format);
+    }
+    for (FieldAndFormat each : orEmpty(user.docValueFields())) {
+      source.docValueField(each.field, each.format);
+    }
+    for (SearchSourceBuilder.ScriptField each : orEmpty(user.scriptFields())) {
+      source.scriptField(each.fieldName(), each.script(), each.ignoreFailure());
+    }
+    HighlightBuilder marks = user.highlighter();
+    if (marks != null) {
+      boolean own = marks.highlightQuery() != null || user.query() == null;
+      source.highlighter(own ? marks : new HighlightBuilder(marks, user.query(), marks.fields()));
+    }
+    return source;
+  }
+
+  private List<QueryBuilder> restrictions() {
+    List<QueryBuilder> all = new ArrayList<>();
+    if (question.restriction() != null) {
+      all.add(wrapped(question.restriction()));
+    }
+    if (original.source() != null && original.source().postFilter() != null) {
+      all.add(original.source().postFilter());
+    }
+    return all;
+  }
+
+  /** k-NN filters while it searches: filtering afterwards would leave fewer than k. */
+  private QueryBuilder nearest(float[] vector, int k) {
+    Map<String, Object> options = new LinkedHashMap<>();
+    options.put("vector", vector);
+    options.put("k", k);
+    List<QueryBuilder> restrictions = restrictions();
+    if (!restrictions.isEmpty()) {
+      BoolQueryBuilder filter = QueryBuilders.boolQuery();
+      restrictions.forEach(filter::filter);
+      options.put("filter", Dsl.asMap(filter));
+    }
+    return wrapped(Map.of("knn", Map.of(names.vector(), options)));
+  }
+
+  /** A query of which only the JSON is known; the node parses it like one from outside. */
+  private static QueryBuilder wrapped(Map<String, Object> query) {
+    try (XContentBuilder json = JsonXContent.contentBuilder()) {
+      return QueryBuilders.wrapperQuery(json.map(query).toString());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e); // a builder over memory reads and writes nothing else
+    }
+  }
+
+  private static <T> List<T> orEmpty(List<T> list) {
+    return list == null ? List.of() : list;
+  }
+}

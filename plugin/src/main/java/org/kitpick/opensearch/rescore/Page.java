@@ -1,0 +1,48 @@
+package org.kitpick.opensearch.rescore;
+
+import java.util.Map;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.search.pipeline.PipelineProcessingContext;
+
+/**
+ * What the user asked for, before the window made it more.
+ *
+ * @param from first hit of the page
+ * @param size hits on the page
+ * @param window how many hits are rescored; null where no window processor says it
+ * @param widened whether the request was changed to bring the whole window
+ * @param shown how much of each hit's source goes back to the user
+ * @param query the query as the user wrote it; the search may have rewritten it since
+ */
+record Page(
+    int from,
+    int size,
+    Integer window,
+    boolean widened,
+    SourceView shown,
+    Map<String, Object> query) {
+
+  /** Of a search that names no size, in OpenSearch as everywhere. */
+  private static final int DEFAULT_SIZE = 10;
+
+  private static final String ATTRIBUTE = "kitpick.page";
+
+  /** What a request says by itself. */
+  static Page of(SearchRequest request) {
+    SearchSourceBuilder source = request.source();
+    int from = source == null ? -1 : source.from();
+    int size = source == null ? -1 : source.size();
+    return new Page(
+        from < 0 ? 0 : from, size < 0 ? DEFAULT_SIZE : size, null, false, SourceView.WHOLE, null);
+  }
+
+  /** What the window processor left, or what the request says. */
+  static Page in(PipelineProcessingContext context, SearchRequest request) {
+    return context.getAttribute(ATTRIBUTE) instanceof Page page ? page : of(request);
+  }
+
+  void leaveIn(PipelineProcessingContext context) {
+    context.setAttribute(ATTRIBUTE, this);
+  }
+}

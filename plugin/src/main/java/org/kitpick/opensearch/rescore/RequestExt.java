@@ -1,0 +1,80 @@
+package org.kitpick.opensearch.rescore;
+
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.Map;
+import org.opensearch.OpenSearchParseException;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.core.common.io.stream.StreamInput;
+import org.opensearch.core.common.io.stream.StreamOutput;
+import org.opensearch.core.xcontent.XContentBuilder;
+import org.opensearch.core.xcontent.XContentParser;
+import org.opensearch.search.SearchExtBuilder;
+
+/** {@code "ext": {"kitpick": {…}}} of a search: the request's own {@link Options}. */
+public final class RequestExt extends SearchExtBuilder {
+
+  /** Name of the section. */
+  public static final String NAME = "kitpick";
+
+  private final Map<String, Object> values;
+  private final Options options;
+
+  private RequestExt(Map<String, Object> values) {
+    this.values = Map.copyOf(values);
+    Map<String, Object> rest = new HashMap<>(values);
+    this.options = Options.read("ext", NAME, rest);
+    if (!rest.isEmpty()) {
+      throw new OpenSearchParseException("ext.kitpick knows no {}", rest.keySet());
+    }
+  }
+
+  /** From another node. */
+  public RequestExt(StreamInput in) throws IOException {
+    this(in.readMap());
+  }
+
+  /** From the request's body. */
+  public static RequestExt fromXContent(XContentParser parser) throws IOException {
+    Map<String, Object> values = parser.map();
+    values.values().removeIf(value -> value == null);
+    return new RequestExt(values);
+  }
+
+  /** The options of this request, none where it has no such section. */
+  static Options optionsOf(SearchRequest request) {
+    if (request.source() != null) {
+      for (SearchExtBuilder ext : request.source().ext()) {
+        if (ext instanceof RequestExt own) {
+          return own.options;
+        }
+      }
+    }
+    return Options.NONE;
+  }
+
+  @Override
+  public String getWriteableName() {
+    return NAME;
+  }
+
+  @Override
+  public void writeTo(StreamOutput out) throws IOException {
+    out.writeMap(values);
+  }
+
+  @Override
+  public XContentBuilder toXContent(XContentBuilder builder, Params params) throws IOException {
+    return builder.field(NAME, values);
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof RequestExt ext && values.equals(ext.values);
+  }
+
+  @Override
+  public int hashCode() {
+    return values.hashCode();
+  }
+}

@@ -1,0 +1,211 @@
+package org.kitpick.opensearch.rescore;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Supplier;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.kitpick.opensearch.guard.Failures;
+import org.kitpick.opensearch.guard.RescoreFailure;
+import org.kitpick.opensearch.stats.Statistics.Count;
+import org.kitpick.opensearch.wire.RescoreCall;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.action.search.SearchResponse;
+import org.opensearch.common.util.concurrent.ThreadContext.StoredContext;
+import org.opensearch.core.action.ActionListener;
+import org.opensearch.search.SearchHit;
+
+/** One search on its way through the processor, from the first stage's response to the user's. */
+final class SearchRescore {
+
+  private static final Logger logger = LogManager.getLogger(SearchRescore.class);
+
+  private final NodeRuntime node;
+  private final Config config;
+  private final SearchRequest request;
+  private final SearchResponse response;
+  private final Page page;
+  private final Supplier<StoredContext> userContext;
+  private final long startNanos = System.nanoTime();
+  private final Options said;
+  private final Options options;
+  private final int maxWindow;
+  private final ResponseBuilder responses;
+
+  SearchRescore(
+      NodeRuntime node, Config config, SearchRequest request, SearchResponse response, Page page) {
+    this.node = node;
+    this.config = config;
+    this.request = request;
+    this.response = response;
+    this.page = page;
+    this.userContext = node.threadContext().newRestorableContext(true);
+    this.said = RequestExt.optionsOf(request);
+    this.options = said.over(config.options());
+    this.maxWindow = node.maxWindow().getAsInt();
+    this.responses = new ResponseBuilder(response, page, options, maxWindow);
+  }
+
+  /**
+   * Answers the listener once, on a thread of the plugin's. The caller's thread does next to
+   * nothing.
+   */
+  void start(ActionListener<SearchResponse> listener) {
+    node.statistics().count(Count.SEARCHES);
+    node.executor()
+        .execute(
+            () -> {
+              try {
+                rescore(listener);
+              } catch (Exception e) {
+                settle(listener, null, e);
+              }
+            });
+  }
+
+  private void rescore(ActionListener<SearchResponse> listener) {
+    Question question = Question.of(request, page, options, config.names());
+    SkipReason skip = skip(question);
+    Documents documents = skip == null ? new Documents(reader(), window()) : null;
+    if (skip == null && documents.window().stream().allMatch(each -> each.text().isBlank())) {
+      skip = SkipReason.NO_TEXT;
+    }
+    if (skip != null) {
+      node.statistics().skipped(skip.code());
+      SearchResponse unchanged = responses.skipped(skip);
+      asUser(() -> listener.onResponse(unchanged));
+      return;
+    }
+    RescoreExchange exchange = new RescoreExchange(job(question, documents), this::search);
+    node.rescorer()
+        .withPermit(exchange::run)
+        .whenCompleteAsync(
+            (ranking, failure) -> settle(listener, ranking, failure), node.executor());
+  }
+
+  private SkipReason skip(Question question) {
+    if (!node.enabled().getAsBoolean()) {
+      return SkipReason.SWITCHED_OFF;
+    }
+    SkipReason skip = SkipReason.of(request, page);
+    if (skip == null) {
+      skip = skipPage(question);
+    }
+    if (skip != null) {
+      return skip;
+    }
+    if (response.getHits().getHits().length == 0) {
+      return SkipReason.NO_HITS;
+    }
+    return question.isEmpty() ? SkipReason.NO_QUERY_TEXT : null;
+  }
+
+  private SkipReason skipPage(Question question) {
+    if (page.from() >= windowSize() && !(page.widened() && fetches(question))) {
+      return SkipReason.BEYOND_WINDOW;
+    }
+    if (page.from() > 0 && !page.widened()) {
+      return page.window() == null ? SkipReason.NO_WINDOW : SkipReason.SERVICE_AWAY;
+    }
+    return null;
+  }
+
+  /** Whether documents may come before the window's: only then what lies behind it moves. */
+  private boolean fetches(Question question) {
+    return options.rounds() > 0 && need(question).obstacle() == null;
+  }
+
+  private NeedSearch need(Question question) {
+    return new NeedSearch(request, page, question, config.names(), config.maxFetched());
+  }
+
+  private Job job(Question question, Documents documents) {
+    long allowed = node.deadlineMillis().getAsLong();
+    if (config.options().deadlineMillis() != null) {
+      allowed = Math.min(allowed, config.options().deadlineMillis());
+    }
+    long deadline =
+        said.deadlineMillis() == null ? allowed : Math.min(allowed, said.deadlineMillis());
+    RescoreCall call =
+        new RescoreCall(
+            question.text(),
+            options.profile(),
+            question.vector(),
+            options.vectorModel(),
+            documents.window(),
+            documents.fetched(),
+            Set.of());
+    return new Job(
+        call,
+        documents,
+        need(question),
+        options.rounds(),
+        startNanos,
+        deadline,
+        deadline == allowed);
+  }
+
+  /**
+   * As the user, whose document- and field-level security holds for what the service asks for, too.
+   */
+  private void search(SearchRequest wanted, ActionListener<SearchResponse> found) {
+    node.statistics().count(Count.FETCHES);
+    asUser(() -> node.client().search(wanted, found));
+  }
+
+  private void settle(ActionListener<SearchResponse> listener, Ranking ranking, Throwable failure) {
+    SearchResponse built;
+    try {
+      built = failure == null ? rescored(ranking) : original(Failures.of(failure));
+    } catch (Exception e) {
+      asUser(() -> listener.onFailure(e));
+      return;
+    }
+    asUser(() -> listener.onResponse(built));
+  }
+
+  private SearchResponse rescored(Ranking ranking) {
+    double took = (System.nanoTime() - startNanos) / 1e6;
+    SearchResponse built = responses.rescored(ranking, took);
+    node.statistics().count(Count.RESCORED);
+    node.statistics().add(Count.FETCHED_DOCUMENTS, ranking.documents().fetched().size());
+    if (ranking.unanswered() != null || !ranking.answer().degraded().isEmpty()) {
+      node.statistics().count(Count.DEGRADED);
+    }
+    node.statistics().took(took, ranking.serviceMillis());
+    return built;
+  }
+
+  private SearchResponse original(RescoreFailure failure) {
+    node.statistics().original(failure.reason().code());
+    logger.debug("not rescored: {}", failure.reason().code()); // a message may quote what was asked
+    if (options.onFailure() == OnFailure.FAIL) {
+      throw failure;
+    }
+    return responses.original(failure, (System.nanoTime() - startNanos) / 1e6);
+  }
+
+  /** Threads of the pool and of the HTTP client serve everybody: what runs on them must not. */
+  private void asUser(Runnable work) {
+    StoredContext others = userContext.get();
+    try {
+      work.run();
+    } finally {
+      others.close();
+    }
+  }
+
+  private List<SearchHit> window() {
+    List<SearchHit> all = Arrays.asList(response.getHits().getHits());
+    return all.subList(0, Math.min(windowSize(), all.size()));
+  }
+
+  private int windowSize() {
+    return page.window() == null ? Math.min(options.window(), maxWindow) : page.window();
+  }
+
+  private HitReader reader() {
+    return new HitReader(config.names(), windowSize() + config.maxFetched());
+  }
+}

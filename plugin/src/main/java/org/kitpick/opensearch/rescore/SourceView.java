@@ -1,0 +1,102 @@
+package org.kitpick.opensearch.rescore;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.opensearch.core.common.bytes.BytesReference;
+import org.opensearch.core.xcontent.MediaTypeRegistry;
+import org.opensearch.core.xcontent.XContentBuilder;
+import org.opensearch.search.SearchHit;
+import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.search.fetch.StoredFieldsContext;
+import org.opensearch.search.fetch.subphase.FetchSourceContext;
+
+/**
+ * How much of a hit's source goes back to the user, where the search brings more of it for the
+ * rescorer.
+ *
+ * <p>What the rescorer reads is added to the source, never to {@code fields}: a field that was
+ * added there could not be told from the one that a pattern, a doc value, a script or {@code
+ * collapse} brought for the user.
+ *
+ * @param asked what the user asked for; null: all that came
+ */
+record SourceView(FetchSourceContext asked) {
+
+  /** Of a search that brings what the user asked for. */
+  static final SourceView WHOLE = new SourceView(null);
+
+  private static final String SOURCE = "_source";
+
+  /**
+   * Makes the search bring {@code fields} as well, where the user's would hold them back. Where the
+   * user wants no stored fields at all, the search engine refuses a source.
+   */
+  static SourceView widen(SearchSourceBuilder search, List<String> fields) {
+    StoredFieldsContext stored = search.storedFields();
+    FetchSourceContext asked = asked(search);
+    boolean none = stored != null && !stored.fetchFields();
+    if (none || fields.isEmpty() || (asked.fetchSource() && !isFiltered(asked))) {
+      return WHOLE;
+    }
+    Set<String> brought = new LinkedHashSet<>(fields);
+    // Where the user says nothing of the source, none may be filtered: k-NN, for one, leaves
+    // vectors out of `fields` that a filtered source does not hold.
+    boolean whole =
+        search.fetchSource() == null || (asked.fetchSource() && asked.includes().length == 0);
+    if (asked.fetchSource()) {
+      brought.addAll(List.of(asked.includes()));
+    }
+    search.fetchSource(
+        whole
+            ? FetchSourceContext.FETCH_SOURCE
+            : new FetchSourceContext(true, brought.toArray(String[]::new), new String[0]));
+    return new SourceView(asked);
+  }
+
+  /** Takes out of a hit what the user did not ask for. */
+  void restore(SearchHit hit) {
+    if (asked == null || !hit.hasSource()) {
+      return;
+    }
+    hit.sourceRef(asked.fetchSource() ? filtered(hit) : null);
+  }
+
+  private BytesReference filtered(SearchHit hit) {
+    Map<String, Object> kept = asked.getFilter().apply(hit.getSourceAsMap());
+    try (XContentBuilder json = MediaTypeRegistry.contentBuilder(MediaTypeRegistry.JSON)) {
+      return BytesReference.bytes(json.map(kept));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e); // a builder over memory reads and writes nothing else
+    }
+  }
+
+  /** What the search engine makes of a search that says something, nothing, or a part. */
+  private static FetchSourceContext asked(SearchSourceBuilder search) {
+    FetchSourceContext said = search.fetchSource();
+    List<String> stored = new ArrayList<>();
+    if (search.storedFields() != null && search.storedFields().fetchFields()) {
+      stored.addAll(search.storedFields().fieldNames());
+    }
+    if (stored.contains(SOURCE)) {
+      return said == null
+          ? FetchSourceContext.FETCH_SOURCE
+          : new FetchSourceContext(true, said.includes(), said.excludes());
+    }
+    if (said != null) {
+      return said;
+    }
+    boolean scripts = search.scriptFields() != null && !search.scriptFields().isEmpty();
+    return search.storedFields() == null && !scripts
+        ? FetchSourceContext.FETCH_SOURCE
+        : FetchSourceContext.DO_NOT_FETCH_SOURCE;
+  }
+
+  private static boolean isFiltered(FetchSourceContext source) {
+    return source.includes().length > 0 || source.excludes().length > 0;
+  }
+}

@@ -1,0 +1,112 @@
+package org.kitpick.opensearch.rescore;
+
+import java.util.List;
+import java.util.Map;
+import java.util.function.BooleanSupplier;
+import java.util.function.IntSupplier;
+import org.kitpick.opensearch.dsl.Dsl;
+import org.opensearch.OpenSearchParseException;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.ingest.ConfigurationUtils;
+import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.search.pipeline.AbstractProcessor;
+import org.opensearch.search.pipeline.PipelineProcessingContext;
+import org.opensearch.search.pipeline.Processor;
+import org.opensearch.search.pipeline.SearchRequestProcessor;
+
+/**
+ * Request processor {@code kitpick_window}: the user writes {@code size: 5}, the search brings the
+ * whole window, and the response processor cuts the page out of it.
+ */
+public final class WindowProcessor extends AbstractProcessor implements SearchRequestProcessor {
+
+  /** Name in a pipeline. */
+  public static final String TYPE = "kitpick_window";
+
+  private final int window;
+  private final List<String> fields;
+  private final BooleanSupplier rescores;
+  private final IntSupplier maxWindow;
+
+  private WindowProcessor(
+      String tag,
+      String description,
+      boolean ignoreFailure,
+      int window,
+      List<String> fields,
+      BooleanSupplier rescores,
+      IntSupplier maxWindow) {
+    super(tag, description, ignoreFailure);
+    this.rescores = rescores;
+    this.maxWindow = maxWindow;
+    this.window = window;
+    this.fields = fields;
+  }
+
+  /**
+   * Makes it from {@code window} and {@code fields}: what the rescorer reads of a hit.
+   *
+   * @param rescores whether a search could be rescored now: a window that nobody reads is not worth
+   *     its cost
+   * @param maxWindow the operator's limit, whatever pipelines and requests say
+   */
+  public static Processor.Factory<SearchRequestProcessor> factory(
+      BooleanSupplier rescores, IntSupplier maxWindow) {
+    return (factories, tag, description, ignoreFailure, config, context) -> {
+      int window = ConfigurationUtils.readIntProperty(TYPE, tag, config, "window", 50);
+      if (window < 1 || window > Options.MAX_WINDOW) {
+        throw new OpenSearchParseException("[window] is 1 to {}", Options.MAX_WINDOW);
+      }
+      List<String> fields = ConfigurationUtils.readOptionalList(TYPE, tag, config, "fields");
+      return new WindowProcessor(
+          tag,
+          description,
+          ignoreFailure,
+          window,
+          fields == null ? List.of() : List.copyOf(fields),
+          rescores,
+          maxWindow);
+    };
+  }
+
+  @Override
+  public String getType() {
+    return TYPE;
+  }
+
+  @Override
+  public SearchRequest processRequest(SearchRequest request) {
+    throw new UnsupportedOperationException(TYPE + " needs the pipeline's context");
+  }
+
+  @Override
+  public SearchRequest processRequest(SearchRequest request, PipelineProcessingContext context) {
+    if (request.source() == null) {
+      request.source(new SearchSourceBuilder());
+    }
+    SearchSourceBuilder source = request.source();
+    Page asked = Page.of(request);
+    Options said = RequestExt.optionsOf(request);
+    int wanted = Math.min(said.window() == null ? window : said.window(), maxWindow.getAsInt());
+    Map<String, Object> query = Dsl.asMap(source.query());
+    if (!rescores.getAsBoolean()
+        || SkipReason.of(request, asked) != null
+        || isOutOfReach(asked, wanted, said.rounds())) {
+      new Page(asked.from(), asked.size(), wanted, false, SourceView.WHOLE, query).leaveIn(context);
+      return request;
+    }
+    source.from(0).size(Math.max(wanted, asked.from() + asked.size()));
+    new Page(asked.from(), asked.size(), wanted, true, SourceView.widen(source, fields), query)
+        .leaveIn(context);
+    return request;
+  }
+
+  /**
+   * Behind the window the hits move down by as many as were fetched and put before them. How many
+   * that are is known only by rescoring the window again; too far behind it is not worth its cost.
+   */
+  private static boolean isOutOfReach(Page asked, int wanted, Integer rounds) {
+    boolean far = asked.from() + asked.size() > Options.MAX_WINDOW;
+    return asked.from() >= wanted && (far || Integer.valueOf(0).equals(rounds));
+  }
+}

@@ -1,0 +1,100 @@
+package org.kitpick.opensearch.stats;
+
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
+
+/** Counts what this node did since it started. */
+public final class Statistics {
+
+  /** What is counted, by the name under which it is shown. */
+  public enum Count {
+    /** Searches that came to the processor. */
+    SEARCHES,
+    /** Those that came back in the service's order. */
+    RESCORED,
+    /** Rescored, but not as well as wanted. */
+    DEGRADED,
+    /** Calls to the service. */
+    CALLS,
+    /** Calls repeated after a broken connection. */
+    RETRIES,
+    /** Searches for documents that the service asked for. */
+    FETCHES,
+    /** Documents that they brought. */
+    FETCHED_DOCUMENTS,
+    /** Sent to the service. */
+    REQUEST_BYTES,
+    /** Read from it. */
+    ANSWER_BYTES
+  }
+
+  private final Map<String, LongAdder> counts = new ConcurrentHashMap<>();
+  private final Map<String, LongAdder> skipped = new ConcurrentHashMap<>();
+  private final Map<String, LongAdder> original = new ConcurrentHashMap<>();
+  private final LatencyHistogram total = new LatencyHistogram();
+  private final LatencyHistogram service = new LatencyHistogram();
+
+  /** One more. */
+  public void count(Count what) {
+    add(what, 1);
+  }
+
+  /** This many more. */
+  public void add(Count what, long amount) {
+    increase(counts, what.name(), amount);
+  }
+
+  /** A search that was none to rescore, by the reason's code. */
+  public void skipped(String reason) {
+    increase(skipped, reason, 1);
+  }
+
+  /** A search that could not be rescored, by the reason's code. */
+  public void original(String reason) {
+    increase(original, reason, 1);
+  }
+
+  /**
+   * How long a rescored search was held up, and how much of that the service took by its own
+   * account.
+   */
+  public void took(double totalMillis, double serviceMillis) {
+    total.add(totalMillis);
+    service.add(serviceMillis);
+  }
+
+  /** The present values; percentiles are right within a quarter. */
+  public Map<String, Object> snapshot() {
+    Map<String, Object> all = new TreeMap<>();
+    for (Count what : Count.values()) {
+      LongAdder count = counts.get(what.name());
+      all.put(what.name().toLowerCase(Locale.ROOT), count == null ? 0L : count.sum());
+    }
+    all.put("skipped", sums(skipped));
+    all.put("original", sums(original));
+    all.put("took_ms", percentiles(total));
+    all.put("service_ms", percentiles(service));
+    return all;
+  }
+
+  private static void increase(Map<String, LongAdder> adders, String name, long amount) {
+    adders.computeIfAbsent(name, key -> new LongAdder()).add(amount);
+  }
+
+  private static Map<String, Object> sums(Map<String, LongAdder> adders) {
+    Map<String, Object> sums = new TreeMap<>();
+    adders.forEach((name, adder) -> sums.put(name, adder.sum()));
+    return sums;
+  }
+
+  private static Map<String, Object> percentiles(LatencyHistogram histogram) {
+    Map<String, Object> values = new TreeMap<>();
+    values.put("p50", histogram.percentile(0.5));
+    values.put("p95", histogram.percentile(0.95));
+    values.put("p99", histogram.percentile(0.99));
+    return values;
+  }
+}

@@ -1,0 +1,57 @@
+package org.kitpick.opensearch;
+
+import java.util.List;
+import org.opensearch.common.settings.MockSecureSettings;
+import org.opensearch.common.settings.Setting;
+import org.opensearch.common.settings.Settings;
+import org.opensearch.test.OpenSearchTestCase;
+
+/** Where the service is, and its key, are the operator's to say: nobody else can name a place. */
+public class NodeSettingsTests extends OpenSearchTestCase {
+
+  public void testEndpoints() {
+    for (String endpoint :
+        List.of(
+            "", "http://rescorer:8080", "https://rescorer.internal/below", "http://[::1]:8080")) {
+      assertEquals(endpoint, NodeSettings.ENDPOINT.get(settings(endpoint)));
+    }
+  }
+
+  public void testWhatIsNoEndpoint() {
+    for (String endpoint :
+        List.of(
+            "rescorer:8080",
+            "file:///etc/passwd",
+            "ftp://rescorer",
+            "http://",
+            "http://user:password@rescorer",
+            "http://rescorer/?to=elsewhere",
+            "http://a b")) {
+      expectThrows(
+          IllegalArgumentException.class, () -> NodeSettings.ENDPOINT.get(settings(endpoint)));
+    }
+  }
+
+  public void testWhoMayChangeTheClusterNamesNoPlaceAndNoKey() {
+    List<Setting<?>> fixed = NodeSettings.all().stream().filter(each -> !each.isDynamic()).toList();
+    assertEquals(List.of(NodeSettings.ENDPOINT, NodeSettings.KEY, NodeSettings.MAX_ANSWER), fixed);
+    assertTrue(NodeSettings.all().stream().allMatch(Setting::hasNodeScope));
+  }
+
+  public void testTheKeyIsReadFromTheKeystore() {
+    MockSecureSettings keystore = new MockSecureSettings();
+    keystore.setString("kitpick.key", "secret");
+    Settings settings = Settings.builder().setSecureSettings(keystore).build();
+    assertEquals("secret", NodeSettings.keyIn(settings));
+    assertEquals("", NodeSettings.keyIn(Settings.EMPTY));
+  }
+
+  public void testAKeyOutsideOfTheKeystoreIsRefused() {
+    Settings open = Settings.builder().put("kitpick.key", "secret").build();
+    expectThrows(IllegalArgumentException.class, () -> NodeSettings.keyIn(open));
+  }
+
+  private static Settings settings(String endpoint) {
+    return Settings.builder().put("kitpick.endpoint", endpoint).build();
+  }
+}

@@ -1,0 +1,214 @@
+package org.kitpick.opensearch.guard;
+
+import com.sun.net.httpserver.HttpServer;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.kitpick.opensearch.http.HttpRescorer;
+import org.kitpick.opensearch.stats.Statistics;
+import org.kitpick.opensearch.wire.RescoreAnswer;
+import org.opensearch.common.settings.ClusterSettings;
+import org.opensearch.common.settings.Settings;
+import org.opensearch.indices.breaker.BreakerSettings;
+import org.opensearch.indices.breaker.HierarchyCircuitBreakerService;
+import org.opensearch.test.OpenSearchTestCase;
+
+/** The guards around a real HTTP client and server. */
+@com.carrotsearch.randomizedtesting.annotations.ThreadLeakFilters(filters = HttpClientThreads.class)
+public class RescorerTests extends OpenSearchTestCase {
+
+  private static final int HEAP_LIMIT = 4_000;
+
+  private final ExecutorService executor = Executors.newCachedThreadPool();
+  private final AtomicInteger status = new AtomicInteger(200);
+  private final AtomicReference<String> retryAfter = new AtomicReference<>("");
+  private final AtomicInteger asked = new AtomicInteger();
+  private final AtomicLong now = new AtomicLong();
+  private final AtomicInteger most = new AtomicInteger(2);
+  private final org.opensearch.core.common.breaker.CircuitBreaker memory =
+      new HierarchyCircuitBreakerService(
+              Settings.EMPTY,
+              List.of(new BreakerSettings(HeapShare.NAME, HEAP_LIMIT, 1.0)),
+              new ClusterSettings(Settings.EMPTY, ClusterSettings.BUILT_IN_CLUSTER_SETTINGS))
+          .getBreaker(HeapShare.NAME);
+  private final HeapShare heap = new HeapShare(() -> memory);
+  private final Statistics statistics = new Statistics();
+  private HttpServer server;
+  private HttpRescorer http;
+  private Rescorer rescorer;
+
+  @Override
+  public void setUp() throws Exception {
+    super.setUp();
+    server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+    server.createContext(
+        "/v1/rescore",
+        exchange -> {
+          asked.incrementAndGet();
+          exchange.getRequestBody().readAllBytes();
+          byte[] body =
+              "{\"results\": [{\"id\": \"a\", \"score\": 1.0}]}".getBytes(StandardCharsets.UTF_8);
+          if (!retryAfter.get().isEmpty()) {
+            exchange.getResponseHeaders().set("Retry-After", retryAfter.get());
+          }
+          exchange.sendResponseHeaders(status.get(), body.length);
+          exchange.getResponseBody().write(body);
+          exchange.close();
+        });
+    server.start();
+    http = new HttpRescorer(endpoint(server.getAddress().getPort()), () -> "", 1000, executor);
+    CircuitBreaker breaker = new CircuitBreaker(() -> 3, () -> 100, now::get);
+    rescorer = new Rescorer(http, breaker, share(), heap, most::get, statistics);
+  }
+
+  @Override
+  public void tearDown() throws Exception {
+    server.stop(0);
+    http.close();
+    executor.shutdownNow();
+    super.tearDown();
+  }
+
+  public void testAnAnswerIsChecked() {
+    assertEquals("a", call(Set.of("a")).results().get(0).id());
+    assertEquals(FailureReason.INVALID_ANSWER, reasonOf(Set.of("b")));
+  }
+
+  public void testAnOpenCircuitSparesTheService() {
+    status.set(500);
+    for (int i = 0; i < 3; i++) {
+      assertEquals(FailureReason.SERVICE_ERROR, reasonOf(Set.of("a")));
+    }
+    assertEquals(FailureReason.CIRCUIT_OPEN, reasonOf(Set.of("a")));
+    assertEquals(3, asked.get());
+    status.set(200);
+    now.addAndGet(100);
+    call(Set.of("a"));
+    assertEquals(Map.of("state", "closed", "opened", 1L), rescorer.snapshot().get("breaker"));
+  }
+
+  public void testARequestThatIsRefusedSaysNothingAgainstTheService() {
+    status.set(422);
+    for (int i = 0; i < 5; i++) {
+      assertEquals(FailureReason.REFUSED, reasonOf(Set.of("a")));
+    }
+  }
+
+  public void testABusyServiceIsWellAndGetsAboutWhatItTakes() {
+    status.set(429);
+    int shed = 0;
+    for (int i = 0; i < 40; i++) {
+      FailureReason reason = reasonOf(Set.of("a"));
+      assertTrue(reason == FailureReason.BUSY || reason == FailureReason.SHED);
+      shed += reason == FailureReason.SHED ? 1 : 0;
+    }
+    assertEquals("closed", ((Map<?, ?>) rescorer.snapshot().get("breaker")).get("state"));
+    assertEquals(40 - shed, asked.get());
+    assertTrue("of forty " + shed + " were spared the way", shed > 10);
+    status.set(200);
+    now.addAndGet(10_000_000_000L);
+    assertEquals("a", call(Set.of("a")).results().get(0).id());
+  }
+
+  public void testAServiceThatNamesATimeIsLeftAloneForSoLong() {
+    status.set(503);
+    retryAfter.set("2");
+    assertEquals(FailureReason.BUSY, reasonOf(Set.of("a")));
+    status.set(200);
+    assertEquals(FailureReason.SHED, reasonOf(Set.of("a")));
+    assertEquals(1, asked.get());
+    now.addAndGet(2_000_000_000L);
+    call(Set.of("a"));
+  }
+
+  public void testOnlyTimeoutsWithAllTheTimeCountAgainstTheService() {
+    for (boolean fullTime : new boolean[] {false, false, false, false, true, true, true}) {
+      assertEquals("closed", ((Map<?, ?>) rescorer.snapshot().get("breaker")).get("state"));
+      rescorer.call(new byte[0], Set.of("a"), fullTime).cancel(true);
+    }
+    assertEquals("open", ((Map<?, ?>) rescorer.snapshot().get("breaker")).get("state"));
+  }
+
+  public void testSoManyAtATime() {
+    CompletableFuture<Void> first = new CompletableFuture<>();
+    CompletableFuture<Void> second = new CompletableFuture<>();
+    rescorer.withPermit(each -> first);
+    CompletableFuture<Void> running = rescorer.withPermit(each -> second);
+    assertEquals(2, rescorer.snapshot().get("in_flight"));
+    CompletableFuture<Void> third = rescorer.withPermit(each -> new CompletableFuture<>());
+    assertEquals(FailureReason.TOO_MANY, reasonOf(third));
+    second.completeExceptionally(new IllegalStateException());
+    assertTrue(running.isCompletedExceptionally());
+    assertEquals(1, rescorer.snapshot().get("in_flight"));
+    expectThrows(
+        IllegalStateException.class,
+        () ->
+            rescorer.<Void>withPermit(
+                each -> {
+                  throw new IllegalStateException();
+                }));
+    assertEquals(1, rescorer.snapshot().get("in_flight"));
+  }
+
+  public void testTheLimitMayChangeWhileSearchesRun() {
+    rescorer.withPermit(each -> new CompletableFuture<>());
+    most.set(1);
+    CompletableFuture<Void> second = rescorer.withPermit(each -> new CompletableFuture<>());
+    assertEquals(FailureReason.TOO_MANY, reasonOf(second));
+    most.set(2);
+    assertFalse(rescorer.withPermit(each -> new CompletableFuture<>()).isDone());
+  }
+
+  public void testSearchesUnderWayHoldOnlySoMuchOfTheHeap() {
+    byte[] tooLarge = new byte[HEAP_LIMIT / 4 + 1];
+    assertEquals(FailureReason.TOO_MANY, reasonOf(rescorer.call(tooLarge, Set.of("a"), true)));
+    assertEquals(0, asked.get());
+    rescorer.call(new byte[HEAP_LIMIT / 4], Set.of("a"), true).join();
+    rescorer.call(new byte[HEAP_LIMIT / 4], Set.of("a"), true).join();
+    assertEquals("what was taken is given back", 0, memory.getUsed());
+  }
+
+  public void testWithoutAnEndpoint() {
+    CircuitBreaker breaker = new CircuitBreaker(() -> 1, () -> 1, now::get);
+    Rescorer none = new Rescorer(null, breaker, share(), heap, () -> 1, statistics);
+    assertEquals(
+        FailureReason.NOT_CONFIGURED, reasonOf(none.withPermit(each -> new CompletableFuture<>())));
+  }
+
+  public void testNobodyListens() {
+    server.stop(0);
+    assertEquals(FailureReason.CONNECTION, reasonOf(Set.of("a")));
+    assertEquals(1L, statistics.snapshot().get("retries"));
+  }
+
+  private LoadShare share() {
+    return new LoadShare(now::get, () -> random().nextDouble());
+  }
+
+  private RescoreAnswer call(Set<String> ids) {
+    return rescorer.call("{}".getBytes(StandardCharsets.UTF_8), ids, true).join();
+  }
+
+  private FailureReason reasonOf(Set<String> ids) {
+    return reasonOf(rescorer.call("{}".getBytes(StandardCharsets.UTF_8), ids, true));
+  }
+
+  private static FailureReason reasonOf(CompletableFuture<?> future) {
+    return Failures.of(expectThrows(CompletionException.class, future::join)).reason();
+  }
+
+  private static URI endpoint(int port) {
+    return URI.create("http://127.0.0.1:" + port + "/");
+  }
+}

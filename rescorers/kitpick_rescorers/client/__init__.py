@@ -1,0 +1,16 @@
+"""A typed client of the rescorer service, sync and async, with retries, a deadline and a circuit breaker."""
+
+from kitpick_rescorers.client.clients import AsyncRescorerClient, RemoteRescorer, RescorerClient
+from kitpick_rescorers.client.conversation import ClientSettings
+from kitpick_rescorers.client.errors import CircuitOpen, ClientError, Refused, Unreachable
+
+__all__ = [
+    "AsyncRescorerClient",
+    "CircuitOpen",
+    "ClientError",
+    "ClientSettings",
+    "Refused",
+    "RemoteRescorer",
+    "RescorerClient",
+    "Unreachable",
+]

@@ -1,0 +1,329 @@
+"""Features of candidates for a learned fusion: how well each fits, and how reliable the rankings are.
+
+Pure functions of a `State` before any rule has moved anything: the request, its vector, and candidates with
+their places and, where the cross-encoder has read them, logits. Ranks come as 1/rank, so that a candidate
+that a ranking did not find has 0 and nothing is undefined. Features `best_…`, `mean_…`, `…_gap` and those of
+the list depend on which candidates are at hand: learn and rank over lists made the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_engines.contract import Candidate, RankingName
+from kitpick_engines.document import Effect
+from kitpick_engines.lexical.words import STOP_WORDS
+from kitpick_engines.sentences import sentences_of
+from kitpick_engines.text import split_identifier
+from kitpick_rescorers.state import Matrix, State, unit_vectors
+
+NEAR = 50
+"""Places in the lexical and in the dense ranking that a learned fusion looks at."""
+NEAR_BY_SENTENCE = 20
+"""The same of the ranking of the request's sentences, each asked by itself."""
+_HEAD = 10
+"""How deep two rankings are compared, and where a margin is taken."""
+_WORD = re.compile(r"[^\W_]+")
+_ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", ""))
+_LEAST_STEM = 3
+
+_READ = (
+    "show list find get fetch look search check see view tell give what which who where when how many count"
+    " read browse display retrieve compare lookup describe track"
+)
+_WRITE = (
+    "create add make set update change edit send book post upload put write register start open rename move"
+    " copy enable schedule invite assign save publish submit import order buy reply upgrade configure attach"
+)
+_DESTRUCTIVE = (
+    "delete remove cancel terminate drop erase destroy purge revoke unsubscribe wipe discard rid detach stop"
+)
+
+
+def is_near(candidate: Candidate) -> bool:
+    """Whether a learned fusion reads the candidate: its rank by words, vector or sentences is high enough."""
+    depths = (candidate.lexical, NEAR), (candidate.dense, NEAR), (candidate.sentence, NEAR_BY_SENTENCE)
+    return any(place is not None and place.rank <= depth for place, depth in depths)
+
+
+class _List:
+    """Values from which all features of a list of n candidates are computed."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.items = state.ranked
+        self.count = len(state.ranked)
+        self.asked = stems(state.query)
+        names, self.tools = np.unique([item.tool for item in self.items], return_inverse=True)
+        self.tool_count = len(names)
+
+    def reciprocal(self, name: RankingName) -> Matrix:
+        """1/rank in a ranking, 0 where it did not find the candidate."""
+        places = [item.candidate.places[name] for item in self.items]
+        return np.array([1.0 / place.rank if place else 0.0 for place in places])
+
+    @cached_property
+    def lexical(self) -> Matrix:
+        """Lexical scores, 0 where no word was found."""
+        places = [item.candidate.lexical for item in self.items]
+        return np.array([max(place.score, 0.0) if place else 0.0 for place in places])
+
+    @cached_property
+    def cosines(self) -> Matrix:
+        """With the request's vector; 0 for all where it has none."""
+        query = self.state.vector
+        if query is None:
+            return np.zeros(self.count)
+        rows, _ = unit_vectors(self.items, len(query))
+        return rows @ (query / np.linalg.norm(query))
+
+    @cached_property
+    def scored(self) -> Matrix:
+        """1 if the cross-encoder has scored the candidate."""
+        return np.array([float(item.logit is not None) for item in self.items])
+
+    @cached_property
+    def logits(self) -> Matrix:
+        """Logits; for a candidate that was not scored, the lowest logit of the list."""
+        known = [item.logit for item in self.items if item.logit is not None]
+        lowest = min(known, default=0.0)
+        return np.array([lowest if item.logit is None else item.logit for item in self.items])
+
+    @cached_property
+    def names(self) -> list[frozenset[str]]:
+        """Stems of the API's name."""
+        return [stems(split_identifier(item.candidate.api)) for item in self.items]
+
+    def share_asked(self, of: Callable[[int], frozenset[str]]) -> Matrix:
+        """For each candidate, the share of its stems that occur in the request."""
+        found = [of(place) for place in range(self.count)]
+        return np.array([len(words & self.asked) / len(words) if words else 0.0 for words in found])
+
+    @cached_property
+    def covered(self) -> Matrix:
+        """Share of the request's stems that the candidate's text has."""
+        if not self.asked:
+            return np.zeros(self.count)
+        texts = [stems(item.candidate.text) for item in self.items]
+        return np.array([len(self.asked & words) / len(self.asked) for words in texts])
+
+    def best_of_tool(self, values: Matrix) -> Matrix:
+        """For each candidate the largest value of its tool."""
+        best = np.full(self.tool_count, -np.inf)
+        np.maximum.at(best, self.tools, values)
+        return best[self.tools]
+
+    def mean_of_tool(self, values: Matrix) -> Matrix:
+        """For each candidate the mean value of its tool."""
+        sums = np.bincount(self.tools, weights=values, minlength=self.tool_count)
+        return (sums / np.bincount(self.tools, minlength=self.tool_count))[self.tools]
+
+    def everywhere(self, value: float) -> Matrix:
+        """A property of the list, the same for every candidate."""
+        return np.full(self.count, value)
+
+    def agreement(self) -> float:
+        """Share of the first ten that the lexical and the dense ranking have in common."""
+        heads = [
+            {item.id for item in self.items if (place := item.candidate.places[name]) and place.rank <= _HEAD}
+            for name in _BOTH
+        ]
+        largest = max(map(len, heads))
+        return len(heads[0] & heads[1]) / largest if largest else 0.0
+
+
+_BOTH: tuple[RankingName, RankingName] = ("lexical", "dense")
+
+
+def stems(text: str) -> frozenset[str]:
+    """Words of a text without stop words and without the commonest English endings: `copies` is `copy`."""
+    words = (word.lower() for word in _WORD.findall(text))
+    return frozenset(_stem(word) for word in words if word not in STOP_WORDS)
+
+
+def _stem(word: str) -> str:
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
+            return word[: -len(ending)] + instead
+    return word
+
+
+def wanted_effects(query: str) -> frozenset[Effect]:
+    """Effects that the verbs of a request ask for; empty if it has no known verb."""
+    words = {_stem(word.lower()) for word in _WORD.findall(query)}
+    return frozenset(effect for effect, verbs in _VERBS.items() if words & verbs)
+
+
+def effect_of_name(api: str) -> Effect:
+    """The effect of the first known verb in an API's name: `deleteUser` is destructive."""
+    for word in split_identifier(api).split():
+        for effect, verbs in _VERBS.items():
+            if _stem(word.lower()) in verbs:
+                return effect
+    return Effect.UNKNOWN
+
+
+_VERBS = {
+    effect: frozenset(map(_stem, verbs.split()))
+    for effect, verbs in (
+        (Effect.READ, _READ),
+        (Effect.WRITE, _WRITE),
+        (Effect.DESTRUCTIVE, _DESTRUCTIVE),
+    )
+}
+
+
+def _effect_fit(the: _List) -> Matrix:
+    wanted = wanted_effects(the.state.query)
+    if not wanted:
+        return np.zeros(the.count)
+    fits = []
+    for item in the.items:
+        effect = item.candidate.effect
+        if effect is Effect.UNKNOWN:
+            effect = effect_of_name(item.candidate.api)
+        fits.append(0.0 if effect is Effect.UNKNOWN else (1.0 if effect in wanted else -1.0))
+    return np.array(fits)
+
+
+def _largest(values: Matrix) -> float:
+    return float(values.max())
+
+
+def _margin(values: Matrix, place: int = _HEAD) -> float:
+    """The largest value less the one at a place, or less the last where there are fewer."""
+    ordered = np.sort(values)[::-1]
+    return float(ordered[0] - ordered[min(place, len(ordered)) - 1])
+
+
+def _reciprocal_order(values: Matrix) -> Matrix:
+    """1/rank by falling value; equal values have the rank of the first of them."""
+    ranks: Matrix = 1.0 + np.searchsorted(np.sort(-values), -values, side="left").astype(np.float64)
+    return 1.0 / ranks
+
+
+FEATURES: Mapping[str, Callable[[_List], Matrix]] = {
+    # of a candidate, by each ranking
+    "lexical_rank": lambda the: the.reciprocal("lexical"),
+    "lexical_score": lambda the: the.lexical,
+    "lexical_share": lambda the: the.lexical / max(_largest(the.lexical), 1e-9),
+    "dense_rank": lambda the: the.reciprocal("dense"),
+    "cosine": lambda the: the.cosines,
+    "cosine_gap": lambda the: the.cosines - _largest(the.cosines),
+    "sentence_rank": lambda the: the.reciprocal("sentence"),
+    "intent_rank": lambda the: the.reciprocal("intent"),
+    # by the cross-encoder
+    "scored": lambda the: the.scored,
+    "logit": lambda the: the.logits,
+    "logit_gap": lambda the: the.logits - _largest(the.logits),
+    "logit_rank": lambda the: _reciprocal_order(the.logits),
+    # by words
+    "name_asked": lambda the: the.share_asked(lambda place: the.names[place]),
+    "tool_asked": lambda the: the.share_asked(
+        lambda place: stems(split_identifier(the.items[place].candidate.tool))
+    ),
+    "request_covered": lambda the: the.covered,
+    "effect_fit": _effect_fit,
+    "deprecated": lambda the: np.array([float(item.candidate.deprecated) for item in the.items]),
+    # of its tool
+    "tool_best_cosine": lambda the: the.best_of_tool(the.cosines),
+    "tool_mean_cosine": lambda the: the.mean_of_tool(the.cosines),
+    "tool_best_logit": lambda the: the.best_of_tool(the.logits),
+    "tool_mean_logit": lambda the: the.mean_of_tool(the.logits),
+    "gap_in_tool": lambda the: the.logits - the.best_of_tool(the.logits),
+    "tool_candidates": lambda the: np.bincount(the.tools)[the.tools].astype(float),
+    # of the list
+    "agreement": lambda the: the.everywhere(the.agreement()),
+    "best_cosine": lambda the: the.everywhere(_largest(the.cosines)),
+    "cosine_margin": lambda the: the.everywhere(_margin(the.cosines)),
+    "lexical_margin": lambda the: the.everywhere(_margin(the.lexical) / max(_largest(the.lexical), 1e-9)),
+    "best_logit": lambda the: the.everywhere(_largest(the.logits)),
+    "logit_margin": lambda the: the.everywhere(_margin(the.logits, 2)),
+    "best_covered": lambda the: the.everywhere(_largest(the.covered)),
+    "sentences": lambda the: the.everywhere(float(max(1, len(sentences_of(the.state.query))))),
+    "words": lambda the: the.everywhere(float(len(the.state.query.split()))),
+}
+"""Name → values (n,) over a list.
+
+| feature | is |
+|---|---|
+| `…_rank` | 1/rank in the ranking, in [0, 1]; of `logit_rank` among the candidates at hand |
+| `lexical_score`, `lexical_share` | BM25 score ≥ 0, and its share of the best one |
+| `cosine`, `cosine_gap` | with the request, in [−1, 1]; less the best one, ≤ 0 |
+| `scored`, `logit`, `logit_gap` | read by the cross-encoder (0 or 1), what it said; less the best one, ≤ 0 |
+| `name_asked`, `tool_asked` | share of the stems of the API's or the tool's name that the request has |
+| `request_covered` | share of the request's stems that the candidate's text has |
+| `effect_fit` | 1 the verbs of the request ask for what it does, −1 for something else, 0 unknown |
+| `deprecated` | 0 or 1 |
+| `tool_best_…`, `tool_mean_…` | over the candidates of the same tool |
+| `gap_in_tool` | logit less the best of its tool, ≤ 0 |
+| `tool_candidates` | how many candidates its tool has |
+| `agreement` | share of the first ten that the lexical and the dense ranking have in common |
+| `best_…` | the largest value in the list |
+| `cosine_margin`, `lexical_margin` | best less tenth; the lexical one as a share of the best |
+| `logit_margin` | best less second |
+| `sentences`, `words` | of the request |
+"""
+
+OF_LIST = (
+    "agreement",
+    "best_cosine",
+    "cosine_margin",
+    "lexical_margin",
+    "best_logit",
+    "logit_margin",
+    "best_covered",
+    "sentences",
+    "words",
+)
+"""Features that are the same for every candidate of a list."""
+
+RISING = ("lexical_rank", "lexical_share", "dense_rank", "cosine", "logit", "logit_rank", "effect_fit")
+"""Features of which more never makes a candidate worse, for a ranker with monotone constraints."""
+
+
+def candidate_features(state: State) -> NDArray[np.float32]:
+    """Float32 (n, features), finite: row i is `state.ranked[i]`, columns are in the order of `FEATURES`."""
+    if not state.ranked:
+        return np.zeros((0, len(FEATURES)), np.float32)
+    the = _List(state)
+    return np.stack([feature(the) for feature in FEATURES.values()], axis=1).astype(np.float32)
+
+
+LIST_EVIDENCE: Mapping[str, Callable[[Matrix], float]] = {
+    "first": lambda logits: float(logits[0]),
+    "margin": lambda logits: float(logits[0] - logits[min(1, len(logits) - 1)]),
+    "margin_of_five": lambda logits: float(logits[0] - logits[min(4, len(logits) - 1)]),
+    "mean_of_three": lambda logits: float(logits[:3].mean()),
+    "near_misses": lambda logits: float(((logits[0] - logits[1:]) < 1.0).sum()),
+}
+"""Name → value of a list, from the ranker's logits (n,), n ≥ 1, best first; beside these, all of `OF_LIST`.
+
+`near_misses` is the number of candidates less than one below the best one, the others are logits or their
+differences.
+"""
+
+
+def list_evidence(
+    features: NDArray[np.float32], logits: NDArray[np.float32], names: Sequence[str]
+) -> NDArray[np.float64]:
+    """Features of a whole list, for deciding whether anything in it serves the request: float64 (g,).
+
+    Args:
+        features: (n, features) as `candidate_features` makes them, n ≥ 1.
+        logits: the ranker's (n,), in the same order.
+        names: of `LIST_EVIDENCE` and `OF_LIST`.
+    """
+    columns = {name: place for place, name in enumerate(FEATURES)}
+    ordered = np.sort(logits.astype(np.float64))[::-1]
+    return np.array(
+        [
+            LIST_EVIDENCE[name](ordered) if name in LIST_EVIDENCE else float(features[0, columns[name]])
+            for name in names
+        ]
+    )

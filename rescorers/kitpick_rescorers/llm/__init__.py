@@ -1,0 +1,1 @@
+"""Language models as rankers: prompts, reading of answers, and limits of cost."""

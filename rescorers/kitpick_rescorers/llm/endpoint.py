@@ -1,0 +1,214 @@
+"""An OpenAI-compatible endpoint: hosted, vLLM, Ollama, llama.cpp. Connects to nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from math import ceil
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from kitpick_foundation.errors import MissingExtra
+from kitpick_rescorers.llm.likelihood import summed
+from kitpick_rescorers.llm.model import (
+    CallFailed,
+    Completion,
+    Likelihoods,
+    Message,
+    NoLikelihoods,
+)
+
+MAX_ANSWER_BYTES = 1024 * 1024
+_RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_REFUSALS = frozenset({400, 404, 422, 501})
+"""How an endpoint may say that it does not know a field of the request."""
+_ALTERNATIVES = 20
+"""First tokens of an answer that are asked for: as many as the hosted services give."""
+_SHOWN = 200
+
+
+class LlmSettings(msgspec.Struct, frozen=True):
+    """Address and prices of a language model."""
+
+    url: str
+    """Up to and including the version: `https://api.example.com/v1`, `http://127.0.0.1:11434/v1`."""
+    model: str
+    key: str = ""
+    structured: Literal["auto", "always", "never"] = "auto"
+    """Whether to ask for JSON of a schema; `auto` stops asking where the endpoint refuses it."""
+    prompt_price: float = 0.0
+    """Per million tokens, in any currency."""
+    completion_price: float = 0.0
+
+
+class _ChatChoice(msgspec.Struct):
+    message: dict[str, Any]
+    finish_reason: str | None = None
+    logprobs: Any = None
+
+
+class _Alternative(msgspec.Struct):
+    token: str
+    logprob: float
+
+
+class _ChatToken(_Alternative):
+    top_logprobs: list[_Alternative] = []
+
+
+class _Logprobs(msgspec.Struct):
+    content: list[_ChatToken]
+
+
+class _ChatUsage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _ChatResponse(msgspec.Struct):
+    choices: list[_ChatChoice]
+    usage: _ChatUsage | None = None
+
+
+class ChatEndpoint:
+    """`POST {url}/chat/completions`. Safe to use from several threads."""
+
+    def __init__(self, settings: LlmSettings) -> None:
+        """Opens no connection yet.
+
+        Raises:
+            MissingExtra: the package `httpx2` is not installed.
+        """
+        if find_spec("httpx2") is None:
+            raise MissingExtra("llm", "a language model")
+        import httpx2
+
+        self._settings = settings
+        self._schemas = settings.structured != "never"
+        headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
+        self._client = httpx2.Client(headers=headers, follow_redirects=False)
+
+    @property
+    def identity(self) -> str:
+        """Model and host."""
+        return f"{self._settings.model}@{urlsplit(self._settings.url).hostname}"
+
+    def complete(
+        self, messages: tuple[Message, ...], *, max_tokens: int, schema: dict[str, Any] | None, seconds: float
+    ) -> Completion:
+        """Implements `LanguageModel`. Every failure of the endpoint becomes a `CallFailed`."""
+        deadline = time.monotonic() + seconds
+        body = self._question(messages, max_tokens)
+        if schema is not None and self._schemas:
+            form = {"name": "answer", "strict": True, "schema": schema}
+            wanted = body | {"response_format": {"type": "json_schema", "json_schema": form}}
+            status, data = self._post(wanted, deadline)
+            if not (status in _REFUSALS and self._settings.structured == "auto"):
+                return self._completion(status, data, messages)
+            self._schemas = False
+        return self._completion(*self._post(body, deadline), messages)
+
+    def likelihoods(
+        self, messages: tuple[Message, ...], answers: Sequence[str], *, seconds: float
+    ) -> Likelihoods:
+        """Implements `LanguageModel`: sums the likeliest first tokens that spell an answer.
+
+        An answer that a model's tokens cut in two counts nothing.
+        """
+        wanted = {"logprobs": True, "top_logprobs": _ALTERNATIVES}
+        status, data = self._post(self._question(messages, 1) | wanted, time.monotonic() + seconds)
+        if status in _REFUSALS:
+            raise NoLikelihoods(f"HTTP {status}, asked for log-probabilities: {_excerpt(data)}")
+        choice, usage = _decoded(status, data)
+        found = tuple((item.token, item.logprob) for item in _first_tokens(choice.logprobs))
+        usage = usage or _estimated(messages, "1234")
+        masses = summed(found, answers)
+        return Likelihoods(masses, usage.prompt_tokens, usage.completion_tokens, self._cost(usage))
+
+    def _question(self, messages: tuple[Message, ...], max_tokens: int) -> dict[str, Any]:
+        return {
+            "model": self._settings.model,
+            "messages": [msgspec.structs.asdict(message) for message in messages],
+            "max_tokens": max_tokens,
+            "temperature": 0,
+        }
+
+    def _post(self, body: dict[str, Any], deadline: float) -> tuple[int, bytes]:
+        import httpx2
+
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise CallFailed("no time is left for another call")
+        url = f"{self._settings.url.rstrip('/')}/chat/completions"
+        content = msgspec.json.encode(body)
+        headers = {"content-type": "application/json"}
+        try:
+            with self._client.stream("POST", url, content=content, headers=headers, timeout=left) as response:
+                if response.status_code in _RETRIED:
+                    raise CallFailed(
+                        f"HTTP {response.status_code}", retry_after=_retry_after(response.headers)
+                    )
+                return response.status_code, _bounded(response.iter_bytes(), deadline)
+        except httpx2.TimeoutException as error:
+            raise CallFailed(f"no answer within {left:.3g} s") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise CallFailed(f"{type(error).__name__}: {str(error)[:_SHOWN]}", retry_after=0.0) from error
+
+    def _completion(self, status: int, data: bytes, messages: tuple[Message, ...]) -> Completion:
+        choice, usage = _decoded(status, data)
+        text = str(choice.message.get("content") or "")
+        usage = usage or _estimated(messages, text)
+        return Completion(text, usage.prompt_tokens, usage.completion_tokens, self._cost(usage))
+
+    def _cost(self, usage: _ChatUsage) -> float:
+        prices = self._settings
+        cost = usage.prompt_tokens * prices.prompt_price + usage.completion_tokens * prices.completion_price
+        return cost / 1e6
+
+
+def _decoded(status: int, data: bytes) -> tuple[_ChatChoice, _ChatUsage | None]:
+    if status != 200:
+        raise CallFailed(f"HTTP {status}: {_excerpt(data)}")
+    try:
+        body = msgspec.json.decode(data, type=_ChatResponse)
+        return body.choices[0], body.usage
+    except (ValueError, RecursionError, IndexError) as error:
+        what = f"the answer is no chat completion: {str(error)[:_SHOWN]}"
+        raise CallFailed(what, retry_after=0.0) from error
+
+
+def _first_tokens(logprobs: object) -> Sequence[_Alternative]:
+    """The alternatives for the first token of an answer."""
+    try:
+        first = msgspec.convert(logprobs, _Logprobs).content[0]
+    except (msgspec.ValidationError, IndexError) as error:
+        raise NoLikelihoods("the endpoint answers without log-probabilities") from error
+    return first.top_logprobs or [first]
+
+
+def _excerpt(data: bytes) -> str:
+    return data[:_SHOWN].decode("utf-8", "replace")
+
+
+def _bounded(chunks: Any, deadline: float) -> bytes:  # noqa: ANN401 - an iterator of the HTTP client
+    data = bytearray()
+    for chunk in chunks:
+        data += chunk
+        if len(data) > MAX_ANSWER_BYTES:
+            raise CallFailed(f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes")
+        if time.monotonic() > deadline:
+            raise CallFailed("the answer did not end in time")
+    return bytes(data)
+
+
+def _estimated(messages: tuple[Message, ...], text: str) -> _ChatUsage:
+    """An estimate at four characters a token, for endpoints that do not count."""
+    return _ChatUsage(ceil(sum(len(message.content) for message in messages) / 4), ceil(len(text) / 4))
+
+
+def _retry_after(headers: Any) -> float:  # noqa: ANN401 - a mapping of the HTTP client
+    given = str(headers.get("retry-after", ""))
+    return float(given) if given.isdecimal() and len(given) < 5 else 0.0

@@ -1,0 +1,96 @@
+"""The protocol of a language model: any object with these methods can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from kitpick_rescorers.errors import RescorerError
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One turn of a conversation."""
+
+    role: str
+    content: str
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """An answer, with its tokens and cost."""
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float = 0.0
+    """In the currency of the prices that the operator gave."""
+
+
+class Likelihoods(msgspec.Struct, frozen=True):
+    """The likelihood of each of some answers, with tokens and cost."""
+
+    masses: tuple[float, ...]
+    """Probabilities in [0, 1], one an answer, that the reply begins with it in any spelling."""
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float = 0.0
+
+
+class LlmUnavailable(RescorerError):
+    """The configured language model cannot be used."""
+
+
+class CallFailed(RescorerError):
+    """A call without an answer."""
+
+    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+        """Seconds after which it may be tried again; None where another try would end the same."""
+
+
+class CapReached(CallFailed):
+    """A call that was not made, because it would exceed a cap."""
+
+
+class NoLikelihoods(CallFailed):
+    """A model that does not return the likelihood of its answers."""
+
+
+class LanguageModel(Protocol):
+    """A language model, at an endpoint or in this process. Safe to use from several threads."""
+
+    @property
+    def identity(self) -> str:
+        """Host and name, without secrets."""
+
+    def complete(
+        self, messages: tuple[Message, ...], *, max_tokens: int, schema: dict[str, Any] | None, seconds: float
+    ) -> Completion:
+        """The answer to a conversation, decoded greedily.
+
+        Args:
+            messages: the conversation, oldest first.
+            max_tokens: Length of the answer, at most.
+            schema: JSON Schema that the answer should follow; what cannot enforce it ignores it.
+            seconds: How long it may take.
+
+        Raises:
+            CallFailed: there is no answer.
+        """
+
+    def likelihoods(
+        self, messages: tuple[Message, ...], answers: Sequence[str], *, seconds: float
+    ) -> Likelihoods:
+        """How likely the reply begins with each of some words.
+
+        Args:
+            messages: the conversation, oldest first.
+            answers: words that begin differently; they count in any case, with or without a leading space.
+            seconds: How long it may take.
+
+        Raises:
+            NoLikelihoods: the model does not say.
+            CallFailed: there is no answer.
+        """

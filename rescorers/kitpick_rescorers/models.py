@@ -1,0 +1,116 @@
+"""Protocols of the models that stages use: any object with these methods can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_rescorers.scoring import ScoreCache
+
+if TYPE_CHECKING:  # loaded where a profile asks a language model
+    from kitpick_rescorers.demorank.pool import Demonstration
+    from kitpick_rescorers.llm.model import LanguageModel
+
+
+class ScorerManifest(Protocol):
+    """The manifest of a cross-encoder."""
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Probabilities tuned for this model: `concentrate`, `abstain`."""
+
+    def is_seen(self, tool_key: str) -> bool:
+        """Whether this model was trained on requests for this tool."""
+
+
+class Scorer(Protocol):
+    """A cross-encoder: how well does a text answer a query?"""
+
+    @property
+    def identity(self) -> str:
+        """Name and digest: equal identities give equal scores."""
+
+    @property
+    def manifest(self) -> ScorerManifest:
+        """Its thresholds and the tools it was trained on."""
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Logits (n,), one a text; higher is better."""
+
+    def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Calibrated probabilities (n,) in [0, 1], monotone in the logits."""
+
+
+class QueryKind(Protocol):
+    """A classifier: does a query want one tool or several?"""
+
+    @property
+    def features(self) -> Sequence[str]:
+        """Names of the features of a scored list that it reads; empty where it reads the query's vector."""
+
+    @property
+    def threshold(self) -> float:
+        """Probability in (0, 1) from which a query counts as `multi`."""
+
+    def probability_multi(self, vector: NDArray[np.float32]) -> float:
+        """Probability in [0, 1] that several tools are wanted.
+
+        `vector` holds the values of `features`, or is the query's vector (d,).
+        """
+
+
+class LearnedFusion(Protocol):
+    """A learned fusion: how likely does each candidate of a list serve the request, and does any?"""
+
+    @property
+    def identity(self) -> str:
+        """Name and digest."""
+
+    @property
+    def features(self) -> Sequence[str]:
+        """Names of the features of a candidate that it reads, see `features.FEATURES`."""
+
+    @property
+    def evidence(self) -> Sequence[str]:
+        """Names of what it reads of a whole list, see `features.LIST_EVIDENCE`."""
+
+    @property
+    def threshold(self) -> float:
+        """Probability in [0, 1] below which a list does not answer the request."""
+
+    def score(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Logits (n,) of candidates by their features (n, f)."""
+
+    def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Calibrated probabilities (n,) in [0, 1], monotone in the logits."""
+
+    def probability_answerable(self, evidence: NDArray[np.float64]) -> float:
+        """Probability in [0, 1] that anything in a list serves the request, by its evidence (g,)."""
+
+
+class Demonstrations(Protocol):
+    """Demonstrations: questions with answers, for the prompt of a language model."""
+
+    def choose(self, query: str, text: str, shots: int, retrieved: int) -> Sequence[Demonstration]:
+        """At most `shots` of them for a request and an API, out of the `retrieved` nearest."""
+
+
+class Models(msgspec.Struct, frozen=True, eq=False):
+    """The models a pipeline runs with. A stage whose model is absent is skipped and says so."""
+
+    scorer: Scorer | None = None
+    query_kind: QueryKind | None = None
+    cache: ScoreCache | None = None
+    llm: LanguageModel | None = None
+    demonstrations: Demonstrations | None = None
+    ranker: LearnedFusion | None = None
+
+    def threshold(self, name: str, setting: float | None, fallback: float) -> float:
+        """The profile's setting, else what the cross-encoder's manifest says, else the fallback."""
+        if setting is not None:
+            return setting
+        return fallback if self.scorer is None else self.scorer.manifest.thresholds.get(name, fallback)

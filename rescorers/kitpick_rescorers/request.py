@@ -1,0 +1,182 @@
+"""The input and the output of a rescorer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from kitpick_engines.contract import Candidate, Place, Vector
+from kitpick_rescorers.errors import InvalidRequest
+from kitpick_rescorers.state import (
+    DefinitionSizes,
+    Degradation,
+    Matrix,
+    Need,
+    QueryKindEstimate,
+    Ranked,
+    StageTrace,
+    State,
+)
+
+MAX_CANDIDATES = 10_000
+MAX_QUERY_CHARACTERS = 1_000_000
+
+
+class RescoreRequest(msgspec.Struct, frozen=True, eq=False):
+    """A query with the candidates of the first stage."""
+
+    query: str
+    candidates: Sequence[Candidate]
+    """In any order; the same id twice is one candidate with the places of both."""
+    vector: Vector | None = None
+    """Query vector (d,); without one, stages that need it are skipped."""
+    k: int = 10
+    """How many hits are wanted, at least 0."""
+    fetched: Sequence[Candidate] = ()
+    """Documents fetched because an earlier answer said `need`; their places do not count."""
+    complete_tools: frozenset[str] = frozenset()
+    """Tool keys of which every visible API has been fetched."""
+    sizes: DefinitionSizes | None = None
+    """Sizes of the definitions, for a pipeline that packs into a token budget."""
+    intent_trust: float = 1.0
+    """How far the candidates' `intent` places are to be trusted, in [0, 1]."""
+    vector_model: str = ""
+    """Identity of the model that made the query's vector and the candidates'; empty where it is unknown."""
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """One API of the answer. Ranks count from 1.
+
+    `score` is what the last scoring stage gave: comparable within one answer, not monotone where a rule such
+    as concentrate moved candidates. `probability` is calibrated, None where the cross-encoder did not score.
+    """
+
+    id: str
+    rank: int
+    score: float
+    probability: float | None = None
+    reasons: tuple[str, ...] = ()
+    """`stage: what it saw`, in the order of the stages."""
+
+
+class Rescored(msgspec.Struct, frozen=True):
+    """The answer: the best list so far, and the documents that would improve it."""
+
+    results: tuple[Hit, ...]
+    query_kind: QueryKindEstimate | None = None
+    abstained: bool = False
+    abstained_because: str = ""
+    degraded: tuple[Degradation, ...] = ()
+    need: Need | None = None
+    trace: tuple[StageTrace, ...] = ()
+    rounds: int = 0
+    """How many times something was fetched for this answer."""
+
+    @property
+    def timings(self) -> Mapping[str, float]:
+        """Milliseconds by stage; a stage that ran twice counts together."""
+        spent: dict[str, float] = {}
+        for entry in self.trace:
+            spent[entry.stage] = spent.get(entry.stage, 0.0) + entry.milliseconds
+        return spent
+
+
+def opening_state(request: RescoreRequest) -> State:
+    """The state before the first stage.
+
+    Raises:
+        InvalidRequest: negative k, too many candidates, a query too long, or a rank below 1.
+    """
+    _check(request)
+    proposed = _merged(request.candidates)
+    known = {candidate.id for candidate in proposed}
+    late = [_placeless(c) for c in _merged(request.fetched) if c.id not in known]
+    ranked = [Ranked(c, c.tool_key, rank) for rank, c in enumerate(proposed, start=1)]
+    ranked += [Ranked(c, c.tool_key, len(proposed) + 1, fetched=True) for c in late]
+    state = State(
+        query=request.query,
+        vector=None,
+        ranked=tuple(ranked),
+        complete_tools=request.complete_tools,
+        sizes=request.sizes,
+        intent_trust=request.intent_trust,
+    )
+    return _with_vector(state, request.vector)
+
+
+def closing_answer(state: State, k: int) -> Rescored:
+    """The first k of the list with their reasons."""
+    results = tuple(
+        Hit(item.id, rank, item.score, item.probability, _reasons(state.trace, item.id))
+        for rank, item in enumerate(state.ranked[:k], start=1)
+    )
+    return Rescored(
+        results=results,
+        query_kind=state.kind,
+        abstained=bool(state.abstained),
+        abstained_because=state.abstained,
+        degraded=state.degraded,
+        need=state.need if state.need != Need() else None,
+        trace=state.trace,
+    )
+
+
+def _reasons(trace: Iterable[StageTrace], candidate_id: str) -> tuple[str, ...]:
+    return tuple(
+        f"{entry.stage}: {entry.reasons[candidate_id]}" for entry in trace if candidate_id in entry.reasons
+    )
+
+
+def _check(request: RescoreRequest) -> None:
+    if request.k < 0:
+        raise InvalidRequest(f"k is {request.k}: ask for 0 hits or more")
+    if len(request.query) > MAX_QUERY_CHARACTERS:
+        raise InvalidRequest(f"{len(request.query):,} characters of query: at most {MAX_QUERY_CHARACTERS:,}")
+    given = len(request.candidates) + len(request.fetched)
+    if given > MAX_CANDIDATES:
+        raise InvalidRequest(f"{given:,} candidates: at most {MAX_CANDIDATES:,} in one request")
+    for candidate in request.candidates:
+        for place in candidate.places.values():
+            if place is not None and place.rank < 1:
+                raise InvalidRequest(f"{candidate.id[:200]!r} has rank {place.rank}: ranks count from 1")
+
+
+def _merged(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """One candidate an id, in the order of first appearance, with the better place of each ranking."""
+    merged: dict[str, Candidate] = {}
+    for candidate in candidates:
+        known = merged.get(candidate.id)
+        if known is None:
+            merged[candidate.id] = candidate
+        else:
+            merged[candidate.id] = replace(
+                known,
+                lexical=_better(known.lexical, candidate.lexical),
+                dense=_better(known.dense, candidate.dense),
+                intent=_better(known.intent, candidate.intent),
+                sentence=_better(known.sentence, candidate.sentence),
+            )
+    return list(merged.values())
+
+
+def _better(one: Place | None, other: Place | None) -> Place | None:
+    if one is None or other is None:
+        return one or other
+    return min(one, other, key=lambda place: place.rank)
+
+
+def _placeless(candidate: Candidate) -> Candidate:
+    """The candidate without places: they belong to another query."""
+    return replace(candidate, lexical=None, dense=None, intent=None, sentence=None)
+
+
+def _with_vector(state: State, vector: Vector | None) -> State:
+    if vector is None:
+        return state
+    array: Matrix = np.asarray(vector, dtype=np.float64)
+    if array.ndim != 1 or not np.isfinite(array).all() or not array.any():
+        return state.degrading("request", "the query vector is empty, zero or not finite, and was ignored")
+    return replace(state, vector=array)

@@ -1,0 +1,138 @@
+"""A cache of the scores of (query, text) pairs: a second round scores only new pairs."""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Sequence
+from copy import copy
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_rescorers.errors import InvalidScores
+
+if TYPE_CHECKING:
+    from kitpick_rescorers.models import Scorer
+
+Logits = NDArray[np.float64]
+
+BLANK_LOGIT = -12.0
+"""Logit of a text without visible characters: about the lowest that cross-encoders give."""
+_NOTHING = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0") | {
+    chr(code) for codes in ((0x180B, 0x1810), (0xFE00, 0xFE10), (0xE0100, 0xE01F0)) for code in range(*codes)
+}
+"""Letters, symbols and marks that are drawn as nothing: fillers, blank Braille, variation selectors."""
+
+
+class ScoreCache:
+    """A bounded cache of scores with least-recently-used eviction. Safe to use from several threads.
+
+    Keys are digests of owner, model identity, query and text: no text is kept, and a changed text is another
+    pair. What one owner's pairs cost another cannot tell from its own answers, nor how fast they come.
+    """
+
+    def __init__(self, capacity: int = 65_536) -> None:
+        self._capacity = max(0, capacity)
+        self._scores: OrderedDict[bytes, float] = OrderedDict()
+        self._lock = threading.Lock()
+        self._counts = {"hits": 0, "misses": 0}
+        self.owner = ""
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def of_owner(self, owner: str) -> ScoreCache:
+        """A view of the cache with pairs that only this owner can find."""
+        view = copy(self)
+        view.owner = owner
+        return view
+
+    @property
+    def hits(self) -> int:
+        """Pairs that were found in the cache, of all owners."""
+        return self._counts["hits"]
+
+    @property
+    def misses(self) -> int:
+        """Pairs that were not found in the cache, of all owners."""
+        return self._counts["misses"]
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, float]:
+        """The known ones among the keys, with their scores."""
+        with self._lock:
+            known = {key: self._scores[key] for key in keys if key in self._scores}
+            for key in known:
+                self._scores.move_to_end(key)
+            self._counts["hits"] += len(known)
+            self._counts["misses"] += len(keys) - len(known)
+            return known
+
+    def put(self, keys: Sequence[bytes], scores: Logits) -> None:
+        """Stores scores and evicts the oldest beyond the capacity."""
+        with self._lock:
+            self._scores.update(zip(keys, scores.tolist(), strict=True))
+            while len(self._scores) > self._capacity:
+                self._scores.popitem(last=False)
+
+
+def score_pairs(
+    scorer: Scorer, cache: ScoreCache | None, query: str, texts: Sequence[str]
+) -> tuple[Logits, int]:
+    """Logits (n,) of the query with every text, and how many different texts were known already.
+
+    Equal texts are scored once, so that two versions of one API never differ by rounding. Texts that show
+    nothing are not given to the model, which may like them: they get `BLANK_LOGIT`.
+
+    Raises:
+        InvalidScores: the model returned another number of scores, or one that is not finite.
+    """
+    keys = _keys("" if cache is None else cache.owner, scorer.identity, query, texts)
+    unique = dict(zip(keys, texts, strict=True))
+    scores = {key: BLANK_LOGIT for key, text in unique.items() if is_blank(text)}
+    if cache is not None:
+        scores.update(cache.get([key for key in unique if key not in scores]))
+    missing = [key for key in unique if key not in scores]
+    if missing:
+        fresh = checked(scorer.score(query, [unique[key] for key in missing]), len(missing))
+        scores.update(zip(missing, fresh.tolist(), strict=True))
+        if cache is not None:
+            cache.put(missing, fresh)
+    return np.array([scores[key] for key in keys]), len(unique) - len(missing)
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has no visible character."""
+    return all(char in _INVISIBLE or unicodedata.category(char) in _NOTHING for char in text)
+
+
+def _keys(owner: str, identity: str, query: str, texts: Sequence[str]) -> list[bytes]:
+    """One digest a pair; the prefix is hashed once."""
+    prefix = blake2b(digest_size=16)
+    for part in (owner, identity, query):
+        data = part.encode("utf-8", "surrogatepass")
+        prefix.update(len(data).to_bytes(8, "little") + data)
+    keys = []
+    for text in texts:
+        digest = prefix.copy()
+        digest.update(text.encode("utf-8", "surrogatepass"))
+        keys.append(digest.digest())
+    return keys
+
+
+def checked(scores: NDArray[np.floating[Any]], expected: int) -> Logits:
+    """The scores as float64 (n,).
+
+    Raises:
+        InvalidScores: another number of scores than expected, or one that is not finite.
+    """
+    logits = np.asarray(scores, dtype=np.float64)
+    if logits.shape != (expected,):
+        raise InvalidScores(f"the model returned scores of shape {logits.shape} for {expected} texts")
+    if not np.isfinite(logits).all():
+        raise InvalidScores(f"{int((~np.isfinite(logits)).sum())} of {expected} scores are not finite")
+    return logits

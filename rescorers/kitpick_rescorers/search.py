@@ -1,0 +1,366 @@
+"""One search: prepare → candidates → rank → fetch.
+
+Catalogs, the explain page, evaluation, tuning, adapters and the rescorer service run these steps or a part.
+What a step needs is handed to its constructor: an index to read, an encoder, somebody who ranks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from kitpick_engines.contract import (
+    Candidate,
+    Candidates,
+    Filter,
+    IndexSchema,
+    SearchRequest,
+    Sentence,
+    Vector,
+)
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.sentences import sentences_of
+from kitpick_foundation.errors import MissingExtra
+from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
+from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.packing import PackingSizes, pack_results
+from kitpick_rescorers.pipeline import in_rounds, rescore
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import Hit, Rescored, RescoreRequest
+from kitpick_rescorers.stages import Requirement
+from kitpick_rescorers.state import Degradation
+
+MAX_SIBLINGS = 500
+"""APIs of the tools in question: some tools have hundreds, and every one costs a cross-encoder score."""
+PACKED_FROM = 50
+"""How far down the list something may be taken from for a budget: behind that, room is worth more."""
+ALL_RANKINGS: frozenset[Requirement] = frozenset({"lexical", "dense", "intent", "sentence"})
+_OF_A_VECTOR: frozenset[Requirement] = frozenset({"dense", "intent", "sentence", "vector"})
+
+
+class SearchedIndex(Protocol):
+    """The index of a search. Every `kitpick_engines.contract.Engine` is one."""
+
+    @property
+    def url(self) -> str:
+        """The address, for messages."""
+
+    def search(self, request: SearchRequest) -> Candidates:
+        """Like `Engine.search`."""
+
+    def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002
+        """Like `Engine.apis_of_tools`."""
+
+    def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
+        """Like `Engine.neighbours`."""
+
+    def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
+        """Like `Engine.fetch`."""
+
+
+class QueryEncoder(Protocol):
+    """An encoder of requests."""
+
+    @property
+    def identity(self) -> str:
+        """Name and digest: vectors of equal identities can be compared.
+
+        Raises:
+            ModelError, MissingExtra: the model cannot be loaded.
+        """
+
+    def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
+        """Unit vectors, float32 (d,), one a text.
+
+        Raises:
+            ModelError, MissingExtra: the model cannot be loaded, or fails.
+        """
+
+
+class ModelSource(Protocol):
+    """Provides the models of a pipeline."""
+
+    def for_needs(self, needs: frozenset[Requirement]) -> tuple[Models, tuple[Degradation, ...]]:
+        """The models that stages need, and those that are missing.
+
+        Raises:
+            ProviderRefused, RuntimeClash: a device was asked for that cannot be used.
+        """
+
+
+class Voters(Protocol):
+    """Sample requests that vote for their APIs."""
+
+    def add_votes(
+        self,
+        candidates: Sequence[Candidate],
+        vector: Vector | None,
+        permitted: Filter,
+        index: SearchedIndex,
+        encoder: QueryEncoder,
+    ) -> tuple[list[Candidate], float]:
+        """The candidates with their `intent` places, those that only votes propose, and a trust in [0, 1].
+
+        Raises:
+            EngineUnavailable: the samples cannot be read.
+        """
+
+
+Rescorer = Callable[[RescoreRequest, Profile], Rescored]
+"""Ranks the candidates of a request by the stages of a profile."""
+MeasureDefinitions = Callable[[Sequence[ApiDocument]], PackingSizes]
+"""Sizes of the documents' definitions, whole and slimmed."""
+
+
+class LocalRescorer:
+    """Ranks with the models of this process. Missing models are reported in `degraded`."""
+
+    def __init__(self, models: ModelSource) -> None:
+        self._models = models
+
+    def __call__(self, request: RescoreRequest, profile: Profile) -> Rescored:
+        """Ranks the candidates.
+
+        Raises:
+            InvalidRequest: the request cannot be answered as asked.
+            ProviderRefused, RuntimeClash: a device was asked for that cannot be used.
+        """
+        models, missing = self._models.for_needs(profile.needs())
+        rescored = rescore(request, profile, models)
+        return replace(rescored, degraded=(*missing, *rescored.degraded))
+
+
+class Query(msgspec.Struct, frozen=True, eq=False):
+    """A request in words, with its vectors."""
+
+    text: str
+    vector: Vector | None = None
+    """Unit vector, float32 (d,); None where none is needed, or none could be had."""
+    model: str = ""
+    """Identity of the model that made the vectors; empty without them."""
+    sentences: tuple[Sentence, ...] = ()
+    """Sentences that are searched beside the whole request; without vectors if it has none."""
+    degraded: tuple[Degradation, ...] = ()
+    """Why there is no vector though one is needed."""
+
+    def over(self, schema: IndexSchema) -> Query:
+        """The query as an index of this schema understands it: without vectors of another model."""
+        if self.model in ("", schema.model):
+            return self
+        reason = (
+            f"the index holds vectors of {schema.model}, the encoder in use is {self.model}: "
+            "ingest any source to rebuild it"
+        )
+        return self.without_vectors(reason)
+
+    def over_damage(self, damaged: Mapping[str, int]) -> Query:
+        """The query over an index of which some vectors are lost, counted by source."""
+        if not damaged:
+            return self
+        by_source = ", ".join(f"{source}: {count:,}" for source, count in damaged.items())
+        reason = (
+            f"{sum(damaged.values()):,} stored vectors are damaged or missing, their APIs are found by words "
+            f"alone: ingest their sources again ({by_source})"
+        )
+        return replace(self, degraded=(*self.degraded, Degradation("vectors", reason)))
+
+    def without_vectors(self, reason: str) -> Query:
+        """The query without vectors, with the reason."""
+        sentences = tuple(Sentence(each.text, None) for each in self.sentences)
+        degraded = (*self.degraded, Degradation("embed", reason))
+        return Query(self.text, sentences=sentences, degraded=degraded)
+
+
+def prepare(text: str, needs: frozenset[Requirement], encoder: QueryEncoder) -> Query:
+    """Embeds a request and its sentences, if something needs their vectors.
+
+    Raises:
+        ProviderRefused, RuntimeClash: a device was asked for that cannot be used. Whoever asked for a GPU
+            must not get slow answers instead of an error; other failures of the model are degradations.
+    """
+    parts = sentences_of(text) if "sentence" in needs else ()
+    bare = Query(text, sentences=tuple(Sentence(part, None) for part in parts))
+    if needs.isdisjoint(_OF_A_VECTOR) or not text.strip():
+        return bare
+    try:
+        (vector,) = encoder.vectors((text,))
+        vectors = encoder.vectors(parts) if parts else ()
+        sentences = tuple(Sentence(part, own) for part, own in zip(parts, vectors, strict=True))
+        return Query(text, vector, encoder.identity, sentences)
+    except (ProviderRefused, RuntimeClash):
+        raise
+    except (ModelError, MissingExtra) as error:
+        return bare.without_vectors(str(error))
+
+
+class SearchHit(Hit, frozen=True, kw_only=True):
+    """One API of an answer, with its whole document."""
+
+    document: ApiDocument
+
+
+class SearchOutcome(msgspec.Struct, frozen=True, eq=False):
+    """The hits of a search, and the intermediate results of its steps."""
+
+    hits: tuple[SearchHit, ...]
+    rescored: Rescored
+    slimmed: frozenset[str]
+    """Ids of hits whose definitions only fit into the budget without most of their prose."""
+    degraded: tuple[Degradation, ...]
+    """Milliseconds of all steps."""
+    timings: Mapping[str, float]
+    """Milliseconds by step, and by stage as `rescore.STAGE`."""
+    seen: RescoreRequest
+    """The request as it was ranked last: all candidates that came into sight."""
+
+
+class Search:
+    """The steps of a search over one index. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        index: SearchedIndex,
+        encoder: QueryEncoder,
+        rescorer: Rescorer,
+        measure: MeasureDefinitions,
+        voters: Voters | None = None,
+    ) -> None:
+        self._index = index
+        self._encoder = encoder
+        self._rescorer = rescorer
+        self._measure = measure
+        self._voters = voters
+
+    def over(self, index: SearchedIndex) -> Search:
+        """The same search in another index."""
+        return Search(index, self._encoder, self._rescorer, self._measure, self._voters)
+
+    def run(
+        self, text: str, profile: Profile, k: int, permitted: Filter, budget: int | None = None
+    ) -> SearchOutcome:
+        """All steps: the k best APIs for a request in words.
+
+        Args:
+            text: what somebody wants done.
+            profile: how it is answered.
+            k: how many hits at most, at least 0.
+            permitted: what whoever asks may see.
+            budget: tokens that the definitions of all hits may take together; None for any number.
+
+        Raises:
+            EmptyCatalog: nothing is in the index yet.
+            EngineError, RescorerError: the request cannot be answered as asked, or not at all.
+            ProviderRefused, RuntimeClash: the device asked for cannot be used.
+        """
+        clock = _Clock()
+        query = self.prepare(text, profile.needs())
+        clock.lap("embed")
+        size = profile.first_stage.size_for(k)
+        query, request = self.candidates(query, profile.needs(), size, permitted)
+        clock.lap("first_stage")
+        rescored, seen, slimmed = self._ranked(replace(request, k=k), profile, permitted, budget)
+        clock.lap("rescore")
+        hits = self._hits(rescored, permitted)
+        clock.lap("fetch")
+        stages = {f"rescore.{stage}": spent for stage, spent in rescored.timings.items()}
+        degraded = (*query.degraded, *rescored.degraded)
+        return SearchOutcome(hits, rescored, slimmed, degraded, clock.laps | stages, seen)
+
+    def prepare(self, text: str, needs: frozenset[Requirement]) -> Query:
+        """Calls `prepare` of this module with the encoder of this search."""
+        return prepare(text, needs, self._encoder)
+
+    def candidates(
+        self, query: Query, needs: frozenset[Requirement], size: int, permitted: Filter
+    ) -> tuple[Query, RescoreRequest]:
+        """The candidates: at most `size` of each ranking that is needed.
+
+        The query comes back as the index understands it, see `Query.over`.
+
+        Raises:
+            EmptyCatalog: nothing is in the index yet.
+            EngineError: it cannot be searched.
+        """
+        words = query.text if "lexical" in needs else ""
+        found = self._index.search(
+            SearchRequest(words, query.vector, size, permitted, query.sentences, query.model)
+        )
+        if found.schema is None:
+            raise EmptyCatalog(self._index.url)
+        query = query.over(found.schema).over_damage(found.damaged)
+        proposed: Sequence[Candidate] = found
+        trust = 1.0
+        if self._voters is not None and "intent" in needs:
+            proposed, trust = self._voters.add_votes(
+                found, query.vector, permitted, self._index, self._encoder
+            )
+        return query, RescoreRequest(
+            query.text, proposed, query.vector, intent_trust=trust, vector_model=query.model
+        )
+
+    def rank(
+        self, request: RescoreRequest, profile: Profile, permitted: Filter
+    ) -> tuple[Rescored, RescoreRequest]:
+        """Ranks the candidates by a profile, and fetches what it needs in further rounds.
+
+        Raises:
+            RescorerError: the request cannot be answered as asked.
+        """
+        fetcher = IndexFetcher(self._index, permitted)
+        return in_rounds(fetcher, request, lambda larger: self._rescorer(larger, profile))
+
+    def _ranked(
+        self, request: RescoreRequest, profile: Profile, permitted: Filter, budget: int | None
+    ) -> tuple[Rescored, RescoreRequest, frozenset[str]]:
+        """Ranks, and packs into the budget if there is one; also returns the ids of slimmed definitions."""
+        if budget is None:
+            return *self.rank(request, profile, permitted), frozenset()
+        deep = replace(request, k=max(PACKED_FROM, request.k))
+        rescored, seen = self.rank(deep, profile, permitted)
+        sizes = self._measure(self._index.fetch([hit.id for hit in rescored.results], permitted))
+        packed, slimmed = pack_results(rescored, sizes, budget, request.k)
+        return packed, seen, slimmed
+
+    def _hits(self, rescored: Rescored, permitted: Filter) -> tuple[SearchHit, ...]:
+        """The hits with their documents, without those that a sync has removed meanwhile."""
+        ids = [hit.id for hit in rescored.results]
+        documents = {document.id: document for document in self._index.fetch(ids, permitted)}
+        kept = [hit for hit in rescored.results if hit.id in documents]
+        return tuple(
+            SearchHit(hit.id, rank, hit.score, hit.probability, hit.reasons, document=documents[hit.id])
+            for rank, hit in enumerate(kept, start=1)
+        )
+
+
+class IndexFetcher:
+    """Reads documents for a pipeline from an index, with the permissions of the caller."""
+
+    def __init__(self, index: SearchedIndex, permitted: Filter) -> None:
+        self._index = index
+        self._permitted = permitted
+
+    def apis_of_tools(self, tools: Sequence[str]) -> list[Candidate]:
+        """All visible APIs of these tools (keys), at most `MAX_SIBLINGS`."""
+        return self._index.apis_of_tools(tools, self._permitted, MAX_SIBLINGS)
+
+    def neighbours(self, vector: Vector, k: int) -> list[Candidate]:
+        """The k visible documents nearest to the vector."""
+        return self._index.neighbours(vector, k, self._permitted)
+
+
+class _Clock:
+    """Milliseconds between laps."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name] = (now - self._last) * 1e3
+        self._last = now

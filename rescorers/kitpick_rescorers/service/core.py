@@ -1,0 +1,120 @@
+"""The service without HTTP: settings, models, and the requests in progress."""
+
+from __future__ import annotations
+
+import math
+import threading
+from pathlib import Path
+
+from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
+from kitpick_rescorers.service.connections import ConnectionCount
+from kitpick_rescorers.service.errors import Invalid, NotFound
+from kitpick_rescorers.service.gate import Gate
+from kitpick_rescorers.service.keys import KeyRing
+from kitpick_rescorers.service.metrics import Metrics
+from kitpick_rescorers.service.models import ServiceModels
+from kitpick_rescorers.service.settings import ServiceSettings
+from kitpick_rescorers.service.traces import tracer_to
+from kitpick_rescorers.stages import CrossEncode
+
+_MOST_STAGES = 20
+_MOST_COMPARED = 2_000
+"""Candidates that the stages which compare each with each look at, all stages together."""
+_MOST_SCORED = 10_000
+"""Candidates that the cross-encoder reads, all stages together."""
+
+
+class Service:
+    """The shared objects of all endpoints. Safe to use from several threads; the gate is the event loop's."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        """Loads the models.
+
+        Raises:
+            ModelError, InvalidSetting, UnknownProfile, InvalidProfile: what the settings name is not usable.
+        """
+        self.settings = settings
+        self.metrics = Metrics()
+        self.models = ServiceModels(settings, self.metrics)
+        self.connections = ConnectionCount(settings.max_connections)
+        self.gate = Gate(settings.max_requests, settings.max_waiting_bytes)
+        self.keys = KeyRing(Path(settings.keys) if settings.keys else None)
+        self.default_profile = load_profile(settings.profile)
+        self.tracer = tracer_to(settings.traces)
+        self.proving = threading.Lock()
+        self.proved = -math.inf
+        """When every model last answered a probe, by `time.perf_counter`; guarded by `proving`."""
+        self._reloading, self._waiting = threading.Lock(), threading.Lock()
+        self.metrics.watch(self)
+
+    def profile(self, wanted: str | Profile | None) -> Profile:
+        """The profile a request asks for. A file is never read for a request.
+
+        Raises:
+            NotFound: no profile of this name.
+            Invalid: stages that together cost more than one request may.
+        """
+        if isinstance(wanted, Profile):
+            _require_affordable(wanted)
+            return wanted
+        if wanted is None or wanted == self.default_profile.name:
+            return self.default_profile
+        if wanted not in shipped_profiles():
+            known = sorted({*shipped_profiles(), self.default_profile.name})
+            raise NotFound(f"no profile {wanted[:100]!r}; known are {', '.join(known)}")
+        return load_profile(wanted)
+
+    def reload(self) -> None:
+        """Loads the models again, and closes the old ones when no request can use them any more.
+
+        Until then the next reload waits, and any further one adds nothing to it: signals that come one upon
+        the other do not fill the memory with models.
+
+        Raises:
+            ModelError: a model is missing or damaged; the old ones go on serving.
+        """
+        if not self._waiting.acquire(blocking=False):
+            return
+        self._reloading.acquire()
+        self._waiting.release()
+        try:
+            fresh = ServiceModels(self.settings, self.metrics)
+        except Exception:
+            self._reloading.release()
+            self.metrics.reloaded("failed")
+            raise
+        old, self.models = self.models, fresh
+        self.metrics.reloaded("done")
+        timer = threading.Timer(self.settings.deadline_seconds, self._let_go, (old,))
+        timer.daemon = True
+        timer.start()
+
+    def _let_go(self, old: ServiceModels) -> None:
+        old.close()
+        self._reloading.release()
+
+    def close(self) -> None:
+        """Stops the models' queues, and sends the last traces."""
+        self.models.close()
+        self.tracer.close()
+
+
+def _require_affordable(profile: Profile) -> None:
+    """Refuses profiles of callers that would cost too much; a deadline alone would stop them late.
+
+    Raises:
+        Invalid: too many stages, or too many candidates in them.
+    """
+    if len(profile.stages) > _MOST_STAGES:
+        raise Invalid(f"profile: {len(profile.stages)} stages: at most {_MOST_STAGES} in a request")
+    compared = sum(
+        getattr(stage, "candidates", 0) for stage in profile.stages if not isinstance(stage, CrossEncode)
+    )
+    if compared > _MOST_COMPARED:
+        raise Invalid(
+            f"profile: `candidates` of its stages add up to {compared:,}: at most {_MOST_COMPARED:,}"
+        )
+    encoders = [stage for stage in profile.stages if isinstance(stage, CrossEncode)]
+    scored = sum(stage.candidates + stage.fetched for stage in encoders)
+    if len(encoders) > 1 and scored > _MOST_SCORED:
+        raise Invalid(f"profile: its cross-encoders score {scored:,} candidates: at most {_MOST_SCORED:,}")

@@ -1,0 +1,315 @@
+"""Cohere's rerank, versions 2 and 1, and Voyage's. Version 1 has Jina's path, so its answers satisfy both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from kitpick_rescorers.scoring import is_blank
+from kitpick_rescorers.service.core import Service
+from kitpick_rescorers.service.dialect import Endpoint
+from kitpick_rescorers.service.documents import DocumentFormat, Given, ReadDocuments, read_documents
+from kitpick_rescorers.service.errors import Empty, Failure, Invalid
+from kitpick_rescorers.service.numbers import PlainNumber, plain_number
+from kitpick_rescorers.service.reranking import PLAIN, rank_documents, require_count
+from kitpick_rescorers.service.ticket import Ticket
+
+_DOCUMENTS_A_UNIT = 100
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class CohereError(msgspec.Struct, frozen=True):
+    """Cohere's errors."""
+
+    id: str
+    message: str
+
+
+class CohereDialect:
+    """`{"message"}`; invalid fields are 400 there."""
+
+    name = "cohere"
+    error_type: Any = CohereError
+
+    def status(self, failure: Failure) -> int:
+        """The HTTP status that Cohere uses."""
+        return 400 if failure.status == 422 else failure.status
+
+    def error(self, failure: Failure, request_id: str) -> object:
+        """The failure in words."""
+        return CohereError(request_id, failure.message)
+
+
+class SharedError(msgspec.Struct, frozen=True):
+    """An error that Cohere's and Jina's clients understand alike."""
+
+    message: str
+    detail: str
+
+
+class SharedDialect:
+    """`message` is where Cohere's clients look, `detail` where Jina's do."""
+
+    name = "jina"
+    error_type: Any = SharedError
+
+    def status(self, failure: Failure) -> int:
+        """Jina's invalid fields are 422, which Cohere's clients raise as an error as well."""
+        return failure.status
+
+    def error(self, failure: Failure, request_id: str) -> object:
+        """The failure in words, twice."""
+        return SharedError(failure.message, failure.message)
+
+
+class V2Call(msgspec.Struct, frozen=True, kw_only=True):
+    """Body of `POST /v2/rerank`. Unknown fields are ignored, as there."""
+
+    query: str
+    documents: list[Given]
+    """Texts, or objects, which may say `tool` and `category`."""
+    model: str = PLAIN
+    top_n: Count | None = None
+    max_tokens_per_doc: Count | None = None
+    """Of each document, no more than so many tokens are read, and never more than the model reads."""
+    document_format: DocumentFormat = "text"
+    """Not Cohere's: with `yaml`, strings are read as YAML objects, for clients that can send strings only."""
+
+
+class SharedCall(V2Call, frozen=True, kw_only=True):
+    """Body of `POST /v1/rerank`."""
+
+    rank_fields: list[str] = []
+    return_documents: bool = False
+    max_chunks_per_doc: Count | None = None
+    """A document is one chunk here, so that there are never more."""
+
+
+class Tokens(msgspec.Struct, frozen=True):
+    """Tokens that the models read for this answer; what was known from before costs none."""
+
+    input_tokens: int
+
+
+class BilledUnits(msgspec.Struct, frozen=True):
+    """Nothing is billed; clients want the field."""
+
+    search_units: int
+    """As Cohere counts: one for each hundred documents that were begun."""
+
+
+class ApiVersion(msgspec.Struct, frozen=True):
+    """Which of Cohere's versions this is."""
+
+    version: Literal["1", "2"]
+
+
+class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What Cohere tells of an answer."""
+
+    api_version: ApiVersion
+    billed_units: BilledUnits
+    tokens: Tokens
+    warnings: tuple[str, ...] = ()
+    """Documents that could not be read as they were meant, or were placed last because they show nothing."""
+
+
+class V2Result(msgspec.Struct, frozen=True):
+    """One document; `relevance_score` is calibrated, in [0, 1]."""
+
+    index: int
+    relevance_score: PlainNumber
+
+
+class V2Answer(msgspec.Struct, frozen=True):
+    """Answer of `POST /v2/rerank`."""
+
+    id: str
+    results: list[V2Result]
+    meta: Meta
+
+
+class SharedResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One document, with its text where that was asked for."""
+
+    index: int
+    relevance_score: PlainNumber
+    document: dict[str, Any] | None = None
+    """As it was sent; a string as `text`."""
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """As Jina counts."""
+
+    total_tokens: int
+    prompt_tokens: int
+
+
+class SharedAnswer(msgspec.Struct, frozen=True):
+    """Answer of `POST /v1/rerank`: all that Cohere's version 1 and Jina have in theirs."""
+
+    id: str
+    model: str
+    results: list[SharedResult]
+    usage: Usage
+    meta: Meta
+    object: Literal["list"] = "list"
+    """Jina's."""
+
+
+def answer_v2(service: Service, call: V2Call, ticket: Ticket) -> V2Answer:
+    """Ranks the documents of a call; raises like `rank_documents`, and `Empty` where something is missing."""
+    documents = _documents(service, call, ticket)
+    ranked = rank_documents(service, ticket, call.model, call.query, documents.items)[: call.top_n]
+    results = [V2Result(item.index, plain_number(item.score)) for item in ranked]
+    return V2Answer(ticket.request_id, results, _meta("2", ticket, documents))
+
+
+def answer_shared(service: Service, call: SharedCall, ticket: Ticket) -> SharedAnswer:
+    """Ranks the documents of a call; raises like `rank_documents`, and `Empty` where something is missing."""
+    documents = _documents(service, call, ticket, call.rank_fields)
+    ranked = rank_documents(service, ticket, call.model, call.query, documents.items)[: call.top_n]
+    results = [
+        SharedResult(
+            item.index,
+            plain_number(item.score),
+            _returned(call.documents[item.index]) if call.return_documents else None,
+        )
+        for item in ranked
+    ]
+    usage = Usage(ticket.tokens, ticket.tokens)
+    return SharedAnswer(ticket.request_id, call.model, results, usage, _meta("1", ticket, documents))
+
+
+def _documents(service: Service, call: V2Call, ticket: Ticket, fields: Sequence[str] = ()) -> ReadDocuments:
+    if not call.documents:
+        raise Empty("invalid request: list of documents must not be empty")
+    if is_blank(call.query):
+        raise Empty("invalid request: query must not be empty")
+    require_count(service, len(call.documents), "documents")
+    read = read_documents(call.documents, ticket, fields, call.document_format)
+    return read if call.max_tokens_per_doc is None else _cut(service, read, ticket, call.max_tokens_per_doc)
+
+
+def _cut(service: Service, read: ReadDocuments, ticket: Ticket, most: int) -> ReadDocuments:
+    """The documents with at most so many tokens each."""
+    tokens, items = service.models.cross_encoder.tokens, []
+    most = min(most, service.models.cross_encoder.manifest.max_tokens)
+    for item in read.items:
+        ticket.check()
+        items.append(replace(item, text=tokens.cut(item.text, most)))
+    return replace(read, items=tuple(items))
+
+
+def _returned(given: Given) -> dict[str, Any]:
+    return {"text": given} if isinstance(given, str) else given
+
+
+def _meta(version: Literal["1", "2"], ticket: Ticket, documents: ReadDocuments) -> Meta:
+    units = BilledUnits(max(1, math.ceil(len(documents.items) / _DOCUMENTS_A_UNIT)))
+    return Meta(ApiVersion(version), units, Tokens(ticket.tokens), documents.warnings)
+
+
+class VoyageCall(msgspec.Struct, frozen=True, kw_only=True):
+    """Body of `POST /voyage/v1/rerank`."""
+
+    query: str
+    documents: list[str]
+    model: str = PLAIN
+    top_k: Count | None = None
+    return_documents: bool = False
+    truncation: bool = True
+
+
+class VoyageResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One document, with its text where that was asked for."""
+
+    index: int
+    relevance_score: PlainNumber
+    document: str | None = None
+
+
+class VoyageUsage(msgspec.Struct, frozen=True):
+    """Tokens that models read."""
+
+    total_tokens: int
+
+
+class VoyageAnswer(msgspec.Struct, frozen=True):
+    """Answer of `POST /voyage/v1/rerank`."""
+
+    data: list[VoyageResult]
+    model: str
+    usage: VoyageUsage
+    object: Literal["list"] = "list"
+
+
+class VoyageError(msgspec.Struct, frozen=True):
+    """Voyage's errors."""
+
+    detail: str
+
+
+class VoyageDialect:
+    """`{"detail"}`; invalid fields are 400 there."""
+
+    name = "voyage"
+    error_type: Any = VoyageError
+
+    def status(self, failure: Failure) -> int:
+        """The HTTP status that Voyage uses."""
+        return 400 if failure.status == 422 else failure.status
+
+    def error(self, failure: Failure, request_id: str) -> object:
+        """The failure in words."""
+        return VoyageError(failure.message)
+
+
+def answer_voyage(service: Service, call: VoyageCall, ticket: Ticket) -> VoyageAnswer:
+    """Ranks the documents of a call; raises like `answer_v2`, and `Invalid` where cutting is forbidden."""
+    if not call.truncation:
+        model = service.models.cross_encoder
+        for text in call.documents:
+            ticket.check()
+            if not model.fits(call.query, text):
+                raise Invalid("a document has more tokens than the model reads, and `truncation` is false")
+    shared = V2Call(query=call.query, documents=list(call.documents), model=call.model, top_n=call.top_k)
+    data = [
+        VoyageResult(
+            item.index, item.relevance_score, call.documents[item.index] if call.return_documents else None
+        )
+        for item in answer_v2(service, shared, ticket).results
+    ]
+    return VoyageAnswer(data, call.model, VoyageUsage(ticket.tokens))
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/v2/rerank",
+        summary="Cohere v2: ranks texts",
+        dialect=CohereDialect(),
+        request=V2Call,
+        reply=V2Answer,
+        answer=answer_v2,
+    ),
+    Endpoint(
+        path="/v1/rerank",
+        summary="Cohere v1 and Jina: ranks texts or objects",
+        dialect=SharedDialect(),
+        request=SharedCall,
+        reply=SharedAnswer,
+        answer=answer_shared,
+    ),
+    Endpoint(
+        path="/voyage/v1/rerank",
+        summary="Voyage: ranks texts",
+        dialect=VoyageDialect(),
+        request=VoyageCall,
+        reply=VoyageAnswer,
+        answer=answer_voyage,
+    ),
+)

@@ -1,0 +1,138 @@
+"""This project's own protocol: `POST /v1/rescore`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import rescore
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import Rescored, RescoreRequest
+from kitpick_rescorers.search import prepare
+from kitpick_rescorers.service.core import Service
+from kitpick_rescorers.service.dialect import Endpoint
+from kitpick_rescorers.service.errors import Failure
+from kitpick_rescorers.service.exchange import answer_of, request_of
+from kitpick_rescorers.service.protocol import ErrorAnswer, Problem, RescoreAnswer, RescoreCall
+from kitpick_rescorers.service.ticket import Ticket
+from kitpick_rescorers.state import Degradation
+
+
+class NativeDialect:
+    """Status as it is; `{"error": {code, message, request_id}}`."""
+
+    name = "native"
+    error_type: Any = ErrorAnswer
+
+    def status(self, failure: Failure) -> int:
+        """The status of the failure itself."""
+        return failure.status
+
+    def error(self, failure: Failure, request_id: str) -> ErrorAnswer:
+        """The failure in words and as a code."""
+        return ErrorAnswer(Problem(failure.code, failure.message, request_id))
+
+
+NATIVE = NativeDialect()
+
+
+class _Prepared(msgspec.Struct, frozen=True):
+    """The models of a pipeline, and those that are missing."""
+
+    request: RescoreRequest
+    models: Models
+    roles: tuple[str, ...]
+    degraded: tuple[Degradation, ...] = ()
+    embed_ms: float = 0.0
+
+
+def answer_rescore(service: Service, call: RescoreCall, ticket: Ticket) -> RescoreAnswer:
+    """Ranks the candidates of a call.
+
+    Raises:
+        Invalid, NotFound, InvalidRequest: it cannot be answered as asked.
+        Overloaded, Cancelled: nothing was done for it.
+    """
+    ticket.shorten(call.deadline_ms)
+    profile = service.profile(call.profile)
+    prepared = _embedded(service, call, profile, _prepared(service, call, profile, ticket), ticket)
+    rescored = _ranked(prepared, profile, ticket)
+    service.metrics.rescored(rescored.timings, [item.stage for item in rescored.degraded])
+    timings = {"embed": prepared.embed_ms, "wait": ticket.waited * 1e3, "total": ticket.spent_ms}
+    infos = service.models.info()
+    return answer_of(
+        rescored,
+        ticket.request_id,
+        profile.name,
+        {role: infos[role] for role in prepared.roles},
+        timings,
+        call.explain,
+    )
+
+
+def _prepared(service: Service, call: RescoreCall, profile: Profile, ticket: Ticket) -> _Prepared:
+    needs, kind = profile.needs(), service.models.query_kind
+    roles = ["cross_encoder"] if "scorer" in needs else []
+    degraded = []
+    if "query_kind" not in needs or kind is None:
+        kind = None
+    elif call.vector_model and kind.encoder and call.vector_model != kind.encoder:
+        reason = f"reads vectors of {kind.encoder}, the request's are of {call.vector_model}"
+        degraded, kind = [Degradation("query_kind", reason)], None
+    else:
+        roles.append("query_kind")
+    scorer = service.models.scorer(ticket) if "scorer" in needs else None
+    ranker = service.models.ranker if "ranker" in needs else None
+    roles += ["list_ranker"] if ranker is not None else []
+    models = Models(scorer=scorer, query_kind=kind, cache=service.models.scores_of(ticket), ranker=ranker)
+    return _Prepared(request_of(call), models, tuple(roles), tuple(degraded))
+
+
+def _embedded(
+    service: Service, call: RescoreCall, profile: Profile, prepared: _Prepared, ticket: Ticket
+) -> _Prepared:
+    """The request with the query's vector, if a stage needs one and the caller sent none."""
+    if call.vector is not None or "vector" not in profile.needs() or not call.query.strip():
+        return prepared
+    own = service.models.encoder.identity
+    if call.vector_model and call.vector_model != own:
+        reason = f"the request's vectors are of {call.vector_model}, this service embeds with {own}: send one"
+        return replace(prepared, degraded=(*prepared.degraded, Degradation("embed", reason)))
+    started = time.perf_counter()
+    query = prepare(call.query, profile.needs() & {"vector"}, service.models.queries(ticket))
+    if query.vector is None:
+        return replace(prepared, degraded=(*prepared.degraded, *query.degraded))
+    return replace(
+        prepared,
+        request=replace(prepared.request, vector=query.vector),
+        roles=("encoder", *prepared.roles),
+        embed_ms=(time.perf_counter() - started) * 1e3,
+    )
+
+
+def _ranked(prepared: _Prepared, profile: Profile, ticket: Ticket) -> Rescored:
+    started = time.perf_counter()
+    rescored = rescore(prepared.request, profile, prepared.models, deadline=ticket.working())
+    for stage, milliseconds in rescored.timings.items():
+        ticket.spent(f"stage {stage}", started, started := started + milliseconds / 1e3)
+    if ticket.refusal is not None:
+        raise ticket.refusal
+    if ticket.cancelled:
+        ticket.check()
+    return replace(rescored, degraded=(*prepared.degraded, *rescored.degraded))
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/v1/rescore",
+        summary="Ranks the candidates of a first stage",
+        dialect=NATIVE,
+        request=RescoreCall,
+        reply=RescoreAnswer,
+        answer=answer_rescore,
+    ),
+)

@@ -1,0 +1,181 @@
+"""Documents of rerank requests: the text that a model reads, and the place in the hierarchy of tools.
+
+A string is plain text, whatever it looks like. It is read as YAML only where the request says so
+(`document_format: "yaml"`), because prose with a line such as `category: support` is common. An object is a
+structured document: `tool`, `category` and `api` (or `name`) say where it stands, and every field that has no
+such meaning is part of what is scored, unless the request names the fields that count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from kitpick_engines.contract import Candidate, Place
+from kitpick_engines.document import ApiDocument, Parameter
+from kitpick_engines.text import rerank_text
+from kitpick_foundation.yaml_values import InvalidYaml, parse_yaml
+from kitpick_rescorers.scoring import is_blank
+from kitpick_rescorers.service.errors import Invalid
+from kitpick_rescorers.service.exchange import NO_VECTOR
+from kitpick_rescorers.service.ticket import Ticket
+
+Given = str | dict[str, Any]
+"""A document as clients send it."""
+DocumentFormat = Literal["text", "yaml"]
+"""Format of the strings among the documents."""
+
+_MOST_YAML = 64 * 1024
+"""Characters of a YAML document, with every alias written out: no description of an API is that long."""
+_MOST_WARNINGS = 20
+_PLACE = ("tool", "category", "api", "name")
+
+
+class RerankDocument(msgspec.Struct, frozen=True):
+    """One document: what the model reads, and where in the hierarchy it stands."""
+
+    text: str
+    tool: str = ""
+    category: str = ""
+    api: str = ""
+
+    def candidate(self, position: int) -> Candidate:
+        """The candidate at this position from 0; the order of documents is that of the first stage."""
+        place = Place(position + 1, 0.0)
+        name = str(position)
+        api = self.api or name
+        return Candidate(name, self.category, self.tool, api, self.text, NO_VECTOR, place, place)
+
+
+class ReadDocuments(msgspec.Struct, frozen=True):
+    """The documents of a request, and warnings about some of them."""
+
+    items: tuple[RerankDocument, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def read_documents(
+    given: Sequence[Given],
+    ticket: Ticket,
+    fields: Sequence[str] = (),
+    document_format: DocumentFormat = "text",
+) -> ReadDocuments:
+    """Reads the documents of a request. The ticket is checked before each of them.
+
+    Args:
+        given: as they were sent.
+        ticket: of the request.
+        fields: names of those whose contents, in this order, are the text of an object; all where empty.
+        document_format: what strings are. One that is no YAML within bounds is read as plain text, and a
+            warning says so.
+
+    Raises:
+        Invalid: an object that holds something without a text, such as an integer of thousands of digits.
+        DeadlinePassed, Cancelled: nobody waits any more.
+    """
+    items, warnings = [], []
+    for position, document in enumerate(given):
+        ticket.check()
+        try:
+            read = _from_yaml(document) if document_format == "yaml" else document
+        except InvalidYaml as error:
+            warnings.append(f"documents[{position}] was read as plain text: {error}"[:300])
+            read = document
+        try:
+            items.append(read_document(read, fields))
+        except Invalid as error:
+            raise Invalid(f"documents[{position}]: {error}") from error
+        if is_blank(items[-1].text):
+            warnings.append(f"documents[{position}] has no visible text and was placed last")
+    more = len(warnings) - _MOST_WARNINGS
+    shown = [*warnings[:_MOST_WARNINGS], *([f"and {more:,} more"] if more > 0 else [])]
+    return ReadDocuments(tuple(items), tuple(shown))
+
+
+def read_document(given: Given, fields: Sequence[str] = ()) -> RerankDocument:
+    """Reads one document: a string as it is, an object by its fields.
+
+    Raises:
+        Invalid: it holds something without a text.
+    """
+    if isinstance(given, str):
+        return RerankDocument(given)
+    place = {key: _text_of(given[key]) for key in _PLACE if isinstance(given.get(key), (str, int, float))}
+    tool, category = place.get("tool", ""), place.get("category", "")
+    api_field = "api" if place.get("api") else "name"
+    api = place.get(api_field, "")
+    if fields:
+        named = [_text_of(given[field]) for field in fields if given.get(field) is not None]
+        return RerankDocument("\n".join(named), tool, category, api)
+    read = {key for key in ("tool", "category", api_field) if key in place}
+    text = _text_of(given.get("text"))
+    if text:
+        read.add("text")
+    elif tool or category or api:
+        text, described = _described(given, tool, category, api)
+        read |= described
+    rest = [
+        f"{key}: {_text_of(value)}" for key, value in given.items() if key not in read and value is not None
+    ]
+    return RerankDocument("\n".join(filter(None, [text, *rest])), tool, category, api)
+
+
+def _from_yaml(given: Given) -> Given:
+    """Parses a string as a YAML mapping.
+
+    Raises:
+        InvalidYaml: it is none within bounds; or a scalar, or a list.
+    """
+    if not isinstance(given, str):
+        return given
+    if len(given) > _MOST_YAML:
+        raise InvalidYaml(f"longer than {_MOST_YAML:,} characters")
+    found = parse_yaml(given.encode("utf-8", "replace"), _MOST_YAML, verbatim=True)
+    if not isinstance(found, dict):
+        raise InvalidYaml("no mapping of fields to contents")
+    return found
+
+
+def _described(given: Mapping[str, Any], tool: str, category: str, api: str) -> tuple[str, set[str]]:
+    """The rerank text of an API that is described in fields, and the names of the fields it uses."""
+    names, description = _parameters(given.get("parameters")), given.get("description")
+    read = ({"description"} if isinstance(description, str) else set()) | ({"parameters"} if names else set())
+    document = ApiDocument(
+        id="",
+        source="",
+        category=category,
+        tool=tool,
+        api=api,
+        description=description if isinstance(description, str) else "",
+        parameters=tuple(map(Parameter, names)),
+    )
+    return rerank_text(document), read
+
+
+def _parameters(given: object) -> list[str]:
+    """Names of parameters, from a list of names, a list of objects, or an object by name.
+
+    Empty unless every one has a name: then they are a field like any other.
+    """
+    items = list(given) if isinstance(given, (list, dict)) else []
+    names = [item.get("name") if isinstance(item, dict) else item for item in items]
+    found = [name for name in names if isinstance(name, str)]
+    return found if len(found) == len(items) else []
+
+
+def _text_of(value: object) -> str:
+    """A value as text: strings as they are, anything else as JSON.
+
+    Raises:
+        Invalid: it has no JSON.
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (OverflowError, RecursionError, ValueError, TypeError) as error:
+        raise Invalid("a value that is too large, or nested too deep") from error

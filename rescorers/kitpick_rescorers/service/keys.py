@@ -1,0 +1,164 @@
+"""API keys: a file of digests, read again when it changes. Keys themselves are not stored."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from kitpick_rescorers.service.errors import InvalidKeyFile, Overloaded, Unauthorized
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_LOG = logging.getLogger("kitpick.service")
+_RECHECK_SECONDS = 1.0
+
+
+class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of the key file. `sha256` is the digest of the key as hex."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    """For logs and metrics."""
+    sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    max_requests: Annotated[int, msgspec.Meta(ge=1)] = 1_000_000
+    """Under way at the same time."""
+    tenant: str = ""
+    """With `principals`, what its bearer may see of a catalog, where the process shows one."""
+    principals: tuple[str, ...] = ()
+
+
+NOBODY = ApiKey(name="", sha256="")
+"""Stands for the key of a caller where no keys are asked for."""
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    keys: list[ApiKey]
+
+
+def new_key() -> str:
+    """A fresh key, 256 bits."""
+    return "tr-" + secrets.token_urlsafe(32)
+
+
+def digest(key: str) -> str:
+    """SHA-256 as hex: keys are random, so no slow hash is called for."""
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def parse_keys(text: str, file: str) -> dict[str, ApiKey]:
+    """Keys by their digest.
+
+    Raises:
+        InvalidKeyFile: not TOML, or not a list `[[keys]]` with at least one entry.
+    """
+    try:
+        found = msgspec.convert(tomllib.loads(text), _File).keys
+    except (
+        ValueError,
+        RecursionError,
+        msgspec.ValidationError,
+    ) as error:  # numbers too long, nesting too deep
+        raise InvalidKeyFile(file, str(error)) from error
+    if not found:
+        raise InvalidKeyFile(file, "no [[keys]]: such a service could be used by nobody")
+    return {key.sha256: key for key in found}
+
+
+class KeyRing:
+    """The keys that may use the service. Safe to use from several threads.
+
+    A file that changed is read again within a second; one that became unreadable changes nothing, so that a
+    slip of an operator locks nobody out, and lets nobody in.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._under_way: Counter[str] = Counter()
+        self._checked = time.monotonic()
+        self._stamp = _stamp(path)
+        self._keys: Mapping[str, ApiKey] = {} if path is None else _read(path)
+        self.fault = ""
+        """Why the file as it is now was not taken; empty when it was."""
+
+    @contextmanager
+    def admit(self, authorization: str) -> Iterator[ApiKey]:
+        """The key in `Authorization: Bearer KEY`; `NOBODY` where no keys are asked for.
+
+        Raises:
+            Unauthorized: none, or an unknown one.
+            Overloaded: this key has too many requests under way.
+        """
+        if self._path is None:
+            yield NOBODY
+            return
+        key = self._known(authorization)
+        self._enter(key)
+        try:
+            yield key
+        finally:
+            with self._lock:
+                self._under_way[key.name] -= 1
+
+    def _known(self, authorization: str) -> ApiKey:
+        self._refresh()
+        scheme, _, given = authorization.partition(" ")
+        found = self._keys.get(digest(given.strip())) if scheme.lower() == "bearer" else None
+        if found is None:
+            raise Unauthorized
+        return found
+
+    def _enter(self, key: ApiKey) -> None:
+        with self._lock:
+            if self._under_way[key.name] >= key.max_requests:
+                raise Overloaded(f"key {key.name!r}: {key.max_requests} requests are under way", 1)
+            self._under_way[key.name] += 1
+
+    def _refresh(self) -> None:
+        with self._lock:
+            now = time.monotonic()
+            if self._path is None or now - self._checked < _RECHECK_SECONDS:
+                return
+            self._checked = now
+            stamp = _stamp(self._path)
+            if stamp == self._stamp:
+                return
+            try:
+                self._keys, self._stamp, self.fault = _read(self._path), stamp, ""
+            except InvalidKeyFile as error:
+                self._note_fault(str(error))
+
+    def _note_fault(self, fault: str) -> None:
+        """Logs once why a changed key file was not taken over."""
+        if fault != self.fault:
+            _LOG.error("the old keys stay in force: %s", fault)
+        self.fault = fault
+
+
+def _stamp(path: Path | None) -> tuple[int, int, int]:
+    """Changes whenever the file does: also when another one is moved into its place."""
+    try:
+        found = path.stat() if path is not None else None
+    except OSError:
+        found = None
+    return (found.st_mtime_ns, found.st_size, found.st_ino) if found else (0, 0, 0)
+
+
+def _read(path: Path) -> dict[str, ApiKey]:
+    try:
+        return parse_keys(path.read_text("utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidKeyFile(str(path), f"cannot be read: {error}") from error

@@ -1,0 +1,188 @@
+"""The models of a service: loaded before the first request, each with its own queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_engines.contract import Vector
+from kitpick_models.batching import Row
+from kitpick_models.cross_encoder import CrossEncoder
+from kitpick_models.encoder import Encoder
+from kitpick_models.list_ranker import ListRanker
+from kitpick_models.manifest import Manifest
+from kitpick_models.query_kind import QueryKindClassifier
+from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
+from kitpick_models.settings import RuntimeSettings
+from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.service.errors import Cancelled, NotInTime, Overloaded, Unready
+from kitpick_rescorers.service.metrics import Metrics, QueueMetrics
+from kitpick_rescorers.service.protocol import ModelInfo
+from kitpick_rescorers.service.queue import ModelQueue, QueueLimits
+from kitpick_rescorers.service.settings import ServiceSettings
+from kitpick_rescorers.service.ticket import Ticket
+
+_TEXTS_AT_ONCE = 64
+"""Tokenised before somebody looks at the deadline again."""
+Vectors = NDArray[np.float32]
+
+
+class ServiceModels:
+    """Encoder, cross-encoder and classifier of query kinds. Safe to use from several threads."""
+
+    def __init__(self, settings: ServiceSettings, metrics: Metrics) -> None:
+        """Loads the models that the settings name.
+
+        Raises:
+            ModelError: one of them is missing, damaged, or cannot run on the device asked for.
+        """
+        runtimes = [_runtime(settings, int(device)) for device in settings.devices.split(",")]
+        limits = QueueLimits(settings.max_waiting_tokens)
+        encoders = [load_encoder(settings.encoder, runtime) for runtime in runtimes]
+        scorers = [load_cross_encoder(settings.cross_encoder, runtime) for runtime in runtimes]
+        self.encoder, self.cross_encoder = encoders[0], scorers[0]
+        self.query_kind: QueryKindClassifier | None = (
+            load_query_kind(settings.query_kind) if settings.query_kind else None
+        )
+        self.ranker: ListRanker | None = (
+            load_list_ranker(settings.list_ranker) if settings.list_ranker else None
+        )
+        self.cache = ScoreCache(settings.score_cache)
+        self._vectors = _queue("encoder", encoders, metrics, limits)
+        self._scores = _queue("cross_encoder", scorers, metrics, limits)
+        self._warm_up(settings.warm_up_seconds)
+
+    @property
+    def queues(self) -> tuple[ModelQueue, ...]:
+        """The queue of every model that has one."""
+        return (self._vectors, self._scores)
+
+    def scorer(self, ticket: Ticket) -> QueuedScorer:
+        """The cross-encoder, on behalf of one request."""
+        return QueuedScorer(self.cross_encoder, self._scores, ticket)
+
+    def scores_of(self, ticket: Ticket) -> ScoreCache:
+        """The score cache of the key that sent a request."""
+        return self.cache.of_owner(ticket.bearer.name)
+
+    def encode(self, texts: Sequence[str | Sequence[int]], ticket: Ticket) -> Vectors:
+        """Unit vectors (n, d) of texts, or of token ids.
+
+        Raises:
+            Overloaded, DeadlinePassed, Cancelled, Unready, ModelError: see `ModelQueue.run`.
+        """
+        rows = []
+        for text in texts:
+            ticket.check()
+            rows.append(
+                self.encoder.rows([text])[0] if isinstance(text, str) else self.encoder.row_of_ids(text)
+            )
+        return self._vectors.run(rows, ticket)
+
+    def queries(self, ticket: Ticket) -> QueuedEncoder:
+        """The encoder, on behalf of one request."""
+        return QueuedEncoder(self, ticket)
+
+    def info(self) -> dict[str, ModelInfo]:
+        """Every model by its role."""
+        scale = self.cross_encoder.manifest.score_scale
+        found = {
+            "encoder": ModelInfo(self.encoder.identity, "cosine"),
+            "cross_encoder": ModelInfo(self.cross_encoder.identity, scale),
+        }
+        if self.query_kind is not None:
+            found["query_kind"] = ModelInfo(self.query_kind.identity, "probability")
+        if self.ranker is not None:
+            found["list_ranker"] = ModelInfo(self.ranker.identity, "probability")
+        return found
+
+    def close(self) -> None:
+        """Finishes waiting work, and ends the threads of the queues."""
+        for queue in self.queues:
+            queue.close()
+
+    def _warm_up(self, seconds: float) -> None:
+        try:
+            self._vectors.warm_up(self.encoder.manifest.max_tokens, seconds / 2)
+            self._scores.warm_up(self.cross_encoder.manifest.max_tokens, seconds / 2)
+        except Exception:
+            self.close()
+            raise
+
+
+class QueuedEncoder:
+    """The encoder behind its queue, for one request: a `kitpick_rescorers.search.QueryEncoder`."""
+
+    def __init__(self, models: ServiceModels, ticket: Ticket) -> None:
+        self._models = models
+        self._ticket = ticket
+
+    @property
+    def identity(self) -> str:
+        """Name and digest of the model."""
+        return self._models.encoder.identity
+
+    def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
+        """Unit vectors, float32 (d,), one a text; raises like `ServiceModels.encode`."""
+        return list(self._models.encode(texts, self._ticket))
+
+
+class QueuedScorer:
+    """The cross-encoder behind its queue, for one request of a stage or dialect."""
+
+    def __init__(self, model: CrossEncoder, queue: ModelQueue, ticket: Ticket) -> None:
+        self._model = model
+        self._queue = queue
+        self._ticket = ticket
+
+    @property
+    def identity(self) -> str:
+        """Name and digest of the model."""
+        return self._model.identity
+
+    @property
+    def manifest(self) -> Manifest:
+        """The model's thresholds, and what it has seen."""
+        return self._model.manifest
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Logits (n,), one a text, the same as without a queue.
+
+        Raises:
+            Overloaded, Cancelled, Unready: kept in the ticket, because they must fail the whole request.
+            NotInTime, DeadlinePassed, ModelError: the order stands without scores.
+        """
+        try:
+            rows: list[Row] = []
+            for start in range(0, len(texts), _TEXTS_AT_ONCE):
+                self._ticket.check()
+                rows += self._model.rows(query, texts[start : start + _TEXTS_AT_ONCE])
+            return self._queue.run(rows, self._ticket)
+        except NotInTime:
+            raise
+        except (Overloaded, Cancelled, Unready) as error:
+            self._ticket.refusal = error
+            raise
+
+    def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Calibrated probabilities (n,)."""
+        return self._model.probability(logits)
+
+
+def _queue(
+    name: str, sessions: Sequence[Encoder] | Sequence[CrossEncoder], metrics: Metrics, limits: QueueLimits
+) -> ModelQueue:
+    return ModelQueue(name, sessions, sessions[0].workers.count, QueueMetrics(metrics, name), limits)
+
+
+def _runtime(settings: ServiceSettings, device: int) -> RuntimeSettings:
+    return RuntimeSettings(
+        provider=settings.provider,
+        threads=settings.threads,
+        cached_tokens=settings.cached_tokens,
+        device=device,
+        half=settings.half,
+        engine_cache=settings.engine_cache,
+    )

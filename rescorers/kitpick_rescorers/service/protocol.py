@@ -1,0 +1,154 @@
+"""The native protocol, version 1: messages of `POST /v1/rescore`. `docs/protocol.md` explains it.
+
+Vectors are float32 values, little-endian, as base64.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from kitpick_engines.contract import Place
+from kitpick_engines.document import Effect, Parameter
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, Hit
+from kitpick_rescorers.state import Degradation, Need, QueryKindEstimate, StageTrace
+
+Name = Annotated[str, msgspec.Meta(max_length=2_000)]
+VectorBytes = Annotated[bytes, msgspec.Meta(min_length=4, max_length=4 * 16_384)]
+
+
+class WirePlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where one ranking of the first stage found a candidate."""
+
+    rank: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
+    """From 1."""
+    score: float = 0.0
+
+    def place(self) -> Place:
+        """As the pipeline has it."""
+        return Place(self.rank, self.score)
+
+
+class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An API description in parts, for callers that do not store the finished text."""
+
+    description: str = ""
+    parameters: Annotated[tuple[Parameter, ...], msgspec.Meta(max_length=10_000)] = ()
+
+
+Things = Annotated[tuple[Annotated[str, msgspec.Meta(max_length=400)], ...], msgspec.Meta(max_length=100)]
+
+
+class WireCandidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An API that the first stage proposes. One of `text` and `fields` says what it does."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
+    """Comes back in the answer. The same id twice is one candidate with the places of both."""
+    tool: Name = ""
+    category: Name = ""
+    api: Name = ""
+    text: str | None = None
+    """The rerank text, as ingestion stored it."""
+    fields: Fields | None = None
+    vector: VectorBytes | None = None
+    """Of the document; only some profiles use it."""
+    lexical: WirePlace | None = None
+    """Place in the ranking by words."""
+    dense: WirePlace | None = None
+    """Place in the ranking by vectors."""
+    sentence: WirePlace | None = None
+    """Place among what the sentences of the query find, each asked by itself."""
+    intent: WirePlace | None = None
+    """Place among what the nearest sample requests vote for."""
+    first: WirePlace | None = None
+    """Place in a first stage of unknown kind: counts for each of the two that is not given."""
+    deprecated: bool = False
+    effect: Effect = Effect.UNKNOWN
+    needs: Things = ()
+    """What a caller must have found before, as the document holds it; stage `complete` reads it."""
+    gives: Things = ()
+    """What an answer holds, likewise."""
+
+
+class WireSizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tokens of each candidate's definition, for a profile that packs into a budget."""
+
+    counter: Annotated[str, msgspec.Meta(max_length=200)]
+    """Who counted, e.g. `tiktoken o200k_base`."""
+    tokens: dict[str, Annotated[int, msgspec.Meta(ge=0)]]
+
+
+WireCandidates = Annotated[tuple[WireCandidate, ...], msgspec.Meta(max_length=MAX_CANDIDATES)]
+
+
+class RescoreCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """Body of `POST /v1/rescore`."""
+
+    query: Annotated[str, msgspec.Meta(max_length=MAX_QUERY_CHARACTERS)]
+    candidates: WireCandidates
+    """In any order: their places say which ranking found them where."""
+    protocol: Literal[1] = 1
+    profile: Name | Profile | None = None
+    """Name of a profile of this service, or the stages themselves; its default profile when absent."""
+    k: Annotated[int, msgspec.Meta(ge=0, le=MAX_CANDIDATES)] = 10
+    deadline_ms: Annotated[int, msgspec.Meta(ge=1, le=600_000)] | None = None
+    """The answer is of no use later; the service's own limit when absent, and never more than that."""
+    vector: VectorBytes | None = None
+    """Of the query. When absent and a stage needs it, the service embeds the query."""
+    vector_model: Name = ""
+    """Identity of the model that made all vectors in this request, as in the index's metadata."""
+    intent_trust: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 1.0
+    """How far the candidates' `intent` places are to be trusted."""
+    fetched: WireCandidates = ()
+    """Documents that were fetched because an earlier answer said `need`."""
+    complete_tools: Annotated[tuple[Name, ...], msgspec.Meta(max_length=MAX_CANDIDATES)] = ()
+    """Keys (`category/tool`) of the tools of which every visible API has been fetched."""
+    sizes: WireSizes | None = None
+    explain: bool = False
+    """Whether the answer carries the trace of every stage."""
+
+
+class ModelInfo(msgspec.Struct, frozen=True):
+    """A model that took part, and what its raw numbers mean."""
+
+    identity: str
+    """Name and digest: equal identities give equal numbers."""
+    score_scale: Literal["logit", "cosine", "probability"]
+
+
+class RescoreAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Body of the answer. `results` is always the best list so far."""
+
+    request_id: str
+    profile: str
+    results: tuple[Hit, ...]
+    models: dict[str, ModelInfo]
+    """By role: `cross_encoder`, `encoder`, `query_kind`."""
+    timings: dict[str, float]
+    """Milliseconds by stage, `embed` for the query's vector, `wait` in the queue, `total` in the service."""
+    protocol: Literal[1] = 1
+    query_kind: QueryKindEstimate | None = None
+    abstained: bool = False
+    """Nothing here is likely to do the job; the results are the nearest there is."""
+    abstained_because: str = ""
+    degraded: tuple[Degradation, ...] = ()
+    """What could not be done, and why; the results stand without it."""
+    need: Need | None = None
+    """Documents that would improve the list: fetch them, and send them as `fetched`."""
+    trace: tuple[StageTrace, ...] = ()
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """What went wrong. `code` is for programs, `message` for people."""
+
+    code: str
+    message: str
+    request_id: str
+
+
+class ErrorAnswer(msgspec.Struct, frozen=True):
+    """Body of every answer that is not 200."""
+
+    error: Problem

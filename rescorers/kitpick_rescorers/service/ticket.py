@@ -1,0 +1,106 @@
+"""The ticket of a request in progress: its id, its deadline, and whether the client is still there."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kitpick_foundation.deadline import Deadline
+from kitpick_rescorers.service.errors import Cancelled, DeadlinePassed, ServiceError
+from kitpick_rescorers.service.keys import NOBODY
+
+
+class Ticket:
+    """A request in progress, shared by the event loop, the thread that answers and the queues of models.
+
+    A stage that fails leaves the order as it was; `refusal` remembers failures that must fail the request.
+    """
+
+    def __init__(self, request_id: str, seconds: float) -> None:
+        self.request_id = request_id
+        self.bearer = NOBODY
+        """The API key it came with."""
+        self.started = time.perf_counter()
+        self.deadline = self.started + seconds
+        self.cancelled = False
+        self._reason: ServiceError | None = None
+        self.probe = False
+        """Whether it only asks if models answer: a row or two, taken whatever waits, and before it."""
+        self.refusal: ServiceError | None = None
+        self.waited = 0.0
+        """Seconds spent in queues."""
+        self.query: str | None = None
+        """The query, if it may be logged."""
+        self.tokens = 0
+        """Tokens that models read for it."""
+        self.spans: list[tuple[str, float, float]] = []
+        """Name, start and end (`perf_counter`) of what took its time, for a trace."""
+        self._sleeper: threading.Event | None = None
+        self._working: Deadline | None = None
+
+    def spent(self, name: str, start: float, end: float | None = None) -> None:
+        """Records what the time since `start` (`perf_counter`) was spent on."""
+        self.spans.append((name, start, time.perf_counter() if end is None else end))
+
+    def shorten(self, milliseconds: int | None) -> None:
+        """Moves the deadline to so many seconds after the start, if that is earlier."""
+        if milliseconds is not None:
+            self.deadline = min(self.deadline, self.started + milliseconds / 1e3)
+
+    def cancel(self, reason: ServiceError | None = None) -> None:
+        """Cancels the request, by default because the caller has disconnected, and wakes its threads."""
+        self._reason = self._reason or reason or Cancelled("the caller went away")
+        self.cancelled = True
+        if self._working is not None:
+            self._working.cancel()
+        sleeper = self._sleeper
+        if sleeper is not None:
+            sleeper.set()
+
+    def working(self) -> Deadline:
+        """The deadline for stages of a pipeline. It also passes when the caller disconnects."""
+        self._working = Deadline(max(0.0, self.left))
+        if self.cancelled:
+            self._working.cancel()
+        return self._working
+
+    @contextmanager
+    def waking(self, sleeper: threading.Event) -> Iterator[None]:
+        """A context in which `cancel` sets the event."""
+        self._sleeper = sleeper
+        if self.cancelled:
+            sleeper.set()
+        try:
+            yield
+        finally:
+            self._sleeper = None
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline, negative after it."""
+        return self.deadline - time.perf_counter()
+
+    @property
+    def spent_ms(self) -> float:
+        """Milliseconds since the start."""
+        return (time.perf_counter() - self.started) * 1e3
+
+    def lapsed(self) -> ServiceError | None:
+        """Why the answer is not wanted any more, or None."""
+        if self._reason is not None:
+            return self._reason
+        if self.left <= 0:
+            return DeadlinePassed(f"not done within {(self.deadline - self.started) * 1e3:.0f} ms")
+        return None
+
+    def check(self) -> None:
+        """Raises if the answer is not wanted any more.
+
+        Raises:
+            Cancelled, DeadlinePassed, Unready: nobody does, or the process ends.
+        """
+        reason = self.lapsed()
+        if reason is not None:
+            raise reason

@@ -1,0 +1,57 @@
+"""The stages of a pipeline, by idea. A stage is a struct of settings; a profile lists stages."""
+
+from __future__ import annotations
+
+from kitpick_rescorers.stages.base import Requirement, Stage
+from kitpick_rescorers.stages.classify import Classify
+from kitpick_rescorers.stages.complete import Complete
+from kitpick_rescorers.stages.cross_encode import CrossEncode
+from kitpick_rescorers.stages.decode import Decode
+from kitpick_rescorers.stages.depth import Abstain, Enough, Pack, Truncate
+from kitpick_rescorers.stages.fusion import Blend, Fuse
+from kitpick_rescorers.stages.hierarchy import Concentrate, Diversify
+from kitpick_rescorers.stages.language import DemoRank, RankGpt
+from kitpick_rescorers.stages.learned import Learned
+from kitpick_rescorers.stages.mmr import Mmr
+
+AnyStage = (
+    Fuse
+    | Truncate
+    | CrossEncode
+    | Blend
+    | Classify
+    | Concentrate
+    | Diversify
+    | Decode
+    | Learned
+    | Mmr
+    | Complete
+    | RankGpt
+    | DemoRank
+    | Abstain
+    | Enough
+    | Pack
+)
+"""Every stage, as a union tagged by the field `stage`."""
+
+__all__ = [
+    "Abstain",
+    "AnyStage",
+    "Blend",
+    "Classify",
+    "Complete",
+    "Concentrate",
+    "CrossEncode",
+    "Decode",
+    "DemoRank",
+    "Diversify",
+    "Enough",
+    "Fuse",
+    "Learned",
+    "Mmr",
+    "Pack",
+    "RankGpt",
+    "Requirement",
+    "Stage",
+    "Truncate",
+]

@@ -1,0 +1,87 @@
+"""The base class of all stages: settings, and a pure function from state to state."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.state import State
+
+Requirement = Literal[
+    "lexical",
+    "dense",
+    "intent",
+    "sentence",
+    "vector",
+    "scorer",
+    "query_kind",
+    "llm",
+    "demonstrations",
+    "ranker",
+]
+"""Inputs that a stage can require. Only what the stages of a profile require is computed or loaded."""
+
+Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Window = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+"""Length of a list whose candidates are compared in pairs."""
+Weight = Annotated[float, msgspec.Meta(ge=0.0, le=1e6)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+
+
+class Stage(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    tag_field="stage",
+):
+    """Settings of one step of a pipeline.
+
+    With `when`, the stage runs only for queries of that kind, and only if the classifier's confidence is at
+    least `confidence`. If the kind of the query is unknown, such a stage does not run.
+    """
+
+    requires: ClassVar[frozenset[Requirement]] = frozenset()
+    ranks: ClassVar[bool] = True
+    """Whether it works on candidates, and so has nothing to do where there are none."""
+
+    when: Literal["always", "single", "multi"] = "always"
+    confidence: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.0
+
+    @property
+    def name(self) -> str:
+        """The stage's name in profiles and traces."""
+        return str(type(self).__struct_config__.tag)
+
+    def needs(self) -> frozenset[Requirement]:
+        """The requirements of this stage with these settings."""
+        return self.requires
+
+    def apply(self, state: State, models: Models) -> State:
+        """The state after this stage.
+
+        Raises:
+            StageUnavailable: something it depends on is missing or broken; the pipeline keeps the order.
+        """
+        raise NotImplementedError
+
+    def reason_to_skip(self, state: State) -> str:
+        """Why the stage does not run on this state; empty if it does."""
+        return self._wrong_kind(state) or (
+            "there are no candidates" if self.ranks and not state.ranked else ""
+        )
+
+    def _wrong_kind(self, state: State) -> str:
+        """Why `when` and `confidence` exclude this query; empty if they do not."""
+        if self.when == "always":
+            return ""
+        if state.kind is None:
+            return f"only for {self.when}-tool queries, and the kind of this one is unknown"
+        if state.kind.kind != self.when:
+            return f"only for {self.when}-tool queries, this one is {state.kind.kind}"
+        if state.kind.confidence < self.confidence:
+            return f"confidence {state.kind.confidence:.2f} in {self.when} is below {self.confidence:.2f}"
+        return ""

@@ -1,0 +1,317 @@
+"""What a hit needs first: the APIs that give the identifiers which the request does not bring itself.
+
+A request speaks of concerts, not of the search that finds the artist's id. What APIs need and give stands in
+their documents (`kitpick_engines.document.Thing`); here the two are put together, for the leading hits of a
+list and for the plan of an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Annotated, NamedTuple, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from kitpick_engines.document import Effect, Thing, tool_key
+from kitpick_engines.text import split_identifier
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.stages.base import Count, Probability, Stage
+from kitpick_rescorers.state import State
+
+_MOST_NEEDS = 8
+_MOST_THINGS = 64
+"""Of one API: a document of ours has fewer, one that somebody else made may have any number."""
+_MOST_GIVERS = 500
+"""Compared for one need: an id that everything gives costs no more."""
+
+
+class Linked(Protocol):
+    """An API that is linked with others: a candidate or a document."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def api(self) -> str:
+        """Its name."""
+
+    @property
+    def tool_key(self) -> str:
+        """Key of its tool."""
+
+    @property
+    def effect(self) -> Effect:
+        """What calling it does."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Things a caller must have found before."""
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """Things an answer holds."""
+
+
+class Complete(Stage, frozen=True, tag="complete"):
+    """Draws in, for the leading hits, the best producer of what each needs and the request does not bring.
+
+    A producer is of the same tool rather than of another, only reads, gives it most surely, is named after
+    it, needs least itself, has the plainest name, and is closest to the request, in this order. It moves up
+    behind the hit that needs it; what it needs itself is drawn in as well, `steps` deep. Where no candidate
+    of the hit's tool gives what is needed, the stage needs all APIs of that tool. Should come late, before
+    `enough` and `pack`.
+    """
+
+    leads: Count = 3
+    """Hits at the head whose needs are met."""
+    steps: Annotated[int, msgspec.Meta(ge=1, le=10)] = 2
+    each: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
+    """APIs that are drawn in for one of them, at most."""
+    least: Probability = 0.1
+    """Confidence in [0, 1] that an API gives what is needed, below which it is not drawn in."""
+    extend: bool = True
+
+    def apply(self, state: State, models: Models) -> State:
+        """The list with producers behind what needs them."""
+        items = {item.id: item for item in state.ranked}
+        links = Links([item.candidate for item in state.ranked], state.query, self.least)
+        order: dict[str, None] = {}
+        reasons: dict[str, str] = {}
+        wanting: dict[str, None] = {}
+        for lead in state.ranked[: self.leads]:
+            state.deadline.check("not completed")
+            order[lead.id] = None
+            drawn = self._drawn(lead.candidate, links, wanting)
+            for flow in drawn[: self.each]:
+                if flow.giver.id not in order:
+                    reasons[flow.giver.id] = f"gives {flow.wanted} for {flow.taker.api}"
+                order[flow.giver.id] = None
+        ranked = [items[each] for each in order] + [item for item in state.ranked if item.id not in order]
+        after = state.with_ranked(ranked, reasons, f"{len(reasons)} drawn in for {self.leads} leading hits")
+        return self._extended(after, wanting)
+
+    def _drawn(self, lead: Linked, links: Links, wanting: dict[str, None]) -> list[Flow]:
+        """Producers for a hit, nearest first; in `wanting` the tools that lack one."""
+        drawn: dict[str, Flow] = {}
+        level = [lead]
+        for _ in range(self.steps):
+            flows = [flow for taker in level for flow in links.into(taker)]
+            for taker in level:
+                met = {flow.need for flow in flows if flow.taker.id == taker.id and flow.settles}
+                for need in links.open_needs(taker):
+                    if need not in met:
+                        wanting |= dict.fromkeys(_where(taker, need))
+            new = [flow for flow in flows if flow.giver.id not in drawn and flow.giver.id != lead.id]
+            for flow in new:
+                drawn.setdefault(flow.giver.id, flow)
+            level = [flow.giver for flow in new[: self.each]]
+        return list(drawn.values())
+
+    def _extended(self, state: State, wanting: Iterable[str]) -> State:
+        tools = tuple(tool for tool in wanting if tool not in state.complete_tools)
+        if not self.extend or not tools:
+            return state
+        wanted = tuple(dict.fromkeys((*state.need.apis_of_tools, *tools)))
+        return replace(state, need=replace(state.need, apis_of_tools=wanted))
+
+
+class Flow(NamedTuple):
+    """A thing that goes from the answer of one API into the input of another."""
+
+    giver: Linked
+    taker: Linked
+    need: Thing
+    confidence: float
+    """In [0, 1]."""
+
+    @property
+    def same_tool(self) -> bool:
+        """Whether both are of one tool."""
+        return self.giver.tool_key == self.taker.tool_key
+
+    @property
+    def settles(self) -> bool:
+        """Whether no better one need be looked for."""
+        return self.same_tool or self.need.role == "call"
+
+    @property
+    def wanted(self) -> str:
+        """The input that it fills, or else what it is."""
+        return self.need.input or f"{self.need.resource} {self.need.role}".strip()
+
+
+class Links:
+    """Who gives what among some APIs, for one request.
+
+    Args:
+        apis: in the order of the list.
+        request: in words; what it brings itself, nobody needs to give.
+        least: confidence below which nothing flows.
+    """
+
+    def __init__(self, apis: Sequence[Linked], request: str = "", least: float = 0.1) -> None:
+        self._least = least
+        self._bringing = _Brought(request)
+        self._words = _stems(request)
+        self._place = {api.id: place for place, api in enumerate(apis)}
+        self._called = {api.api: api for api in reversed(apis)}
+        self._givers: defaultdict[str, list[tuple[Linked, Thing]]] = defaultdict(list)
+        for api in apis:
+            for thing in _things(api.gives):
+                self._givers[_head(thing.resource)].append((api, thing))
+
+    def into(self, taker: Linked) -> Iterator[Flow]:
+        """The best flow into each of an API's open needs."""
+        for need in self.open_needs(taker):
+            flows = [flow for flow in self._flows(taker, need) if flow.confidence >= self._least]
+            if flows:
+                yield max(flows, key=self._worth)
+
+    def open_needs(self, taker: Linked) -> list[Thing]:
+        """What an API needs and the request does not bring."""
+        return [need for need in _things(taker.needs)[:_MOST_NEEDS] if not self._bringing.brings(need)]
+
+    def _flows(self, taker: Linked, need: Thing) -> Iterator[Flow]:
+        if need.role == "call":
+            giver = self._called.get(need.resource)
+            if giver is not None and giver.id != taker.id:
+                yield Flow(giver, taker, need, need.confidence)
+            return
+        for giver, thing in self._givers[_head(need.resource)][:_MOST_GIVERS]:
+            same_tool = giver.tool_key == taker.tool_key
+            confidence = _fit(need, thing, same_tool) * need.confidence * thing.confidence
+            asks_back = any(own.resource == need.resource for own in _things(giver.needs))
+            if giver.id != taker.id and confidence and not asks_back:
+                yield Flow(giver, taker, need, confidence)
+
+    def _worth(self, flow: Flow) -> tuple[float, ...]:
+        """See `Complete`; in the end the place in the list decides."""
+        giver = flow.giver
+        held = {(need.resource, need.role) for need in _things(flow.taker.needs)}
+        own = sum((need.resource, need.role) not in held for need in self.open_needs(giver))
+        name, wanted = _stems(giver.api), _stems(flow.need.resource)
+        near = len(self._words & name) / (1 + len(name))
+        about = (wanted <= name, -own, -len(name - wanted), near)
+        return flow.same_tool, _harmless(giver), round(flow.confidence, 1), *about, -self._place[giver.id]
+
+
+def _where(taker: Linked, need: Thing) -> tuple[str, ...]:
+    """Keys of tools to look for a producer in: one's own, and a function that is called is one by itself."""
+    alone = (tool_key("", need.resource),) if need.role == "call" else ()
+    return taker.tool_key, *alone
+
+
+def _harmless(api: Linked) -> int:
+    """3 for reading, 2 where nothing is known, 1 for writing, 0 for destroying."""
+    return {Effect.READ: 3, Effect.UNKNOWN: 2, Effect.WRITE: 1, Effect.DESTRUCTIVE: 0}[api.effect]
+
+
+def _fit(need: Thing, thing: Thing, same_tool: bool) -> float:
+    """How well a thing that is given is the thing that is needed, in [0, 1]; their last words are equal."""
+    role = 1.0 if need.role == thing.role else 0.5 if need.role and thing.role else 0.8
+    if need.resource == thing.resource:
+        return role
+    return 0.5 * role if same_tool else 0.0
+
+
+@lru_cache(16_384)
+def _things(texts: tuple[str, ...]) -> tuple[Thing, ...]:
+    return tuple(thing for text in texts[:_MOST_THINGS] if (thing := Thing.read(text)) is not None)
+
+
+def _head(resource: str) -> str:
+    """`db instance` → `instance`."""
+    return resource.rpartition(" ")[2]
+
+
+@lru_cache(16_384)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word.rstrip("s") for word in split_identifier(text[:2_000]).lower().split())
+
+
+_IDENTIFIER = re.compile(
+    r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"
+    r"|\barn:\w|\bhttps?://\S"
+    r"|\b[a-z]{1,8}-[0-9a-f]{6,}\b"
+    r"|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{10,}\b"
+    r"|#\d+\b|\b\d{5,}\b"
+)
+_NAME = re.compile(
+    r"[\"“”„«`][^\"“”„«»`]{1,80}[\"”“»`]|(?<!\w)'[^']{2,80}'(?!\w)|\b[A-Za-z0-9]+(?:[-_/][A-Za-z0-9]+)+\b"
+)
+
+
+class _Brought:
+    """What a request brings itself: literal identifiers, and names in quotes or of machine-made form."""
+
+    def __init__(self, request: str) -> None:
+        start = request[:20_000]
+        self._identifier = _IDENTIFIER.search(start) is not None
+        self._name = self._identifier or _NAME.search(start) is not None
+
+    def brings(self, need: Thing) -> bool:
+        """Whether it may be what a need asks for."""
+        if need.role == "call":
+            return False
+        return self._name if need.role == "name" else self._identifier
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """An input that the answer of another call fills."""
+
+    input: str
+    giver: str
+    """Id of the API that gives it."""
+    confidence: float
+    """In [0, 1]."""
+
+
+class PlannedCall(msgspec.Struct, frozen=True):
+    """One call of a plan."""
+
+    id: str
+    """The document's id."""
+    api: str
+    takes: tuple[Taken, ...] = ()
+    """Inputs that earlier calls fill."""
+
+
+def plan(apis: Sequence[Linked], request: str = "", least: float = 0.1) -> tuple[PlannedCall, ...]:
+    """APIs, best first, in an order that can be executed: who gives comes before who takes.
+
+    What gives nothing to an earlier one keeps its place. A circle is cut where it is met again.
+    """
+    links = Links(apis, request, least)
+    flows = {api.id: list(links.into(api)) for api in apis}
+    ordered: dict[str, PlannedCall] = {}
+    pending = [(api, False) for api in reversed(apis)]
+    begun: set[str] = set()
+    while pending:
+        api, ready = pending.pop()
+        if ready:
+            earlier = [flow for flow in flows[api.id] if flow.giver.id in ordered]
+            takes = (Taken(flow.wanted, flow.giver.id, round(flow.confidence, 3)) for flow in earlier)
+            ordered[api.id] = PlannedCall(api.id, api.api, tuple(takes))
+        elif api.id not in begun:
+            begun.add(api.id)
+            pending.append((api, True))
+            pending += [(flow.giver, False) for flow in reversed(flows[api.id])]
+    return tuple(ordered.values())
+
+
+def next_steps(held: Linked, apis: Iterable[Linked], least: float = 0.1) -> list[Flow]:
+    """What can be called with the answer of an API: each of `apis` that takes a thing it gives, once.
+
+    The surest come first, those of its own tool before others.
+    """
+    links = Links([held], least=least)
+    found = [flow for taker in apis if taker.id != held.id for flow in links.into(taker)]
+    best: dict[str, Flow] = {}
+    for flow in sorted(found, key=lambda flow: (-flow.confidence, not flow.same_tool, flow.taker.id)):
+        best.setdefault(flow.taker.id, flow)
+    return list(best.values())

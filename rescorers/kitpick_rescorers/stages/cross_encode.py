@@ -1,0 +1,88 @@
+"""Reranking by a cross-encoder, a model that reads query and text together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from kitpick_engines.sentences import sentences_of
+from kitpick_foundation.deadline import DeadlineExceeded
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.models import Models, Scorer
+from kitpick_rescorers.scoring import Logits, checked, score_pairs
+from kitpick_rescorers.stages.base import Count, Stage
+from kitpick_rescorers.state import Ranked, State, by_score
+
+
+class CrossEncode(Stage, frozen=True, tag="cross_encode"):
+    """Scores the first `candidates` of the list, and at most `fetched` documents that were fetched on a need.
+
+    Scored candidates come first, by logit; the others follow in their order. If the model fails or returns
+    a number that is not finite, the list does not change.
+    """
+
+    requires = frozenset({"scorer"})
+
+    candidates: Count = 50
+    fetched: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 100
+    sentence_share: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.0
+    """Weight of the best logit of any sentence of the request; the whole request has the rest."""
+    sentence_candidates: Count = 20
+    """How many of the first candidates are scored for each sentence."""
+
+    def apply(self, state: State, models: Models) -> State:
+        """The list by cross-encoder score; ties by first-stage rank, then id."""
+        if models.scorer is None:
+            raise StageUnavailable("no cross-encoder is loaded")
+        chosen = self._chosen(state)
+        logits, probabilities, known = self._scores(models, models.scorer, state, chosen)
+        scored = {
+            item.id: replace(item, score=logit, logit=logit, probability=probability)
+            for item, logit, probability in zip(chosen, logits.tolist(), probabilities.tolist(), strict=True)
+        }
+        rest = [item for item in state.ranked if item.id not in scored]
+        return state.with_ranked(
+            [*by_score(scored.values(), lambda item: item.score), *rest],
+            {
+                key: f"logit {item.score:.2f}, probability {item.probability:.2f}"
+                for key, item in scored.items()
+            },
+            f"{len(scored)} scored, {known} of them from the cache",
+        )
+
+    def _chosen(self, state: State) -> list[Ranked]:
+        proposed = [item for item in state.ranked if not item.fetched][: self.candidates]
+        return proposed + [item for item in state.ranked if item.fetched][: self.fetched]
+
+    def _scores(
+        self, models: Models, scorer: Scorer, state: State, chosen: list[Ranked]
+    ) -> tuple[Logits, Logits, int]:
+        """Logits, calibrated probabilities and the number of cache hits."""
+        texts = [item.candidate.text for item in chosen]
+        sentences = sentences_of(state.query) if self.sentence_share else ()
+        first = texts[: self.sentence_candidates]
+        try:
+            whole, known = score_pairs(scorer, models.cache, state.query, texts)
+            parts = []
+            for sentence in sentences:
+                state.deadline.check("reading each sentence")
+                parts.append(score_pairs(scorer, models.cache, sentence, first))
+            logits = self._mixed(whole, [found for found, _ in parts])
+            known += sum(hits for _, hits in parts)
+            return logits, checked(scorer.probability(logits.astype(np.float32)), len(chosen)), known
+        except DeadlineExceeded:
+            raise
+        except Exception as error:
+            raise StageUnavailable.failed("the cross-encoder", error) from error
+
+    def _mixed(self, whole: Logits, parts: Sequence[Logits]) -> Logits:
+        """Logits (n,) of the whole request with the best ones (m,) of its sentences, m ≤ n, mixed in."""
+        if not parts:
+            return whole
+        best = whole.copy()
+        best[: len(parts[0])] = np.max(parts, axis=0)
+        return (1 - self.sentence_share) * whole + self.sentence_share * best

@@ -1,0 +1,203 @@
+"""NNN decoding: selects the few APIs whose vectors together reconstruct the query's vector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from kitpick_foundation.deadline import Deadline
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.nnn import (
+    Account,
+    Hybrid,
+    Lexicon,
+    NnnProblem,
+    Path,
+    Solution,
+    account,
+    shift_of_residual_drop,
+    shift_of_support,
+    solve_active_set,
+    solve_path,
+)
+from kitpick_rescorers.stages.base import Stage, Weight, Window
+from kitpick_rescorers.state import (
+    Matrix,
+    Need,
+    Neighbours,
+    Ranked,
+    State,
+    direction_of,
+    head_and_tail,
+    unit_vectors,
+)
+
+_NAMED = 2
+"""How many APIs outside the chosen set the note names."""
+_NAMED_WORDS = 5
+_MAX_ROUNDS = 2_000
+"""Far more than two hundred columns take. If it is not enough, the certificate shows it."""
+
+
+class Decode(Stage, frozen=True, tag="decode"):
+    """minimise over z ≥ 0  ½‖q − Dᵀz‖² + Σ (l1 − γ·s_i) z_i + ½·l2·‖z‖²,  D: unit vectors of the candidates.
+
+    The chosen APIs come first, by coefficient z or, with `order = "joining"`, by the l1 at which they join.
+    The others follow by how near they came to being chosen, d_iᵀr − (l1 − γ·s_i). s_i is the current score
+    (standardised by `blend`), γ is `relevance`; γ > 0 needs scored candidates. With `dense_share` w < 1, rows
+    and query are [√w · vector; √(1−w) · words]. `support` and `residual_drop` choose l1 for each query, at
+    least `l1`.
+
+    With `neighbours` > 0 the stage needs that many documents nearest to the residual r = q − Dᵀz, beyond the
+    chosen ones. This is column generation: if an exact search finds nothing new, the set is optimal over all
+    visible documents. The certificate covers the candidates of this round.
+    """
+
+    requires = frozenset({"vector"})
+
+    l1: Weight = 0.3
+    l2: Weight = 1.0
+    relevance: Weight = 0.0
+    dense_share: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = 1.0
+    support: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
+    """Raise l1 until at most this many are chosen; 0: no limit."""
+    residual_drop: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 0.0
+    """Raise l1 to where ‖r‖² begins to fall by less than this share of ‖q‖² per unit of l1."""
+    order: Literal["weight", "joining"] = "weight"
+    candidates: Window = 200
+    neighbours: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
+    optional: bool = False
+    """If no candidate has a vector (a plain rerank API), skip the stage without reporting it as degraded."""
+
+    def __post_init__(self) -> None:
+        if self.relevance > 0 and self.l2 == 0:
+            raise ValueError("`relevance` > 0 makes penalties negative, which needs `l2` > 0")
+
+    def reason_to_skip(self, state: State) -> str:
+        """Why the stage does not run; an optional one also needs a candidate with a vector."""
+        reason = super().reason_to_skip(state)
+        if not reason and self.optional and not any(item.candidate.vector.size for item in state.ranked):
+            return "no candidate brings a vector"
+        return reason
+
+    def apply(self, state: State, models: Models) -> State:
+        """The head of the list in decoded order, then the rest."""
+        if self.relevance > 0 and not state.scored:
+            raise StageUnavailable("there are no cross-encoder scores to weigh the penalty with")
+        query = direction_of(state)
+        head, tail = head_and_tail(state, self.candidates)
+        items = sorted(head, key=lambda item: item.tie)
+        vectors, unusable = unit_vectors(items, len(query))
+        lexicon = Lexicon.of([item.candidate.text for item in items], self._words_of(state))
+        rows = Hybrid.of(vectors, query, lexicon, self.dense_share)
+        decoded = self._decoded(items, rows, state.deadline)
+        after = _by_solution(state, [*items, *tail], decoded)
+        return replace(after, need=self._need(state, decoded)).lacking_vectors(self.name, unusable)
+
+    def _words_of(self, state: State) -> str:
+        return state.query if self.dense_share < 1 else ""
+
+    def _decoded(self, items: Sequence[Ranked], rows: Hybrid, deadline: Deadline) -> _Decoded:
+        """The solution, at the penalty chosen from the path if `support` or `residual_drop` is set."""
+        penalties = self.l1 - self.relevance * np.array([item.score for item in items])
+        problem = NnnProblem(rows.rows, rows.query, penalties, self.l2)
+        path, shift = None, 0.0
+        if self.support or self.residual_drop or self.order == "joining":
+            path = solve_path(problem, deadline=deadline)
+            shift = self._shift(path)
+            problem = NnnProblem(problem.corpus, rows.query, penalties + shift, self.l2)
+        solution = solve_active_set(problem, max_rounds=_MAX_ROUNDS, deadline=deadline)
+        joining = path if self.order == "joining" else None
+        return _Decoded(rows, problem, solution, account(problem, solution), self.l1 + shift, joining)
+
+    def _shift(self, path: Path) -> float:
+        return max(
+            shift_of_support(path, self.support) if self.support else 0.0,
+            shift_of_residual_drop(path, self.residual_drop) if self.residual_drop else 0.0,
+        )
+
+    def _need(self, state: State, decoded: _Decoded) -> Need:
+        direction = decoded.rows.direction_left(decoded.solution.residual)
+        if not self.neighbours or not direction.any():
+            return state.need
+        # The chosen have d_iᵀr = penalty + l2 z_i and are the nearest themselves: ask for as many more.
+        wanted = self.neighbours + len(decoded.solution.support)
+        return replace(state.need, neighbours=Neighbours.of(direction, wanted))
+
+
+class _Decoded(NamedTuple):
+    """The solution for the head of a list; arrays are by row."""
+
+    rows: Hybrid
+    problem: NnnProblem
+    solution: Solution
+    account: Account
+    l1: float
+    """The penalty that was used, before relevance."""
+    joining: Path | None
+    """The path, if the order is that of joining."""
+
+    def scores(self) -> Matrix:
+        """Coefficient or joining penalty of chosen rows; minus the shortfall of the others."""
+        scores, chosen = -self.account.shortfalls, self.solution.support
+        if self.joining is None:
+            scores[chosen] = self.solution.coefficients
+            return scores
+        joined = np.full(len(scores), self.l1)
+        for point in reversed(self.joining.breakpoints):
+            if point.joins:
+                joined[point.row] = self.l1 + point.shift
+        scores[chosen] = joined[chosen]
+        return scores
+
+    def order(self, scores: Matrix) -> Sequence[int]:
+        """The chosen rows, then the others; each part by score, ties by place."""
+        left_out = np.ones(len(scores), dtype=bool)
+        left_out[self.solution.support] = False
+        return list(np.lexsort((-scores, left_out)))
+
+
+def _by_solution(state: State, items: Sequence[Ranked], decoded: _Decoded) -> State:
+    """The state in decoded order. `items`: those that were decoded, then the rest of the list."""
+    scores = decoded.scores()
+    ranked = [replace(items[row], score=float(scores[row])) for row in decoded.order(scores)]
+    after = state.with_ranked(
+        [*ranked, *items[len(scores) :]], _reasons(items, decoded), _note(items, decoded)
+    )
+    return replace(after, details=_details(decoded))
+
+
+def _note(items: Sequence[Ranked], decoded: _Decoded) -> str:
+    account, solution = decoded.account, decoded.solution
+    parts = [f"{len(solution.support)} of {len(account.shares)} together reconstruct the query"]
+    if nearest := [items[row].id for row in account.next_in_line[:_NAMED]]:
+        parts.append(f"nearest to what they leave: {', '.join(nearest)}")
+    if words := list(decoded.rows.words_left(solution.residual))[:_NAMED_WORDS]:
+        parts.append(f"words they leave: {', '.join(words)}")
+    return "; ".join(parts)
+
+
+def _reasons(items: Sequence[Ranked], decoded: _Decoded) -> dict[str, str]:
+    account, solution, reasons = decoded.account, decoded.solution, {}
+    for row, short in enumerate(account.shortfalls):
+        reason = f"not chosen, {short:.2f} short of it"
+        if (rival := account.gave_way_to[row]) >= 0:
+            reason += f": gives way to {items[rival].id} (cosine {account.cosines[row]:.2f})"
+        reasons[items[row].id] = reason
+    for row, coefficient in zip(solution.support, solution.coefficients, strict=True):
+        share = f"explains {account.shares[row]:.0%} of the query"
+        reasons[items[row].id] = f"chosen with weight {coefficient:.2f}, {share}"
+    return reasons
+
+
+def _details(decoded: _Decoded) -> Mapping[str, float]:
+    """The certificate, the penalty, and how much of the query is left unexplained."""
+    solution, proof = decoded.solution, decoded.solution.certificate
+    left = float(np.linalg.norm(solution.residual) / np.linalg.norm(decoded.problem.query))
+    numbers = {"violation": proof.violation, "gap": proof.gap, "rounds": proof.rounds, "residual": left}
+    return {name: float(number) for name, number in (numbers | {"l1": decoded.l1}).items()}

@@ -1,0 +1,174 @@
+"""Fusion with fixed weights: of the rankings by rank, and of rank and cross-encoder score.
+
+Both share scores within a tool, because requests often need several APIs of one tool.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from kitpick_engines.contract import RankingName
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
+from kitpick_rescorers.state import Ranked, State, by_score
+
+
+def lift_tools(items: Sequence[Ranked], share: float) -> list[Ranked]:
+    """Every score s(c) as (1 − share) · s(c) + share · max of s over the candidates of the same tool.
+
+    A soft form of ToolRerank's concentration (its Algorithm 1): no tool is excluded, and the order within a
+    tool does not change. Items are returned in the order they came.
+    """
+    if not share:
+        return list(items)
+    best: dict[str, float] = {}
+    for item in items:
+        best[item.tool] = max(item.score, best.get(item.tool, item.score))
+    return [replace(item, score=item.score + share * (best[item.tool] - item.score)) for item in items]
+
+
+def lift_reason(before: Ranked, after: Ranked) -> str:
+    """The end of a reason; empty if the API is itself the best of its tool."""
+    gain = after.score - before.score
+    return f" + {gain:.2g} for the best of its tool" if gain else ""
+
+
+_DROPPED = "cut: only a ranking that does not count here found it"
+
+
+class Fuse(Stage, frozen=True, tag="fuse"):
+    """score(c) = Σ_s w_s / (k + rank_s(c)) over the rankings that found c (Cormack et al., SIGIR 2009).
+
+    Ties: better single rank, then id. A ranking of weight 0 does not count: candidates that only it found are
+    dropped. `tool_share` moves every score towards the best score of its tool (`lift_tools`). The result is
+    the *first-stage order* that later stages refer to.
+    """
+
+    lexical: Weight = 1.0
+    dense: Weight = 1.0
+    intent: Weight = 0.0
+    """Weight of the votes of the nearest sample requests."""
+    sentence: Weight = 0.0
+    """Weight of the ranking by sentences; a request of one sentence has no such ranking."""
+    k: Weight = 60.0
+    tool_share: Probability = 0.0
+    """How far a score moves towards the best score of its tool: 0 not at all, 1 all the way."""
+
+    def needs(self) -> frozenset[Requirement]:
+        """The rankings that count."""
+        return frozenset(self._weights())
+
+    def apply(self, state: State, models: Models) -> State:
+        """Orders by fused score; candidates without any place follow in their incoming order."""
+        weights = self._weights(state.intent_trust)
+        found: list[Ranked] = []
+        reasons: dict[str, str] = {}
+        placeless, fetched = [], []
+        for item in state.ranked:
+            if item.fetched:
+                fetched.append(item)
+            elif places := _places(item, weights):
+                found.append(self._fused(item, places, weights))
+                reasons[item.id] = " + ".join(f"{name} rank {rank}" for name, rank in places)
+            elif any(item.candidate.places.values()):
+                reasons[item.id] = _DROPPED
+            else:
+                placeless.append(item)
+        after = lift_tools(found, self.tool_share)
+        for item, late in zip(found, after, strict=True):
+            reasons[item.id] += lift_reason(item, late)
+        ordered = [*by_score(after, lambda item: item.score), *placeless]
+        return state.with_ranked(_renumber(ordered, fetched), reasons, f"{len(ordered)} candidates fused")
+
+    def _fused(
+        self, item: Ranked, places: Sequence[tuple[RankingName, int]], weights: Mapping[RankingName, float]
+    ) -> Ranked:
+        score = sum(weights[name] / (self.k + rank) for name, rank in places)
+        return replace(item, score=score, first_rank=min(rank for _, rank in places))
+
+    def _weights(self, intent_trust: float = 1.0) -> dict[RankingName, float]:
+        """Weights of the rankings that count."""
+        weights: dict[RankingName, float] = {
+            "lexical": self.lexical,
+            "dense": self.dense,
+            "intent": self.intent * intent_trust,
+            "sentence": self.sentence,
+        }
+        return {name: weight for name, weight in weights.items() if weight > 0}
+
+
+def _places(item: Ranked, weights: Mapping[RankingName, float]) -> list[tuple[RankingName, int]]:
+    """(name, rank) for every ranking that counts and found the candidate."""
+    places = item.candidate.places
+    return [(name, place.rank) for name in weights if (place := places[name]) is not None]
+
+
+def _renumber(ordered: Iterable[Ranked], fetched: Iterable[Ranked]) -> list[Ranked]:
+    """First-stage ranks from 1; documents fetched later share the rank after the last, ordered by id."""
+    numbered = [replace(item, first_rank=rank) for rank, item in enumerate(ordered, start=1)]
+    last = len(numbered) + 1
+    late = sorted(fetched, key=lambda item: item.id)
+    return numbered + [replace(item, first_rank=last, score=0.0) for item in late]
+
+
+class Blend(Stage, frozen=True, tag="blend"):
+    """score(c) = trust · z(logit(c)) − rank_weight · ln(first-stage rank of c).
+
+    z standardises over the scored candidates that the first stage proposed, so that documents fetched later
+    do not move the scale; equal logits give z = 0. Candidates that were not scored follow in their order.
+
+    z does not show how confident the model is: if it finds all candidates unlikely, z is amplified noise.
+    Therefore trust = min(1, p / full_trust), with p the largest probability among the proposed candidates.
+
+    Then `tool_share` moves every score towards the best score of its tool, see `lift_tools`.
+    """
+
+    rank_weight: Weight = 1.0
+    full_trust: Probability = 0.0
+    """Probability of the best candidate from which trust is 1; with 0 it is always 1."""
+    tool_share: Probability = 0.0
+    """How far a score moves towards the best score of its tool: 0 not at all, 1 all the way."""
+
+    def apply(self, state: State, models: Models) -> State:
+        """The scored candidates by blended score; ties by first-stage rank, then id."""
+        scored = state.scored
+        if not scored:
+            raise StageUnavailable("there are no cross-encoder scores to blend")
+        mean, unit = self._scale(scored)
+        blended = [self._blend(item, mean, unit) for item in scored]
+        after = lift_tools(blended, self.tool_share)
+        rest = [item for item in state.ranked if item.probability is None]
+        return state.with_ranked(
+            [*by_score(after, lambda item: item.score), *rest],
+            {
+                item.id: self._reason(item) + lift_reason(item, late)
+                for item, late in zip(blended, after, strict=True)
+            },
+        )
+
+    def _scale(self, scored: tuple[Ranked, ...]) -> tuple[float, float]:
+        """Mean of the proposed candidates' logits, and the score of one unit above it."""
+        proposed = [item for item in scored if not item.fetched] or scored
+        logits = np.array([_logit(item) for item in proposed])
+        deviation = float(logits.std())
+        best = max(item.probability or 0.0 for item in proposed)
+        trust = min(1.0, best / self.full_trust) if self.full_trust else 1.0
+        return float(logits.mean()), trust / (deviation if deviation > 1e-12 else 1.0)
+
+    def _blend(self, item: Ranked, mean: float, unit: float) -> Ranked:
+        z = (_logit(item) - mean) * unit
+        return replace(item, score=z - self.rank_weight * math.log(item.first_rank))
+
+    def _reason(self, item: Ranked) -> str:
+        prior = self.rank_weight * math.log(item.first_rank)
+        return f"z {item.score + prior:+.2f} − {prior:.2f} for first-stage rank {item.first_rank}"
+
+
+def _logit(item: Ranked) -> float:
+    assert item.logit is not None, "a candidate with a probability has a logit"
+    return item.logit

@@ -1,0 +1,140 @@
+"""Learned fusion: boosted trees weigh the rankings, the cross-encoder, words and the tool."""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from kitpick_engines.text import split_identifier
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.features import (
+    FEATURES,
+    LIST_EVIDENCE,
+    OF_LIST,
+    candidate_features,
+    is_near,
+    list_evidence,
+    stems,
+)
+from kitpick_rescorers.models import LearnedFusion, Models
+from kitpick_rescorers.scoring import checked
+from kitpick_rescorers.stages.base import Probability, Requirement, Stage
+from kitpick_rescorers.state import Ranked, State, by_score
+
+_PLACES = {
+    "dense_rank": "dense",
+    "lexical_rank": "words",
+    "sentence_rank": "sentence",
+    "intent_rank": "sample request",
+}
+"""Feature that is 1/rank → how a reason calls that ranking."""
+_TRUSTED_PLACE = 10
+"""A place behind this one is no reason."""
+
+
+class Learned(Stage, frozen=True, tag="learned"):
+    """Orders the near candidates by a learned ranker's probability that they serve the request.
+
+    Near are those high in any ranking (see `features.is_near`), those the cross-encoder has read and those
+    fetched on a need; the others follow as they stood. What the cross-encoder has not read, the ranker judges
+    by the rest.
+
+    With `abstains`, the request is answered by nothing where the whole list says so: margins, agreement of
+    the rankings, near misses. A first pass with `abstains` and `calibrated` off puts the most promising
+    candidates in front of a cross-encoder that reads only some of them.
+    """
+
+    requires = frozenset({"ranker", "vector", "lexical", "dense", "sentence"})
+
+    abstains: bool = True
+    calibrated: bool = True
+    """Whether the candidates get the ranker's probabilities; its order they get in any case."""
+    threshold: Probability | None = None
+    """Probability that the list answers the request, below which it abstains; None takes the ranker's."""
+
+    def needs(self) -> frozenset[Requirement]:
+        """Rankings, the vector and the ranker."""
+        return self.requires
+
+    def apply(self, state: State, models: Models) -> State:
+        """Near candidates by the ranker's logits, ties by first-stage rank, then id; then the others."""
+        ranker = _usable(models.ranker)
+        near = near_candidates(state)
+        if not near:
+            raise StageUnavailable("no candidate has a place in a ranking that the ranker reads")
+        if state.vector is None:
+            raise StageUnavailable("the request has no usable query vector, and the ranker learned with one")
+        features = candidate_features(replace(state, ranked=near))
+        try:
+            logits = checked(ranker.score(features[:, _columns(ranker)]), len(near))
+            probabilities = checked(ranker.probability(logits.astype(np.float32)), len(near))
+        except Exception as error:
+            raise StageUnavailable.failed("the list ranker", error) from error
+        ranked = [
+            replace(item, score=logit, probability=probability if self.calibrated else item.probability)
+            for item, logit, probability in zip(near, logits.tolist(), probabilities.tolist(), strict=True)
+        ]
+        reasons = {
+            item.id: _reason(state.query, item, dict(zip(FEATURES, row.tolist(), strict=True)))
+            for item, row in zip(near, features, strict=True)
+        }
+        others = [item for item in state.ranked if not _is_near(item)]
+        after = state.with_ranked([*by_score(ranked, lambda item: item.score), *others], reasons)
+        return self._judged(after, features, logits, ranker) if self.abstains else after
+
+    def _judged(
+        self, state: State, features: NDArray[np.float32], logits: NDArray[np.float64], ranker: LearnedFusion
+    ) -> State:
+        """The state, with `abstained` set if the list as a whole does not answer the request."""
+        evidence = list_evidence(features, logits.astype(np.float32), ranker.evidence)
+        answerable = float(ranker.probability_answerable(evidence))
+        threshold = ranker.threshold if self.threshold is None else self.threshold
+        if not 0.0 <= answerable <= 1.0:
+            raise StageUnavailable(f"the list ranker answered {answerable}, which is no probability")
+        said = f"probability {answerable:.2f} that anything here does it, threshold {threshold:.2f}"
+        if answerable >= threshold:
+            return replace(state, note=said, details={"answerable": answerable})
+        return replace(state, note=f"abstained: {said}", abstained=said, details={"answerable": answerable})
+
+
+def near_candidates(state: State) -> tuple[Ranked, ...]:
+    """The candidates that the stage orders, as they stand."""
+    return tuple(item for item in state.ranked if _is_near(item))
+
+
+def _is_near(item: Ranked) -> bool:
+    return item.fetched or item.logit is not None or is_near(item.candidate)
+
+
+def _usable(ranker: LearnedFusion | None) -> LearnedFusion:
+    if ranker is None:
+        raise StageUnavailable("no list ranker is loaded: name one with KITPICK_LIST_RANKER")
+    unknown = {*ranker.features} - {*FEATURES} | {*ranker.evidence} - {*LIST_EVIDENCE, *OF_LIST}
+    if unknown:
+        raise StageUnavailable(f"the list ranker reads unknown features: {', '.join(sorted(unknown))}")
+    return ranker
+
+
+def _columns(ranker: LearnedFusion) -> list[int]:
+    places = {name: place for place, name in enumerate(FEATURES)}
+    return [places[name] for name in ranker.features]
+
+
+def _reason(query: str, item: Ranked, values: dict[str, float]) -> str:
+    """The evidence for a candidate: "dense rank 2, name says 'copy', best of its tool"."""
+    said = [
+        f"{ranking} rank {round(1 / values[name])}"
+        for name, ranking in _PLACES.items()
+        if values[name] >= 1 / _TRUSTED_PLACE
+    ]
+    if item.logit is not None:
+        said.append(f"cross-encoder rank {round(1 / values['logit_rank'])}")
+    named = sorted(stems(split_identifier(item.candidate.api)) & stems(query))
+    if named:
+        said.append(f"name says {', '.join(map(repr, named))}")
+    if item.logit is not None and values["gap_in_tool"] == 0 and values["tool_candidates"] > 1:
+        said.append("best of its tool")
+    if values["effect_fit"] < 0:
+        said.append("does something else to the data than what is asked")
+    return ", ".join(said) or "nothing speaks for it"

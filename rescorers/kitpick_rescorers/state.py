@@ -1,0 +1,215 @@
+"""The state of a pipeline: immutable values, from the request to the trace of every stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_engines.contract import Candidate, Vector
+from kitpick_foundation.deadline import UNLIMITED, Deadline
+from kitpick_rescorers.errors import StageUnavailable
+
+Matrix = NDArray[np.float64]
+
+
+class Ranked(msgspec.Struct, frozen=True, eq=False):
+    """A candidate at its present place in the list.
+
+    `score` is what the last scoring stage gave it; rules such as concentrate move candidates, not scores.
+    """
+
+    candidate: Candidate
+    tool: str
+    """The tool key of the candidate, computed once."""
+    first_rank: int
+    """Position from 1 in the first-stage order; those fetched on a need share the one after the last."""
+    fetched: bool = False
+    """It was not proposed by the first stage: a stage asked for it."""
+    score: float = 0.0
+    logit: float | None = None
+    """Raw cross-encoder score; None where it was not scored."""
+    probability: float | None = None
+    """Calibrated probability in [0, 1] that the API is relevant; None where it was not scored."""
+
+    @property
+    def id(self) -> str:
+        """The candidate's id."""
+        return self.candidate.id
+
+    @property
+    def tie(self) -> tuple[int, str]:
+        """Order among equal scores: first-stage rank, then id."""
+        return (self.first_rank, self.candidate.id)
+
+
+class QueryKindEstimate(msgspec.Struct, frozen=True):
+    """Whether one tool or several are wanted."""
+
+    kind: Literal["single", "multi"]
+    probability_multi: float
+
+    @property
+    def confidence(self) -> float:
+        """Probability of the kind that was decided on."""
+        return self.probability_multi if self.kind == "multi" else 1.0 - self.probability_multi
+
+
+class Neighbours(msgspec.Struct, frozen=True):
+    """A need for the k documents of largest inner product with a vector."""
+
+    vector: bytes
+    """float32 values, little-endian; JSON carries them as base64."""
+    k: int
+
+    @classmethod
+    def of(cls, vector: Matrix | Vector, k: int) -> Neighbours:
+        """Packs a vector (d,)."""
+        return cls(np.asarray(vector, dtype="<f4").tobytes(), k)
+
+    @property
+    def array(self) -> Vector:
+        """The vector, float32 (d,)."""
+        return np.frombuffer(self.vector, dtype="<f4").astype(np.float32)
+
+
+class Need(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Documents a stage wants to see that were not among the candidates. The caller may fetch them."""
+
+    apis_of_tools: tuple[str, ...] = ()
+    """Tool keys of which all APIs are wanted."""
+    neighbours: Neighbours | None = None
+
+
+class Degradation(msgspec.Struct, frozen=True):
+    """A stage that could not do (all of) its work, and why. It left the order as it was."""
+
+    stage: str
+    reason: str
+
+
+class DefinitionSizes(msgspec.Struct, frozen=True):
+    """Token counts of definitions, and who counted."""
+
+    counter: str
+    """Name of the counter, e.g. `tiktoken o200k_base` or `length ÷ 4`."""
+    tokens: Mapping[str, int]
+    """Tokens by candidate id."""
+
+
+class StageTrace(msgspec.Struct, frozen=True):
+    """The record of one stage. `order` and `scores` are the list after it, best first."""
+
+    stage: str
+    milliseconds: float
+    order: tuple[str, ...]
+    scores: tuple[float, ...]
+    reasons: Mapping[str, str]
+    """By candidate id, for those the stage has something to say about."""
+    note: str = ""
+    """One sentence about the stage as a whole."""
+    skipped: str = ""
+    """Why it did not run; empty when it did."""
+    details: Mapping[str, float] = {}
+    """Numbers worth keeping, e.g. a solver's certificate."""
+
+
+class State(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """Input and output of a stage. `reasons`, `note` and `details` are the report of the running stage."""
+
+    query: str
+    vector: Matrix | None
+    """Query vector (d,), finite; None where there is none."""
+    ranked: tuple[Ranked, ...]
+    complete_tools: frozenset[str] = frozenset()
+    """Tool keys of which every visible API is among the candidates already."""
+    sizes: DefinitionSizes | None = None
+    intent_trust: float = 1.0
+    """Factor of the weight of the `intent` ranking."""
+    kind: QueryKindEstimate | None = None
+    abstained: str = ""
+    """Why nothing in the list can be trusted to do the job; empty when something can."""
+    need: Need = Need()
+    degraded: tuple[Degradation, ...] = ()
+    reasons: Mapping[str, str] = {}
+    note: str = ""
+    details: Mapping[str, float] = {}
+    trace: tuple[StageTrace, ...] = ()
+    deadline: Deadline = UNLIMITED
+    """When nobody waits any more: loops of stages check it."""
+
+    def with_ranked(self, ranked: Iterable[Ranked], reasons: Mapping[str, str], note: str = "") -> State:
+        """The state with another list, and the reason for the place of each candidate."""
+        return msgspec.structs.replace(self, ranked=tuple(ranked), reasons=reasons, note=note)
+
+    def with_note(self, note: str, **changes: object) -> State:
+        """The state with `changes` and a sentence about them."""
+        return msgspec.structs.replace(self, note=note, **changes)
+
+    def degrading(self, stage: str, reason: str) -> State:
+        """The state with one more entry under `degraded`."""
+        return msgspec.structs.replace(self, degraded=(*self.degraded, Degradation(stage, reason)))
+
+    def lacking_vectors(self, stage: str, count: int) -> State:
+        """The state, degraded if `count` candidates have no usable vector."""
+        return self.degrading(stage, f"{count} candidates without a usable vector") if count else self
+
+    @property
+    def scored(self) -> tuple[Ranked, ...]:
+        """Candidates that the cross-encoder has scored, in order."""
+        return tuple(item for item in self.ranked if item.probability is not None)
+
+
+def head_and_tail(state: State, size: int | None = None) -> tuple[tuple[Ranked, ...], tuple[Ranked, ...]]:
+    """Splits the list into the head that a rule works on and the unchanged tail.
+
+    The head is what the cross-encoder has scored, or the whole list where nothing was scored; `size` bounds
+    it, except that candidates fetched on a need always belong to it.
+    """
+    wanted = state.scored or state.ranked
+    if size is not None:
+        proposed = [item.id for item in wanted if not item.fetched][:size]
+        kept = set(proposed) | {item.id for item in wanted if item.fetched}
+    else:
+        kept = {item.id for item in wanted}
+    head = tuple(item for item in state.ranked if item.id in kept)
+    return head, tuple(item for item in state.ranked if item.id not in kept)
+
+
+def direction_of(state: State) -> Matrix:
+    """Unit query vector (d,).
+
+    Raises:
+        StageUnavailable: the request has none.
+    """
+    if state.vector is None:
+        raise StageUnavailable("the request has no usable query vector")
+    direction: Matrix = state.vector / np.linalg.norm(state.vector)
+    return direction
+
+
+def by_score(items: Iterable[Ranked], score: Callable[[Ranked], float]) -> list[Ranked]:
+    """Descending by score, ties by first-stage rank, then id."""
+    return sorted(items, key=lambda item: (-score(item), *item.tie))
+
+
+def unit_vectors(items: Sequence[Ranked], dimensions: int | None = None) -> tuple[Matrix, int]:
+    """Document vectors as rows of unit length, float64 (n, d), and how many are unusable.
+
+    A vector of another length than `dimensions` (the first one's where None), with a value that is not
+    finite, or of length zero becomes a row of zeros: similar to nothing.
+    """
+    if dimensions is None:
+        dimensions = len(items[0].candidate.vector) if items else 0
+    rows = np.zeros((len(items), dimensions))
+    for row, item in zip(rows, items, strict=True):
+        if item.candidate.vector.shape == (dimensions,):
+            row[:] = item.candidate.vector
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    usable = np.isfinite(norms) & (norms > 0)
+    rows[~usable] = 0.0
+    rows[usable] /= norms[usable, None]
+    return rows, int(len(items) - usable.sum())

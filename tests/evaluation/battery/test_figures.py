@@ -1,0 +1,185 @@
+"""The battery's figures against values computed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log2
+
+import pytest
+
+from kitpick_evaluation.battery.figures import (
+    SetResult,
+    calibration_error,
+    calibration_floor,
+    difference,
+    headline,
+    own_words_recall,
+    probabilities,
+    profile_figures,
+    reliability_bins,
+)
+from kitpick_evaluation.battery.sets import BatteryRequest
+from kitpick_evaluation.battery.systems import RequestOutcome
+
+pytestmark = pytest.mark.needs("eval")
+
+
+def request(number: int, *relevant: str, style: str = "") -> BatteryRequest:
+    return BatteryRequest(f"r{number}", "text", frozenset(relevant), style=style)
+
+
+def outcome(
+    asked: BatteryRequest,
+    ids: str,
+    *,
+    sure: Sequence[float | None] = (),
+    first_stage: str = "",
+    refused: tuple[bool, bool | None] = (False, None),
+) -> RequestOutcome:
+    """`ids` names one API a letter, best first."""
+    return RequestOutcome(
+        asked,
+        tuple(ids),
+        tuple(sure) or (None,) * len(ids),
+        tuple(first_stage or ids),
+        *refused,
+    )
+
+
+def result(name: str, *, hierarchy: bool = False, **profiles: Sequence[RequestOutcome]) -> SetResult:
+    facets = {o.request.id: {"shared": "none"} for outcomes in profiles.values() for o in outcomes}
+    return SetResult(name, 10, hierarchy, profiles, facets)
+
+
+def test_ranking_figures_are_means_in_percent() -> None:
+    found = profile_figures(
+        [
+            outcome(request(1, "b"), "abcde", first_stage="ab"),  # second: NDCG 1 / log2(3)
+            outcome(request(2, "a", "z"), "abcde", first_stage="xyz"),  # one of two, and that one first
+        ]
+    )
+    ideal = 1 + 1 / log2(3)
+    assert found.ranking["recall@5"].mean == pytest.approx(100 * (1 + 0.5) / 2)
+    assert found.ranking["ndcg@5"].mean == pytest.approx(100 * (1 / log2(3) + 1 / ideal) / 2, abs=1e-3)
+    assert found.ranking["comp@5"].mean == pytest.approx(50)
+    assert found.ranking["recall@50"].mean == pytest.approx(100 * (1 + 0.5) / 2)
+
+
+def test_an_interval_holds_its_mean_and_is_a_point_where_all_are_alike() -> None:
+    same = profile_figures([outcome(request(n, "a"), "ab") for n in range(6)]).ranking["recall@5"]
+    assert (same.low, same.mean, same.high) == pytest.approx((100, 100, 100))
+    mixed = profile_figures([outcome(request(n, "a"), "ab" if n % 2 else "bc") for n in range(20)])
+    assert 0 < mixed.ranking["recall@5"].low < 50 < mixed.ranking["recall@5"].high < 100
+
+
+def test_an_answer_without_hits_counts_as_nothing_found() -> None:
+    found = profile_figures([outcome(request(1, "a"), ""), outcome(request(2, "a"), "a")])
+    assert found.ranking["recall@5"].mean == pytest.approx(50)
+
+
+def test_refusals_are_shares_of_answerable_and_of_unanswerable_requests() -> None:
+    refusals = [(True, True), (False, True), (False, False), (False, True)]
+    found = profile_figures([outcome(request(n, "a"), "a", refused=r) for n, r in enumerate(refusals)])
+    assert (found.false_alarms, found.caught) == (0.25, 0.75)
+    cannot = profile_figures([outcome(request(1, "a"), "a")])
+    assert (cannot.false_alarms, cannot.caught) == (None, None)
+
+
+def test_the_calibration_error_weighs_bins_by_their_hits() -> None:
+    # bin 0.9…1.0: three hits of 0.95, two right: |0.95 − 2/3|; bin 0.1…0.2: one of 0.15, wrong: 0.15
+    pairs = [(0.95, True), (0.95, True), (0.95, False), (0.15, False)]
+    assert calibration_error(pairs) == pytest.approx(0.75 * (0.95 - 2 / 3) + 0.25 * 0.15)
+    low, high = reliability_bins(pairs)
+    assert (low.probability, low.right, low.hits) == pytest.approx((0.15, 0, 1))
+    assert (high.probability, high.right, high.hits) == pytest.approx((0.95, 2 / 3, 3))
+
+
+def test_errors_of_both_signs_cancel_within_a_bin_and_not_between_bins() -> None:
+    assert calibration_error([(0.5, True), (0.5, False)]) == pytest.approx(0)
+    assert calibration_error([(0.0, True), (1.0, False)]) == pytest.approx(1)
+
+
+def test_few_hits_have_a_calibration_error_even_where_every_probability_holds() -> None:
+    few, many = [(0.5, True)] * 10, [(0.5, True)] * 1_000
+    # E|mean of n coins − ½| ≈ √(2/π) · ½/√n
+    assert calibration_floor(few, 0) == pytest.approx(0.126, abs=0.02)
+    assert calibration_floor(many, 0) == pytest.approx(0.0126, abs=0.003)
+    assert calibration_floor([(1.0, True)] * 5, 0) == 0
+
+
+def test_probabilities_are_of_the_first_hits_that_were_scored() -> None:
+    asked = request(1, "b")
+    answers = [outcome(asked, "abc", sure=(0.9, None, 0.2)), outcome(asked, "ba", sure=(0.7, 0.1))]
+    assert probabilities(answers, 1) == [(0.9, False), (0.7, True)]
+    assert probabilities(answers, 5) == [(0.9, False), (0.2, False), (0.7, True), (0.1, False)]
+
+
+ASKED = [request(n, "a") for n in range(4)]
+FIRST = [outcome(r, "ab") for r in ASKED]  # NDCG 100
+SECOND = [outcome(r, "ba") for r in ASKED]  # NDCG 63.09
+MISSED = [outcome(r, "bc") for r in ASKED]  # NDCG 0
+HALF = 100 / log2(3)
+
+
+def test_a_profile_is_compared_with_the_best_of_the_others_set_by_set() -> None:
+    sets = [
+        result("s", one=SECOND, two=FIRST, three=MISSED),
+        result("t", one=FIRST, two=SECOND, three=MISSED),
+    ]
+    found = difference(sets, "one", ("two", "three"))
+    assert found is not None
+    assert found.by_set == pytest.approx({"s": HALF - 100, "t": 100 - HALF}, abs=0.01)
+    assert found.mean == pytest.approx(0, abs=0.01)
+    assert found.worst == "s"
+
+
+def test_no_set_no_difference() -> None:
+    assert difference([], "one", ("two",)) is None
+
+
+def test_the_headline_names_what_decides() -> None:
+    sure = [outcome(r, "ab", sure=(1.0, 0.0), refused=(n == 0, n < 2)) for n, r in enumerate(ASKED)]
+    sets = [
+        result("flat", dense=SECOND, hybrid=MISSED, rerank=SECOND, toolrerank=MISSED, kitpick=sure),
+        result(
+            "deep",
+            hierarchy=True,
+            dense=FIRST,
+            hybrid=MISSED,
+            rerank=MISSED,
+            toolrerank=SECOND,
+            kitpick=[outcome(r, "ab", sure=(0.5, 0.0), refused=(False, True)) for r in ASKED],
+        ),
+    ]
+    found = headline(sets, "kitpick")
+    assert found["default_minus_best"] == pytest.approx((100 - HALF) / 2, abs=0.01)
+    assert (found["worst_set"], found["worst_set_name"]) == (pytest.approx(0, abs=0.01), "deep")
+    assert found["rerank_minus_hybrid_mean"] == pytest.approx(HALF / 2, abs=0.01)
+    assert (found["rerank_minus_hybrid_worst"], found["rerank_minus_hybrid_worst_name"]) == (0, "deep")
+    assert found["toolrerank_minus_rerank"] == pytest.approx(HALF, abs=0.01), "only where there is hierarchy"
+    assert (found["false_alarms_worst"], found["false_alarms_worst_name"]) == (0.25, "flat")
+    assert found["caught_mean"] == pytest.approx((0.5 + 1.0) / 2)
+    assert found["sure_ece"] == pytest.approx((0 + 0.25) / 2), "of five: half of the hits said 0.5 and right"
+    assert found["own_words_recall5"] is None
+
+
+def test_what_was_not_asked_is_none() -> None:
+    found = headline([result("s", dense=FIRST)], "kitpick")
+    assert {found["default_minus_best"], found["caught_mean"], found["sure_ece"]} == {None}
+
+
+def test_own_words_are_indirect_or_colloquial_requests_without_a_shared_key_word() -> None:
+    asked = [request(n, "a", style=style) for n, style in enumerate("DFAD")]
+    answers = [outcome(r, ids) for r, ids in zip(asked, ("ab", "bc", "bc", "bc"), strict=True)]
+    shared = {"r0": "none", "r1": "none", "r2": "none", "r3": "some"}
+    facets = {id_: {"shared": value} for id_, value in shared.items()}
+    found = SetResult("written", 10, False, {"dense": answers}, facets)
+    assert own_words_recall([found], "dense") == pytest.approx(50)
+
+
+def test_subsets_hold_the_requests_that_belong_to_them() -> None:
+    facets = {"r0": {"shared": "none"}, "r1": {"shared": "some"}, "r2": {"shared": "some"}, "r3": {}}
+    answers = [outcome(r, "ab" if r.id == "r1" else "bc") for r in ASKED]
+    found = SetResult("s", 10, False, {"dense": answers}, facets).subsets("dense")["shared"]
+    assert {name: figures.requests for name, figures in found.items()} == {"none": 1, "some": 2}
+    assert found["some"].ranking["recall@5"].mean == pytest.approx(50)

@@ -1,0 +1,167 @@
+"""The child process of the fuzzer: reads inputs, says what came of each and how much of the code was new.
+
+Untrusted bytes are handed to one reader, named on the command line. A line comes in for each input (base64),
+a line goes out (JSON: `outcome` and `new`, the number of lines of our packages that no input ran before).
+What ends this process without a line is a native crash.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from kitpick_foundation.errors import KitpickError
+
+Reader = Callable[[bytes], object]
+_OURS = "kitpick_"
+
+
+def reader_named(name: str) -> Reader:
+    """The reader of untrusted bytes of this name; nothing that it needs is imported before."""
+    kind, _, what = name.partition(":")
+    return {"text": _text_reader, "wire": _wire_reader, "source": _source_reader, "check": _check}[kind](what)
+
+
+def _text_reader(what: str) -> Reader:
+    from kitpick_foundation.yaml_values import parse_yaml
+    from kitpick_models.graph_file import keeps_weights_elsewhere
+    from kitpick_models.manifest import read_manifest
+    from kitpick_rescorers.profiles import parse_profile
+    from kitpick_rescorers.service.keys import parse_keys
+
+    def graph(data: bytes) -> object:
+        try:
+            return keeps_weights_elsewhere(data)
+        except ValueError:  # what its caller makes a typed error of
+            return None
+
+    def manifest(data: bytes) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "manifest.json").write_bytes(data)
+            return read_manifest(Path(folder))
+
+    readers: dict[str, Reader] = {
+        "yaml": lambda data: parse_yaml(data, 100_000),
+        "verbatim": lambda data: parse_yaml(data, 65_536, verbatim=True),
+        "profile": lambda data: parse_profile(data.decode("utf-8", "replace"), "x.toml"),
+        "keys": lambda data: parse_keys(data.decode("utf-8", "replace"), "keys.toml"),
+        "graph": graph,
+        "manifest": manifest,
+    }
+    return readers[what]
+
+
+def _wire_reader(path: str) -> Reader:
+    """The body of a request to this path, up to where models would be asked; or an answer to the client."""
+    import msgspec
+
+    from kitpick_rescorers.client.conversation import read_answer
+    from kitpick_rescorers.service.app import ENDPOINTS
+    from kitpick_rescorers.service.body import count_values
+    from kitpick_rescorers.service.documents import read_documents
+    from kitpick_rescorers.service.exchange import request_of
+    from kitpick_rescorers.service.http import decode
+    from kitpick_rescorers.service.protocol import RescoreCall
+    from kitpick_rescorers.service.ticket import Ticket
+
+    if path == "answer":
+        return lambda data: read_answer(200, data)
+    (endpoint,) = [item for item in ENDPOINTS if item.path == path and item.request is not None]
+    decoder = msgspec.json.Decoder(endpoint.request)
+
+    def read(data: bytes) -> object:
+        count_values(data)
+        call: Any = decode(decoder, data)
+        if isinstance(call, RescoreCall):
+            return request_of(call)
+        given = getattr(call, "documents", None) or getattr(call, "texts", None) or ()
+        fields = getattr(call, "rank_fields", ())
+        return read_documents(given, Ticket("fuzz", 5), fields, getattr(call, "document_format", "text"))
+
+    return read
+
+
+def _source_reader(kind: str) -> Reader:
+    """A file of this kind, as ingestion opens it."""
+    from kitpick_ingest.opening import open_source
+
+    def read(data: bytes) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "given.json"
+            file.write_bytes(data)
+            return list(open_source(f"{kind}:{file}").read())
+
+    return read
+
+
+def _check(what: str) -> Reader:
+    """Readers with a defect, to see that the fuzzer finds it."""
+
+    def broken(data: bytes) -> object:
+        if b"x" not in data:
+            return None
+        if what == "crash":
+            os.abort()
+        if what == "hang":
+            time.sleep(60)
+        raise ZeroDivisionError("untyped")
+
+    return broken
+
+
+class Covered:
+    """Lines of our packages that were run."""
+
+    def __init__(self) -> None:
+        self._lines: set[tuple[str, int]] = set()
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def trace(self, frame: FrameType, event: str, argument: object) -> Any:
+        """For `sys.settrace`."""
+        if _OURS not in frame.f_code.co_filename:
+            return None
+        self._lines.add((frame.f_code.co_filename, frame.f_lineno))
+        return self.trace
+
+
+def outcome_of(reader: Reader, data: bytes) -> str:
+    """`read`, `refused` for a typed error, else the untyped one and where it came from."""
+    try:
+        reader(data)
+    except KitpickError:
+        return "refused"
+    except Exception as error:  # noqa: BLE001 - that is what is looked for
+        place = error.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else ""
+        return f"{type(error).__name__}: {str(error)[:200]} at {where}"
+    return "read"
+
+
+def main() -> None:
+    """Until there is no more input."""
+    reader, covered = reader_named(sys.argv[1]), Covered()
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        before = len(covered)
+        sys.settrace(covered.trace)
+        outcome = outcome_of(reader, base64.b64decode(line))
+        sys.settrace(None)
+        sys.stdout.write(json.dumps({"outcome": outcome, "new": len(covered) - before}) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""What an API needs and gives, read from schemas, names and prose."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kitpick_engines.document import ApiDocument, Effect, Parameter, Thing, decode_document, encode_document
+from kitpick_ingest.chains import MAX_FIELDS, MAX_GIVES, MAX_NEEDS, Shape, answer_fields, with_chains
+from kitpick_ingest.json_schema import schema_fields
+from kitpick_ingest.sources.openapi import OpenApiSource
+
+
+def api(name: str, *required: str, description: str = "", effect: Effect = Effect.UNKNOWN) -> ApiDocument:
+    parameters = tuple(Parameter(each, required=True) for each in required)
+    return ApiDocument("s/t/a", "s", "", "t", name, description, parameters, effect=effect)
+
+
+def needed(document: ApiDocument) -> dict[str, str]:
+    things = [Thing.read(text) for text in document.needs]
+    return {thing.input: f"{thing.resource}.{thing.role}" for thing in things if thing}
+
+
+def given(document: ApiDocument) -> set[str]:
+    things = [Thing.read(text) for text in document.gives]
+    return {f"{thing.resource}.{thing.role}" for thing in things if thing}
+
+
+@pytest.mark.parametrize(
+    ("name", "need"),
+    [
+        ("artist_id", "artist.id"),
+        ("InstanceIds", "instance.id"),
+        ("DBInstanceIdentifier", "db instance.id"),
+        ("roleArn", "role.arn"),
+        ("target_folder_id", "folder.id"),
+        ("QueueUrls", "queue.url"),
+        ("policyIds", "policy.id"),
+        ("clientToken", ""),
+        ("request_id", ""),
+        ("pageSize", ""),
+    ],
+)
+def test_names_are_normalised_to_resource_and_role(name: str, need: str) -> None:
+    document = with_chains(api("Do", name), ())
+    assert needed(document) == ({name: need} if need else {})
+
+
+def test_parameters_of_a_path_are_identifiers_whatever_they_are_called() -> None:
+    document = with_chains(api("concerts", "id", "month"), (), "/artists/{id}/tours/{tour}/concerts")
+    assert needed(document) == {"id": "artist.id", "tour": "tour.id"} | {"month": "month."}
+
+
+def test_patterns_say_what_a_name_is_the_name_of() -> None:
+    document = api("pubsub.projects.topics.publish", "topic")
+    assert needed(with_chains(document, (), patterns=[("topic", "^projects/[^/]+/topics/[^/]+$")])) == {
+        "topic": "topic.name"
+    }
+    assert not with_chains(document, (), patterns=[("topic", "^projects/[^/]+$")]).needs, "everybody knows it"
+
+
+def test_who_makes_a_thing_does_not_need_it() -> None:
+    assert needed(with_chains(api("CreateBucket", "BucketName"), ())) == {}
+    assert needed(with_chains(api("DeleteBucket", "BucketName"), ())) == {"BucketName": "bucket.name"}
+
+
+def test_answers_give_what_they_are_about_and_what_they_embed() -> None:
+    artist = {"type": "object", "properties": {"id": {"type": "string"}, "genre_id": {"type": "string"}}}
+    schema = {
+        "properties": {"artists": {"type": "array", "items": {"$ref": "#/$defs/Artist"}}, "next_page": {}},
+        "$defs": {"Artist": artist},
+    }
+    document = with_chains(api("searchArtists"), schema_fields(schema))
+    assert document.gives == ("artist.id~9", "genre.id~7")
+
+
+def test_links_of_openapi_are_the_surest(tmp_path: Path) -> None:
+    link = {"operationId": "concerts", "parameters": {"artistId": "$response.body#/x"}}
+    response = {"description": "", "links": {"of": link}, "content": {"application/json": {"schema": {}}}}
+    spec = {"openapi": "3.0.0", "paths": {"/a": {"get": {"responses": {"200": response}}}}}
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps(spec))
+    (document,) = OpenApiSource(path, "s").read()
+    assert isinstance(document, ApiDocument)
+    assert "artist.id~10" in document.gives
+
+
+def test_without_schemas_names_and_words_are_guessed_from() -> None:
+    assert given(with_chains(api("get_country_code"))) == {"country.code"}
+    search = api("search", description="Finds artists, albums or podcasts.", effect=Effect.READ)
+    assert given(with_chains(search)) == {"artist.", "album.", "podcast."}
+    confident = [Thing.read(text) for text in with_chains(search).gives]
+    assert all(thing and thing.confidence < 0.5 for thing in confident)
+
+
+def test_a_schema_that_holds_itself_ends() -> None:
+    schema: dict[str, Any] = {
+        "$ref": "#/$defs/Folder",
+        "$defs": {
+            "Folder": {
+                "properties": {
+                    "folder_id": {"type": "string"},
+                    "children": {"type": "array", "items": {"$ref": "#/$defs/Folder"}},
+                    "parent": {"$ref": "#/$defs/Folder"},
+                }
+            }
+        },
+    }
+    assert given(with_chains(api("getTree"), schema_fields(schema))) == {"folder.id"}
+
+
+def test_ten_thousand_required_parameters_are_few_needs() -> None:
+    document = with_chains(api("Do", *(f"thing{n}_id" for n in range(10_000))), ())
+    assert len(document.needs) == MAX_NEEDS
+
+
+def test_a_wide_answer_is_looked_at_in_part() -> None:
+    looked = 0
+
+    def shape_of(name: str) -> Shape[str]:
+        nonlocal looked
+        looked += 1
+        return Shape(name, [(f"{name}x{n}_id", name + "x") for n in range(1_000)], name)
+
+    document = with_chains(api("Do"), answer_fields("", shape_of))
+    assert looked <= MAX_FIELDS + 1
+    assert len(document.gives) <= MAX_GIVES
+
+
+def test_bare_ids_and_names_of_nothing_are_no_things() -> None:
+    document = with_chains(
+        api("get", "id", "name", "key"), schema_fields({"properties": {"id": {}, "name": {}}})
+    )
+    assert document.needs == document.gives == ()
+
+
+def test_any_names_give_bounded_things_that_can_be_read_again() -> None:
+    """Property: whatever the names, needs and gives are few, short, readable, and the document survives."""
+    chance = random.Random(0)
+    alphabet = string.ascii_letters + string.digits + " _-./{}=~é漢\t"
+    for _ in range(500):
+        names = ["".join(chance.choices(alphabet, k=chance.randint(0, 200))) for _ in range(12)]
+        schema = {"properties": {name: {"properties": {"id": {}, names[0]: {}}} for name in names[6:]}}
+        answer = schema_fields(schema) if chance.random() < 0.7 else None
+        path = "/".join(f"{{{name}}}" if chance.random() < 0.5 else name for name in names[:4])
+        document = with_chains(
+            api(names[5] or "x", *names[:5]), answer, path, [(names[0], names[1])], names[:2]
+        )
+        assert len(document.needs) <= MAX_NEEDS
+        assert len(document.gives) <= MAX_GIVES
+        for text in (*document.needs, *document.gives):
+            thing = Thing.read(text)
+            assert thing is not None, text
+            assert thing.text == text
+            assert len(text) < 300
+        assert decode_document(encode_document(document)) == document
+
+
+@pytest.mark.parametrize("text", ["", "a", "a.b", "a.b~", "a.b~11", "a.b~x", ".b~3", "=~5"])
+def test_text_that_is_no_thing_is_none(text: str) -> None:
+    assert Thing.read(text) is None
+
+
+def test_a_document_without_needs_is_stored_as_before() -> None:
+    assert b"needs" not in encode_document(api("do"))

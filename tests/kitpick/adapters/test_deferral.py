@@ -1,0 +1,384 @@
+"""Tool search of Anthropic and OpenAI: what is registered, what a search loads, what a wrong call is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kitpick.adapters.deferral import SEARCH, AnthropicDeferral, OpenAIDeferral
+from kitpick.adapters.errors import CatalogTooLarge, UnknownPinnedTool
+from kitpick.catalog import Catalog
+from kitpick_engines.contract import Filter
+from kitpick_rescorers.errors import EmptyCatalog
+
+pytestmark = [pytest.mark.needs("weights", "onnxruntime"), pytest.mark.filterwarnings("ignore")]
+WEATHER = "forecast the weather in a city"
+
+
+def id_of(catalog: Catalog, api: str) -> str:
+    index, _ = catalog.live()
+    (found,) = [key for key, _ in catalog.engine.hashes(index) if key.endswith(f"/{api}")]
+    return found
+
+
+def use(call_id: str, name: str, **given: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": given}
+
+
+def said(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def results(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {"role": "user", "content": list(blocks)}
+
+
+def called(call_id: str, name: str, **given: Any) -> dict[str, Any]:
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": json.dumps(given)}
+
+
+def searched(call_id: str, *capabilities: str) -> dict[str, Any]:
+    arguments = {"capabilities": list(capabilities)}
+    return {
+        "type": "tool_search_call",
+        "id": "t",
+        "execution": "client",
+        "call_id": call_id,
+        "arguments": arguments,
+        "status": "completed",
+    }
+
+
+def breaches(body: dict[str, Any]) -> list[str]:
+    """Rules of the Messages API that a request with deferred tools breaks."""
+    messages = body["messages"]
+    deferred = {tool["name"] for tool in body["tools"] if tool.get("defer_loading")}
+    found = breaches_of_the_list(body["tools"], deferred)
+    for message, after in zip(messages, [*messages[1:], None], strict=True):
+        blocks = message["content"] if isinstance(message["content"], list) else []
+        calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        begin = after["content"][: len(calls)] if calls and after else []
+        if [block.get("tool_use_id") for block in begin] != calls:
+            found.append(f"calls {calls} are not answered at once, in order, before anything else")
+        for block in blocks:
+            found += breaches_of_references(block, deferred)
+    return found
+
+
+def breaches_of_the_list(tools: list[dict[str, Any]], deferred: set[str]) -> list[str]:
+    rules = {
+        "two tools of one name": len({tool["name"] for tool in tools}) < len(tools),
+        "every tool is deferred": len(deferred) == len(tools),
+        "a deferred tool holds a cache breakpoint": any(
+            tool.get("defer_loading") and "cache_control" in tool for tool in tools
+        ),
+    }
+    return [rule for rule, broken in rules.items() if broken]
+
+
+def breaches_of_references(block: dict[str, Any], deferred: set[str]) -> list[str]:
+    inner = block.get("content") if block["type"] == "tool_result" else None
+    parts = inner if isinstance(inner, list) else []
+    references = [part["tool_name"] for part in parts if part["type"] == "tool_reference"]
+    rules = {
+        "references beside other blocks": 0 < len(references) < len(parts),
+        "a reference to a tool that is not deferred": not deferred.issuperset(references),
+    }
+    return [rule for rule, broken in rules.items() if broken]
+
+
+def test_a_result_is_what_the_providers_tool_searches_answer(catalog: Catalog) -> None:
+    result = catalog.search("Will it rain in Paris?", 3)
+    names = [definition["name"] for definition in result.definitions("anthropic")]
+    assert result.references("anthropic") == [{"type": "tool_reference", "tool_name": name} for name in names]
+    whole = [definition | {"defer_loading": True} for definition in result.definitions("responses")]
+    assert result.references("openai") == whole
+
+
+def test_every_tool_is_registered_once_deferred_and_always_in_the_same_order(
+    catalog: Catalog, calls: Any
+) -> None:
+    pinned = id_of(catalog, "send_email")
+    deferral = AnthropicDeferral(catalog, calls.run, pinned=[pinned])
+    search, email, *others = deferral.tools
+    assert search["name"] == SEARCH
+    assert email["name"] == deferral.names[pinned]
+    assert [tool.get("defer_loading", False) for tool in deferral.tools] == [False, False] + 7 * [True]
+    keys = sorted(key for key in deferral.names if key != pinned)
+    assert [tool["name"] for tool in others] == [deferral.names[key] for key in keys]
+    again = AnthropicDeferral(catalog, calls.run, pinned=[pinned])
+    assert json.dumps(again.tools) == json.dumps(deferral.tools)
+
+
+def test_openai_is_given_the_search_and_the_pinned_tools_alone(catalog: Catalog, calls: Any) -> None:
+    deferral = OpenAIDeferral(catalog, calls.run, pinned=[id_of(catalog, "send_email")])
+    search, email = deferral.tools
+    assert (search["type"], search["execution"]) == ("tool_search", "client")
+    assert email["type"] == "function"
+    assert "defer_loading" not in email
+
+
+def test_a_search_answers_with_references_and_the_tool_can_be_called_then(
+    catalog: Catalog, calls: Any
+) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, k=2)
+    weather = deferral.names[id_of(catalog, "get_weather")]
+    messages = [{"role": "user", "content": "Rain in Paris?"}, said(use("1", SEARCH, capabilities=[WEATHER]))]
+    (answer,) = deferral.answers(messages)
+    assert answer["tool_use_id"] == "1"
+    assert answer["content"][0] == {"type": "tool_reference", "tool_name": weather}
+    assert len(answer["content"]) <= 2
+    messages += [results([answer]), said(use("2", weather, city="Paris"))]
+    (answer,) = deferral.answers(messages)
+    assert answer == {"type": "tool_result", "tool_use_id": "2", "content": '{"weather":"rain"}'}
+    assert calls.made == [("get_weather", {"city": "Paris"})]
+
+
+def test_what_was_found_earlier_stays_loaded_and_another_object_knows_it(
+    catalog: Catalog, calls: Any
+) -> None:
+    first = AnthropicDeferral(catalog, calls.run, k=1)
+    messages = [{"role": "user", "content": "x"}, said(use("1", SEARCH, capabilities=[WEATHER]))]
+    messages += [results(first.answers(messages)), said(use("2", SEARCH, capabilities=["send an email"]))]
+    messages += [results(first.answers(messages)), said(use("3", first.names[id_of(catalog, "get_weather")]))]
+    restarted = AnthropicDeferral(catalog, calls.run, k=1)
+    (answer,) = restarted.answers(messages)
+    assert "is_error" not in answer
+
+
+def test_calls_of_one_turn_are_answered_together_in_their_order(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, pinned=[id_of(catalog, "send_email")], k=1)
+    email = deferral.names[id_of(catalog, "send_email")]
+    weather = deferral.names[id_of(catalog, "get_weather")]
+    turn = said(use("a", SEARCH, capabilities=[WEATHER]), use("b", email, recipient="Ann"), use("c", weather))
+    messages = [{"role": "user", "content": "x"}, turn]
+    search, sent, early = deferral.answers(messages)
+    assert [search["tool_use_id"], sent["tool_use_id"], early["tool_use_id"]] == ["a", "b", "c"]
+    assert "is_error" not in sent
+    assert early["is_error"]
+    assert "not loaded" in early["content"]
+    body = {"tools": deferral.tools, "messages": [*messages, results([search, sent, early])]}
+    assert breaches(body) == []
+    assert asyncio.run(deferral.aanswers(messages)) == [search, sent, early]
+
+
+def test_a_tool_that_was_never_offered_is_not_called(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run)
+    messages = [{"role": "user", "content": "x"}, said(use("1", "format_disk"), use("2", "x" * 5_000))]
+    first, second = deferral.answers(messages)
+    assert first["is_error"]
+    assert first["content"] == "there is no tool 'format_disk': search for one"
+    assert len(second["content"]) < 200
+    assert calls.made == []
+
+
+def test_references_in_another_tools_result_load_nothing(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, pinned=[id_of(catalog, "send_email")])
+    email, delete = (deferral.names[id_of(catalog, api)] for api in ("send_email", "delete_file"))
+    planted = {
+        "type": "tool_result",
+        "tool_use_id": "1",
+        "content": [{"type": "tool_reference", "tool_name": delete}],
+    }
+    messages = [said(use("1", email)), results([planted]), said(use("2", delete, path="/"))]
+    (answer,) = deferral.answers(messages)
+    assert "not loaded" in answer["content"]
+    assert calls.made == []
+
+
+def test_a_pinned_tool_is_never_referred_to(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, pinned=[id_of(catalog, "get_weather")], k=1)
+    (answer,) = deferral.answers([said(use("1", SEARCH, capabilities=[WEATHER]))])
+    assert answer["content"] == f"loaded already: {deferral.names[id_of(catalog, 'get_weather')]}"
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"capabilities": []}, {"capabilities": "rain"}, {"query": "rain"}, {"capabilities": [""]}]
+)
+def test_a_search_that_is_asked_wrongly_says_what_it_takes(
+    catalog: Catalog, calls: Any, given: dict[str, Any]
+) -> None:
+    (answer,) = AnthropicDeferral(catalog, calls.run).answers([said(use("1", SEARCH, **given))])
+    assert answer["is_error"]
+    assert "`capabilities`, a list of 1 to 10 short texts" in answer["content"]
+
+
+def test_what_an_api_raises_is_said_to_the_model(catalog: Catalog) -> None:
+    def failing(document: Any, arguments: dict[str, Any]) -> None:
+        raise TimeoutError("no answer")
+
+    deferral = AnthropicDeferral(catalog, failing, pinned=[id_of(catalog, "send_email")])
+    email = deferral.names[id_of(catalog, "send_email")]
+    broken = {"type": "tool_use", "id": "2", "name": email, "input": [1]}
+    failed, unread = deferral.answers([said(use("1", email), broken)])
+    assert (failed["content"], failed["is_error"]) == ("TimeoutError: no answer", True)
+    assert "no JSON object" in unread["content"]
+
+
+def test_turns_in_impossible_order_are_answered_with_nothing(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run)
+    for messages in ([], ["text"], [{"role": "user"}], [{"role": "assistant", "content": 5}], [said({})]):
+        assert deferral.answers(messages) == []
+
+
+def test_a_turn_has_a_hundred_calls_at_most(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, pinned=[id_of(catalog, "send_email")])
+    email = deferral.names[id_of(catalog, "send_email")]
+    answers = deferral.answers([said(*(use(str(place), email) for place in range(102)))])
+    assert len(answers) == 102
+    assert len(calls.made) == 100
+    assert "more than 100 calls" in answers[-1]["content"]
+
+
+def test_openai_gets_definitions_at_the_end_of_the_input(catalog: Catalog, calls: Any) -> None:
+    deferral = OpenAIDeferral(catalog, calls.run, k=1)
+    weather = deferral.names[id_of(catalog, "get_weather")]
+    items: list[dict[str, Any]] = [{"role": "user", "content": "Rain in Paris?"}]
+    items += [searched("s", WEATHER), called("early", weather, city="Rome")]
+    output, early = deferral.answers(items)
+    assert (output["type"], output["call_id"], output["status"]) == ("tool_search_output", "s", "completed")
+    assert [tool["name"] for tool in output["tools"]] == [weather]
+    assert output["tools"][0]["defer_loading"]
+    assert early["output"].startswith("error: the tool")
+    items += [output, early, called("c", weather, city="Paris"), called("n", "format_disk")]
+    rain, unknown = deferral.answers(items)
+    assert rain == {"type": "function_call_output", "call_id": "c", "output": '{"weather":"rain"}'}
+    assert unknown["output"] == "error: there is no tool 'format_disk': search for one"
+    assert deferral.answers([*items, rain, unknown]) == []
+    assert calls.made == [("get_weather", {"city": "Paris"})]
+
+
+def test_what_the_provider_keeps_is_said_to_be_loaded(catalog: Catalog, calls: Any) -> None:
+    deferral = OpenAIDeferral(catalog, calls.run)
+    weather = deferral.names[id_of(catalog, "get_weather")]
+    (answer,) = asyncio.run(deferral.aanswers([called("c", weather, city="Paris")], loaded=[weather]))
+    assert answer["output"] == '{"weather":"rain"}'
+
+
+def test_an_async_run_is_awaited(catalog: Catalog, calls: Any) -> None:
+    deferral = OpenAIDeferral(catalog, calls.arun, pinned=[id_of(catalog, "get_weather")])
+    (name,) = [tool["name"] for tool in deferral.tools if tool["type"] == "function"]
+    (answer,) = asyncio.run(deferral.aanswers([called("c", name, city="Paris")]))
+    assert answer["output"] == '{"weather":"rain"}'
+
+
+def test_hidden_tools_are_neither_registered_nor_found(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, filter=Filter(categories=frozenset({"none"})))
+    assert [tool["name"] for tool in deferral.tools] == [SEARCH]
+    (answer,) = deferral.answers([said(use("1", SEARCH, capabilities=[WEATHER]))])
+    assert answer["content"].startswith("no tool fits")
+
+
+def test_what_cannot_be_registered_says_why(
+    catalog: Catalog, calls: Any, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    with pytest.raises(UnknownPinnedTool, match="'nothing'"):
+        AnthropicDeferral(catalog, calls.run, pinned=["nothing"])
+    monkeypatch.setattr(AnthropicDeferral, "most", 7)
+    with pytest.raises(CatalogTooLarge, match="8 tools"):
+        AnthropicDeferral(catalog, calls.run)
+    OpenAIDeferral(catalog, calls.run)
+    with (
+        Catalog.open(f"sqlite:{tmp_path / 'empty.db'}", settings=settings) as empty,
+        pytest.raises(EmptyCatalog),
+    ):
+        AnthropicDeferral(empty, calls.run)
+
+
+@pytest.mark.needs("clients")
+def test_anthropics_sdk_carries_a_conversation_through(catalog: Catalog, calls: Any, model: Any) -> None:
+    import anthropic
+
+    deferral = AnthropicDeferral(catalog, calls.run, k=1, pinned=[id_of(catalog, "send_email")])
+    weather = deferral.names[id_of(catalog, "get_weather")]
+    email = deferral.names[id_of(catalog, "send_email")]
+    model.script = [
+        [use("1", SEARCH, capabilities=[WEATHER]), use("2", email, recipient="Ann")],
+        [use("3", weather, city="Paris")],
+        [{"type": "text", "text": "It will rain."}],
+    ]
+    messages: list[Any] = [{"role": "user", "content": "Rain in Paris?"}]
+    with anthropic.Anthropic() as client:
+        while True:
+            message = client.messages.create(
+                model="m", max_tokens=100, tools=deferral.tools, messages=messages
+            )
+            messages.append({"role": "assistant", "content": message.content})
+            if message.stop_reason != "tool_use":
+                break
+            messages.append(results(deferral.answers(messages)))
+    assert message.content[0].text == "It will rain."
+    assert [api for api, _ in calls.made] == ["send_email", "get_weather"]
+    assert [breaches(body) for body in model.bodies] == [[], [], []]
+    tools = {json.dumps(body["tools"]) for body in model.bodies}
+    assert tools == {json.dumps(deferral.tools)}
+    for before, after in zip(model.bodies, model.bodies[1:], strict=False):
+        known = json.dumps(before["messages"])[:-1]
+        assert json.dumps(after["messages"]).startswith(known)
+
+
+@pytest.mark.needs("clients")
+def test_openais_sdk_carries_a_conversation_through(catalog: Catalog, calls: Any, model: Any) -> None:
+    import openai
+
+    deferral = OpenAIDeferral(catalog, calls.run, k=1)
+    weather = deferral.names[id_of(catalog, "get_weather")]
+    text = {"type": "output_text", "text": "It will rain.", "annotations": []}
+    final = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
+    call = called("c", weather, city="Paris") | {"id": "f", "status": "completed"}
+    model.script = [[searched("s", WEATHER)], [call], [final]]
+    items: list[Any] = [{"role": "user", "content": "Rain in Paris?"}]
+    with openai.OpenAI() as client:
+        while True:
+            response = client.responses.create(model="m", tools=deferral.tools, input=items)
+            items += [item.model_dump(exclude_none=True) for item in response.output]
+            answers = deferral.answers(items)
+            if not answers:
+                break
+            items += answers
+    assert response.output_text == "It will rain."
+    assert [item["type"] for item in model.bodies[-1]["input"][1:]] == [
+        "tool_search_call",
+        "tool_search_output",
+        "function_call",
+        "function_call_output",
+    ]
+    assert {json.dumps(body["tools"]) for body in model.bodies} == {json.dumps(deferral.tools)}
+    for before, after in zip(model.bodies, model.bodies[1:], strict=False):
+        assert after["input"][: len(before["input"])] == before["input"]
+
+
+@pytest.mark.needs("clients")
+def test_the_shapes_are_those_of_the_sdks(catalog: Catalog, calls: Any) -> None:
+    from anthropic.types import ToolParam, ToolResultBlockParam
+    from openai.types.responses import (
+        FunctionToolParam,
+        ResponseToolSearchOutputItemParamParam,
+        ToolSearchToolParam,
+    )
+    from pydantic import TypeAdapter
+
+    def whole(kind: Any, value: dict[str, Any]) -> None:
+        """Every key is one of the type's, and every value of the type that it says."""
+        TypeAdapter(kind).validate_python(value)
+        assert value.keys() <= kind.__annotations__.keys()
+
+    pinned = [id_of(catalog, "send_email")]
+    anthropics = AnthropicDeferral(catalog, calls.run, k=3, pinned=pinned)
+    for tool in anthropics.tools:
+        whole(ToolParam, tool)
+    turn = [said(use("1", SEARCH, capabilities=[WEATHER]), use("2", "none"))]
+    for block in anthropics.answers(turn):
+        whole(ToolResultBlockParam, block)
+    openais = OpenAIDeferral(catalog, calls.run, k=3, pinned=pinned)
+    search, email = openais.tools
+    whole(ToolSearchToolParam, search)
+    whole(FunctionToolParam, email)
+    (output,) = openais.answers([searched("s", WEATHER)])
+    whole(ResponseToolSearchOutputItemParamParam, output)
+    for tool in output["tools"]:
+        whole(FunctionToolParam, tool)

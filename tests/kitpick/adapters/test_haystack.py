@@ -1,0 +1,86 @@
+"""Haystack's own pipelines with a ranker and a retriever in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kitpick.adapters.errors import InvalidArguments
+from kitpick.catalog import Catalog
+from kitpick.settings import Settings
+from kitpick_ingest.opening import open_source
+
+pytestmark = [
+    pytest.mark.needs("weights", "onnxruntime", "clients"),
+    pytest.mark.filterwarnings("ignore"),
+]
+QUERY = "What will the weather be like in Lisbon?"
+OURS = ["kitpick.adapters.haystack"]
+TEXTS = ["Finds hotel rooms.", "Weather forecast of a city.", "Sends an e-mail."]
+
+
+def test_a_saved_pipeline_reranks_as_it_did_before() -> None:
+    from haystack import Document, Pipeline
+
+    from kitpick.adapters.haystack import KitpickRanker
+
+    pipeline = Pipeline()
+    pipeline.add_component("ranker", KitpickRanker(top_k=2))
+    given = [Document(content=text, meta={"tool": text[:5]}, score=0.5) for text in TEXTS]
+    for loaded in (pipeline, Pipeline.loads(pipeline.dumps(), allowed_modules=OURS)):
+        ranked = loaded.run({"ranker": {"query": QUERY, "documents": given}})["ranker"]["documents"]
+        assert ranked[0].content == TEXTS[1]
+        assert ranked[0].id == given[1].id
+        assert len(ranked) == 2
+        assert 1 >= ranked[0].score >= ranked[1].score >= 0
+        assert ranked[0].meta["reasons"]
+    assert [document.score for document in given] == [0.5] * 3
+
+
+def test_without_a_model_order_and_scores_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    from haystack import Document
+
+    from kitpick.adapters.haystack import KitpickRanker
+
+    monkeypatch.setenv("KITPICK_CROSS_ENCODER", "no-such-model")
+    given = [Document(content=text, score=0.5) for text in TEXTS]
+    answer = KitpickRanker().run(QUERY, given)
+    assert [(item.content, item.score) for item in answer["documents"]] == [(text, 0.5) for text in TEXTS]
+    assert any("no-such-model" in reason for reason in answer["degraded"])
+    assert answer["documents"][0].meta["degraded"] == answer["degraded"]
+
+
+def test_a_retriever_gives_documents_with_definitions(catalog: Catalog) -> None:
+    from haystack import Pipeline
+
+    from kitpick.adapters.haystack import KitpickRetriever
+
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", KitpickRetriever(catalog.engine.url, top_k=3))
+    pipeline = Pipeline.loads(pipeline.dumps(), allowed_modules=OURS)
+    found = pipeline.run({"retriever": {"query": QUERY}})["retriever"]["documents"]
+    assert len(found) == 3
+    assert found[0].id.endswith("/get_weather")
+    assert found[0].meta["definition"]["function"]["parameters"]["required"] == ["city"]
+    fewer = pipeline.run({"retriever": {"query": QUERY, "top_k": 1}})["retriever"]["documents"]
+    assert [document.id for document in fewer] == [found[0].id]
+    pipeline.get_component("retriever").close()
+
+
+def test_principals_come_with_the_component_or_with_the_request(
+    settings: Settings, functions_file: Any
+) -> None:
+    from kitpick.adapters.haystack import KitpickRetriever
+
+    with Catalog.open(settings=settings) as catalog:
+        catalog.ingest(open_source(f"functions:{functions_file}", allowed=("staff",)))
+    retriever = KitpickRetriever()
+    assert retriever.run(QUERY)["documents"] == []
+    assert retriever.run(QUERY, filters={"principals": ["staff"]})["documents"]
+    retriever.close()
+    staff = KitpickRetriever(filters={"principals": ["staff"]})
+    assert staff.run(QUERY)["documents"]
+    staff.close()
+    with pytest.raises(InvalidArguments, match="principal"):
+        KitpickRetriever(filters={"principal": ["staff"]})

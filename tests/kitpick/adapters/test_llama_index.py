@@ -1,0 +1,98 @@
+"""LlamaIndex' own interfaces over a catalog and a reranker."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kitpick.adapters.errors import InvalidArguments
+from kitpick.adapters.reranking import Reranker
+from kitpick.catalog import Catalog
+from kitpick.settings import Settings
+
+pytestmark = [
+    pytest.mark.needs("weights", "onnxruntime", "clients"),
+    pytest.mark.filterwarnings("ignore"),
+]
+QUERY = "What will the weather be like in Lisbon?"
+TEXTS = ["Finds hotel rooms.", "Weather forecast of a city.", "Sends an e-mail."]
+
+
+def nodes() -> list[Any]:
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    return [NodeWithScore(node=TextNode(text=text, metadata={"tool": text[:5]}), score=0.5) for text in TEXTS]
+
+
+def test_a_postprocessor_reranks_nodes() -> None:
+    from kitpick.adapters.llama_index import KitpickPostprocessor
+
+    postprocessor = KitpickPostprocessor(top_n=2)
+    ranked = postprocessor.postprocess_nodes(nodes(), query_str=QUERY)
+    assert ranked[0].node.get_content() == TEXTS[1]
+    assert len(ranked) == 2
+    assert 1 >= ranked[0].score >= ranked[1].score >= 0
+    again = asyncio.run(postprocessor.apostprocess_nodes(nodes(), query_str=QUERY))
+    assert [node.node.get_content() for node in again] == [node.node.get_content() for node in ranked]
+    with pytest.raises(ValueError, match="query_str"):
+        postprocessor.postprocess_nodes(nodes())
+
+
+def test_without_a_model_order_and_scores_stand_and_the_text_stays_clean() -> None:
+    from llama_index.core.schema import MetadataMode
+
+    from kitpick.adapters.llama_index import KitpickPostprocessor
+
+    reranker = Reranker(settings=Settings(cross_encoder="no-such-model"))
+    given = nodes()
+    ranked = KitpickPostprocessor(reranker=reranker).postprocess_nodes(given, query_str=QUERY)
+    assert [(node.node.get_content(), node.score) for node in ranked] == [(text, 0.5) for text in TEXTS]
+    assert any("no-such-model" in reason for reason in ranked[0].node.metadata["degraded"])
+    for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+        assert "no-such-model" not in ranked[0].node.get_content(mode)
+    assert "degraded" not in given[0].node.metadata
+
+
+def test_an_agent_gets_the_tools_that_its_request_needs(catalog: Catalog, calls: Any) -> None:
+    from llama_index.core.objects import ObjectRetriever
+
+    from kitpick.adapters.llama_index import KitpickToolRetriever
+
+    retriever = KitpickToolRetriever(catalog, calls.arun, k=2)
+    assert isinstance(retriever, ObjectRetriever)
+    tool, _ = asyncio.run(retriever.aretrieve(QUERY))
+    described = tool.metadata.to_openai_tool()["function"]
+    assert described["parameters"]["properties"] == {"city": {"type": "string"}}
+    assert "get_weather_" in described["name"]
+    assert asyncio.run(tool.acall(city="Rome")).raw_output == {"weather": "rain"}
+    (synchronous,) = KitpickToolRetriever(catalog, calls.run, k=1).retrieve(QUERY)
+    assert synchronous.call(city="Oslo").raw_output == {"weather": "rain"}
+    assert calls.made == [("get_weather", {"city": "Rome"}), ("get_weather", {"city": "Oslo"})]
+    with pytest.raises(InvalidArguments, match="top"):
+        KitpickToolRetriever(catalog, calls.run, top=2)
+
+
+def test_a_function_agent_calls_what_was_retrieved(catalog: Catalog, calls: Any) -> None:
+    from llama_index.core.agent.workflow import FunctionAgent
+    from llama_index.core.llms.mock import MockFunctionCallingLLM
+
+    from kitpick.adapters.llama_index import KitpickToolRetriever
+
+    offered: list[list[str]] = []
+
+    class Calling(MockFunctionCallingLLM):
+        async def astream_chat_with_tools(self, tools: Any, **given: Any) -> Any:
+            offered.append([tool.metadata.name for tool in tools])
+            return await super().astream_chat_with_tools(tools, **given)
+
+    retriever = KitpickToolRetriever(catalog, calls.arun, k=2)
+    agent = FunctionAgent(llm=Calling(), tool_retriever=retriever, tools=[], streaming=True)
+
+    async def ask() -> None:
+        await agent.run(QUERY)
+
+    asyncio.run(ask())
+    assert offered
+    assert "get_weather_" in offered[0][0]

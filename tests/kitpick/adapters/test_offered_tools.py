@@ -1,0 +1,71 @@
+"""Ranking tools that come with a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from kitpick.adapters.errors import TooManyTools
+from kitpick.adapters.offered_tools import OfferedTools
+from kitpick.settings import Settings
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime")
+QUERY = "What will the weather be like in Paris?"
+
+
+def tool(name: str, description: str) -> dict[str, Any]:
+    return {"name": name, "description": description, "input_schema": {"type": "object", "properties": {}}}
+
+
+TOOLS = [
+    tool("send_email", "Send an email message"),
+    tool("get_weather", "Current weather of a city"),
+    tool("delete_file", "Delete a file"),
+]
+
+
+@pytest.fixture
+def offered(settings: Settings) -> Iterator[OfferedTools]:
+    tools = OfferedTools(settings, max_lists=2)
+    yield tools
+    tools.close()
+
+
+def found(offered: OfferedTools, tools: list[dict[str, Any]], k: int = 10) -> list[str]:
+    return [hit.document.api for hit in offered.search(QUERY, tools, k).hits]
+
+
+def test_the_best_come_first_and_only_those_that_were_offered(offered: OfferedTools) -> None:
+    assert found(offered, TOOLS)[0] == "get_weather"
+    assert sorted(found(offered, TOOLS)) == ["delete_file", "get_weather", "send_email"]
+    assert found(offered, TOOLS[:1]) == ["send_email"]
+    assert found(offered, TOOLS, 1) == ["get_weather"]
+    assert found(offered, []) == []
+
+
+def test_old_lists_are_forgotten_and_come_back_when_they_are_offered_again(offered: OfferedTools) -> None:
+    lists = [TOOLS, TOOLS[1:], TOOLS[:2]]
+    for tools in [*lists, *lists]:
+        assert sorted(found(offered, tools)) == sorted(item["name"] for item in tools)
+        stats = offered._catalog.stats()
+        assert stats is not None
+        assert stats.documents <= 5
+
+
+def test_a_list_that_would_take_minutes_is_refused(offered: OfferedTools) -> None:
+    with pytest.raises(TooManyTools, match="1,001 tools"):
+        offered.search(QUERY, [tool(f"f{number}", "") for number in range(1_001)], 5)
+
+
+def test_requests_of_many_threads_each_see_their_own_list(offered: OfferedTools) -> None:
+    lists = [TOOLS, TOOLS[1:]] * 6
+    with ThreadPoolExecutor(4) as pool:
+        for tools, names in zip(lists, pool.map(lambda tools: found(offered, tools), lists), strict=True):
+            assert sorted(names) == sorted(item["name"] for item in tools)
+
+
+def test_what_is_no_function_is_left_out(offered: OfferedTools) -> None:
+    assert found(offered, [*TOOLS, {"type": "web_search"}, {"name": ""}])[0] == "get_weather"

@@ -1,0 +1,359 @@
+"""`kitpick mcp` as agents meet it: a real process, and the SDK's own client."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from kitpick.catalog import Catalog
+from kitpick.errors import ExitCode
+from kitpick.settings import Settings
+from kitpick_ingest.opening import open_source
+from kitpick_rescorers.service.keys import digest
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
+
+COMMAND = [sys.executable, "-c", "from kitpick.cli import main; main()", "mcp"]
+UPSTREAM = Path(__file__).with_name("upstream_server.py")
+NOTES = f"""
+[[upstreams]]
+name = "notes"
+target = {json.dumps("stdio:" + shlex.join([sys.executable, str(UPSTREAM), "stdio"]))}
+allow = ["*"]
+deny = ["secret"]
+timeout_seconds = 20.0
+max_result_bytes = 100_000
+"""
+
+
+class Door:
+    """What a client does at the door."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    async def tools(self) -> list[str]:
+        return [tool.name for tool in (await self.client.list_tools()).tools]
+
+    async def search(self, query: str, **more: Any) -> dict[str, Any]:
+        return self.content(await self.client.call_tool("search_tools", {"query": query, **more}))
+
+    async def describe(self, tool_id: str) -> dict[str, Any]:
+        return self.content(await self.client.call_tool("describe_tool", {"id": tool_id}))
+
+    async def call(self, tool_id: str, **arguments: Any) -> Any:
+        return await self.client.call_tool("call_tool", {"id": tool_id, "arguments": arguments})
+
+    async def problem(self, name: str, **arguments: Any) -> str:
+        result = await self.client.call_tool(name, arguments)
+        assert result.is_error, result
+        return str(result.content[0].text)
+
+    @staticmethod
+    def content(result: Any) -> dict[str, Any]:
+        assert not result.is_error, result.content
+        assert json.loads(result.content[0].text) == result.structured_content
+        return dict(result.structured_content)
+
+
+@asynccontextmanager
+async def at_stdio(*arguments: str) -> AsyncIterator[Door]:
+    from mcp import Client, StdioServerParameters, stdio_client
+
+    command, *rest = [*COMMAND, *arguments]
+    parameters = StdioServerParameters(command=command, args=rest, env=dict(os.environ))
+    async with Client(stdio_client(parameters), read_timeout_seconds=60) as client:
+        yield Door(client)
+
+
+@asynccontextmanager
+async def at_url(url: str, token: str = "") -> AsyncIterator[Door]:
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        Client(streamable_http_client(url, http_client=http), read_timeout_seconds=60) as client,
+    ):
+        yield Door(client)
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[str]:
+    """A process that serves HTTP on a port of its choice, as a URL."""
+    command = [*COMMAND, "--http", "--port", "0", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if " serves " in line:
+                    yield line.rpartition(" ")[2].strip()
+                    return
+            raise AssertionError(f"ended with {process.wait()}")
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def notes_config(tmp_path: Path) -> Path:
+    path = tmp_path / "mcp.toml"
+    path.write_text(NOTES)
+    return path
+
+
+def at_the_door(ask: Callable[[Door], Awaitable[None]], *arguments: str) -> None:
+    """Runs a conversation with a door on standard streams."""
+
+    async def main() -> None:
+        async with at_stdio(*arguments) as door:
+            await ask(door)
+
+    anyio.run(main)
+
+
+def over_http(url: str, ask: Callable[[Door], Awaitable[None]], token: str = "") -> None:
+    async def main() -> None:
+        async with at_url(url, token) as door:
+            await ask(door)
+
+    anyio.run(main)
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    with anyio.fail_after(60):
+        while not await condition():
+            await anyio.sleep(0.1)
+
+
+def test_a_catalog_can_be_searched_and_its_tools_described(catalog: Catalog) -> None:
+    async def ask(door: Door) -> None:
+        listed = ["search_tools", "get_definition", "describe_tool"]
+        assert await door.tools() == listed, "nothing behind it could be called"
+        found = await door.search("will it rain in Paris tomorrow?", k=2)
+        best = found["tools"][0]
+        assert best["id"].endswith("get_weather")
+        assert (best["name"], best["needs"], best["effect"]) == ("get_weather", ["city"], "unknown")
+        assert best["line"] == "Current weather and forecast for a city"
+        assert not best["callable"]
+        whole = await door.search("will it rain in Paris tomorrow?", k=1, definitions=True)
+        assert whole["tools"][0]["definition"]["inputSchema"]["required"] == ["city"]
+        described = await door.describe(best["id"])
+        assert json.loads(described["published"])["function"]["name"] == "get_weather"
+        assert "no server is configured" in described["not_callable_because"]
+        narrow = await door.search("email the weather", k=5, budget=120)
+        assert 0 < len(narrow["tools"]) < 5
+        hedge = await door.search("trim the hedge in the front garden")
+        assert hedge["nothing_fits"]
+
+    at_the_door(ask)
+
+
+def test_several_capabilities_are_searched_at_once(catalog: Catalog) -> None:
+    wanted = ["forecast the weather in a city", "send an email message", "trim the hedge in the front garden"]
+
+    async def ask(door: Door) -> None:
+        result = await door.client.call_tool("search_tools", {"capabilities": wanted, "k": 2})
+        found = Door.content(result)
+        assert [tool["name"] for tool in found["tools"]][:2] == ["get_weather", "send_email"]
+        assert [tool["for"] for tool in found["tools"]][:2] == [[1], [2]]
+        assert found["unmatched"] == wanted[2:]
+        five = await door.client.call_tool("search_tools", {"query": "an email about the weather", "k": 5})
+        assert len(Door.content(five)["tools"]) == 5
+        assert len(five.model_dump_json(exclude_none=True)) <= 4_000
+        first = await door.search("an email about the weather", k=5, budget=150)
+        rest = await door.search("an email about the weather", k=5, offset=first["next_offset"])
+        pages = [tool["id"] for tool in (*first["tools"], *rest["tools"])]
+        assert pages == [tool["id"] for tool in Door.content(five)["tools"]]
+        ids = [tool["id"] for tool in found["tools"]][:2]
+        whole = await door.client.call_tool("get_definition", {"ids": [*ids, "no/such/tool"]})
+        assert [tool["id"] for tool in Door.content(whole)["tools"]] == ids
+        assert Door.content(whole)["unknown"] == ["no/such/tool"]
+        assert (await door.search("an email about the weather", k="auto"))["tools"]
+
+    at_the_door(ask)
+
+
+def test_what_a_model_gets_wrong_is_answered_with_what_would_be_right(catalog: Catalog) -> None:
+    async def ask(door: Door) -> None:
+        assert "`query`" in await door.problem("search_tools")
+        assert "either" in await door.problem("search_tools", query="rain", capabilities=["forecast rain"])
+        assert "search_tools gives" in await door.problem("get_definition", ids=["no/such/tool"])
+        assert "k" in await door.problem("search_tools", query="rain", k=0)
+        assert "unknown field `limit`" in await door.problem("search_tools", query="rain", limit=3)
+        assert "search_tools gives" in await door.problem("describe_tool", id="no/such/tool")
+        assert "there are search_tools" in await door.problem("call_tool", id="x")
+
+    at_the_door(ask)
+
+
+def test_calls_reach_the_server_behind_the_door_within_the_rules(
+    settings: Settings, notes_config: Path
+) -> None:
+    async def ask(door: Door) -> None:
+        assert "call_tool" in await door.tools()
+        found = await door.search("read a note", k=3)
+        assert {"id": "notes/notes/read_note", "callable": True}.items() <= found["tools"][0].items()
+        answer = await door.call("notes/notes/read_note", title="shopping")
+        assert answer.content[0].text == "read_note: shopping"
+        complaint = await door.call("notes/notes/complain", title="x")
+        assert complaint.is_error
+        assert complaint.content[0].text == "the notebook is full", "its own error comes through"
+        for refused, reason in (("remove_note", "effect is destructive"), ("secret", "operator denies")):
+            tool_id = f"notes/notes/{refused}"
+            assert reason in await door.problem("call_tool", id=tool_id)
+            assert reason in (await door.describe(tool_id))["not_callable_because"]
+        assert "above the limit" in await door.problem("call_tool", id="notes/notes/flood", arguments={})
+
+    at_the_door(ask, "--config", str(notes_config))
+
+
+def test_a_server_that_dies_in_a_call_is_reported_and_started_again(
+    settings: Settings, notes_config: Path
+) -> None:
+    async def ask(door: Door) -> None:
+        await door.search("read a note")
+        assert "the server 'notes' failed" in await door.problem("call_tool", id="notes/notes/die")
+        answer = await door.call("notes/notes/read_note", title="again")
+        assert answer.content[0].text == "read_note: again"
+
+    at_the_door(ask, "--config", str(notes_config))
+
+
+def test_a_server_that_is_silent_in_a_call_is_given_up(settings: Settings, notes_config: Path) -> None:
+    notes_config.write_text(NOTES.replace("timeout_seconds = 20.0", "timeout_seconds = 5.0"))
+
+    async def ask(door: Door) -> None:
+        await door.search("read a note")
+        problem = await door.problem("call_tool", id="notes/notes/hang")
+        assert "no answer within 5 s" in problem or "timed out" in problem.lower()
+        answer = await door.call("notes/notes/read_note", title="still there")
+        assert answer.content[0].text == "read_note: still there"
+
+    at_the_door(ask, "--config", str(notes_config))
+
+
+def test_new_tools_are_found_as_soon_as_the_server_announces_them(
+    settings: Settings, notes_config: Path
+) -> None:
+    async def ask(door: Door) -> None:
+        async def known() -> bool:
+            found = await door.search("paint a picture in oil", k=8)
+            return any(tool["id"].endswith("paint_picture") for tool in found["tools"])
+
+        assert not await known()
+        await door.call("notes/notes/learn", title="x")
+        await until(known)
+        assert not (await door.call("notes/notes/paint_picture", title="x")).is_error
+
+    at_the_door(ask, "--config", str(notes_config))
+
+
+def test_a_server_that_is_not_there_leaves_the_rest_working(catalog: Catalog, tmp_path: Path) -> None:
+    config = tmp_path / "mcp.toml"
+    config.write_text(
+        '[[upstreams]]\nname = "gone"\ntarget = "stdio:no-such-program"\ntimeout_seconds = 5.0\n'
+    )
+
+    async def ask(door: Door) -> None:
+        assert (await door.search("weather"))["tools"][0]["id"].endswith("get_weather")
+
+    at_the_door(ask, "--config", str(config))
+
+
+def test_over_http_a_token_decides_what_is_seen_and_what_may_be_called(
+    settings: Settings, functions_file: Path, notes_config: Path
+) -> None:
+    with Catalog.open(settings=settings) as opened:
+        opened.ingest(open_source(f"functions:{functions_file}", allowed=("staff",)))
+    callers = [("alice", '["staff"]', "true"), ("guest", "[]", "false")]
+    notes_config.write_text(
+        NOTES
+        + "".join(
+            f'[[callers]]\nname = "{name}"\nsha256 = "{digest(name)}"\nprincipals = {principals}\n'
+            f"may_call = {may_call}\n"
+            for name, principals, may_call in callers
+        )
+    )
+
+    async def alice(door: Door) -> None:
+        assert (await door.search("weather in Rome"))["tools"][0]["id"].endswith("get_weather")
+        answer = await door.call("notes/notes/read_note", title="hers")
+        assert answer.content[0].text == "read_note: hers"
+
+    hers = "functions/functions/get_weather"
+
+    async def guest(door: Door) -> None:
+        seen = {tool["id"] for tool in (await door.search("weather in Rome", k=20))["tools"]}
+        assert seen
+        assert not any("get_weather" in tool_id for tool_id in seen)
+        assert "search_tools gives" in await door.problem("describe_tool", id=hers)
+        assert "may search and not call" in await door.problem("call_tool", id="notes/notes/read_note")
+
+    async def nobody(door: Door) -> None:
+        await door.tools()
+
+    with serving("--config", str(notes_config)) as url:
+        over_http(url, alice, "alice")
+        over_http(url, guest, "guest")
+        for token in ("", "mallory"):
+            with pytest.raises(Exception, match=r"."):
+                over_http(url, nobody, token)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[[upstreams]]\nname = 'x'\n", "target"),
+        ("[[upstreams]]\nname = 'x'\ntarget = 'ftp://x'\n", "neither a URL nor a command"),
+        (2 * "[[upstreams]]\nname = 'x'\ntarget = 'https://x/mcp'\n", "two upstreams 'x'"),
+        (
+            "[[upstreams]]\nname='x'\ntarget='https://x/mcp'\nheaders={A='UNSET_ONE'}\n",
+            "'UNSET_ONE' is not set",
+        ),
+        ("[[callers]]\nname = 'x'\n", "no sha256"),
+        ("[[callers]]\nname = 'x'\nsha256 = 'short'\n", "sha256"),
+        ("other = 1", "unknown field `other`"),
+        ("no toml", "mcp.toml"),
+    ],
+)
+def test_a_configuration_that_cannot_be_meant_is_refused(text: str, reason: str, tmp_path: Path) -> None:
+    from kitpick.mcp.config import read_config
+    from kitpick.mcp.errors import InvalidMcpConfig
+
+    path = tmp_path / "mcp.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidMcpConfig, match=reason):
+        read_config(path)
+
+
+def test_a_door_that_others_could_reach_needs_callers(settings: Settings) -> None:
+    refused = subprocess.run(
+        [*COMMAND, "--http", "--host", "0.0.0.0"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert refused.returncode == ExitCode.INPUT
+    assert "no [[callers]] are configured" in refused.stderr
+
+
+def test_the_configuration_in_the_documentation_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kitpick.mcp.config import read_config
+
+    page = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text("utf-8")
+    path = tmp_path / "mcp.toml"
+    path.write_text(page.partition("```toml\n")[2].partition("```")[0])
+    monkeypatch.setenv("NOTES_TOKEN", "x")
+    found = read_config(path)
+    assert (found.upstreams[0].allow, found.callers[0].may_call) == (("read_*", "search"), True)

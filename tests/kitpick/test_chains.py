@@ -1,0 +1,78 @@
+"""APIs that need one another, through the front door: ingest, search with the profile, plan, next steps."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from kitpick.catalog import Catalog
+from kitpick.settings import Settings
+from kitpick_engines.contract import Filter, IndexedDocument, IndexSchema
+from kitpick_engines.document import ApiDocument, Effect
+from kitpick_engines.opening import open_engine
+from kitpick_rescorers.profiles import load_profile
+from kitpick_rescorers.stages import Complete
+
+DOCUMENTS = (
+    ApiDocument(
+        "s/music/concerts", "s", "", "music", "concerts", "Concerts where an artist plays.",
+        effect=Effect.READ, needs=("artist_id=artist.id~9",),
+    ),
+    ApiDocument(
+        "s/music/search", "s", "", "music", "search", "Finds by words.",
+        effect=Effect.READ, gives=("artist.id~9",),
+    ),
+    ApiDocument(
+        "s/music/admin", "s", "", "music", "admin", "Changes an artist.",
+        effect=Effect.WRITE, needs=("artist_id=artist.id~9",), allowed=("boss",),
+    ),
+    ApiDocument("s/sky/weather", "s", "", "sky", "weather", "Where it rains and who plays outside."),
+)  # fmt: skip
+PROFILE = load_profile("bm25").then(Complete())
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    with Catalog(open_engine(f"sqlite:{tmp_path / 'c.db'}"), Settings()) as opened:
+        index = opened.engine.ensure(IndexSchema("m", 2, 1))
+        with opened.engine.writing(index) as writer:
+            writer.write([IndexedDocument(document, [1.0, 0.0]) for document in DOCUMENTS])
+        yield opened
+
+
+def test_what_no_word_of_the_request_names_is_found_because_it_is_needed(catalog: Catalog) -> None:
+    result = catalog.search("concerts where she plays", profile=PROFILE)
+    assert [hit.document.api for hit in result.hits][:2] == ["concerts", "search"]
+    assert "complete: gives artist_id for concerts" in result.hits[1].reasons
+    assert [step.api for step in result.plan] == ["search", "concerts", "weather"]
+
+
+def test_next_steps_take_what_an_answer_holds_and_are_visible(catalog: Catalog) -> None:
+    assert [step.document.api for step in catalog.after("s/music/search")] == ["concerts"]
+    boss = Filter(principals=frozenset({"boss"}))
+    steps = catalog.after("s/music/search", filter=boss)
+    assert {(step.document.api, step.input) for step in steps} == {
+        ("concerts", "artist_id"),
+        ("admin", "artist_id"),
+    }
+    assert catalog.after("s/music/unknown") == catalog.after("s/music/admin") == ()
+
+
+def test_a_catalog_without_chains_is_read_and_written(catalog: Catalog, tmp_path: Path) -> None:
+    catalog.close()
+    with sqlite3.connect(tmp_path / "c.db") as connection:
+        connection.execute("ALTER TABLE bodies_1 DROP COLUMN chains")
+    connection.close()
+    with Catalog(open_engine(f"sqlite:{tmp_path / 'c.db'}"), Settings()) as old:
+        found = old.search("concerts where she plays", profile=PROFILE)
+        assert [hit.document.api for hit in found.hits] == ["concerts", "weather"]
+        name = old.live()[0]
+        with old.engine.writing(name) as writer:
+            documents = (replace(each, description=each.description + " New.") for each in DOCUMENTS)
+            writer.write([IndexedDocument(document, [1.0, 0.0]) for document in documents])
+        found = old.search("concerts where she plays", profile=PROFILE)
+        assert [hit.document.api for hit in found.hits][:2] == ["concerts", "search"]

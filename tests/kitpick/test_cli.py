@@ -1,0 +1,180 @@
+"""The commands, as a person or a script runs them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kitpick.catalog import Catalog
+from kitpick.errors import ExitCode
+from kitpick.settings import Settings
+from kitpick_models.locate import find_model
+from kitpick_models.manifest import read_manifest
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime")
+
+COMMAND = [sys.executable, "-W", "error", "-c", "from kitpick.cli import main; main()"]
+MCP_SERVER = Path(__file__).parents[1] / "ingest" / "sources" / "mcp_server.py"
+
+
+def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """A real process: entry point, exit code and streams as a shell sees them."""
+    return subprocess.run(
+        [*COMMAND, *arguments], input=stdin, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_ingest_search_and_doctor_as_tables(settings: Settings, functions_file: Path) -> None:
+    taken = run("ingest", f"functions:{functions_file}")
+    assert taken.returncode == ExitCode.OK, taken.stderr
+    assert "8" in taken.stdout
+    asked = run("search", "will it rain in Paris", "-k", "2")
+    assert asked.returncode == ExitCode.OK, asked.stderr
+    assert "get_weather" in asked.stdout
+    assert "\x1b" not in asked.stdout, "no colour in a pipe"
+    health = run("doctor")
+    assert health.returncode == ExitCode.OK, health.stdout
+    assert "8 documents" in health.stdout
+
+
+def test_doctor_names_damaged_vectors(catalog: Catalog, tmp_path: Path) -> None:
+    catalog.close()
+    (vectors,) = (tmp_path / "catalog.db.vectors").iterdir()
+    vectors.write_bytes(b"\xff" * vectors.stat().st_size)
+    health = run("doctor")
+    assert health.returncode == ExitCode.UNAVAILABLE
+    assert "8 vectors are damaged or missing: ingest this source again" in health.stdout
+
+
+def test_json_is_one_document_on_standard_output(catalog: Catalog) -> None:
+    asked = run("search", "-", "--json", stdin="convert euros to yen")
+    assert json.loads(asked.stdout)["hits"][0]["document"]["api"] == "convert_currency"
+    assert [row["value"] for row in json.loads(run("doctor", "--json").stdout) if row["topic"] == "source"]
+    assert {model["manifest"]["name"] for model in json.loads(run("models", "list", "--json").stdout)}
+
+
+def test_definitions_are_printed_for_a_model(catalog: Catalog) -> None:
+    asked = run("search", "email Bob", "-k", "1", "--definitions", "anthropic")
+    assert "send_email" in json.loads(asked.stdout)[0]["name"]
+
+
+def test_explain_tells_what_each_stage_did(catalog: Catalog) -> None:
+    told = run("search", "email Bob", "-k", "1", "--explain").stdout
+    assert "fuse " in told
+    assert "cross_encode " in told
+
+
+def test_dead_letters_have_an_exit_code_of_their_own(settings: Settings, tmp_path: Path) -> None:
+    broken = tmp_path / "functions.jsonl"
+    broken.write_text('{"name": "good", "description": "fine", "parameters": {}}\n{"name": \n')
+    letters = tmp_path / "letters.jsonl"
+    taken = run("ingest", f"functions:{broken}", "--dead-letters", str(letters), "--json")
+    assert taken.returncode == ExitCode.DEAD_LETTERS, taken.stderr
+    assert json.loads(taken.stdout)[0]["dead_letters"] == 1
+    assert "functions.jsonl:2" in letters.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["search", "x", "-c", "mongodb:x"], ExitCode.INPUT, "sqlite:PATH"),
+        (["search", "x"], ExitCode.INPUT, "kitpick ingest"),
+        (["search", "x", "-p", "nonsense"], ExitCode.INPUT, "hybrid"),
+        (["ingest", "no/such/file.json"], ExitCode.INPUT, "no/such/file.json"),
+        (["eval", "toolbench", "--data", "nowhere"], ExitCode.INPUT, "--data"),
+        (["models", "verify", "nothing"], ExitCode.UNAVAILABLE, "nothing"),
+        (["search"], ExitCode.USAGE, "REQUEST"),
+        (["ingest", "functions:a/x.json", "functions:b/x.json"], ExitCode.USAGE, "--name"),
+        (["ingest", "x.json", "y.json", "--watch"], ExitCode.USAGE, "one source"),
+        (["ingest", "mcp:http://host/mcp", "--header", "Authorization"], ExitCode.USAGE, "NAME=VARIABLE"),
+        (["ingest", "mcp:http://host/mcp", "--env", "NOT_SET"], ExitCode.USAGE, "NOT_SET"),
+        (["eval"], ExitCode.USAGE, "--queries"),
+        (["eval", "toolbench", "--min", "recall@5>80"], ExitCode.INPUT, "recall@5>=0.80"),
+        (["eval", "toolbench", "--baseline", "no.json"], ExitCode.INPUT, "no.json"),
+    ],
+)
+def test_failures_say_what_and_where_and_the_cure(
+    settings: Settings, arguments: list[str], code: ExitCode, words: str
+) -> None:
+    failed = run(*arguments)
+    assert failed.returncode == code, failed.stderr
+    assert words in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_an_invalid_setting_names_its_variable(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KITPICK_THREADS", "many")
+    failed = run("doctor")
+    assert failed.returncode == ExitCode.USAGE
+    assert "KITPICK_THREADS" in failed.stderr
+
+
+def own_queries(catalog: Catalog, folder: Path) -> Path:
+    index = catalog.stats().index
+    weather = next(id_ for id_, _ in catalog.engine.hashes(index) if id_.endswith("get_weather"))
+    queries = folder / "q.jsonl"
+    queries.write_text(json.dumps({"query": "rain tomorrow?", "relevant": [weather]}) + "\n")
+    return queries
+
+
+@pytest.mark.needs("eval")
+def test_own_queries_are_evaluated_over_the_own_catalog(catalog: Catalog, tmp_path: Path) -> None:
+    queries = own_queries(catalog, tmp_path)
+    ran = run("eval", "--queries", str(queries), "-p", "dense", "-k", "5", "--json")
+    assert json.loads(ran.stdout)["rows"][0]["figures"]["recall@5"] == 1.0, ran.stderr
+
+
+@pytest.mark.needs("eval")
+def test_a_gate_has_an_exit_code_of_its_own_and_the_report_is_written(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    asked = ["eval", "--queries", str(own_queries(catalog, tmp_path)), "-p", "dense", "-k", "5"]
+    report = str(tmp_path / "report.json")
+    passed = run(*asked, "--output", report, "--min", "recall@5>=0.9")
+    assert passed.returncode == ExitCode.OK, passed.stderr
+    failed = run(*asked, "--baseline", report, "--max-drop", "mrr:0.5", "--min", "precision@5>=0.9")
+    assert failed.returncode == ExitCode.GATE, failed.stderr
+    assert "precision@5 (all, 1 requests) is 0.2000, below 0.9" in failed.stderr
+
+
+@pytest.mark.needs("eval")
+def test_what_was_measured_is_recorded_with_the_model(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "encoder"
+    shutil.copytree(find_model("minilm-l6"), model)
+    monkeypatch.setenv("KITPICK_ENCODER", str(model))
+    ran = run("eval", "--queries", str(own_queries(catalog, tmp_path)), "-p", "dense", "-k", "5", "--record")
+    assert ran.returncode == ExitCode.OK, ran.stderr
+    assert "recorded for minilm-l6@" in ran.stderr
+    asked = "q.jsonl (1 requests), profile dense"
+    recorded = {item.figure: item for item in read_manifest(model).figures if item.benchmark == asked}
+    recall = recorded["recall@5"]
+    assert recall.value == 1.0
+    assert recall.command == "kitpick eval --queries q.jsonl -p dense"
+    assert "kitpick eval --queries q.jsonl -p dense" in (model / "CARD.md").read_text("utf-8")
+
+
+@pytest.mark.needs("mcp")
+def test_a_watched_server_is_synced_at_every_change_until_the_user_ends_it(settings: Settings) -> None:
+    spec = "mcp:stdio:" + shlex.join([sys.executable, str(MCP_SERVER), "stdio", "changing"])
+    command = [*COMMAND, "ingest", spec, "--name", "notes", "--watch", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        added = 0
+        for line in watching.stdout:
+            added += json.loads(line)["added"]
+            if added == 6:
+                watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) == ExitCode.OK
+    with Catalog.open(settings=settings) as opened:
+        stats = opened.stats()
+    assert stats is not None
+    assert stats.documents == 6

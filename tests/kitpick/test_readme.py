@@ -1,0 +1,64 @@
+"""What the README shows is what the commands print."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+
+
+def block_after(line: str) -> str:
+    """The fenced block that begins with a line."""
+    found = re.search(rf"```[a-z]*\n{re.escape(line)}\n(.*?)```", README, re.DOTALL)
+    assert found, f"the README has no block that begins with {line!r}"
+    return found[1]
+
+
+def normalised(text: str) -> list[str]:
+    """Lines without what differs between machines: seconds, and where the command is."""
+    program = str(Path(sys.executable).with_name("kitpick"))
+    lines = text.replace(program, ".venv/bin/kitpick").strip().splitlines()
+    return [re.sub(r"\d+ s$", "N s", line.rstrip()) for line in lines]
+
+
+@pytest.mark.slow
+@pytest.mark.needs("weights", "onnxruntime", "botocore")
+def test_the_quickstart_prints_what_the_readme_shows_and_its_commands_do_what_they_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*command: str) -> str:
+        ran = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=280, check=True
+        )
+        return ran.stdout
+
+    monkeypatch.setenv("KITPICK_EMBEDDING_CACHE", str(tmp_path / "embeddings.db"))
+    printed = normalised(run("-m", "kitpick.quickstart"))
+    assert printed == normalised(block_after("$ scripts/quickstart"))
+    commands = [shlex.split(line) for line in printed if line.startswith("  .venv/bin/kitpick ")]
+    main = ("-c", "from kitpick.cli import main; main()")
+    nothing, taken, found = [run(*main, *command[1:]) for command in commands]
+    assert "Nothing here is likely to do that" in nothing
+    assert "polly" in taken
+    assert "SynthesizeSpeech" in found
+    assert "cross_encode" in found
+    assert normalised(run("-m", "kitpick.quickstart"))[1] == printed[1], (
+        "a second run finds the catalog as it is"
+    )
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    assert found
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KITPICK_EMBEDDING_CACHE", str(tmp_path / "embeddings.db"))
+    names: dict[str, object] = {}
+    exec(compile(found[1], "README.md", "exec"), names)
+    assert "get_weather" in str(names["tools"])

@@ -1,0 +1,165 @@
+"""Catalogs on search servers through the commands: copied into, searched, looked at, set up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kitpick.catalog import Catalog
+from kitpick.errors import ExitCode
+from kitpick_engines.remote.engine import RemoteEngine
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
+from remote.front import front
+from servers import catalogs_on
+
+pytestmark = [pytest.mark.needs("weights", "onnxruntime"), pytest.mark.slow]
+
+COMMAND = [sys.executable, "-W", "error", "-c", "from kitpick.cli import main; main()"]
+SERVERS = [
+    pytest.param("opensearch", marks=pytest.mark.needs("opensearch")),
+    pytest.param("elasticsearch", marks=pytest.mark.needs("elasticsearch")),
+]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=240, check=False)
+
+
+@pytest.fixture(params=SERVERS)
+def remote(request: pytest.FixtureRequest) -> Iterator[RemoteEngine]:
+    """An empty catalog on a real node."""
+    kind = request.param
+    with catalogs_on(request.getfixturevalue(f"{kind}_url"), kind) as make:
+        yield make()
+
+
+def test_a_copy_answers_as_the_original_does(catalog: Catalog, remote: RemoteEngine) -> None:
+    copied = run("copy", catalog.engine.url, remote.url, "--json")
+    assert copied.returncode == ExitCode.OK, copied.stderr
+    assert json.loads(copied.stdout)["written"] == 8
+    for request in ("will it rain in Paris", "send a mail about the meeting", "convert euros to yen"):
+        here, there = (
+            json.loads(run("search", request, "--json", "-c", url).stdout)
+            for url in (catalog.engine.url, remote.url)
+        )
+        assert [hit["document"]["id"] for hit in there["hits"]] == [
+            hit["document"]["id"] for hit in here["hits"]
+        ]
+        assert [hit["score"] for hit in there["hits"]] == pytest.approx(
+            [hit["score"] for hit in here["hits"]]
+        )
+    again = run("copy", catalog.engine.url, remote.url)
+    assert again.returncode == ExitCode.OK, again.stderr
+    assert json.loads(run("copy", catalog.engine.url, remote.url, "--json").stdout)["unchanged"] == 8
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+@pytest.mark.parametrize("profile", ["hybrid", "rerank", "bm25"])
+def test_a_search_takes_two_round_trips(
+    settings, functions_file: Path, request: pytest.FixtureRequest, kind: str, profile: str
+) -> None:
+    """One for the candidates, with the schema of their index, and one for the documents of the hits."""
+    with (
+        front(request.getfixturevalue(f"{kind}_url")) as counting,
+        catalogs_on(f"http://{counting.host}", kind) as make,
+    ):
+        catalog = Catalog(make(), settings)
+        catalog.ingest(f"functions:{functions_file}")
+        asked = "will it rain in Paris? Then mail the forecast to Marie."
+        catalog.search(asked, profile=profile)
+        before = counting.passed
+        result = catalog.search(asked, profile=profile)
+        assert counting.passed - before == 2
+        assert result.hits
+        assert result.degraded == ()
+
+
+def test_sources_are_synced_into_a_server(settings, functions_file: Path, remote: RemoteEngine) -> None:
+    taken = run("ingest", f"functions:{functions_file}", "-c", remote.url)
+    assert taken.returncode == ExitCode.OK, taken.stderr
+    again = json.loads(run("ingest", f"functions:{functions_file}", "-c", remote.url, "--json").stdout)
+    assert [report["unchanged"] for report in again] == [8]
+    findings = json.loads(run("doctor", "--json", "-c", remote.url).stdout)
+    agreement = {each["name"]: each for each in findings if each["topic"] == "agreement"}
+    assert agreement["encoder"]["ok"] is True
+
+
+def test_a_source_is_synced_in_shards(settings, functions_file: Path, remote: RemoteEngine) -> None:
+    added = []
+    for shard in ("1/2", "2/2"):
+        taken = run("ingest", f"functions:{functions_file}", "--shard", shard, "-c", remote.url, "--json")
+        assert taken.returncode == ExitCode.OK, taken.stderr
+        added += [report["added"] for report in json.loads(taken.stdout)]
+    assert sum(added) == 8
+    assert all(added)
+
+
+def test_a_shard_that_cannot_be_is_refused(settings, functions_file: Path) -> None:
+    wrong = run("ingest", f"functions:{functions_file}", "--shard", "3/2")
+    assert wrong.returncode == ExitCode.USAGE
+    alone = run("ingest", f"functions:{functions_file}", "--shard", "1/2")
+    assert alone.returncode == ExitCode.INPUT
+    assert "one writer at a time" in alone.stderr
+
+
+def test_the_doctor_tells_what_the_cluster_can_do(settings, remote: RemoteEngine) -> None:
+    findings = json.loads(run("doctor", "--json", "-c", remote.url).stdout)
+    cluster = {each["name"]: each for each in findings if each["topic"] == "cluster"}
+    assert remote.address.kind in cluster["server"]["value"]
+    assert cluster["health"]["ok"]
+    if remote.address.kind == "opensearch":
+        assert cluster["opensearch-knn"]["ok"]
+        assert cluster["opensearch-neural-search"]["value"].startswith("not found")
+
+
+def test_the_doctor_says_what_is_wrong_and_no_password(settings) -> None:
+    asked = run("doctor", "-c", "opensearch://me:hunter2@127.0.0.1:9/x?timeout=2&patience=0")
+    assert asked.returncode == ExitCode.UNAVAILABLE
+    assert "opensearch://127.0.0.1:9/x" in asked.stdout
+    assert "hunter2" not in asked.stdout + asked.stderr
+
+
+def test_setup_prints_before_it_makes(settings, functions_file: Path, remote: RemoteEngine) -> None:
+    template = f"/_index_template/{remote.address.name}"
+    shown = run("setup", "-c", remote.url, "--dry-run", "--json")
+    assert shown.returncode == ExitCode.OK, shown.stderr
+    (step,) = json.loads(shown.stdout)
+    assert (step["method"], step["path"]) == ("PUT", template)
+    assert step["body"]["template"]["mappings"]["dynamic"] == "strict"
+    assert remote.server.find("GET", template) is None
+
+    made = run("setup", "-c", remote.url)
+    assert made.returncode == ExitCode.OK, made.stderr
+    assert remote.server.find("GET", template)["index_templates"]
+    try:
+        taken = run("ingest", f"functions:{functions_file}", "-c", remote.url)
+        assert taken.returncode == ExitCode.OK, taken.stderr
+        assert remote.stats().documents == 8
+    finally:
+        remote.server.call("DELETE", template)
+
+
+@pytest.mark.parametrize("way", ["opensearch-plugin", "opensearch-ml-commons", "elasticsearch-inference"])
+def test_ways_to_rerank_are_shown_without_the_key(settings, monkeypatch, way: str) -> None:
+    monkeypatch.setenv("KITPICK_RESCORER_KEY", "hunter2")
+    kind = way.partition("-")[0]
+    url = f"{kind}://127.0.0.1:9/tools"
+    shown = run(
+        "setup", "-c", url, "--with", way, "--rescorer", "https://rank.internal:8443", "--dry-run", "--json"
+    )
+    assert shown.returncode == ExitCode.OK, shown.stderr
+    assert len(json.loads(shown.stdout)) > 1
+    assert "hunter2" not in shown.stdout
+    assert "rank.internal" in shown.stdout or way == "opensearch-plugin"
+
+
+def test_a_catalog_without_a_server_needs_no_setup(settings) -> None:
+    asked = run("setup", "--dry-run")
+    assert asked.returncode == ExitCode.INPUT
+    assert "nothing to set up" in asked.stderr

@@ -1,0 +1,113 @@
+"""What people mark goes to the file that the operator named, and only when the page itself asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from kitpick_evaluation.datasets.queries_file import queries_file
+from kitpick_rescorers.service.keys import digest, new_key
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
+WEATHER, EMAIL = "shop/weather/get_weather", "shop/mail/send_email"
+
+
+def mark(api: str, verdict: str, query: str = "will it rain") -> dict[str, str]:
+    return {"query": query, "id": api, "verdict": verdict}
+
+
+def test_marks_become_lines_that_an_evaluation_reads(show: Any, shop: str, tmp_path: Path) -> None:
+    file = tmp_path / "judgements.jsonl"
+    with show(shop, file) as shown:
+        assert shown.ask("mark", mark(WEATHER, "right")).json() == {"verdict": "right", "requests": 1}
+        shown.ask("mark", mark(EMAIL, "wrong"))
+        shown.ask("mark", mark(EMAIL, "right", "write to Bob"))
+        assert shown.explain("will it rain")["marks"] == {WEATHER: "right", EMAIL: "wrong"}
+        assert [(query.text, query.relevant) for query in queries_file(file)] == [
+            ("will it rain", {WEATHER}),
+            ("write to Bob", {EMAIL}),
+        ]
+        shown.ask("mark", mark(WEATHER, "none"))
+        shown.ask("mark", mark(EMAIL, "none"))
+        assert [query.text for query in queries_file(file)] == ["write to Bob"]
+
+
+def test_without_a_file_nothing_is_taken(show: Any, shop: str) -> None:
+    with show(shop) as shown:
+        assert shown.ask("about").json()["marking"] is False
+        refused = shown.ask("mark", mark(WEATHER, "right"))
+        assert refused.status_code == 404
+        assert "--marks FILE" in refused.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (mark("shop/none/such", "right"), 404),
+        (mark(WEATHER, "perhaps"), 422),
+        (mark(WEATHER, "right", " "), 422),
+        (mark(WEATHER, "right", "a" * 20_001), 422),
+        ({"query": "a"}, 422),
+    ],
+)
+def test_what_is_no_mark_is_refused(shown: Any, body: Any, status: int) -> None:
+    assert shown.ask("mark", body).status_code == status
+
+
+def test_a_broken_file_is_told_and_left_alone(show: Any, shop: str, tmp_path: Path) -> None:
+    file = tmp_path / "judgements.jsonl"
+    file.write_text("no json\n")
+    with show(shop, file) as shown:
+        refused = shown.ask("mark", mark(WEATHER, "right"))
+        assert refused.status_code == 503
+        assert "judgements.jsonl:1" in refused.json()["error"]["message"]
+    assert file.read_text() == "no json\n"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://example.com"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:1"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"host": "rebound.example.com"},
+        {"host": "rebound.example.com", "origin": "http://rebound.example.com"},
+        {"host": "["},
+    ],
+)
+@pytest.mark.parametrize("path", ["mark", "explain"])
+def test_other_sites_can_neither_mark_nor_read(
+    shown: Any, marks: Path, headers: dict[str, str], path: str
+) -> None:
+    body = mark(WEATHER, "right", "from elsewhere") if path == "mark" else {"query": "weather"}
+    answer = httpx2.post(f"{shown.page}api/{path}", json=body, headers=headers, timeout=60)
+    assert answer.status_code == 403
+    assert "open it under the address it was given" in answer.json()["error"]["message"]
+    assert not marks.exists() or "from elsewhere" not in marks.read_text()
+
+
+def test_where_keys_are_asked_for_a_proxy_may_give_it_another_name(
+    show: Any, shop: str, tmp_path: Path
+) -> None:
+    key = new_key()
+    keys = tmp_path / "keys.toml"
+    keys.write_text(f"[[keys]]\nname = 'me'\nsha256 = '{digest(key)}'\n")
+    named = {"host": "tools.example.com", "origin": "https://tools.example.com"}
+    with show(shop, keys=str(keys)) as shown:
+        call = {"query": "weather"}
+        assert shown.ask("explain", call, **named).status_code == 401
+        assert shown.ask("explain", call, authorization=f"Bearer {key}", **named).status_code == 200
+        foreign = {**named, "origin": "https://example.com"}
+        assert shown.ask("explain", call, authorization=f"Bearer {key}", **foreign).status_code == 403
+
+
+def test_the_page_itself_can(shown: Any) -> None:
+    same = {"origin": shown.url, "sec-fetch-site": "same-origin"}
+    assert shown.ask("explain", {"query": "weather"}, **same).status_code == 200
+    local = shown.url.replace("127.0.0.1", "localhost")
+    assert httpx2.post(f"{local}/ui/api/explain", json={"query": "weather"}, timeout=60).status_code == 200

@@ -1,0 +1,172 @@
+"""What a hit needs is drawn in behind it, and a plan says what flows where."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from kitpick_engines.contract import Candidate
+from kitpick_engines.document import Effect
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import in_rounds, rescore
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.stages import Complete
+from kitpick_rescorers.stages.complete import next_steps, plan
+
+STAGE = Profile("chained", stages=(Complete(),))
+
+
+def api(name: str, needs: str = "", gives: str = "", effect: Effect = Effect.READ) -> Candidate:
+    """`music/search` that needs and gives what is named, separated by blanks of two."""
+    tool, _, own = name.partition("/")
+    needed, given = (tuple(filter(None, texts.split("  "))) for texts in (needs, gives))
+    return Candidate(
+        name, "", tool, own, name, np.zeros(2, np.float32), effect=effect, needs=needed, gives=given
+    )
+
+
+CONCERTS = api("music/concerts", "artist_id=artist.id~9")
+SEARCH = api("music/search", gives="artist.id~9")
+WEATHER, NEWS = api("sky/weather"), api("paper/news")
+
+
+def ranked(apis: Sequence[Candidate], query: str = "where does Nina Simone play", **settings) -> list[str]:
+    profile = replace(STAGE, stages=(Complete(**settings),))
+    answer = rescore(RescoreRequest(query, apis, k=10_000), profile, Models())
+    return [hit.id for hit in answer.results]
+
+
+def test_who_gives_what_the_first_hit_needs_comes_behind_it() -> None:
+    answer = rescore(RescoreRequest("q", [CONCERTS, WEATHER, NEWS, SEARCH]), STAGE, Models())
+    assert [hit.id for hit in answer.results[:2]] == ["music/concerts", "music/search"]
+    assert answer.results[1].reasons == ("complete: gives artist_id for concerts",)
+
+
+@pytest.mark.parametrize(
+    ("query", "brings"),
+    [
+        ("concerts of artist 4Z8W4fKeB5YxbusRsdQVPb", True),
+        ("concerts of 2f1acc6c-6c0e-4a5e-9a1b-0d3e0a8a6f10", True),
+        ("concerts behind https://music.example/artists/7", True),
+        ("concerts of 'Nina Simone'", False),
+        ("concerts of Nina Simone in 2024", False),
+    ],
+)
+def test_what_the_request_brings_itself_is_not_looked_up(query: str, brings: bool) -> None:
+    found = ranked([CONCERTS, WEATHER, SEARCH], query)
+    assert found == [
+        "music/concerts",
+        *(["sky/weather", "music/search"] if brings else ["music/search", "sky/weather"]),
+    ]
+
+
+def test_a_name_that_is_quoted_is_brought() -> None:
+    group, groups = api("aws/delete", "GroupName=group.name~7"), api("aws/list", gives="group.name~9")
+    assert ranked([group, WEATHER, groups], 'drop the group "old ones"')[1] == "sky/weather"
+    assert ranked([group, WEATHER, groups], "drop the group of last year")[1] == "aws/list"
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (api("music/z", gives="artist.id~5"), api("other/a", gives="artist.id~9")),
+        (api("music/z", gives="artist.id~5"), api("music/a", gives="artist.id~9", effect=Effect.WRITE)),
+        (api("music/z", gives="artist.id~9"), api("music/a", gives="artist.id~7")),
+        (api("music/z", gives="artist.id~9"), api("music/a", "label_id=label.id~9", "artist.id~9")),
+        (api("music/nina", gives="artist.id~9"), api("music/a", gives="artist.id~9")),
+    ],
+    ids=["same tool", "reads", "surely", "needs less", "nearer to the request"],
+)
+def test_the_best_of_several_producers_is_taken(better: Candidate, worse: Candidate) -> None:
+    assert ranked([CONCERTS, WEATHER, worse, better], leads=1)[1] == better.id
+
+
+def test_what_needs_the_thing_itself_is_no_producer() -> None:
+    get_artist = api("music/get", "artist_id=artist.id~9", "artist.name~9  artist.id~9")
+    assert ranked([CONCERTS, WEATHER, get_artist])[1] == "sky/weather"
+
+
+def test_what_a_producer_needs_is_drawn_in_as_well() -> None:
+    seats = api("music/seats", "concert_id=concert.id~9")
+    concerts = api("music/concerts", "artist_id=artist.id~9", "concert.id~9")
+    apis = [seats, WEATHER, NEWS, SEARCH, concerts]
+    assert ranked(apis)[:3] == ["music/seats", "music/concerts", "music/search"]
+    assert ranked(apis, steps=1)[:3] == ["music/seats", "music/concerts", "sky/weather"]
+
+
+def test_a_declared_dependency_on_a_call_is_met_by_its_name() -> None:
+    share = api("share/share", "wifi=get_wifi.call~10")
+    assert ranked([share, WEATHER, api("phone/get_wifi")])[1] == "phone/get_wifi"
+
+
+def test_no_more_are_drawn_in_than_allowed() -> None:
+    needs = "  ".join(f"x{n}=thing{n}.id~9" for n in range(8))
+    apis = [api("t/do", needs), WEATHER, *(api(f"t/g{n}", gives=f"thing{n}.id~9") for n in range(8))]
+    assert ranked(apis, each=2)[3] == "sky/weather"
+
+
+def test_nothing_happens_without_needs() -> None:
+    assert ranked([WEATHER, SEARCH, NEWS]) == ["sky/weather", "music/search", "paper/news"]
+
+
+def test_other_apis_of_the_tool_are_fetched_by_the_caller() -> None:
+    class Fetcher:
+        def apis_of_tools(self, tools: Sequence[str]) -> list[Candidate]:
+            return [SEARCH] if "/music" in tools else []
+
+        def neighbours(self, vector: object, k: int) -> list[Candidate]:
+            return []
+
+    request = RescoreRequest("q", [CONCERTS, WEATHER], k=5)
+    answer, _ = in_rounds(Fetcher(), request, lambda each: rescore(each, STAGE, Models()))
+    assert [hit.id for hit in answer.results] == ["music/concerts", "music/search", "sky/weather"]
+    assert answer.need is None
+    without = replace(STAGE, stages=(Complete(extend=False),))
+    assert rescore(request, without, Models()).need is None
+
+
+def test_an_id_that_everything_gives_and_everything_needs_is_bounded() -> None:
+    apis = [api(f"t/a{n}", "id=thing.id~9", "thing.id~9  other.id~9") for n in range(3_000)]
+    apis.append(api("t/other", "  ".join(f"o{n}=other.id~9" for n in range(1_000))))
+    found = ranked(list(reversed(apis)), leads=100)
+    assert len(found) == len(apis)
+
+
+def test_any_lists_are_permuted_and_any_plan_holds_each_once() -> None:
+    """Property: nothing is lost or doubled, and no step takes from a later one."""
+    chance = random.Random(1)
+    things = [f"{resource}.{role}~{tenths}" for resource in "abc" for role in ("id", "") for tenths in (1, 9)]
+    for _ in range(300):
+        apis = [
+            api(
+                f"{chance.choice('xy')}/{n}",
+                "  ".join(f"in={each}" for each in chance.sample(things, chance.randint(0, 3))),
+                "  ".join(chance.sample([*things, "no thing"], chance.randint(0, 3))),
+                chance.choice(list(Effect)),
+            )
+            for n in range(chance.randint(0, 9))
+        ]
+        found = ranked(apis, leads=chance.randint(1, 4), steps=chance.randint(1, 4))
+        assert sorted(found) == sorted(each.id for each in apis)
+        steps = plan(apis)
+        assert sorted(step.id for step in steps) == sorted(each.id for each in apis)
+        done: set[str] = set()
+        for step in steps:
+            assert {taken.giver for taken in step.takes} <= done
+            done.add(step.id)
+
+
+def test_a_plan_has_givers_first_and_says_what_flows() -> None:
+    steps = plan([CONCERTS, WEATHER, SEARCH])
+    assert [step.api for step in steps] == ["search", "concerts", "weather"]
+    assert [(taken.input, taken.giver) for taken in steps[1].takes] == [("artist_id", "music/search")]
+
+
+def test_next_steps_are_what_takes_what_an_answer_gives() -> None:
+    flows = next_steps(SEARCH, [WEATHER, CONCERTS, SEARCH, api("other/tours", "id=artist.id~5")])
+    assert [flow.taker.id for flow in flows] == ["music/concerts", "other/tours"]

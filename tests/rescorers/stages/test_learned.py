@@ -1,0 +1,92 @@
+"""The learned fusion orders near candidates by a ranker, says why, and abstains by the whole list."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.pipeline import run_stage
+from kitpick_rescorers.stages import CrossEncode, Learned
+
+QUERY = np.array([1.0, 0.0], dtype=np.float32)
+
+
+@pytest.fixture
+def state(bench):
+    """Three near candidates and one that is far down every ranking."""
+    return bench.state(
+        [
+            bench.candidate("files/copy", lexical=1, dense=3, vector=(0.6, 0.8)),
+            bench.candidate("files/move", lexical=2, dense=1, vector=(1.0, 0.0)),
+            bench.candidate("mail/send", lexical=3, dense=2, vector=(0.8, 0.6)),
+            bench.candidate("mail/far", lexical=180, dense=170, vector=(0.0, 1.0)),
+        ],
+        vector=QUERY,
+    )
+
+
+def ids(state):
+    return [item.id for item in state.ranked]
+
+
+def test_near_candidates_follow_the_ranker_and_the_others_follow_them(bench, state):
+    after = bench.apply(state, Learned(), ranker=bench.ranker())
+    assert ids(after) == ["files/move", "mail/send", "files/copy", "mail/far"]
+    probabilities = [item.probability for item in after.ranked[:3]]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert after.ranked[3].probability is None
+    assert not after.abstained
+
+
+def test_it_reads_the_features_that_the_ranker_names_in_that_order(bench, state):
+    by_words = bench.apply(state, Learned(), ranker=bench.ranker(("lexical_rank",)))
+    assert ids(by_words)[:3] == ["files/copy", "files/move", "mail/send"]
+
+
+def test_it_abstains_where_the_list_as_a_whole_does_not_answer(bench, state):
+    ranker = bench.ranker(answerable=0.2)
+    after = bench.apply(state, Learned(), ranker=ranker)
+    assert "0.20" in after.abstained
+    assert ids(after)[0] == "files/move", "the list does not change"
+    assert ranker.seen.tolist() == [1.0, 1.0], "the best logit, and one word of the request"
+    assert not bench.apply(state, Learned(threshold=0.1), ranker=ranker).abstained
+    assert not bench.apply(state, Learned(abstains=False), ranker=ranker).abstained
+
+
+def test_a_first_pass_orders_and_leaves_probabilities_alone(bench, state):
+    after = bench.apply(state, Learned(abstains=False, calibrated=False), ranker=bench.ranker())
+    assert ids(after)[0] == "files/move"
+    assert [item.probability for item in after.ranked] == [None] * 4
+
+
+def test_reasons_name_places_and_the_cross_encoder(bench, state):
+    scorer = bench.scorer({"files/copy": 2.0, "files/move": 1.0, "mail/send": 0.0, "mail/far": -1.0})
+    read = bench.apply(state, CrossEncode(candidates=3), scorer=scorer)
+    after = bench.apply(read, Learned(), ranker=bench.ranker())
+    assert after.reasons["files/copy"] == (
+        "dense rank 3, words rank 1, cross-encoder rank 1, best of its tool"
+    )
+    assert "best of its tool" not in after.reasons["files/move"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, "no list ranker is loaded"),
+        ({"ranker": {"features": ("luck",)}}, "unknown features: luck"),
+        ({"ranker": {"evidence": ("mood",)}}, "unknown features: mood"),
+        ({"ranker": {"answerable": float("nan")}}, "no probability"),
+    ],
+)
+def test_what_cannot_rank_is_left_out_with_the_reason(bench, state, changes, reason):
+    models = {name: bench.ranker(**given) for name, given in changes.items()}
+    with pytest.raises(StageUnavailable, match=reason):
+        bench.apply(state, Learned(), **models)
+
+
+def test_a_request_without_a_vector_keeps_its_order_and_says_so(bench):
+    bare = bench.state([bench.candidate("a/1", lexical=1), bench.candidate("a/2", lexical=2)])
+    after = run_stage(Learned(), bare, bench.models(ranker=bench.ranker()))
+    assert ids(after) == ["a/1", "a/2"]
+    assert "vector" in after.degraded[0].reason

@@ -1,0 +1,100 @@
+"""Deadlines and callers that leave reach into the loops of every stage."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kitpick_engines.contract import Candidate, Place
+from kitpick_foundation.deadline import Deadline, DeadlineExceeded
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.packing import best_set
+from kitpick_rescorers.pipeline import in_rounds, rescore
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import Rescored, RescoreRequest
+from kitpick_rescorers.stages import Decode, Diversify, Fuse, Mmr, Pack
+from kitpick_rescorers.stages.hierarchy import components
+from kitpick_rescorers.stages.mmr import mmr
+from kitpick_rescorers.state import DefinitionSizes, Need
+
+HARD = {"l1": 0.0, "l2": 1.0, "candidates": 1_000}
+"""Everything is chosen: a single decode of these takes many seconds, by the path minutes."""
+
+
+@pytest.fixture(scope="module")
+def request_of_thousand() -> RescoreRequest:
+    rng = np.random.default_rng(0)
+    vectors = np.abs(rng.normal(size=(1_000, 384))).astype(np.float32)
+    candidates = [
+        Candidate(
+            str(n), "c", f"t{n % 7}", "a", f"text {n}", vectors[n], Place(n + 1, 0.0), Place(n + 1, 0.0)
+        )
+        for n in range(1_000)
+    ]
+    sizes = DefinitionSizes("test", {str(n): 50 + n % 37 for n in range(1_000)})
+    return RescoreRequest("q", candidates, vectors.mean(axis=0), k=1_000, sizes=sizes)
+
+
+def passed() -> Deadline:
+    deadline = Deadline()
+    deadline.cancel()
+    return deadline
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [(Decode(**HARD),) * 49, (Decode(**HARD, order="joining"),), (Decode(**HARD, support=900),)],
+    ids=["forty-nine", "joining", "support"],
+)
+def test_decoding_ends_with_its_deadline(request_of_thousand: RescoreRequest, stages: Any) -> None:
+    started = time.perf_counter()
+    found = rescore(request_of_thousand, Profile("hard", stages), Models(), deadline=Deadline(1.0))
+    assert time.perf_counter() - started < 2.5
+    assert len(found.degraded) == len(stages)
+    assert all("the deadline passed" in item.reason for item in found.degraded)
+    assert [hit.id for hit in found.results] == [str(n) for n in range(1_000)], "the order stands"
+
+
+def test_a_caller_that_leaves_stops_the_solver(request_of_thousand: RescoreRequest) -> None:
+    deadline = Deadline(600)
+    threading.Timer(0.5, deadline.cancel).start()
+    started = time.perf_counter()
+    found = rescore(request_of_thousand, Profile("hard", (Decode(**HARD),)), Models(), deadline=deadline)
+    assert time.perf_counter() - started < 2
+    assert "the caller left" in found.degraded[0].reason
+
+
+def test_a_deadline_that_does_not_pass_changes_no_digit(request_of_thousand: RescoreRequest) -> None:
+    profile = Profile("easy", (Fuse(), Decode(l1=0.9, order="joining"), Mmr(), Diversify()))
+    alone = rescore(request_of_thousand, profile, Models())
+    timed = rescore(request_of_thousand, profile, Models(), deadline=Deadline(600))
+    assert [(hit.id, hit.score) for hit in alone.results] == [(hit.id, hit.score) for hit in timed.results]
+
+
+@pytest.mark.parametrize("stage", [Fuse(), Decode(), Mmr(), Diversify(), Pack(budget=1_000)])
+def test_no_stage_begins_after_the_deadline(request_of_thousand: RescoreRequest, stage: Any) -> None:
+    found = rescore(request_of_thousand, Profile("one", (stage,)), Models(), deadline=passed())
+    assert [(item.stage, item.reason) for item in found.degraded] == [
+        (stage.name, "not run: the caller left")
+    ]
+
+
+def test_every_loop_of_a_stage_looks_at_the_deadline() -> None:
+    vectors = np.eye(3)
+    with pytest.raises(DeadlineExceeded):
+        mmr(np.ones(3), vectors, 0.5, deadline=passed())
+    with pytest.raises(DeadlineExceeded):
+        components(vectors > 0, passed())
+    with pytest.raises(DeadlineExceeded):
+        best_set([1.0, 1.0], [2, 2], 3, 2, passed())
+
+
+def test_no_round_begins_after_the_deadline(request_of_thousand: RescoreRequest) -> None:
+    answer = Rescored((), need=Need(apis_of_tools=("a/b",)))
+    found, _ = in_rounds(None, request_of_thousand, lambda asked: answer, deadline=passed())  # type: ignore[arg-type]
+    assert found.degraded[0].stage == "fetch"
+    assert found.rounds == 0

@@ -1,0 +1,225 @@
+"""The way of one search over a real index, with an encoder whose every vector is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from kitpick_engines.contract import Filter, IndexedDocument, IndexSchema, Place, Vector
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.sqlite import SqliteEngine
+from kitpick_foundation.errors import MissingExtra
+from kitpick_models.errors import ModelError, ProviderRefused
+from kitpick_rescorers.errors import EmptyCatalog, InvalidRequest
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.packing import PackingSizes
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.search import ALL_RANKINGS, LocalRescorer, Search, prepare
+from kitpick_rescorers.stages import CrossEncode, Fuse
+from kitpick_rescorers.state import Degradation
+
+SCHEMA = IndexSchema("axes@1", 2, 1)
+NOBODY = Filter()
+HYBRID = Profile("hybrid", (Fuse(),))
+WORDS = Profile("words", (Fuse(dense=0.0),))
+TWO = "Tell me the weather of today. Then send a mail about that."
+
+
+class Axes:
+    """Weather lies along one axis, mail along the other."""
+
+    def __init__(self, identity: str = "axes@1", failure: Exception | None = None) -> None:
+        self.identity = identity
+        self.failure = failure
+        self.asked: list[tuple[str, ...]] = []
+
+    def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
+        self.asked.append(texts)
+        if self.failure is not None:
+            raise self.failure
+        made = [np.array(["weather" in text, "mail" in text], np.float32) + np.float32(0.1) for text in texts]
+        return [vector / np.linalg.norm(vector) for vector in made]
+
+
+class NoModels:
+    """A source that lacks the cross-encoder."""
+
+    def for_needs(self, needs: frozenset[str]) -> tuple[Models, tuple[Degradation, ...]]:
+        missing = (Degradation("cross_encoder", "not here"),) if "scorer" in needs else ()
+        return Models(), missing
+
+
+def api(name: str, description: str, **more: object) -> ApiDocument:
+    return ApiDocument(
+        id=f"s/t/{name}", source="s", category="c", tool="t", api=name, description=description, **more
+    )
+
+
+def measure(documents: Sequence[ApiDocument]) -> PackingSizes:
+    return PackingSizes("apiece", {each.id: 10 for each in documents}, {each.id: 6 for each in documents})
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[SqliteEngine]:
+    opened = SqliteEngine(tmp_path / "catalog.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def stocked(engine: SqliteEngine) -> SqliteEngine:
+    held = [
+        (api("now", "weather of a city"), (1.0, 0.0)),
+        (api("send", "send a mail"), (0.0, 1.0)),
+        (api("pay", "pay the bill of the weather station", allowed=("boss",)), (0.8, 0.6)),
+    ]
+    with engine.writing(engine.ensure(SCHEMA)) as writer:
+        writer.write([IndexedDocument(each, np.array(vector, np.float32)) for each, vector in held])
+    return engine
+
+
+def search(engine: SqliteEngine, encoder: Axes | None = None, voters: object = None) -> Search:
+    return Search(engine, encoder or Axes(), LocalRescorer(NoModels()), measure, voters)  # type: ignore[arg-type]
+
+
+def test_a_request_goes_all_the_way_to_documents(stocked: SqliteEngine) -> None:
+    found = search(stocked).run("weather", HYBRID, 1, NOBODY)
+    (hit,) = found.hits
+    assert (hit.id, hit.rank, hit.document.description) == ("s/t/now", 1, "weather of a city")
+    assert found.degraded == ()
+    assert found.timings.keys() == {"embed", "first_stage", "rescore", "fetch", "rescore.fuse"}
+    assert [item.id for item in found.seen.candidates] == ["s/t/now", "s/t/send"], "all that came into sight"
+
+
+def test_whoever_may_not_see_an_api_never_does(stocked: SqliteEngine) -> None:
+    boss = Filter(principals=frozenset({"boss"}))
+    seen = {
+        who: {hit.id for hit in search(stocked).run("weather", HYBRID, 9, who).hits} for who in (NOBODY, boss)
+    }
+    assert seen[boss] - seen[NOBODY] == {"s/t/pay"}
+
+
+def test_nothing_is_embedded_where_nothing_needs_a_vector(stocked: SqliteEngine) -> None:
+    for text, profile in (("weather", WORDS), ("  ", HYBRID)):
+        encoder = Axes()
+        assert search(stocked, encoder).run(text, profile, 1, NOBODY).degraded == ()
+        assert encoder.asked == []
+
+
+@pytest.mark.parametrize("failure", [ModelError("broken"), MissingExtra("cpu", "models")])
+def test_without_an_encoder_words_find_and_the_answer_says_so(
+    stocked: SqliteEngine, failure: Exception
+) -> None:
+    profile = Profile("p", (Fuse(sentence=1.0),))
+    found = search(stocked, Axes(failure=failure)).run(TWO, profile, 5, NOBODY)
+    assert found.degraded == (Degradation("embed", str(failure)),)
+    assert {hit.id for hit in found.hits} == {"s/t/now", "s/t/send"}
+    assert all(item.dense is None and item.sentence is not None for item in found.seen.candidates)
+
+
+def test_a_device_that_was_asked_for_is_never_replaced_in_silence(stocked: SqliteEngine) -> None:
+    with pytest.raises(ProviderRefused):
+        search(stocked, Axes(failure=ProviderRefused("cuda", "none"))).run("weather", HYBRID, 1, NOBODY)
+
+
+def test_vectors_of_another_model_are_not_compared_and_the_answer_says_so(stocked: SqliteEngine) -> None:
+    found = search(stocked, Axes("other@2")).run("weather", HYBRID, 5, NOBODY)
+    (degraded,) = found.degraded
+    assert degraded.stage == "embed"
+    assert "vectors of axes@1, the encoder in use is other@2: ingest" in degraded.reason
+    assert [hit.id for hit in found.hits] == ["s/t/now"]
+    assert found.seen.vector is None
+    assert (found.seen.vector_model, found.seen.candidates[0].dense) == ("", None)
+
+
+def test_an_empty_catalog_is_an_error_that_names_the_cure(engine: SqliteEngine) -> None:
+    with pytest.raises(EmptyCatalog, match="kitpick ingest"):
+        search(engine).run("weather", HYBRID, 1, NOBODY)
+
+
+def test_what_is_missing_of_the_models_is_said(stocked: SqliteEngine) -> None:
+    found = search(stocked).run("weather", Profile("p", (Fuse(), CrossEncode())), 1, NOBODY)
+    assert found.hits
+    assert [item.stage for item in found.degraded] == ["cross_encoder", "cross_encode"]
+
+
+def test_fewer_than_no_hits_are_refused(stocked: SqliteEngine) -> None:
+    with pytest.raises(InvalidRequest):
+        search(stocked).run("weather", HYBRID, -1, NOBODY)
+
+
+@pytest.mark.parametrize(
+    ("budget", "kept", "slimmed"),
+    [(5, 0, 0), (6, 1, 1), (10, 1, 0), (12, 2, 2), (16, 2, 1), (20, 2, 0), (1_000, 2, 0)],
+)
+def test_definitions_are_slimmed_before_hits_are_dropped(
+    stocked: SqliteEngine, budget: int, kept: int, slimmed: int
+) -> None:
+    found = search(stocked).run("weather", HYBRID, 5, NOBODY, budget)
+    assert (len(found.hits), len(found.slimmed)) == (kept, slimmed)
+    assert [hit.rank for hit in found.hits] == list(range(1, kept + 1))
+    assert found.rescored.trace[-1].details["tokens"] <= budget
+
+
+class Votes:
+    """Somebody who votes for mail, whatever is asked."""
+
+    def add_votes(self, candidates, vector, permitted, index, encoder):  # type: ignore[no-untyped-def]
+        voted = [replace(c, intent=Place(1, 1.0)) if c.api == "send" else c for c in candidates]
+        return voted, 0.5
+
+
+def test_votes_count_where_a_profile_gives_them_weight(stocked: SqliteEngine) -> None:
+    voted = search(stocked, voters=Votes())
+    first = {
+        weight: voted.run("weather", Profile("p", (Fuse(intent=weight),)), 1, NOBODY) for weight in (0.0, 9.0)
+    }
+    assert [found.hits[0].id for found in first.values()] == ["s/t/now", "s/t/send"]
+    assert [found.seen.intent_trust for found in first.values()] == [1.0, 0.5]
+
+
+def test_the_parts_of_the_way_are_the_whole(stocked: SqliteEngine) -> None:
+    way = search(stocked)
+    query, request = way.candidates(way.prepare(TWO, ALL_RANKINGS), ALL_RANKINGS, 200, NOBODY)
+    profile = Profile("p", (Fuse(sentence=1.0),))
+    rescored, _ = way.rank(request, profile, NOBODY)
+    whole = way.run(TWO, profile, 10, NOBODY)
+    assert query.degraded == ()
+    assert [(hit.id, hit.score) for hit in rescored.results] == [(hit.id, hit.score) for hit in whole.hits]
+
+
+def test_sentences_are_embedded_together_and_only_where_they_count() -> None:
+    encoder = Axes()
+    query = prepare(TWO, frozenset({"dense", "sentence"}), encoder)
+    assert [len(texts) for texts in encoder.asked] == [1, 2]
+    assert [each.text for each in query.sentences] == list(encoder.asked[1])
+    assert prepare(TWO, frozenset({"dense"}), encoder).sentences == ()
+
+
+def test_another_index_is_searched_the_same_way(stocked: SqliteEngine, tmp_path: Path) -> None:
+    other = SqliteEngine(tmp_path / "other.db")
+    try:
+        with other.writing(other.ensure(SCHEMA)) as writer:
+            writer.write([IndexedDocument(api("rain", "weather radar"), np.array([1.0, 0.0], np.float32))])
+        found = search(stocked).over(other).run("weather", HYBRID, 5, NOBODY)
+        assert [hit.document.api for hit in found.hits] == ["rain"]
+    finally:
+        other.close()
+
+
+def test_a_document_that_vanished_meanwhile_is_left_out(stocked: SqliteEngine) -> None:
+    class Vanishing:
+        """An index from which a sync removes a document between ranking and fetching."""
+
+        url = stocked.url
+        search, apis_of_tools, neighbours = stocked.search, stocked.apis_of_tools, stocked.neighbours
+
+        def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
+            return [each for each in stocked.fetch(ids, filter) if each.api != "now"]
+
+    found = search(stocked).over(Vanishing()).run("weather and mail", HYBRID, 5, NOBODY)
+    assert [(hit.rank, hit.document.api) for hit in found.hits] == [(1, "send")]

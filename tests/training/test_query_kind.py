@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from kitpick_models.manifest import read_manifest
+from kitpick_models.runtime import load_query_kind
+from kitpick_training.errors import EmptyTrainingSet
+from kitpick_training.query_kind import (
+    KindSplits,
+    LabelledVectors,
+    kind_figures,
+    publish_query_kind,
+    train_head,
+    train_on_features,
+)
+from kitpick_training.recipe import QueryKindRecipe
+
+pytestmark = pytest.mark.needs("torch")
+RECIPE = QueryKindRecipe(name="tiny-kind", encoder="tiny", hidden=16, epochs=30, batch=64, learning_rate=0.01)
+
+
+def labelled(count: int, seed: int) -> LabelledVectors:
+    """Not separable by a line: several tools where the first two coordinates differ in sign."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(count, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return LabelledVectors(vectors, vectors[:, 0] * vectors[:, 1] < 0, np.ones(count, np.float32))
+
+
+@pytest.fixture(scope="module")
+def splits() -> KindSplits:
+    return KindSplits(labelled(1500, 1), labelled(300, 2), ("a", "b") * 150, ())
+
+
+@pytest.fixture(scope="module")
+def head(splits):
+    return train_head(splits.train, splits.validation, RECIPE)
+
+
+def test_it_learns_what_no_line_separates(head, splits, tmp_path):
+    manifest = publish_query_kind(head, RECIPE, "tiny@1", splits, tmp_path, ("2000-01-01", "test"))
+    assert {f.benchmark: f.value > 0.85 for f in manifest.figures} == {
+        "held-out all": True,
+        "held-out a": True,
+        "held-out b": True,
+    }
+
+
+def test_the_runtime_answers_as_the_torch_head(head, splits, tmp_path):
+    torch = pytest.importorskip("torch")
+    publish_query_kind(head, RECIPE, "tiny@1", splits, tmp_path, ("2000-01-01", "test"))
+    runtime = load_query_kind(tmp_path)
+    x = torch.from_numpy(splits.validation.vectors)
+    hidden = torch.relu(x @ torch.from_numpy(head["weight_0"]) + torch.from_numpy(head["bias_0"]))
+    logits = hidden @ torch.from_numpy(head["weight_1"]) + torch.from_numpy(head["bias_1"])
+    answers = [runtime.probability_multi(v) for v in splits.validation.vectors]
+    np.testing.assert_allclose(answers, torch.sigmoid(logits)[:, 0].numpy(), atol=1e-5)
+    assert read_manifest(tmp_path).encoder == "tiny@1"
+
+
+def test_equal_seeds_give_equal_heads(head, splits):
+    again = train_head(splits.train, splits.validation, RECIPE)
+    assert all(np.array_equal(head[name], again[name]) for name in head)
+
+
+def test_a_split_of_one_kind_is_refused(splits):
+    only = msgspec.structs.replace(splits.train, multi=np.ones(1500, bool))
+    with pytest.raises(EmptyTrainingSet, match="both kinds"):
+        train_head(only, splits.validation, RECIPE)
+
+
+def test_the_confusion_adds_up():
+    found = kind_figures(np.array([0.9, 0.4, 0.6, 0.1], np.float32), np.array([True, True, False, False]))
+    assert (found.multi_as_multi, found.multi_as_single, found.single_as_multi) == (1, 1, 1)
+    assert found.accuracy == 0.5
+
+
+def test_the_scale_of_features_does_not_matter(splits, tmp_path):
+    """Thousands beside thousandths: the scaling is part of the head."""
+    scale = np.array([1e3, 1e-3] * 4, np.float32)
+    recipe = QueryKindRecipe(
+        name="by-features", encoder="tiny", features=tuple("abcdefgh"), hidden=16, epochs=30, batch=64,
+        learning_rate=0.01,
+    )  # fmt: skip
+    stretched = msgspec.structs.replace(
+        splits,
+        train=msgspec.structs.replace(splits.train, vectors=splits.train.vectors * scale),
+        validation=msgspec.structs.replace(splits.validation, vectors=splits.validation.vectors * scale),
+    )
+    head = train_on_features(stretched.train, stretched.validation, recipe)
+    manifest = publish_query_kind(head, recipe, "", stretched, tmp_path, ("2000-01-01", "test"))
+    assert manifest.figures[0].value > 0.85
+    assert load_query_kind(tmp_path).features == tuple("abcdefgh")
+    assert "reads of a reranked list: a, b" in (tmp_path / "CARD.md").read_text()
+
+
+def test_without_a_hidden_layer_it_is_logistic_regression(tmp_path):
+    x = np.random.default_rng(0).normal(size=(400, 2)).astype(np.float32)
+    line = LabelledVectors(x, x[:, 0] > 0.3, np.ones(400, np.float32))
+    recipe = QueryKindRecipe(name="line", encoder="tiny", hidden=0, epochs=60, learning_rate=0.05)
+    head = train_head(line, line, recipe)
+    assert head.keys() == {"weight_0", "bias_0"}
+    assert (
+        publish_query_kind(
+            head, recipe, "", KindSplits(line, line, ("a",) * 400, ()), tmp_path, ("2000-01-01", "test")
+        )
+        .figures[0]
+        .value
+        > 0.95
+    )

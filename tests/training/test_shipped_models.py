@@ -1,0 +1,48 @@
+"""Each script that trains what is shipped offers what its job asks for; a job is refused before it costs."""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from kitpick_training.errors import InvalidRecipe
+from kitpick_training.recipe import recipe_path
+from kitpick_training.shipped_models import RerankerJob, TrainingJob, TransformerJob, train_reranker
+
+pytestmark = pytest.mark.needs("torch")
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+@pytest.mark.parametrize(
+    ("script", "job"),
+    [
+        ("train-encoder", TransformerJob),
+        ("train-reranker", RerankerJob),
+        ("train-query-kind", TrainingJob),
+    ],
+)
+def test_the_options_of_a_script_are_the_fields_of_its_job(monkeypatch, script, job):
+    loader = SourceFileLoader(script.replace("-", "_"), str(SCRIPTS / script))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    monkeypatch.setattr(sys, "argv", [script, "--data", "d", "--run", "r", "--out", "o"])
+    options = vars(module._options())
+    assert {*options, "command"} == set(job.__struct_fields__)
+    assert recipe_path(options["recipe"]).is_file()
+    assert module.COMMAND.startswith(f"scripts/{script} ")
+
+
+def test_a_recipe_that_asks_a_judge_needs_one(tmp_path):
+    nowhere = tmp_path / "none"
+    job = RerankerJob(
+        recipe="reranker-l6-hard", data=nowhere, run=nowhere, out=nowhere, command="scripts/train-reranker"
+    )
+    with pytest.raises(InvalidRecipe, match="--judge"):
+        train_reranker(job, print)
+    assert not nowhere.exists()

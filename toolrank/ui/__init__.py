@@ -1,1 +1,0 @@
-"""The explain page: what a request goes through, beside the rescorer service."""

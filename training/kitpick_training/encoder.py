@@ -1,0 +1,144 @@
+"""The sentence encoder in training: a BERT with mean pooling over tokens and vectors of unit length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+from torch import Tensor
+
+from kitpick_training.chunks import ChunkPool, padded
+
+_MOST_TOKENS = 512
+
+
+class TrainableEncoder:
+    """Encodes texts in length-sorted chunks, with gradients or, called as a function, without.
+
+    Args:
+        model: a `transformers` BERT without a head.
+        tokenizer: its fast tokenizer.
+        max_tokens: texts are cut to this length.
+        chunk_texts: texts per forward pass.
+        half: run matrix products in bfloat16; the weights stay float32.
+        threads: chunks that run side by side, see `ChunkPool`.
+    """
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ANN401
+        tokenizer: Tokenizer,
+        max_tokens: int = 128,
+        chunk_texts: int = 64,
+        *,
+        half: bool = False,
+        threads: int = 1,
+    ) -> None:
+        self.model, self.tokenizer, self.chunk_texts, self.half = model, tokenizer, chunk_texts, half
+        self.workers = ChunkPool(threads)
+        tokenizer.enable_truncation(max_tokens)
+        tokenizer.no_padding()
+
+    @classmethod
+    def from_body(
+        cls,
+        folder: Path,
+        max_tokens: int = 128,
+        chunk_texts: int = 64,
+        *,
+        half: bool = False,
+        threads: int = 1,
+    ) -> TrainableEncoder:
+        """A pretrained body, as that of a cross-encoder: see `TrainableCrossEncoder.from_body`."""
+        from transformers import AutoModel
+
+        model = AutoModel.from_pretrained(
+            folder,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            attn_implementation="eager",
+        )
+        model.get_input_embeddings().weight.requires_grad_(False)
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        return cls(model, tokenizer, max_tokens, chunk_texts, half=half, threads=threads)
+
+    def vectors(self, texts: Sequence[str]) -> Tensor:
+        """Unit vectors, float32 (n, d), with gradients where they are enabled."""
+        encodings = self.tokenizer.encode_batch(list(texts))
+        order = sorted(range(len(texts)), key=lambda i: len(encodings[i].ids))
+        chunks = [order[i : i + self.chunk_texts] for i in range(0, len(order), self.chunk_texts)]
+        pooled = self.workers.cat(self._pooled, [[encodings[i] for i in chunk] for chunk in chunks])
+        places = torch.empty(len(order), dtype=torch.long)
+        places[torch.tensor(order)] = torch.arange(len(order))
+        return pooled[places]
+
+    def _pooled(self, encodings: Sequence[Encoding]) -> Tensor:
+        inputs = padded(encodings)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.half, cache_enabled=False):
+            hidden = self._hidden(encodings, inputs).float()
+        weighted = hidden * inputs["attention_mask"].unsqueeze(-1)
+        return torch.nn.functional.normalize(weighted.sum(1), dim=1)
+
+    def _hidden(self, encodings: Sequence[Encoding], inputs: dict[str, Tensor]) -> Tensor:
+        """Last hidden states (b, longest, d)."""
+        return self.model(**inputs).last_hidden_state
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, float32 (n, d), without gradients."""
+        self.model.eval()
+        with torch.inference_mode():
+            found: NDArray[np.float32] = self.vectors(texts).numpy()
+        return found
+
+
+class PartlyFrozenEncoder(TrainableEncoder):
+    """An encoder of which only the upper layers learn: what the lower ones make of a text is computed once.
+
+    Remembers bfloat16 states (tokens, d) for each text it has met. For runs on one catalog, whose texts come
+    again in every round: of six layers, training three costs half.
+
+    Args:
+        encoder: what is trained; its embeddings and lower layers are frozen.
+        layers: how many of its layers stay as they are.
+    """
+
+    def __init__(self, encoder: TrainableEncoder, layers: int) -> None:
+        limit = (encoder.tokenizer.truncation or {}).get("max_length", _MOST_TOKENS)
+        super().__init__(encoder.model, encoder.tokenizer, limit, encoder.chunk_texts, half=encoder.half)
+        self._layers = layers
+        self._below: dict[tuple[int, ...], Tensor] = {}
+        self.model.embeddings.requires_grad_(False)
+        for layer in self.model.encoder.layer[:layers]:
+            layer.requires_grad_(False)
+
+    def _hidden(self, encodings: Sequence[Encoding], inputs: dict[str, Tensor]) -> Tensor:
+        self._remember([encoding for encoding in encodings if tuple(encoding.ids) not in self._below])
+        states = [self._below[tuple(encoding.ids)].float() for encoding in encodings]
+        hidden = torch.nn.utils.rnn.pad_sequence(states, batch_first=True)
+        return _through(self.model.encoder.layer[self._layers :], hidden, inputs["attention_mask"])
+
+    def _remember(self, encodings: Sequence[Encoding]) -> None:
+        if not encodings:
+            return
+        inputs = padded(encodings)
+        with torch.no_grad():
+            hidden = self.model.embeddings(
+                input_ids=inputs["input_ids"], token_type_ids=inputs["token_type_ids"]
+            )
+            hidden = _through(self.model.encoder.layer[: self._layers], hidden, inputs["attention_mask"])
+        for encoding, states in zip(encodings, hidden, strict=True):
+            self._below[tuple(encoding.ids)] = states[: len(encoding.ids)].to(torch.bfloat16).clone()
+
+
+def _through(layers: Any, hidden: Tensor, mask: Tensor) -> Tensor:  # noqa: ANN401
+    """The states (b, tokens, d) after some layers; `mask` is 0 at padding."""
+    added = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
+    for layer in layers:
+        after = layer(hidden, attention_mask=added)
+        hidden = after[0] if isinstance(after, tuple) else after
+    return hidden

@@ -1,0 +1,472 @@
+"""The list ranker: boosted trees that tell from features of a candidate how likely it serves the request.
+
+Trees are grown by LightGBM on rows of many catalogs, every catalog weighing the same, and written as an ONNX
+tree ensemble whose splits decide as LightGBM's do: thresholds are rounded down to float32, so that no float32
+value changes sides. A logistic regression by scikit-learn tells from a whole list whether anything in it
+serves the request. Whatever is reported was learned from other catalogs than it is reported on.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_evaluation.battery.figures import calibration_error
+from kitpick_models.card import card
+from kitpick_models.manifest import (
+    CARD,
+    HEAD,
+    MODEL,
+    REFERENCE,
+    Figure,
+    Manifest,
+    TrainingData,
+    digest,
+    write_manifest,
+)
+from kitpick_models.reference import ListReference
+from kitpick_models.runtime import load_list_ranker
+from kitpick_models.verify import MOST_LOGIT_DIFFERENCE
+from kitpick_rescorers.features import FEATURES, LIST_EVIDENCE, OF_LIST, RISING, list_evidence
+from kitpick_training.errors import EmptyTrainingSet, InvalidFeatures, UnfaithfulExport
+from kitpick_training.recipe import RankerRecipe
+
+Rows = NDArray[np.float32]
+Labels = NDArray[np.bool_]
+
+
+class ListRows(msgspec.Struct, frozen=True):
+    """Rows of many lists, as `scripts/bench battery --features` writes them."""
+
+    features: Rows
+    """Float32 (n, features), columns as in `FEATURES`."""
+    labels: Labels
+    """Bool (n,): whether the candidate serves the request."""
+    lists: NDArray[np.int64]
+    """Number of the row's list, int (n,)."""
+    catalogs: NDArray[np.str_]
+    """Name of the catalog, by list: (lists,)."""
+    wanted: NDArray[np.int64]
+    """How many APIs the request wants, by list; 0 where it was asked of a catalog that cannot serve it."""
+
+    def of_lists(self, chosen: Labels) -> ListRows:
+        """The rows of the lists that a mask (lists,) chooses; the lists keep their numbers."""
+        mask = chosen[self.lists]
+        return msgspec.structs.replace(
+            self, features=self.features[mask], labels=self.labels[mask], lists=self.lists[mask]
+        )
+
+    def each(self) -> Iterator[tuple[int, slice]]:
+        """Number and rows of every list that has any."""
+        if len(self.lists):
+            starts = np.flatnonzero(np.r_[True, np.diff(self.lists) != 0])
+            for start, end in zip(starts, [*starts[1:], len(self.lists)], strict=True):
+                yield int(self.lists[start]), slice(int(start), int(end))
+
+
+def read_rows(files: Sequence[Path]) -> ListRows:
+    """The rows of feature files, one behind the other, without what is neither right nor wrong.
+
+    Raises:
+        EmptyTrainingSet: no row, or a set that is never to be trained on.
+        InvalidFeatures: a file of other features than `FEATURES`, or no such file.
+    """
+    parts = [_read(path) for path in files]
+    offsets = np.cumsum([0, *(len(part.catalogs) for part in parts)])
+    rows = ListRows(
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate([part.lists + offset for part, offset in zip(parts, offsets[:-1], strict=True)]),
+        np.concatenate([part.catalogs for part in parts]),
+        np.concatenate([part.wanted for part in parts]),
+    )
+    if not rows.labels.any():
+        raise EmptyTrainingSet("candidate that serves its request")
+    return rows
+
+
+def _read(path: Path) -> ListRows:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        known = arrays["label"] >= 0
+        if tuple(arrays["names"].tolist()) != tuple(FEATURES):
+            raise InvalidFeatures(path, "other features than this version has: write it again")
+        if "none" in set(arrays["split"].tolist()):
+            raise EmptyTrainingSet(f"rows of {path} that may be trained on: a set in it only measures")
+        return ListRows(
+            arrays["features"][known],
+            arrays["label"][known] == 1,
+            arrays["request"][known].astype(np.int64),
+            arrays["set"],
+            arrays["wanted"].astype(np.int64),
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise InvalidFeatures(path, f"no file of features: {error}") from error
+
+
+def grow_trees(rows: ListRows, names: Sequence[str], rising: Sequence[str], recipe: RankerRecipe) -> Any:  # noqa: ANN401
+    """A LightGBM booster of the binary loss; features in `rising` never lower a score."""
+    import lightgbm
+
+    data = lightgbm.Dataset(
+        rows.features, rows.labels.astype(np.float32), weight=_weights(rows), feature_name=list(names)
+    )
+    settings = {
+        "objective": "binary",
+        "num_leaves": recipe.leaves,
+        "learning_rate": recipe.learning_rate,
+        "min_data_in_leaf": recipe.least_rows,
+        "feature_fraction": recipe.columns,
+        "bagging_fraction": recipe.rows,
+        "bagging_freq": 1,
+        "lambda_l2": recipe.ridge,
+        "monotone_constraints": [int(name in rising) for name in names],
+        "monotone_constraints_method": "intermediate",
+        "seed": recipe.seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": 2,
+        "verbosity": -1,
+    }
+    return lightgbm.train(settings, data, num_boost_round=recipe.trees)
+
+
+def _weights(rows: ListRows) -> NDArray[np.float64]:
+    """Every catalog weighs the same, and within one every list."""
+    size = np.bincount(rows.lists, minlength=len(rows.catalogs))
+    present = size > 0
+    lists_of = {name: int((present & (rows.catalogs == name)).sum()) for name in np.unique(rows.catalogs)}
+    catalogs = rows.catalogs[rows.lists]
+    weights = 1.0 / (size[rows.lists] * np.array([lists_of[name] for name in catalogs]))
+    return np.asarray(weights / weights.mean(), np.float64)
+
+
+class AnswerableHead(msgspec.Struct, frozen=True):
+    """A logistic regression over what a whole list says."""
+
+    names: tuple[str, ...]
+    weight: NDArray[np.float64]
+    bias: float
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    def probability(self, evidence: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probabilities (lists,) that a list serves its request, by evidence (lists, g)."""
+        logits = (evidence - self.mean) / self.scale @ self.weight + self.bias
+        return np.asarray(1.0 / (1.0 + np.exp(-logits)), np.float64)
+
+    def arrays(self) -> bytes:
+        """The content of `head.npz`."""
+        buffer = io.BytesIO()
+        held = {name: np.asarray(getattr(self, name)) for name in ("weight", "bias", "mean", "scale")}
+        np.savez(buffer, allow_pickle=False, names=np.array(self.names), **held)
+        return buffer.getvalue()
+
+
+def evidence_of(rows: ListRows, logits: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Numbers of the lists (l,), and what each says as a whole, (l, g)."""
+    names = (*LIST_EVIDENCE, *OF_LIST)
+    found = [(number, list_evidence(rows.features[of], logits[of], names)) for number, of in rows.each()]
+    return np.array([number for number, _ in found]), np.stack([evidence for _, evidence in found])
+
+
+def train_head(rows: ListRows, logits: NDArray[np.float32]) -> AnswerableHead:
+    """The head, from logits that trees gave to lists they were not grown on; every catalog weighs the same.
+
+    Raises:
+        EmptyTrainingSet: no lists that serve their request, or none that do not.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    numbers, evidence = evidence_of(rows, logits)
+    answerable = rows.wanted[numbers] > 0
+    if answerable.all() or not answerable.any():
+        raise EmptyTrainingSet("requests of both kinds, answerable and not")
+    mean, scale = evidence.mean(axis=0), np.maximum(evidence.std(axis=0), 1e-9)
+    catalogs = rows.catalogs[numbers]
+    counts = {name: int((catalogs == name).sum()) for name in np.unique(catalogs)}
+    weights = np.array([1.0 / counts[name] for name in catalogs])
+    model = LogisticRegression(C=1.0, max_iter=1_000)
+    model.fit((evidence - mean) / scale, answerable, sample_weight=weights / weights.mean())
+    return AnswerableHead((*LIST_EVIDENCE, *OF_LIST), model.coef_[0], float(model.intercept_[0]), mean, scale)
+
+
+class CatalogFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a ranker that has not seen a catalog is worth there; NDCG@5 in percent, the rest in [0, 1]."""
+
+    requests: int
+    learned: float
+    dense: float
+    words: float
+    cross_encoder: float
+    ece: float
+    """Expected calibration error of the probabilities of the first five, ten bins."""
+    false_alarms: float
+    caught: float
+
+    @property
+    def gain(self) -> float:
+        """NDCG@5 beyond the best single ranking."""
+        return self.learned - max(self.dense, self.words, self.cross_encoder)
+
+
+class TrainedRanker(msgspec.Struct, frozen=True):
+    """Trees and head grown on every catalog, and what those without a catalog are worth on it."""
+
+    booster: Any
+    head: AnswerableHead
+    temperature: float
+    threshold: float
+    figures: dict[str, CatalogFigures]
+
+
+def train_list_ranker(rows: ListRows, recipe: RankerRecipe) -> TrainedRanker:
+    """Grows trees on all catalogs but one in turn, judges the one, and grows the final ones on all.
+
+    Temperature, head and abstention threshold come from logits of catalogs that the trees had not seen.
+
+    Raises:
+        EmptyTrainingSet: fewer than two catalogs.
+    """
+    names = sorted(set(rows.catalogs.tolist()))
+    if len(names) < 2:
+        raise EmptyTrainingSet("second catalog: a ranker is judged on catalogs that it has not seen")
+    logits = np.zeros(len(rows.labels), np.float32)
+    for name in names:
+        inside = rows.catalogs == name
+        booster = _grown(rows.of_lists(~inside), recipe)
+        logits[inside[rows.lists]] = booster.predict(rows.features[inside[rows.lists]], raw_score=True)
+    temperature = _temperature(rows, logits)
+    figures, thresholds = {}, []
+    for name in names:
+        inside = rows.catalogs == name
+        mask = inside[rows.lists]
+        head = train_head(rows.of_lists(~inside), logits[~mask])
+        threshold = _threshold(rows.of_lists(~inside), logits[~mask], head)
+        thresholds.append(threshold)
+        figures[name] = _figures(rows.of_lists(inside), logits[mask], temperature, head, threshold)
+    return TrainedRanker(
+        _grown(rows, recipe), train_head(rows, logits), temperature, float(np.median(thresholds)), figures
+    )
+
+
+def _grown(rows: ListRows, recipe: RankerRecipe) -> Any:  # noqa: ANN401
+    return grow_trees(rows, tuple(FEATURES), RISING, recipe)
+
+
+def _temperature(rows: ListRows, logits: NDArray[np.float32]) -> float:
+    """Of sigmoid(logit / temperature), the one of least log loss; every catalog weighs the same."""
+    weights, labels = _weights(rows), rows.labels
+
+    def loss(temperature: float) -> float:
+        scaled = logits / temperature
+        return float((weights * (np.logaddexp(0.0, scaled) - scaled * labels)).mean())
+
+    return min((float(value) for value in np.geomspace(0.5, 2.0, 61)), key=loss)
+
+
+ALARMS = 0.05
+"""Share of answerable requests that may be refused, on the worst catalog."""
+
+
+def _threshold(rows: ListRows, logits: NDArray[np.float32], head: AnswerableHead) -> float:
+    """The largest probability that refuses at most `ALARMS` of the answerable requests of any catalog."""
+    numbers, evidence = evidence_of(rows, logits)
+    probabilities, answerable = head.probability(evidence), rows.wanted[numbers] > 0
+    catalogs = rows.catalogs[numbers]
+    return min(
+        float(np.quantile(probabilities[answerable & (catalogs == name)], ALARMS))
+        for name in np.unique(catalogs)
+        if (answerable & (catalogs == name)).any()
+    )
+
+
+def _figures(
+    rows: ListRows, logits: NDArray[np.float32], temperature: float, head: AnswerableHead, threshold: float
+) -> CatalogFigures:
+    column = {name: place for place, name in enumerate(FEATURES)}
+    orders = {
+        "learned": logits,
+        "dense": rows.features[:, column["cosine"]],
+        "words": rows.features[:, column["lexical_score"]],
+        "cross_encoder": rows.features[:, column["logit"]],
+    }
+    asked = [(number, of) for number, of in rows.each() if rows.wanted[number] > 0]
+    ranking = {
+        name: 100.0
+        * float(np.mean([_ndcg5(rows.labels[of], scores[of], int(rows.wanted[n])) for n, of in asked]))
+        for name, scores in orders.items()
+    }
+    probabilities = 1.0 / (1.0 + np.exp(-logits / temperature))
+    heads = [of.start + np.argsort(-logits[of], kind="stable")[:5] for _, of in rows.each()]
+    first = np.concatenate(heads)
+    numbers, evidence = evidence_of(rows, logits)
+    refused, answerable = head.probability(evidence) < threshold, rows.wanted[numbers] > 0
+    return CatalogFigures(
+        requests=len(asked),
+        ece=calibration_error(
+            list(zip(probabilities[first].tolist(), rows.labels[first].tolist(), strict=True))
+        ),
+        false_alarms=float(refused[answerable].mean()),
+        caught=float(refused[~answerable].mean()) if (~answerable).any() else 0.0,
+        **ranking,
+    )
+
+
+def _ndcg5(labels: Labels, scores: NDArray[np.float32], wanted: int) -> float:
+    """Normalised discounted gain of the first five; what is wanted and not in the list counts as missed."""
+    found = labels[np.argsort(-scores, kind="stable")[:5]]
+    discounts = 1.0 / np.log2(np.arange(2, 7))
+    return float((found * discounts[: len(found)]).sum() / discounts[: min(wanted, 5)].sum())
+
+
+def publish_list_ranker(
+    trained: TrainedRanker, rows: ListRows, recipe: RankerRecipe, out: Path, measured: tuple[str, str]
+) -> Manifest:
+    """Writes trees, head, reference answers of LightGBM, manifest and card.
+
+    Args:
+        trained: what `train_list_ranker` gave.
+        rows: what it was trained on; a sample of them is kept with the original's answers.
+        recipe: settings of the run.
+        out: the model folder, created where absent.
+        measured: date and command, for the card.
+
+    Raises:
+        UnfaithfulExport: the written trees do not answer as LightGBM's do.
+    """
+    chosen = rows.features[np.linspace(0, len(rows.features) - 1, REFERENCES).astype(int)]
+    expected = trained.booster.predict(chosen, raw_score=True)
+    reference = ListReference(tuple(map(tuple, chosen.tolist())), tuple(expected.tolist()))
+    contents = {
+        MODEL: to_onnx(trained.booster, len(FEATURES)),
+        HEAD: trained.head.arrays(),
+        REFERENCE: msgspec.json.encode(reference),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        (out / name).write_bytes(content)
+    manifest = Manifest(
+        name=recipe.name,
+        kind="list_ranker",
+        version="1",
+        base_model=f"{recipe.trees} trees of {recipe.leaves} leaves, and a logistic regression",
+        licence="Apache-2.0",
+        files={name: digest(content) for name, content in contents.items()},
+        training=tuple(
+            TrainingData(name, "requests and catalogs of the battery, split validation", found.requests)
+            for name, found in trained.figures.items()
+        ),
+        temperature=trained.temperature,
+        thresholds={"abstain": trained.threshold},
+        features=tuple(FEATURES),
+        figures=tuple(_recorded(trained.figures, measured)),
+    )
+    write_manifest(out, manifest)
+    (out / CARD).write_text(card(manifest), encoding="utf-8")
+    most = float(np.abs(load_list_ranker(out).score(chosen) - expected).max())
+    if most > MOST_LOGIT_DIFFERENCE:
+        raise UnfaithfulExport(out, f"a logit differs from LightGBM's by {most:.6f}")
+    return manifest
+
+
+REFERENCES = 200
+"""Rows kept with the original's answers."""
+
+
+def _recorded(figures: Mapping[str, CatalogFigures], measured: tuple[str, str]) -> Iterator[Figure]:
+    for catalog, found in figures.items():
+        benchmark = f"{catalog}, by trees that were not grown on it"
+        for name, value in msgspec.structs.asdict(found).items():
+            yield Figure(benchmark, name, round(float(value), 4), *measured)
+
+
+def to_onnx(booster: Any, features: int) -> bytes:  # noqa: ANN401
+    """The trees as one `TreeEnsembleRegressor`: float32 (n, features) → logits, float32 (n, 1)."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    table = _Nodes()
+    for number, tree in enumerate(booster.dump_model()["tree_info"]):
+        table.add_tree(number, tree["tree_structure"])
+    node = helper.make_node(
+        "TreeEnsembleRegressor", ["features"], ["logits"], domain="ai.onnx.ml", n_targets=1,
+        aggregate_function="SUM", post_transform="NONE", **table.attributes(),
+    )  # fmt: skip
+    graph = helper.make_graph(
+        [node],
+        "list_ranker",
+        [helper.make_tensor_value_info("features", TensorProto.FLOAT, [None, features])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [None, 1])],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="kitpick")
+    onnx.checker.check_model(model)
+    return bytes(model.SerializeToString())
+
+
+def float32_below(threshold: float) -> float:
+    """The largest float32 value not above a threshold: x ≤ it exactly where x ≤ threshold, for float32 x."""
+    rounded = np.float32(threshold)
+    # As Python's floats: numpy compares a float32 with a Python float in float32, where they are equal.
+    return float(rounded if float(rounded) <= threshold else np.nextafter(rounded, np.float32(-np.inf)))
+
+
+class _Nodes:
+    """The columns that ONNX describes trees by."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, list[Any]] = {
+            name: []
+            for name in (
+                "nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_modes", "nodes_values",
+                "nodes_truenodeids", "nodes_falsenodeids", "nodes_missing_value_tracks_true",
+            )
+        }  # fmt: skip
+        self._leaves: dict[str, list[Any]] = {
+            name: [] for name in ("target_treeids", "target_nodeids", "target_ids", "target_weights")
+        }
+        self._count = 0
+
+    def add_tree(self, tree: int, root: dict[str, Any]) -> None:
+        """Adds a tree as LightGBM dumps it."""
+        self._count = 0
+        self._add(tree, root)
+
+    def attributes(self) -> dict[str, list[Any]]:
+        """What the ONNX node is made of."""
+        return {**self._nodes, **self._leaves}
+
+    def _add(self, tree: int, node: dict[str, Any]) -> int:
+        number = self._count
+        self._count += 1
+        place = len(self._nodes["nodes_treeids"])
+        leaf = "leaf_value" in node
+        row = (
+            tree,
+            number,
+            0 if leaf else int(node["split_feature"]),
+            "LEAF" if leaf else "BRANCH_LEQ",
+            0.0 if leaf else float32_below(float(node["threshold"])),
+            0,
+            0,
+            0 if leaf else int(bool(node["default_left"])),
+        )
+        for column, value in zip(self._nodes.values(), row, strict=True):
+            column.append(value)
+        if leaf:
+            for column, value in zip(
+                self._leaves.values(), (tree, number, 0, float(node["leaf_value"])), strict=True
+            ):
+                column.append(value)
+        else:
+            self._nodes["nodes_truenodeids"][place] = self._add(tree, node["left_child"])
+            self._nodes["nodes_falsenodeids"][place] = self._add(tree, node["right_child"])
+        return number

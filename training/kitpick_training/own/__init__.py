@@ -1,0 +1,1 @@
+"""Training on the requests, catalogs and teachers of whoever runs kitpick: behind `kitpick models`."""

@@ -1,0 +1,209 @@
+"""The models that come with the package: from the data folder to a published model folder."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import msgspec
+
+from kitpick_evaluation.datasets.records import LabelledCatalog
+from kitpick_models.manifest import Manifest
+from kitpick_models.runtime import load_cross_encoder, load_encoder
+from kitpick_models.settings import RuntimeSettings
+from kitpick_training.cross_encoder import RerankerTask, TrainableCrossEncoder, WithoutLikelyAnswers
+from kitpick_training.data.query_kind_vectors import kind_features_splits, kind_vectors
+from kitpick_training.data.ranking_lists import DEFAULT_MIXTURE, ListSampler
+from kitpick_training.data.readers import seen_tools, training_data
+from kitpick_training.data.sources import HOLDOUT, encoder_source, reranker_source
+from kitpick_training.encoder import TrainableEncoder
+from kitpick_training.encoder_tasks import EncoderTask
+from kitpick_training.errors import InvalidRecipe
+from kitpick_training.examples import ListSource
+from kitpick_training.export.original import BODY, pretrained_body
+from kitpick_training.fine_tuning import PAIRS
+from kitpick_training.loop import Report, TrainingRun
+from kitpick_training.publication import (
+    ExportedScorer,
+    publish_encoder,
+    publish_reranker,
+    write_encoder_report,
+    write_report,
+)
+from kitpick_training.query_kind import KindSplits, publish_query_kind, train_head, train_on_features
+from kitpick_training.recipe import EncoderRecipe, QueryKindRecipe, RerankerRecipe, read_recipe, recipe_path
+from kitpick_training.weights import load_average, trained_from
+
+
+class TrainingJob(msgspec.Struct, frozen=True, kw_only=True):
+    """What is trained from, and where it goes."""
+
+    recipe: str
+    """Name of a shipped recipe, or a .toml file."""
+    data: Path
+    """Folder that holds one folder per data set."""
+    run: Path
+    """Checkpoints and what else is computed once: a stopped run goes on from there."""
+    out: Path
+    """The model folder."""
+    command: str
+    """For the card: how the figures were come by."""
+
+    @property
+    def measured(self) -> tuple[str, str]:
+        """Date and command, for the card."""
+        return datetime.date.today().isoformat(), self.command
+
+
+class TransformerJob(TrainingJob, frozen=True, kw_only=True):
+    """A job whose model is a transformer, with weights to start from."""
+
+    start: tuple[Path, ...] = ()
+    """Runs or models to start from; several: the mean of their weights. None: the pretrained body."""
+    average: tuple[Path, ...] = ()
+    """Runs or models to average the outcome with."""
+    body: Path | None = None
+    """A transformers folder in place of the pretrained body."""
+    report: Path | None = None
+    """JSON file for the learning curve and the figures."""
+
+
+class RerankerJob(TransformerJob, frozen=True, kw_only=True):
+    """A job for a cross-encoder."""
+
+    teacher: Path | None = None
+    """The model that a student is cut from and copies."""
+    encoder: Path | None = None
+    """The encoder run or model that finds the hard negatives; None: the pretrained body."""
+    judge: Path | None = None
+    """The model that tells likely answers, for a recipe with `doubt_margin`."""
+
+
+def train_encoder(job: TransformerJob, report: Report) -> Manifest:
+    """Trains and publishes the sentence encoder.
+
+    Raises:
+        EvaluationError: data is missing, broken or empty after splitting.
+        ModelError: the recipe, a checkpoint or a model cannot be used, or the disk is full.
+    """
+    recipe = read_recipe(recipe_path(job.recipe), EncoderRecipe)
+    encoder = TrainableEncoder.from_body(
+        job.body or pretrained_body(),
+        recipe.max_tokens,
+        recipe.chunk_texts,
+        half=recipe.half,
+        threads=recipe.threads,
+    )
+    base = trained_from(BODY, load_average(encoder.model, job.start))
+    source, catalogs = encoder_source(
+        job.data, encoder, job.run / "neighbours", recipe.seed, recipe.list_size
+    )
+    task = EncoderTask(recipe, encoder, source)
+    run = TrainingRun(recipe, task, job.run, report)
+    run.run()
+    after = load_average(encoder.model, [job.run, *job.average])
+    manifest = Manifest(
+        name=recipe.name,
+        kind="encoder",
+        version="2",
+        base_model=trained_from(base, after),
+        licence="Apache-2.0",
+        training=training_data(catalogs),
+        seen=seen_tools(catalogs),
+        score_scale="cosine",
+        max_tokens=256,
+    )
+    lists = source.batch(-1, PAIRS // 2)
+    texts = [text for item in lists for text in (item.query, item.texts[0])]
+    published = publish_encoder(encoder, manifest, task.validation, texts, job.out, job.measured)
+    if job.report:
+        write_encoder_report(job.report, recipe, run.curve, after.steps[0], published)
+    return published.manifest
+
+
+def train_reranker(job: RerankerJob, report: Report) -> Manifest:
+    """Trains and publishes the cross-encoder.
+
+    Raises:
+        InvalidRecipe: it asks for a judge, and none is named.
+        EvaluationError: data is missing, broken or empty after splitting.
+        ModelError: a checkpoint or a model cannot be used, or the disk is full.
+    """
+    path = recipe_path(job.recipe)
+    recipe = read_recipe(path, RerankerRecipe)
+    if recipe.doubt_margin is not None and job.judge is None:
+        raise InvalidRecipe(path, "doubt_margin asks a trained model: name its folder with --judge")
+    runtime = RuntimeSettings(threads=recipe.threads)
+    sampler, catalogs = _sampler(job, recipe)
+    encoder, base = _untrained(job, recipe)
+    teacher = ExportedScorer(job.teacher, runtime) if job.teacher else None
+    task = RerankerTask(recipe, encoder, _taught(sampler, job, recipe, runtime), teacher)
+    run = TrainingRun(recipe, task, job.run, report)
+    run.run()
+    after = load_average(encoder.model, [job.run, *job.average])
+    manifest = Manifest(
+        name=recipe.name,
+        kind="cross_encoder",
+        version="2",
+        base_model=trained_from(base, after),
+        licence="Apache-2.0",
+        training=training_data(catalogs),
+        seen=seen_tools(catalogs),
+        max_tokens=recipe.max_tokens,
+    )
+    pairs = sampler.sample_pairs(PAIRS)
+    published = publish_reranker(encoder, manifest, task.validation, pairs, job.out, job.measured)
+    if job.report:
+        mixture = msgspec.to_builtins(DEFAULT_MIXTURE)
+        write_report(job.report, recipe, run.curve, after.steps[0], published, mixture)
+    return published.manifest
+
+
+def train_query_kind(job: TrainingJob) -> Manifest:
+    """Trains and publishes the query-kind head, which says whether a request needs several tools.
+
+    Raises:
+        EvaluationError: data is missing or broken.
+        ModelError: the recipe or a model cannot be used, or the disk is full.
+        EngineError, IngestError: the catalog that features are read from cannot be built.
+    """
+    recipe = read_recipe(recipe_path(job.recipe), QueryKindRecipe)
+    encoder = load_encoder(recipe.encoder)
+    if recipe.features:
+        job.run.mkdir(parents=True, exist_ok=True)
+        splits: KindSplits = kind_features_splits(job.data, recipe, encoder, load_cross_encoder(), job.run)
+        head, identity = train_on_features(splits.train, splits.validation, recipe), ""
+    else:
+        splits = kind_vectors(job.data, recipe, HOLDOUT, encoder.encode)
+        head, identity = train_head(splits.train, splits.validation, recipe), encoder.identity
+    return publish_query_kind(head, recipe, identity, splits, job.out, job.measured)
+
+
+def _sampler(job: RerankerJob, recipe: RerankerRecipe) -> tuple[ListSampler, list[LabelledCatalog]]:
+    """Lists with the hard negatives that an encoder proposes, and the catalogs they are of."""
+    first_stage = TrainableEncoder.from_body(
+        job.body or pretrained_body(), half=recipe.half, threads=recipe.threads
+    )
+    if job.encoder:
+        load_average(first_stage.model, [job.encoder])
+    cache = job.run / "neighbours"
+    return reranker_source(job.data, DEFAULT_MIXTURE, first_stage, cache, recipe.seed, recipe.list_size)
+
+
+def _untrained(job: RerankerJob, recipe: RerankerRecipe) -> tuple[TrainableCrossEncoder, str]:
+    """The model before its first step, and where its weights come from, in words."""
+    if job.teacher:
+        encoder, whole = TrainableCrossEncoder.reopened(job.teacher, recipe)
+        base = f"{BODY}, cut from {whole.identity}"
+    else:
+        encoder, base = TrainableCrossEncoder.from_body(job.body or pretrained_body(), recipe), BODY
+    return encoder, trained_from(base, load_average(encoder.model, job.start))
+
+
+def _taught(
+    sampler: ListSampler, job: RerankerJob, recipe: RerankerRecipe, runtime: RuntimeSettings
+) -> ListSource:
+    """What is learned from: all lists, or those without likely answers."""
+    if recipe.doubt_margin is None or job.judge is None:
+        return sampler
+    return WithoutLikelyAnswers(sampler, ExportedScorer(job.judge, runtime), recipe.doubt_margin)
