@@ -95,7 +95,7 @@ def test_the_scale_of_features_does_not_matter(splits, tmp_path):
     manifest = publish_query_kind(head, recipe, "", stretched, tmp_path, ("2000-01-01", "test"))
     assert manifest.figures[0].value > 0.85
     assert load_query_kind(tmp_path).features == tuple("abcdefgh")
-    assert "reads of a reranked list: a, b" in (tmp_path / "CARD.md").read_text()
+    assert "reads of a list of candidates: a, b" in (tmp_path / "CARD.md").read_text()
 
 
 def test_without_a_hidden_layer_it_is_logistic_regression(tmp_path):
