@@ -75,6 +75,30 @@ def request_of(messages: Messages) -> str:
     return resolve(read_turns(messages))
 
 
+def messages_of(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Messages of a request to a language model: chat completions, Responses or Anthropic's messages."""
+    if isinstance(given := body.get("input"), str):
+        return [{"role": "user", "content": given}]
+    lists = [body.get("messages"), given]
+    return [message for one in lists if isinstance(one, list) for message in one if isinstance(message, dict)]
+
+
+def until_request(messages: Messages) -> Messages:
+    """The messages up to the last one in which the user says something; none if nowhere.
+
+    What is read of them stays the same while the request is worked on, however many tools are called.
+    """
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place].get("role") == "user" and _said(messages[place]):
+            return messages[: place + 1]
+    return []
+
+
+def called_names(messages: Messages) -> set[str]:
+    """Names of all tools that a conversation has called."""
+    return {name for message in messages for name in _called(message)}
+
+
 def resolve(turns: Turns) -> str:
     """The last message with what it may refer to: the less it says, the more of that."""
     words = count_words(turns.last)
@@ -154,8 +178,8 @@ def _called(message: Mapping[str, Any]) -> list[str]:
     if message.get("role", "assistant") not in ("assistant", "model"):
         return []
     calls = [message] if message.get("type") in ("function_call", "custom_tool_call") else []
-    functions = [call.get("function") for call in _parts(message.get("tool_calls"))]
-    calls += [function for function in functions if isinstance(function, Mapping)]
+    tools = [call.get("function") or call.get("custom") for call in _parts(message.get("tool_calls"))]
+    calls += [tool for tool in tools if isinstance(tool, Mapping)]
     calls += [part for part in _parts(message.get("content")) if part.get("type") == "tool_use"]
     names = [call.get("name") for call in calls]
     return [name for name in reversed(names) if isinstance(name, str) and name]

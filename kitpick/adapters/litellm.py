@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kitpick.adapters.errors import needing
-from kitpick.adapters.offered_tools import OfferedTools
-from kitpick.adapters.traffic import called_names, forced_names, function_name, last_request
+from kitpick.adapters.offered_tools import OfferedTools, forced_names, function_name
+from kitpick.conversation import NothingAsked, called_names, messages_of, request_of, until_request
 from kitpick.settings import Settings
 from kitpick_foundation.errors import KitpickError
 
@@ -24,7 +24,8 @@ class NarrowTools(CustomLogger):
 
     Never removed are tools that `tool_choice` names, those that the conversation has called already, hosted
     ones, which are no functions, and those that `always` names. They count among the k. Chat completions,
-    Responses and Anthropic's messages are understood. Where nothing can be ranked in time, all tools stay.
+    Responses and Anthropic's messages are understood; a follow-up is read with what it refers to. Where
+    nothing can be ranked in time, all tools stay.
     What was done is noted in the request's metadata under `kitpick`, for whatever logs it.
     """
 
@@ -50,8 +51,12 @@ class NarrowTools(CustomLogger):
         call_type: str,
     ) -> dict[str, Any]:
         """The request with fewer tools, or as it was."""
-        tools, request = data.get("tools"), last_request(data)
-        if not isinstance(tools, list) or len(tools) <= self._k or not request:
+        tools = data.get("tools")
+        if not isinstance(tools, list) or len(tools) <= self._k:
+            return data
+        try:
+            request = request_of(until_request(messages_of(data)))
+        except NothingAsked:
             return data
         kept, note = await self._narrowed(data, tools, request)
         data["tools"] = kept
@@ -66,7 +71,7 @@ class NarrowTools(CustomLogger):
         self, data: dict[str, Any], tools: list[Any], request: str
     ) -> tuple[list[Any], dict[str, Any]]:
         names = [function_name(tool) for tool in tools]
-        needed = self._always | called_names(data) | forced_names(data)
+        needed = self._always | called_names(messages_of(data)) | forced_names(data)
         functions = [tool for tool, name in zip(tools, names, strict=True) if name]
         try:
             search = asyncio.to_thread(self._offered.search, request, functions, len(functions))

@@ -106,3 +106,26 @@ class _Offered:
             if isinstance(item, ApiDocument):
                 tool = "functions" if item.tool == self.name else item.tool
                 yield replace(item, tool=tool, tenant=self.name)
+
+
+def function_name(tool: object) -> str:
+    """Name of the function that a definition describes; empty for a hosted tool."""
+    if not isinstance(tool, dict) or tool.get("type", "function") not in ("function", "custom"):
+        return ""
+    return _name(tool.get("function", tool))
+
+
+def forced_names(body: dict[str, Any]) -> set[str]:
+    """Functions that `tool_choice` of a request to a language model names."""
+    choice = body.get("tool_choice")
+    if not isinstance(choice, dict):
+        return set()
+    allowed = choice.get("allowed_tools", choice)
+    tools = allowed.get("tools") if isinstance(allowed, dict) else None
+    choices = [choice, *(tools if isinstance(tools, list) else [])]
+    return {_name(item.get("function", item)) for item in choices if isinstance(item, dict)} - {""}
+
+
+def _name(function: object) -> str:
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) else ""

@@ -14,10 +14,13 @@ from kitpick.conversation import (
     MAX_CHARACTERS,
     MAX_TEXT,
     NothingAsked,
+    called_names,
     count_words,
+    messages_of,
     name_words,
     read_turns,
     request_of,
+    until_request,
 )
 
 USED = "get_weather"
@@ -148,6 +151,46 @@ def test_a_huge_conversation_is_read_from_its_end() -> None:
     assert len(turns.last) == MAX_TEXT
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"input": "rain?"},
+        {"input": [{"role": "user", "content": [{"type": "input_text", "text": "rain?"}]}]},
+        {"messages": [{"role": "system", "content": "old"}, {"role": "user", "content": " rain? "}]},
+        {
+            "messages": [
+                {"role": "user", "content": "rain?"},
+                {"role": "assistant", "content": "let me see"},
+                {"role": "user", "content": [{"type": "tool_result", "content": "wet"}]},
+            ]
+        },
+    ],
+)
+def test_what_the_user_wrote_last_is_the_request_of_a_body(data: dict[str, Any]) -> None:
+    assert request_of(until_request(messages_of(data))) == "rain?"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}]},
+        {"messages": [{"role": "assistant", "content": [{"type": "tool_use", "name": "f"}]}]},
+        {"messages": [{"role": "assistant", "tool_calls": [{"type": "custom", "custom": {"name": "f"}}]}]},
+        {"input": [{"type": "function_call", "name": "f"}]},
+        {"input": [{"type": "custom_tool_call", "name": "f"}]},
+    ],
+)
+def test_what_was_called_is_known(data: dict[str, Any]) -> None:
+    assert called_names(messages_of(data)) == {"f"}
+
+
+def test_a_request_stays_the_same_while_tools_are_called_for_it() -> None:
+    asked = SHAPES["Anthropic"]
+    calls = [{"role": "assistant", "content": [{"type": "tool_use", "id": "2", "name": "find_city"}]}]
+    assert request_of(until_request([*asked, *calls])) == request_of(asked) != request_of([*asked, *calls])
+    assert until_request(calls) == []
+
+
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: (
@@ -167,6 +210,9 @@ junk = st.recursive(
 def test_whatever_comes_is_read_or_refused(messages: list[Any]) -> None:
     with suppress(NothingAsked):
         assert request_of(messages).strip()
+    read = messages_of({"messages": messages, "input": messages})
+    assert all(isinstance(name, str) and name for name in called_names(read))
+    assert until_request(read) == [] or read_turns(until_request(read)).last
 
 
 @pytest.mark.needs("weights", "onnxruntime")

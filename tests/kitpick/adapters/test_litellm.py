@@ -87,6 +87,17 @@ def test_so_it_does_in_responses_and_in_anthropics_messages(pass_through: Any) -
     assert sent["litellm_metadata"]["kitpick"]["kept"] == 2
 
 
+def test_a_follow_up_is_read_with_what_it_refers_to(pass_through: Any) -> None:
+    earlier = [
+        {"role": "user", "content": "Convert 5 euros to dollars"},
+        {"role": "assistant", "content": "5.40"},
+    ]
+    sent = pass_through(
+        {"messages": [*earlier, {"role": "user", "content": "and Japan?"}], "tools": CHAT}, k=1
+    )
+    assert names(sent) == ["convert_currency"]
+
+
 def test_few_tools_and_wordless_requests_pass_as_they_are(pass_through: Any) -> None:
     for data in (
         {"messages": [QUESTION], "tools": CHAT[:2]},
