@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from battery.toollinkos import read_toollinkos
 from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
@@ -31,7 +32,6 @@ from kitpick_engines.contract import IndexedDocument, IndexSchema
 from kitpick_engines.document import ApiDocument, Thing, document_id
 from kitpick_evaluation.datasets.operations import full_lists
 from kitpick_evaluation.datasets.records import read_records
-from kitpick_evaluation.datasets.toollinkos import read_toollinkos
 from kitpick_evaluation.datasets.written import WrittenApi, read_apis
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.sources.botocore_models import BotocoreSource

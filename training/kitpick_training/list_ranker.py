@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_evaluation.battery.figures import calibration_error
+from kitpick_evaluation.calibration import calibration_error
 from kitpick_models.card import card
 from kitpick_models.manifest import (
     CARD,

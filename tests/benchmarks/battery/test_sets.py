@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kitpick_engines.document import ApiDocument
-from kitpick_evaluation.battery.facets import RequestFacets
-from kitpick_evaluation.battery.sets import (
+from battery.facets import RequestFacets
+from battery.sets import (
     SETS,
     BatteryRequest,
     BatterySet,
@@ -20,6 +18,8 @@ from kitpick_evaluation.battery.sets import (
     UnknownSet,
     read_set,
 )
+
+from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.split import split_of
 from kitpick_evaluation.errors import InvalidDataset
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kitpick_evaluation.datasets.toollinkos import read_toollinkos
+from battery.toollinkos import read_toollinkos
 
 
 def test_a_request_needs_its_main_function_first_and_what_that_depends_on(shared_data: Path) -> None:

@@ -6,20 +6,16 @@ from collections.abc import Sequence
 from math import log2
 
 import pytest
-
-from kitpick_evaluation.battery.figures import (
+from battery.figures import (
     SetResult,
-    calibration_error,
-    calibration_floor,
     difference,
     headline,
     own_words_recall,
     probabilities,
     profile_figures,
-    reliability_bins,
 )
-from kitpick_evaluation.battery.sets import BatteryRequest
-from kitpick_evaluation.battery.systems import RequestOutcome
+from battery.sets import BatteryRequest
+from battery.systems import RequestOutcome
 
 pytestmark = pytest.mark.needs("eval")
 
@@ -83,28 +79,6 @@ def test_refusals_are_shares_of_answerable_and_of_unanswerable_requests() -> Non
     assert (found.false_alarms, found.caught) == (0.25, 0.75)
     cannot = profile_figures([outcome(request(1, "a"), "a")])
     assert (cannot.false_alarms, cannot.caught) == (None, None)
-
-
-def test_the_calibration_error_weighs_bins_by_their_hits() -> None:
-    # bin 0.9…1.0: three hits of 0.95, two right: |0.95 − 2/3|; bin 0.1…0.2: one of 0.15, wrong: 0.15
-    pairs = [(0.95, True), (0.95, True), (0.95, False), (0.15, False)]
-    assert calibration_error(pairs) == pytest.approx(0.75 * (0.95 - 2 / 3) + 0.25 * 0.15)
-    low, high = reliability_bins(pairs)
-    assert (low.probability, low.right, low.hits) == pytest.approx((0.15, 0, 1))
-    assert (high.probability, high.right, high.hits) == pytest.approx((0.95, 2 / 3, 3))
-
-
-def test_errors_of_both_signs_cancel_within_a_bin_and_not_between_bins() -> None:
-    assert calibration_error([(0.5, True), (0.5, False)]) == pytest.approx(0)
-    assert calibration_error([(0.0, True), (1.0, False)]) == pytest.approx(1)
-
-
-def test_few_hits_have_a_calibration_error_even_where_every_probability_holds() -> None:
-    few, many = [(0.5, True)] * 10, [(0.5, True)] * 1_000
-    # E|mean of n coins − ½| ≈ √(2/π) · ½/√n
-    assert calibration_floor(few, 0) == pytest.approx(0.126, abs=0.02)
-    assert calibration_floor(many, 0) == pytest.approx(0.0126, abs=0.003)
-    assert calibration_floor([(1.0, True)] * 5, 0) == 0
 
 
 def test_probabilities_are_of_the_first_hits_that_were_scored() -> None:

@@ -62,7 +62,7 @@ class LogitFile:
         for start in range(0, len(keys), _KEYS_A_QUERY):
             part = keys[start : start + _KEYS_A_QUERY]
             marks = ",".join("?" * len(part))
-            query = f"SELECT key, logit FROM logits WHERE key IN ({marks})"  # noqa: S608 - only marks
+            query = f"SELECT key, logit FROM logits WHERE key IN ({marks})"
             found.update(self._database.execute(query, part))
         return found
 

@@ -14,6 +14,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from battery.toollinkos import read_toollinkos
+from battery.toucan import read_toucan
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_evaluation.dataset import Dataset
 from kitpick_evaluation.datasets.beir import beir
@@ -24,8 +26,6 @@ from kitpick_evaluation.datasets.records import LabelledCatalog
 from kitpick_evaluation.datasets.sealtools import read_sealtools
 from kitpick_evaluation.datasets.split import Split, split_of, split_of_request
 from kitpick_evaluation.datasets.toolbench import toolbench
-from kitpick_evaluation.datasets.toollinkos import read_toollinkos
-from kitpick_evaluation.datasets.toucan import read_toucan
 from kitpick_evaluation.datasets.written import MCP, WrittenApi, WrittenRequest, read_written
 from kitpick_evaluation.errors import EvaluationError, InvalidDataset
 

@@ -9,8 +9,8 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kitpick_evaluation.battery.sets import BatteryRequest, BatterySet
-from kitpick_evaluation.battery.systems import LoadedModels, SetSystem
+from battery.sets import BatteryRequest, BatterySet
+from battery.systems import LoadedModels, SetSystem
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_rescorers.features import FEATURES, candidate_features
 from kitpick_rescorers.models import Models

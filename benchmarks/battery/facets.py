@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from battery.sets import BatteryRequest, BatterySet
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.lexical.words import Terms
 from kitpick_engines.text import plain, split_identifier
-from kitpick_evaluation.battery.sets import BatteryRequest, BatterySet
 
 OWN_WORDS_STYLES = frozenset("DF")
 """Styles in which people say the goal, or say it their own way."""

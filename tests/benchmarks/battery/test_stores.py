@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from battery.stores import LogitFile, RememberingEncoder, RememberingScorer
 from numpy.typing import NDArray
 
-from kitpick_evaluation.battery.stores import LogitFile, RememberingEncoder, RememberingScorer
 from kitpick_ingest.embedding_cache import EmbeddingCache
 
 

@@ -1,6 +1,6 @@
 """The open battery: every profile on every set, answerable and not; its last line decides about ranking.
 
-Sets and splits: `kitpick_evaluation.battery.sets`. Without more words it asks 150 requests a set of the split
+Sets and splits: `battery/sets.py`. Without more words it asks 150 requests a set of the split
 `validation`, which tuning may look at; `--final` asks the tenth that is held out for good. What was computed
 is remembered in `--cache` by the identity of the models: a second run with other profiles needs no model.
 
@@ -27,20 +27,18 @@ import platformdirs
 from rich.console import Console
 from rich.table import Table
 
-from kitpick.settings import Settings
-from kitpick_evaluation.battery.facets import RequestFacets
-from kitpick_evaluation.battery.feature_file import FeatureRows
-from kitpick_evaluation.battery.figures import (
+from battery.facets import RequestFacets
+from battery.feature_file import FeatureRows
+from battery.figures import (
     RANKING,
     ProfileFigures,
     SetResult,
     headline,
     probabilities,
-    reliability_bins,
 )
-from kitpick_evaluation.battery.sets import SETS, BatterySet, DataFolders, read_set
-from kitpick_evaluation.battery.stores import LogitFile
-from kitpick_evaluation.battery.systems import (
+from battery.sets import SETS, BatterySet, DataFolders, read_set
+from battery.stores import LogitFile
+from battery.systems import (
     TOP,
     LoadedModels,
     RequestOutcome,
@@ -48,6 +46,8 @@ from kitpick_evaluation.battery.systems import (
     median_milliseconds,
     open_set,
 )
+from kitpick.settings import Settings
+from kitpick_evaluation.calibration import reliability_bins
 from kitpick_evaluation.datasets.split import Split
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.embedding_cache import EmbeddingCache
@@ -58,7 +58,7 @@ from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_r
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.profiles import Profile, load_profile
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 CACHE = Path(platformdirs.user_cache_dir("kitpick")) / "battery"
 LEARNED = ROOT / "benchmarks" / "profiles" / "learned.toml"

@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from battery.sets import BatteryRequest, BatterySet
+from battery.stores import LogitFile, RememberingEncoder, RememberingScorer
 from kitpick_engines.contract import Candidate, Engine, Filter, SearchRequest, Sentence, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.opening import open_engine
 from kitpick_engines.sentences import sentences_of
 from kitpick_engines.text import TEMPLATE_VERSION
-from kitpick_evaluation.battery.sets import BatteryRequest, BatterySet
-from kitpick_evaluation.battery.stores import LogitFile, RememberingEncoder, RememberingScorer
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_ingest.embedder import Embedder
 from kitpick_ingest.embedding_cache import EmbeddingCache

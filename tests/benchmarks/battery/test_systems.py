@@ -8,13 +8,13 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from battery.feature_file import FeatureRows
+from battery.sets import BatteryRequest, BatterySet
+from battery.systems import LoadedModels, SetSystem, open_set
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kitpick_engines.document import ApiDocument
-from kitpick_evaluation.battery.feature_file import FeatureRows
-from kitpick_evaluation.battery.sets import BatteryRequest, BatterySet
-from kitpick_evaluation.battery.systems import LoadedModels, SetSystem, open_set
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_ingest.embedding_cache import EmbeddingCache
 from kitpick_ingest.progress import NullProgress
