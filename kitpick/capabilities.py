@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -64,6 +64,13 @@ class Steps(msgspec.Struct, frozen=True):
     def unmatched(self) -> tuple[str, ...]:
         """Capabilities for which nothing in the catalog is likely to do."""
         return tuple(step.capability for step in self.steps if not step.hits)
+
+
+def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+    """JSON Schema of a tool's arguments, without references."""
+    (_,), components = msgspec.json.schema_components([arguments])
+    (schema,) = components.values()
+    return {key: value for key, value in schema.items() if key != "title"} | {"additionalProperties": False}
 
 
 def search_steps(search: Callable[[str], SearchResult], capabilities: Sequence[str]) -> Steps:

@@ -208,7 +208,7 @@ def _abstention(
     progress: Progress,
 ) -> tuple[AbstentionQuality, ...]:
     """Abstention on requests without an answer; if there are none, on the others with their tools hidden."""
-    able = {name: system for name, system in systems.items() if _can_abstain(system.profile)}
+    able = {name: system for name, system in systems.items() if can_abstain(system.profile)}
     deprived: dict[str, list[Answer]] = {name: [] for name in able}
     if not able:
         return ()
@@ -223,7 +223,8 @@ def _abstention(
     return tuple(abstention_quality(name, answered[name], deprived[name]) for name in able)
 
 
-def _can_abstain(profile: Profile) -> bool:
+def can_abstain(profile: Profile) -> bool:
+    """Whether a profile has a stage that can abstain."""
     return any(stage.name == "abstain" for stage in profile.stages)
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from battery.sets import BatteryRequest, BatterySet
 from battery.stores import LogitFile, RememberingEncoder, RememberingScorer
+from kitpick.evaluation import can_abstain
 from kitpick_engines.contract import Candidate, Engine, Filter, SearchRequest, Sentence, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.opening import open_engine
@@ -206,11 +207,6 @@ def open_set(
         yield engine
     finally:
         engine.close()
-
-
-def can_abstain(profile: Profile) -> bool:
-    """Whether a profile has a stage that can abstain."""
-    return any(stage.name == "abstain" for stage in profile.stages)
 
 
 def _digest(battery_set: BatterySet, encoder: Embedder) -> str:

@@ -13,7 +13,7 @@ import mcp_types as types
 import msgspec
 from anyio.to_thread import run_sync
 
-from kitpick.capabilities import Capabilities, Step, Steps, search_steps
+from kitpick.capabilities import Capabilities, Step, Steps, schema_of, search_steps
 from kitpick.catalog import Catalog
 from kitpick.mcp.config import Caller
 from kitpick.mcp.errors import ToolProblem, UnknownTool
@@ -95,13 +95,6 @@ def read_arguments(given: dict[str, Any] | None, expected: type[Arguments]) -> A
         return msgspec.convert(given or {}, expected)
     except msgspec.ValidationError as error:
         raise ToolProblem(f"the arguments are not what the inputSchema says: {error}") from error
-
-
-def schema_of(expected: type[msgspec.Struct]) -> dict[str, Any]:
-    """JSON Schema of the arguments, without references."""
-    (_,), components = msgspec.json.schema_components([expected])
-    (schema,) = components.values()
-    return {key: value for key, value in schema.items() if key != "title"} | {"additionalProperties": False}
 
 
 Answer = Callable[[dict[str, Any] | None, Caller], Awaitable[types.CallToolResult]]

@@ -21,6 +21,7 @@ from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_evaluation.dataset import Dataset, JudgedQuery
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_evaluation.json_lines import read_json_lines
+from kitpick_ingest.json_values import as_string
 from kitpick_ingest.source import DeadLetter
 
 _NAMES = ("api_name", "name", "func_name", "title")
@@ -98,7 +99,7 @@ def read_tool(source: str, key: str, doc: object) -> ApiDocument:
     return ApiDocument(
         id=document_id(source, key),
         source=source,
-        category=_text(record.get("category_name"))[:_LONGEST_NAME],
+        category=as_string(record.get("category_name"))[:_LONGEST_NAME],
         tool=_first(record, _TOOLS)[:_LONGEST_NAME] or api,
         api=api,
         description=_first(record, _DESCRIPTIONS) or (doc if isinstance(doc, str) else ""),
@@ -135,9 +136,9 @@ def _parameters(record: dict[str, Any]) -> Iterator[Parameter]:
             if name:
                 yield Parameter(
                     name[:_LONGEST_NAME],
-                    _text(_field(each, "type")),
+                    as_string(_field(each, "type")),
                     required,
-                    _text(_field(each, "description")) or _text(each),
+                    as_string(_field(each, "description")) or as_string(each),
                 )
 
 
@@ -145,7 +146,7 @@ def _named(held: object) -> Iterator[tuple[str, object]]:
     if isinstance(held, dict):
         yield from held.items()
     elif isinstance(held, list):
-        yield from ((_text(_field(each, "name")), each) for each in held)
+        yield from ((as_string(_field(each, "name")), each) for each in held)
 
 
 def _parsed(value: object) -> object:
@@ -159,12 +160,8 @@ def _parsed(value: object) -> object:
 
 
 def _first(record: dict[str, Any], names: tuple[str, ...]) -> str:
-    return next((text for name in names if (text := _text(record.get(name)))), "")
+    return next((text for name in names if (text := as_string(record.get(name)))), "")
 
 
 def _field(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, dict) else None
-
-
-def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
