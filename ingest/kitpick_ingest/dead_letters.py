@@ -64,14 +64,6 @@ class DeadLetterFile:
         return path.with_name(f"{path.name}.{self._run}.partial")
 
 
-def read_dead_letters(path: Path) -> Iterator[DeadLetter]:
-    """The letters of a file that `DeadLetterFile` wrote."""
-    decoder = msgspec.json.Decoder(DeadLetter)
-    with path.open("rb") as lines:
-        for line in lines:
-            yield decoder.decode(line)
-
-
 def invalid_letter(source: str, number: int, document: ApiDocument, error: InvalidDocument) -> DeadLetter:
     """The letter for a document that no engine can hold: the `number`-th that the source yielded."""
     excerpt = str(document.description)  # of whatever type it is, which can be the reason

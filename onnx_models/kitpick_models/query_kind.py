@@ -40,10 +40,6 @@ class QueryKindClassifier:
             x = (np.maximum(x, 0) if position else x) @ weight + bias
         return float(sigmoid(x)[0])
 
-    def is_multi(self, vector: NDArray[np.float32]) -> bool:
-        """Whether the probability reaches the threshold of the manifest."""
-        return self.probability_multi(vector) >= self.threshold
-
 
 def _read_layers(path: Path, data: bytes) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
     try:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +20,11 @@ from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.sync import SyncOptions, SyncReport, sync
 
 State = dict[str, tuple[str, bytes]]
+
+
+def read_letters(path: Path) -> list[DeadLetter]:
+    """The letters of a dead-letter file."""
+    return msgspec.json.Decoder(DeadLetter).decode_lines(path.read_bytes())
 
 
 class HashEmbedder:

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from shops import read_letters
 
-from kitpick_ingest.dead_letters import DeadLetterFile, read_dead_letters
+from kitpick_ingest.dead_letters import DeadLetterFile
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
 
 LETTER = DeadLetter("pets", "pets.json#/paths/~1feed", "no such $ref", "{...}")
@@ -27,7 +28,7 @@ def test_one_json_object_a_line(tmp_path: Path) -> None:
         "excerpt": "{...}",
     }
     assert letters.count == len(lines) == 2
-    assert list(read_dead_letters(path)) == [LETTER, LETTER]
+    assert read_letters(path) == [LETTER, LETTER]
 
 
 def test_the_file_of_the_run_before_stays_until_this_one_ends(tmp_path: Path) -> None:
@@ -36,7 +37,7 @@ def test_the_file_of_the_run_before_stays_until_this_one_ends(tmp_path: Path) ->
         letters.add(LETTER)
 
     with DeadLetterFile(path):
-        assert list(read_dead_letters(path)) == [LETTER]
+        assert read_letters(path) == [LETTER]
 
     assert path.read_text() == ""
     assert list(tmp_path.iterdir()) == [path]
@@ -53,7 +54,7 @@ def test_it_is_published_when_the_run_fails(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
 
-    assert list(read_dead_letters(path)) == [LETTER]
+    assert read_letters(path) == [LETTER]
 
 
 def test_runs_of_two_sources_may_share_a_path(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_runs_of_two_sources_may_share_a_path(tmp_path: Path) -> None:
         first.add(LETTER)
         second.add(DeadLetter("zoo", "1", "broken"))
 
-    assert list(read_dead_letters(path)) == [LETTER]
+    assert read_letters(path) == [LETTER]
 
 
 def test_any_text_can_be_written_and_none_is_long(tmp_path: Path) -> None:
@@ -70,7 +71,7 @@ def test_any_text_can_be_written_and_none_is_long(tmp_path: Path) -> None:
     with DeadLetterFile(path) as letters:
         letters.add(DeadLetter("pets", "\ud800\0\n", "r" * 1_000_000, "é" * 1_000_000))
 
-    (letter,) = read_dead_letters(path)
+    (letter,) = read_letters(path)
     assert letter.position == "\\ud800\0\n"
     assert letter.excerpt == "é" * MAX_EXCERPT
     assert path.stat().st_size < 10_000

@@ -12,12 +12,11 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from shops import Shop, State, api
+from shops import Shop, State, api, read_letters
 
 from kitpick_engines.contract import Filter, SearchRequest
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import retrieval_text
-from kitpick_ingest.dead_letters import read_dead_letters
 from kitpick_ingest.errors import SourceError, SuspiciousShrink, WouldBePublic
 from kitpick_ingest.progress import LineProgress
 from kitpick_ingest.source import DeadLetter
@@ -148,7 +147,7 @@ def test_the_first_document_of_an_id_counts(shop: Shop) -> None:
 
     assert numbers(report) == {"added": 2, "dead_letters": 1, "embedded": 2}
     assert shop.state()["pets/shop/feed"][0] == api("feed", "first").content_hash
-    (letter,) = read_dead_letters(shop.letters)
+    (letter,) = read_letters(shop.letters)
     assert letter.position == "document 3: pets/shop/feed"
     assert "duplicate id" in letter.reason
     assert letter.excerpt == "second"
@@ -182,7 +181,7 @@ def test_what_no_engine_can_hold_is_a_dead_letter_and_the_version_held_stays(
 
     assert numbers(report) == {"added": 1, "unchanged": 1, "dead_letters": 1, "embedded": 1}
     assert shop.state()["pets/shop/feed"][0] == api("feed", "good").content_hash
-    (letter,) = read_dead_letters(shop.letters)
+    (letter,) = read_letters(shop.letters)
     assert reason in letter.reason
 
 
@@ -192,7 +191,7 @@ def test_dead_letters_of_the_source_are_passed_on(shop: Shop) -> None:
     report = shop.sync(api("walk"), letter)
 
     assert numbers(report) == {"added": 1, "dead_letters": 1, "embedded": 1}
-    assert list(read_dead_letters(shop.letters)) == [letter]
+    assert read_letters(shop.letters) == [letter]
 
 
 def test_progress_names_the_phases_with_totals(shop: Shop) -> None:

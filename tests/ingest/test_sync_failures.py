@@ -10,12 +10,11 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from shops import HashEmbedder, Shop, api
+from shops import HashEmbedder, Shop, api, read_letters
 
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.text import retrieval_text
 from kitpick_foundation.errors import MissingExtra
-from kitpick_ingest.dead_letters import read_dead_letters
 from kitpick_ingest.embedding_cache import EmbeddingCache
 from kitpick_ingest.errors import InvalidEmbedding, LocalWriteFailed, SourceError
 from kitpick_ingest.progress import Advance, NullProgress
@@ -101,7 +100,7 @@ def test_dead_letters_before_a_failure_are_published(stocked: Shop) -> None:
     with pytest.raises(SourceError):
         stocked.sync(letter, raising(ValueError()))
 
-    assert list(read_dead_letters(stocked.letters)) == [letter]
+    assert read_letters(stocked.letters) == [letter]
 
 
 class Spoiled(HashEmbedder):

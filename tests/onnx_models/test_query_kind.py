@@ -32,7 +32,7 @@ def test_one_layer_is_logistic_regression(tmp_path: Path):
     classifier = load_query_kind(head(tmp_path, weight_0=weight, bias_0=bias))
     vector = np.array([0.3, 0.8], np.float32)
     assert classifier.probability_multi(vector) == pytest.approx(1 / (1 + np.exp(-(0.6 - 0.8 + 0.5))))
-    assert classifier.encoder == "e@1"
+    assert (classifier.encoder, classifier.threshold) == ("e@1", 0.6)
 
 
 def test_hidden_layers_are_rectified(tmp_path: Path):
@@ -43,13 +43,6 @@ def test_hidden_layers_are_rectified(tmp_path: Path):
         head(tmp_path, weight_0=first, bias_0=zero, weight_1=second, bias_1=zero[:1])
     )
     assert classifier.probability_multi(np.array([1.0], np.float32)) == pytest.approx(1 / (1 + np.exp(-1)))
-
-
-def test_the_threshold_of_the_manifest_decides(tmp_path: Path):
-    weight, bias = np.ones((1, 1), np.float32), np.zeros(1, np.float32)
-    classifier = load_query_kind(head(tmp_path, weight_0=weight, bias_0=bias))
-    assert not classifier.is_multi(np.array([0.3], np.float32))  # probability 0.574
-    assert classifier.is_multi(np.array([0.5], np.float32))  # probability 0.622
 
 
 def test_extreme_vectors_give_a_probability_and_no_overflow(tmp_path: Path):

@@ -20,7 +20,6 @@ Reading = Generator[Converted, None, str]
 class _SavedPage(msgspec.Struct, rename={"next_cursor": "nextCursor"}):
     tools: list[msgspec.Raw]
     next_cursor: str | None = None
-    server_name: str | None = None
     version: str | None = None
 
 

@@ -46,7 +46,6 @@ class LlmSettings(msgspec.Struct, frozen=True):
 
 class _ChatChoice(msgspec.Struct):
     message: dict[str, Any]
-    finish_reason: str | None = None
     logprobs: Any = None
 
 

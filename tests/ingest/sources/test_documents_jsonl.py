@@ -1,8 +1,7 @@
-"""Our own documents, out and in."""
+"""Our own documents, one a line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id, escape_part
-from kitpick_engines.errors import InvalidDocument
+from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id, encode_document, escape_part
 from kitpick_ingest.source import DeadLetter
-from kitpick_ingest.sources.documents_jsonl import DocumentsSource, export_documents
+from kitpick_ingest.sources.documents_jsonl import DocumentsSource
 
 DOCUMENT = ApiDocument(
     id=document_id("old/name", "t", "a"),
@@ -28,17 +26,20 @@ DOCUMENT = ApiDocument(
 )
 
 
-def test_what_was_exported_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "out.jsonl"
-    assert export_documents([DOCUMENT, DOCUMENT], path) == 2
+def written(path: Path, *documents: ApiDocument) -> Path:
+    path.write_bytes(b"".join(encode_document(document) + b"\n" for document in documents))
+    return path
+
+
+def test_what_was_written_comes_back(tmp_path: Path) -> None:
+    path = written(tmp_path / "out.jsonl", DOCUMENT, DOCUMENT)
     assert list(DocumentsSource(path, "old/name").read()) == [DOCUMENT, DOCUMENT]
 
 
 @settings(deadline=None)
 @given(st.builds(ApiDocument, *[st.text('aä/%\n"\\', min_size=1)] * 5, definition=st.text()))
 def test_any_document_comes_back(tmp_path_factory: pytest.TempPathFactory, document: ApiDocument) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.jsonl"
-    export_documents([document], path)
+    path = written(tmp_path_factory.getbasetemp() / "any.jsonl", document)
     (back,) = DocumentsSource(path, document.source).read()
     prefix = f"{escape_part(document.source)}/"
     own = msgspec.structs.replace(document, id=prefix + document.id.removeprefix(prefix))
@@ -46,8 +47,7 @@ def test_any_document_comes_back(tmp_path_factory: pytest.TempPathFactory, docum
 
 
 def test_an_import_under_another_name_does_not_take_the_original_away(tmp_path: Path) -> None:
-    export_documents([DOCUMENT], tmp_path / "out.jsonl")
-    (document,) = DocumentsSource(tmp_path / "out.jsonl", "copy").read()
+    (document,) = DocumentsSource(written(tmp_path / "out.jsonl", DOCUMENT), "copy").read()
     assert isinstance(document, ApiDocument)
     assert (document.id, document.source) == ("copy/t/a", "copy")
 
@@ -60,17 +60,3 @@ def test_a_line_that_is_no_document_is_a_dead_letter(tmp_path: Path) -> None:
     assert isinstance(second, DeadLetter)
     assert (first.position, second.position) == (f"{path}:1", f"{path}:2")
     assert "source" in first.reason
-
-
-def test_an_export_that_fails_leaves_the_file_before(tmp_path: Path) -> None:
-    path = tmp_path / "out.jsonl"
-    path.write_text("before", encoding="utf-8")
-
-    def failing() -> Iterator[ApiDocument]:
-        yield DOCUMENT
-        yield ApiDocument(id="x", source="s", category="", tool="t", api="\ud800")
-
-    with pytest.raises(InvalidDocument):
-        export_documents(failing(), path)
-    assert path.read_text(encoding="utf-8") == "before"
-    assert list(tmp_path.iterdir()) == [path]
