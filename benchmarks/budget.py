@@ -25,8 +25,7 @@ from kitpick.evaluation import Plan, judged_dataset
 from kitpick.settings import Settings
 from kitpick_engines.document import document_id
 from kitpick_evaluation.dataset import JudgedQuery, select
-from kitpick_ingest.definitions import render_definitions
-from kitpick_ingest.slimming import slim_definition
+from kitpick_ingest.definitions import render_definitions, slim_definition
 from kitpick_rescorers.packing import best_fit, first_fit, token_counter
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -13,13 +13,12 @@ from kitpick.catalog import Catalog
 from kitpick.definitions import DefinitionTokens
 from kitpick.evaluation import Judged, Plan, measure, ranker_of
 from kitpick.systems import CatalogSystem, SystemSpec
-from kitpick_evaluation.answer import Answer, Ranker
+from kitpick_evaluation.answer import Answer, Ranker, run_ranker
 from kitpick_evaluation.comparison import Changed, Comparison, Side, most_changed, pair_tests, side
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.metrics import Figures
 from kitpick_evaluation.observations import Observations
-from kitpick_evaluation.runs import run_ranker
 from kitpick_ingest.progress import Progress
 from kitpick_rescorers.explain import explain
 from kitpick_rescorers.profiles import load_profile

@@ -6,9 +6,8 @@ import json
 from collections.abc import Sequence
 
 from kitpick_engines.document import ApiDocument
-from kitpick_ingest.definitions import render_definitions
+from kitpick_ingest.definitions import render_definitions, slim_definition
 from kitpick_ingest.json_values import JsonObject
-from kitpick_ingest.slimming import slim_definition
 from kitpick_rescorers.packing import PackingSizes, TokenCounter, token_counter
 
 

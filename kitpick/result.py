@@ -8,9 +8,8 @@ from typing import Any, Literal
 import msgspec
 
 from kitpick_engines.document import ApiDocument
-from kitpick_ingest.definitions import DefinitionFormat, render_definitions
+from kitpick_ingest.definitions import DefinitionFormat, render_definitions, slim_definition
 from kitpick_ingest.function_names import documents_by_name, function_names
-from kitpick_ingest.slimming import slim_definition
 from kitpick_rescorers.search import SearchHit, SearchOutcome
 from kitpick_rescorers.stages.complete import PlannedCall, plan
 from kitpick_rescorers.state import Degradation, QueryKindEstimate, StageTrace

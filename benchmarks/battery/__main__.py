@@ -52,9 +52,14 @@ from kitpick_evaluation.datasets.split import Split
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.embedding_cache import EmbeddingCache
 from kitpick_ingest.progress import LineProgress, Progress
-from kitpick_models.locate import find_model
 from kitpick_models.manifest import MANIFEST, read_manifest
-from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
+from kitpick_models.runtime import (
+    find_model,
+    load_cross_encoder,
+    load_encoder,
+    load_list_ranker,
+    load_query_kind,
+)
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.profiles import Profile, load_profile
 

@@ -17,7 +17,7 @@ from kitpick.cli.options import CatalogOption, JsonOption
 from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
 from kitpick.evaluation import Plan, judged_queries
-from kitpick_models.locate import find_model, list_models
+from kitpick_models.runtime import find_model, list_models
 from kitpick_models.verify import Verification, verify
 from kitpick_rescorers.profiles import DEFAULT_PROFILE
 

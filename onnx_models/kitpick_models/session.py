@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import metadata
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_foundation.errors import MissingExtra
-from kitpick_models.devices import NAMES, provider_list, saturates
 from kitpick_models.errors import CorruptModel, ModelError, NotFinite, ProviderRefused, RuntimeClash
 from kitpick_models.fusing import fused
 from kitpick_models.graph_file import keeps_weights_elsewhere
@@ -20,6 +20,14 @@ from kitpick_models.manifest import MODEL, Manifest, Storage, read_file
 from kitpick_models.settings import Provider, RuntimeSettings
 from kitpick_models.workers import Workers, available_cpus
 
+CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
+NAMES: dict[Provider, str] = {"cpu": CPU, "cuda": CUDA, "tensorrt": TENSORRT}
+ProviderList = list[tuple[str, dict[str, str]]]
+"""onnxruntime's providers in the order in which they are asked, each with its options."""
+
+_CPUINFO = Path("/proc/cpuinfo")
+_EXACT = {"avx_vnni", "avx512_vnni", "amx_int8"}
+"""Features of a processor whose fast int8 products are exact."""
 _PACKAGES = ("onnxruntime", "onnxruntime-gpu")
 _DISABLED = ["SkipLayerNormFusion", "BiasGeluFusion"]
 """Their fused kernels cost more than what they replace: the first is scalar code, eight times the addition
@@ -158,4 +166,41 @@ def _options(runtime: Any, storage: Storage, settings: RuntimeSettings) -> Any: 
     if storage == "weight_int8" or settings.provider != "cpu":
         # Weights are unpacked once, at load, instead of in every run.
         options.add_session_config_entry("session.disable_quant_qdq", "1")
+    return options
+
+
+def saturates(cpuinfo: Path = _CPUINFO, machine: str | None = None) -> bool:
+    """Whether sums of u8 × s8 products may overflow 16 bits here, and so silently change scores.
+
+    That is an x86 processor without VNNI, or one that does not say (other systems than Linux). onnxruntime
+    has an exact kernel for those; it is two to three times slower, so the others must not be given it.
+    """
+    if (machine or platform.machine()).lower() not in {"x86_64", "amd64"}:
+        return False
+    try:
+        lines = cpuinfo.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return True
+    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+    return _EXACT.isdisjoint(flags)
+
+
+def provider_list(settings: RuntimeSettings) -> ProviderList:
+    """The provider asked for, then those that take the operators it does not have."""
+    if settings.provider == "cpu":
+        return [(CPU, {})]
+    fallbacks: ProviderList = [(CUDA, _cuda(settings)), (CPU, {})]
+    return fallbacks if settings.provider == "cuda" else [(TENSORRT, _tensorrt(settings)), *fallbacks]
+
+
+def _cuda(settings: RuntimeSettings) -> dict[str, str]:
+    """Memory grows by what is needed, not by doubling: several sessions share a card."""
+    return {"device_id": str(settings.device), "arena_extend_strategy": "kSameAsRequested"}
+
+
+def _tensorrt(settings: RuntimeSettings) -> dict[str, str]:
+    """Half precision where that was asked for; engines are kept, because building one takes minutes."""
+    options = {"device_id": str(settings.device), "trt_fp16_enable": "1" if settings.half else "0"}
+    if settings.engine_cache:
+        options |= {"trt_engine_cache_enable": "1", "trt_engine_cache_path": settings.engine_cache}
     return options

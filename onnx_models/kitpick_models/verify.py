@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 
 from kitpick_foundation.errors import MissingExtra
 from kitpick_models.errors import CorruptModel, ModelError
-from kitpick_models.locate import find_model
 from kitpick_models.manifest import Manifest, Storage, read_file, read_manifest
 from kitpick_models.reference import EncoderReference, ListReference, PairReference, read_reference
-from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
+from kitpick_models.runtime import (
+    find_model,
+    load_cross_encoder,
+    load_encoder,
+    load_list_ranker,
+    load_query_kind,
+)
 from kitpick_models.settings import RuntimeSettings
 
 Array = NDArray[np.float32]

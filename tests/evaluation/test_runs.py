@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kitpick_evaluation.answer import read_run, run_ranker
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import InvalidRun
-from kitpick_evaluation.runs import read_run, run_ranker
 
 SCORES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([0.0, 0.5, 1.0]), min_size=1)
 

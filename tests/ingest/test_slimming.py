@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from kitpick_engines.document import ApiDocument
-from kitpick_ingest.definitions import render_definitions
-from kitpick_ingest.slimming import MAX_FIELD, slim_definition
+from kitpick_ingest.definitions import MAX_FIELD, render_definitions, slim_definition
 from kitpick_ingest.sources.mcp_dump import McpDumpSource
 
 SCHEMA = {

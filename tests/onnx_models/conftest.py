@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kitpick_models.locate import find_model
+from kitpick_models.runtime import find_model
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from kitpick_models import session
-from kitpick_models.devices import saturates
 from kitpick_models.fusing import fused
 from kitpick_models.graph_file import GraphFile
-from kitpick_models.locate import find_model
 from kitpick_models.manifest import MODEL
-from kitpick_models.session import Session
+from kitpick_models.runtime import find_model
+from kitpick_models.session import Session, saturates
 from kitpick_models.settings import RuntimeSettings
 
 pytestmark = pytest.mark.needs("onnxruntime", "weights")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kitpick_models.errors import UnknownModel
-from kitpick_models.locate import VARIABLE, find_model, list_models
 from kitpick_models.manifest import Manifest, write_manifest
+from kitpick_models.runtime import VARIABLE, find_model, list_models
 
 
 def model(place: Path, name: str) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kitpick_models.devices import saturates
+from kitpick_models.session import saturates
 
 
 def cpuinfo(folder: Path, flags: str) -> Path:

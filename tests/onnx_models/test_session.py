@@ -10,13 +10,12 @@ import pytest
 from msgspec.structs import replace
 
 from kitpick_models import session
-from kitpick_models.devices import CPU as CPU_PROVIDER
-from kitpick_models.devices import CUDA, TENSORRT, provider_list
 from kitpick_models.errors import CorruptModel, ProviderRefused, RuntimeClash
 from kitpick_models.graph_file import number, part, text
 from kitpick_models.manifest import digest, read_manifest, write_manifest
 from kitpick_models.runtime import load_encoder
-from kitpick_models.session import require_one_runtime, require_provider
+from kitpick_models.session import CPU as CPU_PROVIDER
+from kitpick_models.session import CUDA, TENSORRT, provider_list, require_one_runtime, require_provider
 from kitpick_models.settings import RuntimeSettings
 
 CPU = ["CPUExecutionProvider"]

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from kitpick_models.locate import find_model
+from kitpick_models.runtime import find_model
 from kitpick_models.tokens import TokenIds, pair, single
 
 pytestmark = pytest.mark.needs("weights")

@@ -28,7 +28,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from kitpick_models.errors import CorruptModel
-from kitpick_models.locate import find_model
+from kitpick_models.runtime import find_model
 from kitpick_rescorers.service import logs
 from kitpick_rescorers.service.dialects.native import ENDPOINTS as NATIVE_ENDPOINTS
 from kitpick_rescorers.service.errors import InvalidKeyFile

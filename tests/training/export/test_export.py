@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from kitpick_models.errors import UnsupportedModel
-from kitpick_models.locate import find_model
 from kitpick_models.manifest import Manifest, digest
 from kitpick_models.reference import read_reference
-from kitpick_models.runtime import load_cross_encoder, load_encoder
+from kitpick_models.runtime import find_model, load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
 
 pytestmark = [pytest.mark.needs("torch", "onnxruntime", "weights"), pytest.mark.filterwarnings("default")]

@@ -16,9 +16,8 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.text import rerank_text
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_ingest.progress import Progress
-from kitpick_models.locate import find_model
 from kitpick_models.manifest import Manifest, TrainingData
-from kitpick_models.runtime import load_cross_encoder, load_encoder
+from kitpick_models.runtime import find_model, load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.demorank.pool import Demonstration, InvalidPool, pool_lines
 from kitpick_rescorers.demorank.selection import (

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from kitpick.model_figures import record_figures
 from kitpick_models.errors import CorruptModel, FiguresNotWritten
-from kitpick_models.figures import record_figures
 from kitpick_models.manifest import Figure, Manifest, read_manifest, write_manifest
 
 TRAINED = Figure("held-out", "NDCG@5", 0.88, "2026-01-01", "a training")
