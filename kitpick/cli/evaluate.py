@@ -26,7 +26,15 @@ from kitpick_evaluation.datasets.queries_file import unused_fields
 from kitpick_evaluation.evaluate import Sampling
 from kitpick_evaluation.facets import FACETS
 from kitpick_evaluation.failures import FailureReport
-from kitpick_evaluation.gate import check_baseline, check_conditions, failures, parse_drop, parse_floor
+from kitpick_evaluation.gate import (
+    Drop,
+    Floor,
+    check_baseline,
+    check_conditions,
+    failures,
+    parse_drop,
+    parse_floor,
+)
 from kitpick_evaluation.metrics import CUTOFFS, check_cutoffs, figure_names
 from kitpick_evaluation.report import MEAN, Report, ReportRow, read_report, write_report
 from kitpick_foundation.suggestions import suggestion
@@ -107,30 +115,20 @@ def evaluate(
     Reports quality with 95 % intervals, abstention, tokens and time. --queries asks your own catalog; a named
     dataset is first taken into a catalog of its own. The exit code is 7 when --min or --max-drop is not met.
     """
-    floors = [parse_floor(text) for text in minimum or ()]
-    drops = [parse_drop(text) for text in max_drop or ()]
     cutoffs = check_cutoffs(k or CUTOFFS)
     metrics, facets = metric or _default_metrics(cutoffs), facet or ["subset"]
     check_known(metrics, figure_names(cutoffs), "--metric")
     check_known(facets, FACETS, "--by")
-    check_conditions(floors, drops, figure_names(cutoffs))
-    if drops and baseline is None:
-        raise typer.BadParameter(
-            "needs a report to compare with: --baseline report.json", param_hint="--max-drop"
-        )
-    before = read_report(baseline) if baseline else None
-    sampling = Sampling(cutoffs=cutoffs, seed=seed)
-    permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    gate = _gate(minimum or (), max_drop or (), baseline, figure_names(cutoffs))
     plan = Plan(
         profiles=tuple(profile or shipped_profiles()),
         limit=limit,
-        sampling=sampling,
+        sampling=Sampling(cutoffs=cutoffs, seed=seed),
         timed=timed,
-        permitted=permitted,
+        permitted=Filter(tenant=tenant, principals=frozenset(principal or ())),
     )
-    chosen = k or metric or floors or drops
     with open_judged(dataset, data, queries, catalog, plan) as judged:
-        if not chosen:
+        if not (k or metric or gate.floors or gate.drops):
             plan = _fitting(plan, judged)
             metrics = _default_metrics(plan.sampling.cutoffs)
         report = _measured(judged, plan, show_failures)
@@ -139,9 +137,36 @@ def evaluate(
     if record:
         _record(report, limit)
     print_json(report) if as_json else print_report(report, metrics, facets)
-    if before is not None:
-        check_baseline(report, before)
-    unmet = failures(report, floors, drops, before)
+    _pass(report, gate)
+
+
+class _Gate(msgspec.Struct, frozen=True):
+    """What a report has to fulfil."""
+
+    floors: Sequence[Floor]
+    drops: Sequence[Drop]
+    before: Report | None
+    """The earlier report that the losses are measured against."""
+
+
+def _gate(
+    minimum: Sequence[str], max_drop: Sequence[str], baseline: Path | None, figures: Sequence[str]
+) -> _Gate:
+    """Reads the conditions, so that a mistake in them shows before the work begins."""
+    floors, drops = [parse_floor(text) for text in minimum], [parse_drop(text) for text in max_drop]
+    check_conditions(floors, drops, figures)
+    if drops and baseline is None:
+        raise typer.BadParameter(
+            "needs a report to compare with: --baseline report.json", param_hint="--max-drop"
+        )
+    return _Gate(floors, drops, read_report(baseline) if baseline else None)
+
+
+def _pass(report: Report, gate: _Gate) -> None:
+    """Lets a report through the gate, or ends the command with what is unmet."""
+    if gate.before is not None:
+        check_baseline(report, gate.before)
+    unmet = failures(report, gate.floors, gate.drops, gate.before)
     complain_gate(unmet)
     if unmet:
         raise typer.Exit(ExitCode.GATE)

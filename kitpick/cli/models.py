@@ -293,7 +293,6 @@ def demorank(
     A demonstration is good if the language model in use answers better with it. Answers are stored as they
     arrive: a run that was stopped continues where it was. Needs the extras `train` and `llm`.
     """
-    from kitpick_rescorers.demorank.pool import read_pool
     from kitpick_rescorers.llm.meter import Caps
     from kitpick_training.errors import require_torch
     from kitpick_training.own.demonstrations import DemoTraining, train_demonstrations
@@ -301,14 +300,12 @@ def demorank(
     from kitpick_training.recipe import recipe_path
 
     require_torch()
-    caps = Caps(hours * 3600, max_calls, max_tokens, max_cost, retries)
-    recipes = recipe_path(retriever), recipe_path(reranker)
     training = DemoTraining(
         out=out,
         run=run or run_beside(out),
-        retriever=recipes[0],
-        reranker=recipes[1],
-        caps=caps,
+        retriever=recipe_path(retriever),
+        reranker=recipe_path(reranker),
+        caps=Caps(hours * 3600, max_calls, max_tokens, max_cost, retries),
         questions=questions,
         shots=shots,
         holdout=holdout,
@@ -317,15 +314,19 @@ def demorank(
         raise typer.BadParameter("give one of --pool and --queries")
     with existing_catalog(catalog) as opened_catalog:
         teacher = teacher_of("llm:", opened_catalog.settings)
-        written = read_pool(pool) if pool else _pool_of(opened_catalog, queries)
-        report = train_demonstrations(opened_catalog, teacher, written, training, progress())
+        demonstrations = _pool(opened_catalog, pool, queries)
+        report = train_demonstrations(opened_catalog, teacher, demonstrations, training, progress())
     print_json(report) if as_json else _print_demonstrations(report, out)
 
 
-def _pool_of(catalog: Catalog, queries: Path | None) -> list[Demonstration]:
+def _pool(catalog: Catalog, pool: Path | None, queries: Path | None) -> list[Demonstration]:
+    """The demonstrations of a file, or those that are made of judged requests."""
+    from kitpick_rescorers.demorank.pool import read_pool
     from kitpick_training.own.demonstrations import pool_of_requests
     from kitpick_training.own.requests import FIRST_STAGE
 
+    if pool is not None:
+        return read_pool(pool)
     assert queries is not None
     plan = Plan(profiles=(FIRST_STAGE,))
     return pool_of_requests(judged_queries(catalog, queries, plan), progress())
