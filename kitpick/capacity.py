@@ -14,15 +14,15 @@ import msgspec
 LINK_BYTES = 100
 """Bytes of the graph per document, with 16 links a node."""
 TEXT_BYTES = 6_030
-"""On disk per document beside vector and graph: what is stored of it and, for the replicas, what was sent."""
+"""Bytes on disk per document beside vector and graph: its stored form, and for replicas what was sent."""
 HEAP_GB = 1.0
-"""Of a node that searches."""
+"""Memory of the search server itself on a node, in GB."""
 SEARCH_CORE_MS = 44.0
 """Processor time of the servers for one hybrid search, whatever the size: fetching the candidates, mostly."""
 SHARD_CORE_MS = 5.0
-"""And for every shard beyond the first. Not measured."""
+"""Processor time of one search for every shard beyond the first. Not measured."""
 SEARCH_CORE_MS_PER_MILLION = 95.0
-"""And for every million documents that it goes over: words, above all."""
+"""Processor time of one search for every million documents: the ranking by words, above all."""
 WRITES_PER_CORE = 900
 """Documents a second and core of the server, merges not included."""
 PAIR_CORE_MS = 8.0
@@ -50,7 +50,7 @@ class Demand(msgspec.Struct, frozen=True):
     node_cores: int = 16
     node_gb: int = 64
     rescorer_cores: int = 2
-    """Of one copy of the rescorer."""
+    """Cores of one copy of the rescorer."""
 
 
 class Driver(msgspec.Struct, frozen=True):
@@ -67,11 +67,11 @@ class CapacityPlan(msgspec.Struct, frozen=True):
     shards: int
     apis_per_shard: float
     disk_gb: float
-    """Of one copy of the data."""
+    """Disk for one copy of the data."""
     memory_gb: float
-    """Of one copy, for vectors and graph: without it every search waits for the disk."""
+    """Memory for the vectors and the graph of one copy: without it every search waits for the disk."""
     copies: int
-    """Of the data, the primary one included."""
+    """Copies of the data, the primary one included."""
     nodes: int
     """Data nodes of the size that was given."""
     total_disk_gb: float

@@ -22,9 +22,9 @@ from kitpick_foundation.errors import KitpickError
 
 Messages = Sequence[Mapping[str, Any]]
 MAX_CHARACTERS = 2_000_000
-"""Of a conversation, counted from its end; what is before is not read."""
+"""Characters of a conversation that are read, counted from its end."""
 MAX_MESSAGES = 1_000
-"""Likewise."""
+"""Messages of a conversation that are read, counted from its end."""
 MAX_TEXT = 4_000
 """Characters of one message that are searched with."""
 _MAX_REMARK = 300

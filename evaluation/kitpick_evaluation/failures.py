@@ -86,7 +86,7 @@ class CauseGroup(msgspec.Struct, frozen=True):
     misses: int
     requests: int
     share: float
-    """Of all misses, in [0, 1]."""
+    """Share of all misses, in [0, 1]."""
     examples: tuple[Miss, ...]
 
 
@@ -96,7 +96,7 @@ class FailureReport(msgspec.Struct, frozen=True):
     profile: str
     k: int
     relevant: int
-    """How many APIs should have been found."""
+    """Number of APIs that should have been found."""
     misses: int
     groups: tuple[CauseGroup, ...]
 

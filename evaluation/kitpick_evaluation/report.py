@@ -38,7 +38,7 @@ class Cost(msgspec.Struct, frozen=True):
 
     profile: str
     hits: int
-    """How many hits are handed over."""
+    """Number of hits whose definitions are handed over."""
     tokens: float
     """Mean over the requests."""
     counter: str = ""
@@ -57,9 +57,9 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the figures depend on: equal values on one machine mean equal figures."""
 
     digest: str
-    """Of the requests asked and their judgements."""
+    """Digest of the requests asked and their judgements."""
     requests: int
-    """How many the dataset holds; more than were asked means a sample."""
+    """Number of requests that the dataset holds; more than were asked means a sample."""
     cutoffs: tuple[int, ...]
     seed: int
     resamples: int

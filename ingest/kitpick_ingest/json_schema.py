@@ -74,7 +74,7 @@ def schema_fields(schema: object, references: References | None = None) -> Itera
 
 
 def _shape(schema: JsonObject, references: References) -> Shape[JsonObject]:
-    """Of a value, or of the members of a list."""
+    """The shape of a value, or of the members of a list."""
     name = ""
     for _ in range(_MAX_ALTERNATIVES):
         name = (segments(unresolved(schema)) or (name,))[-1]

@@ -65,7 +65,7 @@ class _Answer(msgspec.Struct, frozen=True):
     text: str = ""
     failed: bool = False
     found: tuple[SearchHit, ...] | None = None
-    """Of a search."""
+    """Tools that a search found; None for any other call."""
 
 
 class _Ready(msgspec.Struct, frozen=True):

@@ -77,7 +77,7 @@ class ShownStage(msgspec.Struct, frozen=True):
     order: tuple[int, ...]
     """The list behind it, best first."""
     scores: tuple[float, ...]
-    """Of `order`."""
+    """Scores of the candidates, in the sequence of `order`."""
     entered: tuple[int, ...]
     """Those that the list before it did not hold."""
     cut: tuple[int, ...]

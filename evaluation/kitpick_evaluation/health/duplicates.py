@@ -60,7 +60,7 @@ def near_duplicates(documents: Sequence[ApiDocument], vectors: NDArray[np.float3
 
     Words are those of name, description and parameters, without tool and category: a copy in another tool is
     a copy. Their weights are TF-IDF, hashed into 4,096 signed buckets (Weinberger et al., ICML 2009).
-    Families such as "create a thing" and "describe a thing" share nearly all words: see `told_apart`.
+    Families such as "create a thing" and "describe a thing" share nearly all words: see `distinguishable`.
 
     Args:
         documents: the APIs (n).
@@ -72,11 +72,11 @@ def near_duplicates(documents: Sequence[ApiDocument], vectors: NDArray[np.float3
         by_word, by_vector = words[rows] @ words[start:].T, vectors[rows] @ vectors[start:].T
         for row, column in zip(*np.nonzero(np.triu(say_the_same(by_word, by_vector), 1)), strict=True):
             one, other = int(start + row), int(start + column)
-            if not told_apart(documents[one], documents[other]):
+            if not distinguishable(documents[one], documents[other]):
                 yield one, other, float(by_word[row, column]), float(by_vector[row, column])
 
 
-def told_apart(one: ApiDocument, other: ApiDocument) -> bool:
+def distinguishable(one: ApiDocument, other: ApiDocument) -> bool:
     """Whether two APIs of similar words differ on purpose.
 
     They are if one reads and the other writes, if one undoes the other, or if in one tool a word that only

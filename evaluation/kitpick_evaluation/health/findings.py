@@ -35,7 +35,7 @@ class Finding(msgspec.Struct, frozen=True):
     rank: int | None = None
     """Rank of the API for its own request; None if it was not among the hits or not asked."""
     rank_without: int | None = None
-    """The same if the second API did not exist."""
+    """Rank of the API for its own request if the second API did not exist."""
 
 
 class FindingEffect(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class FindingEffect(msgspec.Struct, frozen=True):
     """Share of the asked ones among the first hits."""
     reciprocal_rank: float
     found_sound: float
-    """The same of APIs without this finding."""
+    """Share of the APIs without this finding that are among the first hits for their requests."""
     reciprocal_rank_sound: float
 
 
@@ -59,6 +59,6 @@ class Health(msgspec.Struct, frozen=True):
     asked: int
     """APIs for which a request was made up or given, and asked."""
     depth: int
-    """How many hits count."""
+    """Number of hits that count as found."""
     findings: tuple[Finding, ...]
     effects: tuple[FindingEffect, ...]

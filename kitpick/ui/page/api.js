@@ -32,13 +32,13 @@ export async function ask(name, body, signal) {
 }
 
 async function refuse(response) {
-  let told;
+  let failure;
   try {
-    told = (await response.json()).error;
+    failure = (await response.json()).error;
   } catch {
     throw new Problem("internal", `the server answered ${response.status}, and not in words: see its log`);
   }
   const wait = response.headers.get("retry-after");
   const again = response.status === 429 && wait ? `; try again in ${wait} s` : "";
-  throw new Problem(told.code, told.message + again);
+  throw new Problem(failure.code, failure.message + again);
 }

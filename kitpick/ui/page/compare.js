@@ -7,7 +7,7 @@ export function comparison(one, other) {
   const rows = differences(one, other);
   const body = h("tbody");
   const pager = new Pager(body, (row) => h("tr", {}, h("th", { scope: "row" }, row.api.api, " ", h("span", { class: "dim" }, row.api.tool)),
-    [row.one, row.other].map((rank) => h("td", { class: "number" }, rank ? count(rank) : "–")), h("td", {}, row.told)), "APIs");
+    [row.one, row.other].map((rank) => h("td", { class: "number" }, rank ? count(rank) : "–")), h("td", {}, row.change)), "APIs");
   pager.show(rows);
   const moved = rows.filter((row) => row.one !== row.other).length;
   const heads = ["API", one.profile, other.profile, ""].map((name, place) => h("th", { scope: "col", class: place === 1 || place === 2 ? "number" : null }, name || "change"));
@@ -25,7 +25,7 @@ function differences(one, other) {
       rows.get(api.id)[side] = hit.rank;
     }
   }
-  return [...rows.values()].map((row) => ({ ...row, told: change(row) }));
+  return [...rows.values()].map((row) => ({ ...row, change: change(row) }));
 }
 
 function change({ one, other }) {

@@ -47,8 +47,8 @@ function picture(answer, members) {
   const edges = answer.groups.edges.map(([one, other, cosine, sameTool]) => {
     const [[x1, y1], [x2, y2]] = [places.get(one), places.get(other)];
     const kind = cosine > answer.groups.similarity ? "edge" : "edge tool";
-    const told = `${one + 1} and ${other + 1}: cosine ${rounded(cosine)}${sameTool ? ", one tool" : ""}`;
-    return s("line", { class: kind, x1, y1, x2, y2 }, s("title", {}, told));
+    const title = `${one + 1} and ${other + 1}: cosine ${rounded(cosine)}${sameTool ? ", one tool" : ""}`;
+    return s("line", { class: kind, x1, y1, x2, y2 }, s("title", {}, title));
   });
   const circles = [...places].map(([node, [cx, cy]]) => {
     const api = answer.candidates[answer.groups.nodes[node]];

@@ -15,12 +15,12 @@ function drawn(hit, answer, context) {
   const api = answer.candidates[hit.candidate];
   const sure = hit.probability === null ? null : `${Math.round(100 * hit.probability)} % sure`;
   const facts = [sure, `score ${rounded(hit.score, 3)}`, hit.effect === "unknown" ? null : hit.effect];
-  const told = facts.filter((fact) => fact !== null).join(" · ");
+  const summary = facts.filter((fact) => fact !== null).join(" · ");
   const name = h("b", {}, `${hit.rank}. ${api.api}`);
   const old = hit.deprecated ? h("span", { class: "dim" }, "deprecated") : null;
   const marks = context.marking ? buttons(api, answer, context) : [];
   return h("li", {},
-    h("div", { class: "head" }, name, h("span", { class: "dim" }, api.tool), old, h("span", { class: "dim grow" }, told), marks),
+    h("div", { class: "head" }, name, h("span", { class: "dim" }, api.tool), old, h("span", { class: "dim grow" }, summary), marks),
     h("p", {}, hit.description),
     h("details", {}, h("summary", {}, "why it stands here"),
       h("ul", { class: "plain" }, hit.reasons.map((reason) => h("li", {}, reason)))));
@@ -38,11 +38,11 @@ function buttons(api, answer, context) {
   async function mark(pressed) {
     const verdict = answer.marks[api.id] === pressed ? "none" : pressed;
     try {
-      const told = await ask("mark", { query: answer.query, id: api.id, verdict });
+      const marked = await ask("mark", { query: answer.query, id: api.id, verdict });
       answer.marks[api.id] = verdict;
       for (const button of pair) button.setAttribute("aria-pressed", String(button.className === verdict));
       const said = verdict === "none" ? "is not marked any more" : `is marked as ${verdict}`;
-      context.say(`${api.api} ${said}; requests with marks: ${told.requests}.`);
+      context.say(`${api.api} ${said}; requests with marks: ${marked.requests}.`);
     } catch (problem) {
       context.complain(problem);
     }

@@ -29,8 +29,8 @@ function bar(answer, found) {
   let left = 0;
   const parts = found.definitions.map((item, place) => {
     const width = (item.tokens / room) * WIDTH;
-    const told = `${answer.candidates[item.candidate].api}: ${item.tokens} tokens`;
-    const part = s("rect", { class: `s${place % 8}`, x: left, y: 2, width: Math.max(0, width - 1), height: 24 }, s("title", {}, told));
+    const title = `${answer.candidates[item.candidate].api}: ${item.tokens} tokens`;
+    const part = s("rect", { class: `s${place % 8}`, x: left, y: 2, width: Math.max(0, width - 1), height: 24 }, s("title", {}, title));
     left += width;
     return part;
   });

@@ -1,4 +1,4 @@
-// The page: takes a request, asks the server, shows what it told.
+// The page: takes a request, asks the server, shows its answer.
 
 import { Problem, ask, useKey } from "./api.js";
 import { comparison } from "./compare.js";
@@ -84,9 +84,9 @@ function show(answers) {
   const compared = answers.length === 2 ? [comparison(...answers)] : [];
   byId("results").replaceChildren(...compared, h("div", { class: "sides" }, answers.map(side)));
   const [first] = answers;
-  const told = `${some(first.hits.length, "hit")} of ${some(first.candidates.length, "candidate")}`;
+  const found = `${some(first.hits.length, "hit")} of ${some(first.candidates.length, "candidate")}`;
   const time = answers.map(({ spent }) => `${rounded(spent.total, 0)} ms, ${rounded(spent.models, 0)} ms of it in the models`).join("; ");
-  say(`${told}. Answered in ${time}.`);
+  say(`${found}. Answered in ${time}.`);
 }
 
 function side(answer) {

@@ -11,10 +11,10 @@ export class Pager {
     this.list = list;
     this.draw = draw;
     this.noun = noun;
-    this.told = h("span", { "aria-live": "polite" });
+    this.range = h("span", { "aria-live": "polite" });
     this.back = h("button", { type: "button", onclick: () => this.turn(-1) }, "Previous");
     this.on = h("button", { type: "button", onclick: () => this.turn(1) }, "Next");
-    this.bar = h("div", { class: "pager" }, this.told, this.back, this.on);
+    this.bar = h("div", { class: "pager" }, this.range, this.back, this.on);
     list.addEventListener("keydown", (event) => this.pressed(event));
   }
 
@@ -34,7 +34,7 @@ export class Pager {
   fill() {
     const shown = this.rows.slice(this.start, this.start + SIZE);
     this.list.replaceChildren(...shown.flatMap((row, place) => this.draw(row, this.start + place)));
-    this.told.textContent = this.extent(shown.length);
+    this.range.textContent = this.extent(shown.length);
     this.back.disabled = this.start === 0;
     this.on.disabled = this.start + SIZE >= this.rows.length;
     this.back.hidden = this.on.hidden = this.rows.length <= SIZE;

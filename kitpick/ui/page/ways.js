@@ -11,7 +11,7 @@ const STEP = 20;
 
 export function ways(answer) {
   const ranks = answer.stages.map((stage) => ranksOf(stage, answer.candidates.length));
-  return [picture(answer, ranks), ...answer.stages.map((stage, place) => told(answer, stage, place))];
+  return [picture(answer, ranks), ...answer.stages.map((stage, place) => stageDetails(answer, stage, place))];
 }
 
 // Rank from 1 of every candidate behind a stage, 0 where the list does not hold it.
@@ -56,7 +56,7 @@ function cross(x, y, nth) {
   return s("path", { class: `cross l${nth % 8}`, d: `M${left} ${top}L${right} ${bottom}M${left} ${bottom}L${right} ${top}` });
 }
 
-function told(answer, stage, place) {
+function stageDetails(answer, stage, place) {
   const before = place === 0 ? 0 : answer.stages[place - 1].order.length;
   const flow = `${count(before)} in, ${count(stage.entered.length)} new, ${count(stage.cut.length)} cut, ${count(stage.order.length)} out`;
   const numbers = Object.entries(stage.details).map(([name, value]) => `${name} ${Number(value.toPrecision(3))}`).join(", ");
