@@ -72,7 +72,7 @@ class KitpickRanker:
 
 
 @component
-class KitpickRetriever:
+class KitpickApiRetriever:
     """APIs of a catalog as documents, with definitions for a model under `meta["definition"]`."""
 
     def __init__(
@@ -122,9 +122,9 @@ class KitpickRetriever:
         return saved
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> KitpickRetriever:
+    def from_dict(cls, data: dict[str, Any]) -> KitpickApiRetriever:
         """The component that a saved pipeline describes."""
-        made: KitpickRetriever = default_from_dict(cls, data)
+        made: KitpickApiRetriever = default_from_dict(cls, data)
         return made
 
     @component.output_types(documents=list[Document], degraded=list[str])

@@ -13,7 +13,7 @@ import msgspec
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
-from kitpick_ingest.sources.mcp_endpoint import Endpoint, LiveSettings
+from kitpick_ingest.sources.mcp_endpoint import LiveSettings, McpEndpoint
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -74,13 +74,13 @@ class UpstreamConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether tools are deleted even when the server suddenly lists less than half of them."""
 
     @property
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> McpEndpoint:
         """Where it is.
 
         Raises:
             UnknownSource: the target is neither a URL nor a command.
         """
-        return Endpoint.parse(self.target)
+        return McpEndpoint.parse(self.target)
 
 
 class McpConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

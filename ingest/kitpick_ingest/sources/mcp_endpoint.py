@@ -30,14 +30,14 @@ class LiveSettings(msgspec.Struct, frozen=True):
     """Variables for a started server, beside HOME, PATH and the like. Never logged."""
 
 
-class Endpoint(msgspec.Struct, frozen=True):
+class McpEndpoint(msgspec.Struct, frozen=True):
     """Either the URL of a streamable HTTP endpoint or a command that serves over its standard streams."""
 
     url: str = ""
     command: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, target: str) -> Endpoint:
+    def parse(cls, target: str) -> McpEndpoint:
         """`http(s)://…` or `stdio:COMMAND ARGUMENT …`, quoted as in a shell; no shell is involved.
 
         Raises:

@@ -16,7 +16,7 @@ from kitpick_ingest.entries import Converted, documents
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.json_files import Entry, within
 from kitpick_ingest.source import Source
-from kitpick_ingest.sources.mcp_endpoint import Endpoint, Listing, LiveSettings
+from kitpick_ingest.sources.mcp_endpoint import Listing, LiveSettings, McpEndpoint
 from kitpick_ingest.sources.mcp_tools import McpServer, tool_document
 
 _POLL_SECONDS = 0.1
@@ -41,7 +41,7 @@ class McpLiveSource:
         if find_spec("mcp") is None:
             raise MissingExtra("mcp", "reading a live MCP server")
         self.name = name
-        self._endpoint = Endpoint.parse(target)
+        self._endpoint = McpEndpoint.parse(target)
         self._settings = settings or LiveSettings()
 
     def read(self) -> Iterator[Converted]:

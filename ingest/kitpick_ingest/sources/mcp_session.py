@@ -19,7 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, Field, ValidationError
 
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.sources.mcp_endpoint import Endpoint, Listing, LiveSettings
+from kitpick_ingest.sources.mcp_endpoint import Listing, LiveSettings, McpEndpoint
 
 _MAX_EVENT_BYTES = 16 * 1024 * 1024
 
@@ -61,7 +61,7 @@ class Changes:
 
 @asynccontextmanager
 async def connected(
-    endpoint: Endpoint,
+    endpoint: McpEndpoint,
     settings: LiveSettings,
     errors: TextIO,
     on_message: MessageHandlerFnT | None = None,
@@ -127,7 +127,7 @@ def _listing(client: Client, tools: list[dict[str, Any]]) -> Listing:
     return Listing(server.name if server else "", server.version if server else "", tuple(tools))
 
 
-async def fetch(endpoint: Endpoint, settings: LiveSettings, errors: TextIO) -> Listing:
+async def fetch(endpoint: McpEndpoint, settings: LiveSettings, errors: TextIO) -> Listing:
     """Connects, lists and disconnects, all within `total_seconds`.
 
     Raises:
@@ -139,7 +139,7 @@ async def fetch(endpoint: Endpoint, settings: LiveSettings, errors: TextIO) -> L
 
 
 async def follow(
-    endpoint: Endpoint, settings: LiveSettings, errors: TextIO, report: Callable[[Listing], None]
+    endpoint: McpEndpoint, settings: LiveSettings, errors: TextIO, report: Callable[[Listing], None]
 ) -> None:
     """Reports the tools once listening has begun, then after every announced change, until the server ends.
 

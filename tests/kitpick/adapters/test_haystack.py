@@ -54,10 +54,10 @@ def test_without_a_model_order_and_scores_stand(monkeypatch: pytest.MonkeyPatch)
 def test_a_retriever_gives_documents_with_definitions(catalog: Catalog) -> None:
     from haystack import Pipeline
 
-    from kitpick.adapters.haystack import KitpickRetriever
+    from kitpick.adapters.haystack import KitpickApiRetriever
 
     pipeline = Pipeline()
-    pipeline.add_component("retriever", KitpickRetriever(catalog.engine.url, top_k=3))
+    pipeline.add_component("retriever", KitpickApiRetriever(catalog.engine.url, top_k=3))
     pipeline = Pipeline.loads(pipeline.dumps(), allowed_modules=OURS)
     found = pipeline.run({"retriever": {"query": QUERY}})["retriever"]["documents"]
     assert len(found) == 3
@@ -71,16 +71,16 @@ def test_a_retriever_gives_documents_with_definitions(catalog: Catalog) -> None:
 def test_principals_come_with_the_component_or_with_the_request(
     settings: Settings, functions_file: Any
 ) -> None:
-    from kitpick.adapters.haystack import KitpickRetriever
+    from kitpick.adapters.haystack import KitpickApiRetriever
 
     with Catalog.open(settings=settings) as catalog:
         catalog.ingest(open_source(f"functions:{functions_file}", allowed=("staff",)))
-    retriever = KitpickRetriever()
+    retriever = KitpickApiRetriever()
     assert retriever.run(QUERY)["documents"] == []
     assert retriever.run(QUERY, filters={"principals": ["staff"]})["documents"]
     retriever.close()
-    staff = KitpickRetriever(filters={"principals": ["staff"]})
+    staff = KitpickApiRetriever(filters={"principals": ["staff"]})
     assert staff.run(QUERY)["documents"]
     staff.close()
     with pytest.raises(InvalidArguments, match="principal"):
-        KitpickRetriever(filters={"principal": ["staff"]})
+        KitpickApiRetriever(filters={"principal": ["staff"]})

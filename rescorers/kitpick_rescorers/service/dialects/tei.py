@@ -190,7 +190,7 @@ class Token(msgspec.Struct, frozen=True):
     stop: int | None
 
 
-class Labels(msgspec.Struct, frozen=True):
+class RerankerLabels(msgspec.Struct, frozen=True):
     """The one label of a reranker."""
 
     id2label: dict[str, str]
@@ -200,7 +200,7 @@ class Labels(msgspec.Struct, frozen=True):
 class ModelType(msgspec.Struct, frozen=True):
     """What the model does."""
 
-    reranker: Labels
+    reranker: RerankerLabels
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):
@@ -351,7 +351,7 @@ def answer_info(service: Service, call: None, ticket: Ticket) -> Info:
         model_sha=digest,
         model_dtype=model.manifest.storage,
         served_model_name=PLAIN,
-        model_type=ModelType(Labels({"0": _LABEL}, {_LABEL: 0})),
+        model_type=ModelType(RerankerLabels({"0": _LABEL}, {_LABEL: 0})),
         max_concurrent_requests=settings.max_requests,
         max_input_length=model.manifest.max_tokens,
         max_batch_tokens=model.settings.batch_tokens,
