@@ -27,12 +27,18 @@ COMMANDS = {
     "harvest": ("harvest", "Turns logged tool calls into judged requests for `kitpick eval --queries`."),
     "models": ("models", "Lists, verifies, exports and trains models."),
     "catalog": ("catalog_files", "Backs up a SQLite catalog, and restores it."),
-    "copy": ("copy", "Copies a catalog into another engine or file, without embedding anything again."),
+    "copy": (
+        "catalog_files:copy",
+        "Copies a catalog into another engine or file, without embedding anything again.",
+    ),
     "setup": ("setup", "Prepares OpenSearch or Elasticsearch for a catalog."),
     "plan": ("plan", "Estimates shards, memory, disk and rescorers for a catalog in OpenSearch."),
     "doctor": ("doctor", "Shows settings, installed extras, models and the catalog, and what is broken."),
 }
-"""Name of a command → its module in `kitpick.cli`, and the first sentence of its help."""
+"""Name of a command → its module in `kitpick.cli`, and the first sentence of its help.
+
+The function or application is called like the module, or `MODULE:NAME` names it.
+"""
 
 _Click: TypeAlias = Any
 """A class of click. Some versions of typer contain click, others depend on it: no import finds it in both."""
@@ -62,9 +68,10 @@ class LazyCommands(TyperGroup):
 
 
 def load_command(name: str) -> _Click:
-    """The command of this name: a function or an application, called like the module that holds it."""
-    module, _ = COMMANDS[name]
-    found = getattr(import_module(f"kitpick.cli.{module}"), module)
+    """The command of this name."""
+    place, _ = COMMANDS[name]
+    module, _, member = place.partition(":")
+    found = getattr(import_module(f"kitpick.cli.{module}"), member or module)
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(add_completion=False)
         found.command(name)(function)
