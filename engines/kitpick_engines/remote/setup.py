@@ -94,7 +94,7 @@ def compare(server: SearchServer, name: str, index: str, model: str) -> Iterator
         model: identity of the encoder that its vectors are from.
     """
     try:
-        yield from _nodes(server)
+        yield from _plugin_parts(_nodes(server))
         settings = _values(server.call("GET", f"/{index}/_settings?flat_settings=true", patience=0))
         mapped = _values(server.call("GET", f"/{index}/_mapping", patience=0))["mappings"]["properties"]
         default = settings["settings"].get("index.search.default_pipeline", "_none")
@@ -111,7 +111,16 @@ def endpoints(server: SearchServer) -> dict[str, str]:
     Raises:
         EngineError: the user may not ask, or the server cannot be reached.
     """
-    nodes = server.call("GET", "/_nodes/plugins,settings?flat_settings=true", patience=0)["nodes"].values()
+    return _endpoints(_nodes(server))
+
+
+def _nodes(server: SearchServer) -> list[Json]:
+    """Name, plugins and settings of every node."""
+    nodes: Json = server.call("GET", "/_nodes/plugins,settings?flat_settings=true", patience=0)["nodes"]
+    return list(nodes.values())
+
+
+def _endpoints(nodes: Sequence[Json]) -> dict[str, str]:
     return {
         node["name"]: node.get("settings", {}).get("kitpick.endpoint", "")
         for node in nodes
@@ -119,9 +128,8 @@ def endpoints(server: SearchServer) -> dict[str, str]:
     }
 
 
-def _nodes(server: SearchServer) -> Iterator[Part]:
-    nodes: Json = server.call("GET", "/_nodes/plugins", patience=0)["nodes"]
-    versions = {node["name"]: _version(node) for node in nodes.values()}
+def _plugin_parts(nodes: Sequence[Json]) -> Iterator[Part]:
+    versions = {node["name"]: _version(node) for node in nodes}
     found = {version for version in versions.values() if version is not None}
     if not found:
         return
@@ -132,7 +140,7 @@ def _nodes(server: SearchServer) -> Iterator[Part]:
         yield Part("plugin", f"of several versions: {', '.join(sorted(found))}", ok=False)
     else:
         yield Part("plugin", f"{min(found)} on every node", ok=True)
-    places = endpoints(server)
+    places = _endpoints(nodes)
     for node in sorted(node for node, place in places.items() if not place):
         yield Part("plugin", f"kitpick.endpoint is not set on {node}: nothing is rescored there", ok=False)
     if len(said := sorted({place for place in places.values() if place})) > 1:
