@@ -79,7 +79,7 @@ class CapacityPlan(msgspec.Struct, frozen=True):
     search_cores: float
     rescorer_copies: int
     load_hours: float
-    """To write everything once, on all nodes."""
+    """Hours to write every document once, on all nodes."""
     drivers: tuple[Driver, ...]
     """The costliest first."""
 

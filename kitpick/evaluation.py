@@ -20,7 +20,7 @@ from kitpick.settings import Settings
 from kitpick.systems import HITS, CatalogSystem
 from kitpick_engines.contract import Filter, IndexedDocument
 from kitpick_engines.document import ApiDocument
-from kitpick_evaluation.abstention import AbstentionQuality, abstention_quality
+from kitpick_evaluation.abstention import AbstentionQuality, abstention_quality, can_abstain
 from kitpick_evaluation.answer import Answer, Ranker
 from kitpick_evaluation.dataset import JudgedQuery, check_dataset, check_queries, select
 from kitpick_evaluation.datasets.opening import open_dataset
@@ -34,7 +34,7 @@ from kitpick_evaluation.metrics import check_cutoffs
 from kitpick_evaluation.report import Cost, Provenance, Report, Timing, digest_of
 from kitpick_ingest.progress import Progress
 from kitpick_ingest.source import Source
-from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_rescorers.profiles import load_profile
 from kitpick_rescorers.stages import Requirement
 
 TIMED = 20
@@ -48,13 +48,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     profiles: tuple[str, ...]
     limit: int | None = None
-    """At most so many requests, spread evenly."""
+    """Largest number of requests to ask, spread evenly; None for all."""
     sampling: Sampling = Sampling()
     timed: int = TIMED
     """Number of requests to time; 0 for none."""
     permitted: Filter = Filter()
     hits: int = HITS
-    """How many definitions are handed to a model."""
+    """Number of definitions that are handed to a model."""
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -221,11 +221,6 @@ def _abstention(
                 deprived[name].append(answer)
             advance(1)
     return tuple(abstention_quality(name, answered[name], deprived[name]) for name in able)
-
-
-def can_abstain(profile: Profile) -> bool:
-    """Whether a profile has a stage that can abstain."""
-    return any(stage.name == "abstain" for stage in profile.stages)
 
 
 def _judged(catalog: Catalog, name: str, queries: Sequence[JudgedQuery], plan: Plan) -> Judged:

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from battery.sets import BatteryRequest, BatterySet
 from battery.stores import LogitFile, RememberingEncoder, RememberingScorer
-from kitpick.evaluation import can_abstain
 from kitpick_engines.contract import Candidate, Engine, Filter, SearchRequest, Sentence, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.opening import open_engine
 from kitpick_engines.sentences import sentences_of
 from kitpick_engines.text import TEMPLATE_VERSION
+from kitpick_evaluation.abstention import can_abstain
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_ingest.embedder import Embedder
 from kitpick_ingest.embedding_cache import EmbeddingCache

@@ -214,7 +214,7 @@ class JobPart(msgspec.Struct, frozen=True):
     job: str
     """Name of the sync: the same for all its parts and for every attempt."""
     number: int
-    """From 1."""
+    """The number of this part, from 1."""
     parts: int
 
     @property

@@ -8,6 +8,8 @@ import msgspec
 import numpy as np
 
 from kitpick_evaluation.answer import Answer
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.stages import Abstain
 
 
 class AbstentionQuality(msgspec.Struct, frozen=True):
@@ -30,6 +32,11 @@ class AbstentionQuality(msgspec.Struct, frozen=True):
     """Share of abstentions that were right; 1 where there were none."""
     auc: float
     """Probability that an answerable request is surer of its best hit than an unanswerable one, ties half."""
+
+
+def can_abstain(profile: Profile) -> bool:
+    """Whether a profile has a stage that can abstain."""
+    return any(isinstance(stage, Abstain) for stage in profile.stages)
 
 
 def abstention_quality(

@@ -32,7 +32,7 @@ class PairTest(msgspec.Struct, frozen=True):
     """95 % bootstrap interval of the difference."""
     p: float
     corrected: float
-    """By Holm's method over all tests of the comparison."""
+    """`p`, corrected by Holm's method for all tests of the comparison."""
     wins: int
     """Requests on which `better` is better."""
     losses: int
@@ -64,7 +64,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     report: Report
     figure: str
-    """By which the requests that changed most were chosen."""
+    """The figure by which the requests that changed most were chosen."""
     tests: tuple[PairTest, ...]
     changed: tuple[Changed, ...]
     calibration: Mapping[str, tuple[Bin, ...]]

@@ -69,7 +69,7 @@ class Disk:
 
 
 DISK = Disk()
-"""For all who name no other."""
+"""The disk of every caller that names no other."""
 
 
 def is_full(error: Exception) -> bool:

@@ -28,12 +28,12 @@ class SyncPlan:
     """Numbers of documents; the documents themselves are in the spool."""
 
     held: int = 0
-    """In the index before."""
+    """Documents in the index before the run."""
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     gone: int = 0
-    """In the index, and not in the source any more."""
+    """Documents in the index that the source does not hold any more."""
     widened: int = 0
     """Changed documents whose permissions are wider than before."""
     first_widened: str = ""

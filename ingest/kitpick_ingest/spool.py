@@ -52,11 +52,11 @@ class KnownDocument(NamedTuple):
     """The state of an id in the spool."""
 
     seen: bool
-    """In this run already."""
+    """Whether this run has seen the id already."""
     held: str | None
     """The content hash that the index holds, if any."""
     tenant: str
-    """Whose the held document is."""
+    """Tenant of the document that the index holds."""
     limited: bool
     """Whether only named principals may see it."""
 

@@ -25,9 +25,9 @@ class Placed(msgspec.Struct, frozen=True):
     """One document at its place."""
 
     position: int
-    """Where it stood before, from 0."""
+    """Its position in the list that was given, from 0."""
     score: float | None
-    """In [0, 1], never rising along the list; None where nothing was scored."""
+    """Score in [0, 1], never rising along the list; None where nothing was scored."""
     reasons: tuple[str, ...] = ()
 
 

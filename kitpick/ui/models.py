@@ -47,11 +47,11 @@ class TimedEncoder:
 
     @property
     def identity(self) -> str:
-        """That of the encoder."""
+        """Identity of the encoder."""
         return self._encoder.identity
 
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
-        """That of the encoder."""
+        """The encoder's vectors of the texts; the time is measured."""
         return self._watch.time(lambda: self._encoder.vectors(texts))
 
 

@@ -79,9 +79,9 @@ class ShownStage(msgspec.Struct, frozen=True):
     scores: tuple[float, ...]
     """Scores of the candidates, in the sequence of `order`."""
     entered: tuple[int, ...]
-    """Those that the list before it did not hold."""
+    """Candidates that are new in this stage."""
     cut: tuple[int, ...]
-    """Those that the list behind it holds no more."""
+    """Candidates that this stage removed."""
     reasons: Mapping[int, str]
     details: Mapping[str, float] = {}
 
@@ -127,12 +127,12 @@ class PenaltyPath(msgspec.Struct, frozen=True):
     penalties: tuple[float, ...]
     """λ1, falling."""
     lines: tuple[PathLine, ...]
-    """In the order in which they join."""
+    """Lines of the candidates, in the order in which they join."""
     l1: float
     """The penalty of the profile that decodes, or of `nnn`."""
     l2: float
     candidates: int
-    """How many were decoded."""
+    """Number of candidates that were decoded."""
     exact: bool
     """Whether every point is proved optimal over them."""
 

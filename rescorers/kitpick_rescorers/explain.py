@@ -16,7 +16,7 @@ class HitStep(msgspec.Struct, frozen=True):
     rank: int
     score: float
     before: int | None = None
-    """None in the first stage."""
+    """Rank before the stage; None in the first stage."""
     reason: str = ""
 
 

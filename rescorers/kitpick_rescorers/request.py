@@ -30,11 +30,11 @@ class RescoreRequest(msgspec.Struct, frozen=True, eq=False):
 
     query: str
     candidates: Sequence[Candidate]
-    """In any order; the same id twice is one candidate with the places of both."""
+    """Candidates in any order; the same id twice is one candidate with the places of both."""
     vector: Vector | None = None
     """Query vector (d,); without one, stages that need it are skipped."""
     k: int = 10
-    """How many hits are wanted, at least 0."""
+    """Number of hits that are wanted, at least 0."""
     fetched: Sequence[Candidate] = ()
     """Documents fetched because an earlier answer said `need`; their places do not count."""
     complete_tools: frozenset[str] = frozenset()

@@ -108,7 +108,7 @@ class StageTrace(msgspec.Struct, frozen=True):
     order: tuple[str, ...]
     scores: tuple[float, ...]
     reasons: Mapping[str, str]
-    """By candidate id, for those the stage has something to say about."""
+    """Reasons by candidate id, for the candidates that the stage says something about."""
     note: str = ""
     """One sentence about the stage as a whole."""
     skipped: str = ""

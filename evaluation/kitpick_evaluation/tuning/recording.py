@@ -30,14 +30,14 @@ class Recorded(msgspec.Struct, frozen=True, eq=False):
 
     query: JudgedQuery
     request: RescoreRequest
-    """With all candidates of the first stage."""
+    """The request with all candidates of the first stage."""
     fetcher: Fetcher
     depth: int | None
     """How far down the fused list any profile looks; None where one looks at everything."""
     near: RescoreRequest
-    """With the candidates that can come within the depth."""
+    """The request with the candidates that can come within the depth."""
     memos: dict[tuple[str, ...], RecentStates]
-    """By the ids of what was fetched."""
+    """States of the pipeline, by the ids of the documents that were fetched."""
 
     @classmethod
     def of(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from kitpick_evaluation.abstention import AbstentionQuality, abstention_quality, threshold_for
+from kitpick_evaluation.abstention import AbstentionQuality, abstention_quality, can_abstain, threshold_for
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.facets import Facets
 from kitpick_evaluation.metrics import CUTOFFS, figure_names, score_rankings
@@ -90,7 +90,7 @@ class Ground(msgspec.Struct, frozen=True, eq=False):
     """The models of a tuning, and the facets of requests."""
 
     models: Models
-    """With a score cache that is large enough for all pairs."""
+    """Models whose score cache is large enough for all pairs."""
     facets: Facets
 
 
@@ -122,7 +122,7 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True):
     near: float
     """Share of the settings tried that are within one standard error of the best."""
     abstention: AbstentionQuality | None = None
-    """On the requests held out, with the threshold chosen on the others."""
+    """Abstention on the requests held out, with the threshold chosen on the others."""
 
 
 class Tuned(msgspec.Struct, frozen=True):
@@ -230,7 +230,7 @@ def _with_abstention(
     k: int,
 ) -> tuple[Profile, AbstentionQuality | None]:
     """The profile with its threshold chosen where it can abstain: the order of the hits does not change."""
-    if not any(isinstance(stage, Abstain) for stage in profile.stages):
+    if not can_abstain(profile):
         return profile, None
 
     models = ground.models

@@ -26,14 +26,14 @@ class ClientSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Settings of a client. All times are in seconds."""
 
     deadline: Annotated[float, msgspec.Meta(gt=0)] = 10.0
-    """For an answer, all attempts included; the service receives what is left of it."""
+    """Seconds for an answer, all attempts included; the service receives what is left of it."""
     tries: Annotated[int, msgspec.Meta(ge=1)] = 3
     backoff: Annotated[float, msgspec.Meta(ge=0)] = 0.05
-    """Before the second try; doubles with each, and varies by half, so that clients do not march in step."""
+    """Seconds before the second try; doubles with each, and varies by half: clients do not march in step."""
     failures: Annotated[int, msgspec.Meta(ge=1)] = 5
-    """In a row, after which the circuit opens."""
+    """Number of failures in a row after which the circuit opens."""
     rest: Annotated[float, msgspec.Meta(gt=0)] = 5.0
-    """How long it stays open; then one request tries."""
+    """Seconds that the circuit stays open; then one request tries."""
     max_answer_bytes: Annotated[int, msgspec.Meta(ge=1)] = 64 * 2**20
     """A larger answer is not taken."""
     connections: Annotated[int, msgspec.Meta(ge=1)] = 32

@@ -90,7 +90,7 @@ class CallMeter:
             return self._retries >= 0
 
     def figures(self) -> dict[str, float]:
-        """For the trace."""
+        """Calls, tokens, cost and outcomes so far, as figures of the trace."""
         return {"calls": float(self.calls), "tokens": float(self.tokens), "cost": self.cost, **self.outcomes}
 
     def _metered(self, estimate: int, call: Callable[[float], ModelReply]) -> ModelReply:

@@ -24,7 +24,7 @@ class Completion(msgspec.Struct, frozen=True):
     prompt_tokens: int
     completion_tokens: int
     cost: float = 0.0
-    """In the currency of the prices that the operator gave."""
+    """Cost of the answer, in the currency of the prices that the operator gave."""
 
 
 class Likelihoods(msgspec.Struct, frozen=True):

@@ -162,7 +162,7 @@ class HybridSolution(NamedTuple):
     """The optimum over the documents that were found."""
 
     documents: Sequence[Document]
-    """In order of appearance: the rows of `solution`."""
+    """The documents in order of appearance: the rows of `solution`."""
     rows: Hybrid
     solution: Solution
     complete: bool
