@@ -40,8 +40,8 @@ from kitpick.exposure import Exposure, Shown
 from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.records import read_records
-from kitpick_evaluation.datasets.written import WrittenRequest, read_apis, read_written
 from kitpick_ingest.function_names import function_name
+from kitpick_training.data.written import WrittenRequest, read_apis, read_written
 
 DATASETS = Path(__file__).resolve().parents[1] / "datasets"
 DEPTH = 5

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from battery.operations import full_lists
 from battery.toollinkos import read_toollinkos
 from msgspec.structs import replace
 from rich.console import Console
@@ -30,13 +31,12 @@ from kitpick.result import SearchResult
 from kitpick.settings import Settings
 from kitpick_engines.contract import IndexedDocument, IndexSchema
 from kitpick_engines.document import ApiDocument, Thing, document_id
-from kitpick_evaluation.datasets.operations import full_lists
 from kitpick_evaluation.datasets.records import read_records
-from kitpick_evaluation.datasets.written import WrittenApi, read_apis
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.stages import Complete
+from kitpick_training.data.written import WrittenApi, read_apis
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"

@@ -48,7 +48,6 @@ from battery.systems import (
 )
 from kitpick.settings import Settings
 from kitpick_evaluation.calibration import reliability_bins
-from kitpick_evaluation.datasets.split import Split
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.embedding_cache import EmbeddingCache
 from kitpick_ingest.progress import LineProgress, Progress
@@ -62,6 +61,7 @@ from kitpick_models.runtime import (
 )
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_training.data.split import Split
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"

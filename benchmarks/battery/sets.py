@@ -1,7 +1,8 @@
 """The sets of the battery: a catalog, and its requests, divided into those for tuning and those held out.
 
-Where data is also trained on, a set holds the requests of one split by `datasets.split`. ToolBench, ToolLens
-and ToolLinkOS are never trained on: they are the same in every split, and nothing is to be chosen on them.
+Where data is also trained on, a set holds the requests of one split by `kitpick_training.data.split`.
+ToolBench, ToolLens and ToolLinkOS are never trained on: they are the same in every split, and nothing is to
+be chosen on them.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from battery.operations import copies, full_lists, versions
 from battery.toollinkos import read_toollinkos
 from battery.toucan import read_toucan
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_evaluation.dataset import Dataset
 from kitpick_evaluation.datasets.beir import beir
-from kitpick_evaluation.datasets.bfcl import read_bfcl
 from kitpick_evaluation.datasets.metatool import read_metatool
-from kitpick_evaluation.datasets.operations import copies, full_lists, versions
 from kitpick_evaluation.datasets.records import LabelledCatalog
 from kitpick_evaluation.datasets.sealtools import read_sealtools
-from kitpick_evaluation.datasets.split import Split, split_of, split_of_request
 from kitpick_evaluation.datasets.toolbench import toolbench
-from kitpick_evaluation.datasets.written import MCP, WrittenApi, WrittenRequest, read_written
 from kitpick_evaluation.errors import EvaluationError, InvalidDataset
+from kitpick_training.data.bfcl import read_bfcl
+from kitpick_training.data.split import Split, split_of, split_of_request
+from kitpick_training.data.written import MCP, WrittenApi, WrittenRequest, read_written
 
 
 class UnknownSet(EvaluationError):

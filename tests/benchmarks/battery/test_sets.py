@@ -20,8 +20,8 @@ from battery.sets import (
 )
 
 from kitpick_engines.document import ApiDocument
-from kitpick_evaluation.datasets.split import split_of
 from kitpick_evaluation.errors import InvalidDataset
+from kitpick_training.data.split import split_of
 
 ROOT = Path(__file__).resolve().parents[3]
 

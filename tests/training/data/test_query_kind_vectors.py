@@ -8,9 +8,9 @@ from kitpick_rescorers.stages.classify import KIND_FEATURES
 
 pytest.importorskip("torch")
 
-from kitpick_evaluation.datasets.split import split_of
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_training.data.query_kind_vectors import held_out_again, kind_features_splits
+from kitpick_training.data.split import split_of
 from kitpick_training.recipe import QueryKindRecipe
 
 pytestmark = pytest.mark.needs("torch", "data", "weights", "onnxruntime")

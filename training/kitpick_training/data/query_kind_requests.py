@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from kitpick_evaluation.datasets.bfcl import read_bfcl
 from kitpick_evaluation.datasets.metatool import read_metatool
 from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
 from kitpick_evaluation.datasets.sealtools import read_sealtools
-from kitpick_evaluation.datasets.split import Split, split_of
+from kitpick_training.data.bfcl import read_bfcl
 from kitpick_training.data.readers import read_openapi, read_taskbench
+from kitpick_training.data.split import Split, split_of
 from kitpick_training.data.styles import (
     enumerating_request,
     in_tool,

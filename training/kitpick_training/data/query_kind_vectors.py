@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import Engine, Filter, SearchRequest
 from kitpick_engines.opening import open_engine
 from kitpick_evaluation.datasets.records import CatalogSource, LabelledCatalog
-from kitpick_evaluation.datasets.split import split_of
 from kitpick_ingest.embedding_cache import EmbeddingCache
 from kitpick_ingest.sync import sync
 from kitpick_models.cross_encoder import CrossEncoder
@@ -29,7 +28,7 @@ from kitpick_training.data.query_kind_requests import KindExample, query_kind_ex
 from kitpick_training.data.ranking_lists import Mixture, draw_ask
 from kitpick_training.data.readers import LICENCES, READERS, TITLES
 from kitpick_training.data.sources import HOLDOUT
-from kitpick_training.data.split import take_split
+from kitpick_training.data.split import split_of, take_split
 from kitpick_training.query_kind import KindSplits, LabelledVectors
 from kitpick_training.recipe import QueryKindRecipe
 

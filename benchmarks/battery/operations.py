@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from kitpick_engines.document import ApiDocument, Parameter
 from kitpick_evaluation.datasets.records import read_records
-from kitpick_evaluation.datasets.written import Operation, WrittenApi
 from kitpick_foundation.errors import MissingExtra
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.effects import effect_of_method
@@ -19,6 +18,7 @@ from kitpick_ingest.errors import IngestError
 from kitpick_ingest.source import Source
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_ingest.sources.google_discovery import GoogleDiscoverySource, installed_documents
+from kitpick_training.data.written import Operation, WrittenApi
 
 
 def full_lists(apis: Iterable[WrittenApi], openapi: Path, source: str) -> Mapping[Operation, ApiDocument]:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from battery.operations import copies, described, full_lists, versions
 
 from kitpick_engines.document import ApiDocument, Effect
-from kitpick_evaluation.datasets.operations import copies, described, full_lists, versions
 from kitpick_evaluation.datasets.records import BrokenRecord
-from kitpick_evaluation.datasets.written import Operation, read_written
 from kitpick_evaluation.errors import InvalidDataset
+from kitpick_training.data.written import Operation, read_written
 
 
 def lines(path: Path, *records: dict[str, Any]) -> Path:
