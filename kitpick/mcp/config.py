@@ -13,6 +13,7 @@ import msgspec
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
+from kitpick_ingest.approvals import Approvals
 from kitpick_ingest.sources.mcp_endpoint import Endpoint, LiveSettings
 
 if sys.version_info >= (3, 11):
@@ -88,6 +89,10 @@ class McpConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     callers: tuple[Caller, ...] = ()
     upstreams: tuple[UpstreamConfig, ...] = ()
+    lock: Path | None = None
+    """Lock file of `kitpick lock`: tools of upstreams that are not as approved are named in the log."""
+    hold_back: bool = False
+    """Keep them out of the catalog; approved versions stay."""
 
 
 def read_config(path: Path | None) -> McpConfig:
@@ -96,11 +101,12 @@ def read_config(path: Path | None) -> McpConfig:
     Raises:
         InvalidMcpConfig: unreadable, not TOML, an unknown field, a value that is not allowed, a name twice, a
             caller without a digest, or a target that is no address.
+        InvalidLockFile: there is no lock file of that name, or it is not whole.
     """
     if path is None:
         return McpConfig()
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), McpConfig)
+        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), McpConfig, dec_hook=_path)
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidMcpConfig(str(path), str(error)) from error
     _check(found, str(path))
@@ -120,6 +126,16 @@ def _check(config: McpConfig, where: str) -> None:
     for upstream in config.upstreams:
         live_settings(upstream, where)
         _endpoint(upstream, where)
+    if config.hold_back and config.lock is None:
+        raise InvalidMcpConfig(where, "`hold_back` needs `lock`, which says what is approved")
+    if config.lock is not None:
+        Approvals.read(config.lock)
+
+
+def _path(kind: type, value: object) -> object:
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise NotImplementedError(kind)
 
 
 def _endpoint(upstream: UpstreamConfig, where: str) -> None:

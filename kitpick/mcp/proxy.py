@@ -33,6 +33,7 @@ class Proxy:
 
     def __init__(self, catalog: Catalog, config: McpConfig) -> None:
         self._catalog = catalog
+        self._lock, self._hold_back = config.lock, config.hold_back
         self._upstreams = {
             upstream.name: Upstream(upstream, partial(self._take_in, upstream))
             for upstream in config.upstreams
@@ -80,13 +81,19 @@ class Proxy:
         """Brings the catalog in line with a new list of tools; a failure leaves the old one."""
         labels = Labels(category=config.category, tenant=config.tenant, allowed=config.visible_to)
         source = LabelledSource(ListedTools(config.name, config.endpoint.where, listing), labels)
-        options = SyncOptions(allow_shrink=config.allow_shrink)
+        options = SyncOptions(allow_shrink=config.allow_shrink, lock=self._lock, hold_back=self._hold_back)
         try:
             report = await run_sync(partial(self._catalog.ingest, source, options=options))
         except KitpickError as error:
             _log.warning("upstream %s: its tools were not taken in: %s", config.name, error)
         else:
-            _log.info("upstream %s: +%d ~%d -%d", config.name, report.added, report.changed, report.deleted)
+            numbers = (report.added, report.changed, report.deleted, report.embedded)
+            _log.info("upstream %s: +%d ~%d -%d, %d embedded", config.name, *numbers)
+            for each in report.unapproved:
+                fate = "held back" if each.held_back else "taken in"
+                _log.warning(
+                    "upstream %s: not as approved (%s), %s: %s", config.name, each.difference, fate, each.id
+                )
 
 
 def _rule_against(config: UpstreamConfig, document: ApiDocument) -> str:

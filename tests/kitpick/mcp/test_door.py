@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import anyio
@@ -18,6 +19,8 @@ import pytest
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.approvals import Approvals
 from kitpick_ingest.opening import open_source
 from kitpick_rescorers.service.keys import digest
 
@@ -25,10 +28,11 @@ pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
 
 COMMAND = [sys.executable, "-c", "from kitpick.cli import main; main()", "mcp"]
 UPSTREAM = Path(__file__).with_name("upstream_server.py")
+TARGET = "stdio:" + shlex.join([sys.executable, str(UPSTREAM), "stdio"])
 NOTES = f"""
 [[upstreams]]
 name = "notes"
-target = {json.dumps("stdio:" + shlex.join([sys.executable, str(UPSTREAM), "stdio"]))}
+target = {json.dumps(TARGET)}
 allow = ["*"]
 deny = ["secret"]
 timeout_seconds = 20.0
@@ -39,8 +43,22 @@ max_result_bytes = 100_000
 class Door:
     """What a client does at the door."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, log: Path | None = None) -> None:
         self.client = client
+        self._log = log
+
+    def log(self) -> str:
+        """What it wrote to its standard error so far."""
+        assert self._log is not None
+        return self._log.read_text("utf-8")
+
+    async def line(self, text: str) -> None:
+        """Waits until it says something in its log."""
+
+        async def said() -> bool:
+            return text in self.log()
+
+        await until(said)
 
     async def tools(self) -> list[str]:
         return [tool.name for tool in (await self.client.list_tools()).tools]
@@ -72,8 +90,9 @@ async def at_stdio(*arguments: str) -> AsyncIterator[Door]:
 
     command, *rest = [*COMMAND, *arguments]
     parameters = StdioServerParameters(command=command, args=rest, env=dict(os.environ))
-    async with Client(stdio_client(parameters), read_timeout_seconds=60) as client:
-        yield Door(client)
+    with NamedTemporaryFile("w", suffix=".log") as log:
+        async with Client(stdio_client(parameters, errlog=log), read_timeout_seconds=60) as client:
+            yield Door(client, Path(log.name))
 
 
 @asynccontextmanager
@@ -139,7 +158,7 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 def test_a_catalog_can_be_searched_and_its_tools_described(catalog: Catalog) -> None:
     async def ask(door: Door) -> None:
-        listed = ["search_tools", "get_definition", "describe_tool"]
+        listed = ["search_tools", "next_tools", "get_definition", "describe_tool"]
         assert await door.tools() == listed, "nothing behind it could be called"
         found = await door.search("will it rain in Paris tomorrow?", k=2)
         best = found["tools"][0]
@@ -183,6 +202,61 @@ def test_several_capabilities_are_searched_at_once(catalog: Catalog) -> None:
         assert (await door.search("an email about the weather", k="auto"))["tools"]
 
     at_the_door(ask)
+
+
+class Music:
+    """A source of four APIs: an artist's id, two that take it, and one more that only the boss may see."""
+
+    name = "music"
+
+    def read(self) -> Iterator[ApiDocument]:
+        yield self.api("search", "Finds artists by words. Quick.", gives=("artist.id~9",))
+        yield self.api("concerts", "Concerts of an artist", needs=("artist_id=artist.id~9",))
+        yield self.api("albums", "Albums of an artist", needs=("artist=artist.id~8",))
+        yield self.api("ban", "Bans an artist", needs=("artist_id=artist.id~9",), allowed=("boss",))
+
+    @staticmethod
+    def api(name: str, description: str, **more: Any) -> ApiDocument:
+        return ApiDocument(f"music/music/{name}", "music", "", "music", name, description, **more)
+
+
+def test_what_can_be_called_next_is_told_within_permissions_and_budget(settings: Settings) -> None:
+    with Catalog.open(settings=settings) as opened:
+        opened.ingest(Music())
+
+    async def next_tools(door: Door, **more: Any) -> dict[str, Any]:
+        arguments = {"id": "music/music/search", **more}
+        return door.content(await door.client.call_tool("next_tools", arguments))
+
+    async def anybody(door: Door) -> None:
+        found = await next_tools(door)
+        assert [tool["name"] for tool in found["tools"]] == ["concerts", "albums"]
+        assert found["tools"][0] == {
+            "id": "music/music/concerts",
+            "callable": False,
+            "name": "concerts",
+            "line": "Concerts of an artist",
+            "effect": "unknown",
+            "needs": [],
+            "fills": "artist_id",
+            "confidence": found["tools"][0]["confidence"],
+        }
+        assert found["tools"][0]["confidence"] > found["tools"][1]["confidence"]
+        first = await next_tools(door, budget=70)
+        assert [tool["name"] for tool in first["tools"]] == ["concerts"]
+        rest = await next_tools(door, offset=first["next_offset"])
+        assert [tool["name"] for tool in rest["tools"]] == ["albums"]
+        assert "next_offset" not in rest
+        assert [tool["name"] for tool in (await next_tools(door, k=1))["tools"]] == ["concerts"]
+        assert (await next_tools(door, id="music/music/albums"))["tools"] == []
+        for hidden in ("music/music/ban", "no/such/tool"):
+            assert "no tool has the id" in await door.problem("next_tools", id=hidden)
+
+    async def boss(door: Door) -> None:
+        assert {tool["name"] for tool in (await next_tools(door))["tools"]} == {"concerts", "albums", "ban"}
+
+    at_the_door(anybody)
+    at_the_door(boss, "--principal", "boss")
 
 
 def test_what_a_model_gets_wrong_is_answered_with_what_would_be_right(catalog: Catalog) -> None:
@@ -317,6 +391,7 @@ def test_over_http_a_token_decides_what_is_seen_and_what_may_be_called(
     [
         ("[[upstreams]]\nname = 'x'\n", "target"),
         ("[[upstreams]]\nname = 'x'\ntarget = 'ftp://x'\n", "neither a URL nor a command"),
+        ("hold_back = true\n", "needs `lock`"),
         (2 * "[[upstreams]]\nname = 'x'\ntarget = 'https://x/mcp'\n", "two upstreams 'x'"),
         (
             "[[upstreams]]\nname='x'\ntarget='https://x/mcp'\nheaders={A='UNSET_ONE'}\n",
@@ -357,3 +432,20 @@ def test_the_configuration_in_the_documentation_is_one(
     monkeypatch.setenv("NOTES_TOKEN", "x")
     found = read_config(path)
     assert (found.upstreams[0].allow, found.callers[0].may_call) == (("read_*", "search"), True)
+
+
+def test_a_lock_file_guards_the_tools_of_upstreams(settings: Settings, notes_config: Path) -> None:
+    lock = notes_config.with_name("tools.lock")
+    with Catalog.open(settings=settings) as opened:
+        opened.ingest(open_source(f"mcp:{TARGET}", name="notes"))
+        index, _ = opened.live()
+        lock.write_bytes(Approvals.of(item.document for item in opened.engine.documents(index)).encode())
+    notes_config.write_text(f"lock = {json.dumps(str(lock))}\nhold_back = true\n{NOTES}")
+
+    async def ask(door: Door) -> None:
+        assert not (await door.call("notes/notes/read_note", title="x")).is_error, "it is approved"
+        await door.call("notes/notes/learn", title="x")
+        await door.line("not as approved (new), held back: notes/notes/paint_picture")
+        assert "search_tools gives" in await door.problem("describe_tool", id="notes/notes/paint_picture")
+
+    at_the_door(ask, "--config", str(notes_config))
