@@ -54,6 +54,8 @@ class UpstreamConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Patterns (`read_*`) of the tools that may be called; none: nothing may."""
     deny: tuple[str, ...] = ()
     """Patterns of tools that may not, whatever `allow` says."""
+    listed: tuple[str, ...] = ()
+    """Patterns of callable tools that clients are shown beside the search, to be called by name."""
     effects: tuple[Effect, ...] = (Effect.READ, Effect.WRITE, Effect.UNKNOWN)
     """What a callable tool may do to the world: destructive ones have to be asked for."""
     category: str = ""
@@ -67,7 +69,7 @@ class UpstreamConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeout_seconds: Seconds = 30.0
     """For connecting, and for one call."""
     poll_seconds: Seconds = 60.0
-    """How often a server that announces no changes is asked for its tools."""
+    """How often a server is asked for its tools, for changes that it does not announce."""
     max_calls: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 16
     """Under way at the same time; further ones wait."""
     max_result_bytes: Annotated[int, msgspec.Meta(ge=1)] = 4 * 1024 * 1024

@@ -5,6 +5,7 @@ What they take is written once: checked here, and shown to the model as JSON Sch
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import mcp_types as types
 import msgspec
 from anyio.to_thread import run_sync
+from pydantic import ValidationError
 
 from kitpick.capabilities import Capabilities, Step, Steps, search_steps
 from kitpick.catalog import Catalog
@@ -22,6 +24,7 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.definitions import render_definitions
+from kitpick_ingest.function_names import documents_by_name
 from kitpick_ingest.prose import clip
 from kitpick_rescorers.packing import token_counter
 from kitpick_rescorers.search import SearchHit
@@ -134,6 +137,9 @@ _NEXT = (
 _DEFINITION = "Definitions of tools by the ids that search_tools gave, with the inputs that they take."
 _DESCRIBE = "Everything about one tool: its full definition as published, and whether it can be called here."
 _CALL = "Calls a tool that search_tools found, and returns its result."
+_LISTED_SECONDS = 5.0
+"""How long the list waits for the first tools of servers that were just started."""
+_log = logging.getLogger("kitpick.mcp")
 _MAX_LINE = 120
 """Characters of what a tool does."""
 _MAX_NEEDS = 8
@@ -158,8 +164,9 @@ class DoorTools:
         if calls:
             self._answers["call_tool"] = self._call
 
-    def listed(self) -> list[types.Tool]:
-        """What `tools/list` says."""
+    async def listed(self, caller: Caller) -> list[types.Tool]:
+        """What `tools/list` says: the tools of the door, and those that the operator wants listed."""
+        await self._proxy.settled(_LISTED_SECONDS)
         read_only = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
         tools = [
             _tool("search_tools", _SEARCH, SearchArguments, read_only),
@@ -168,16 +175,29 @@ class DoorTools:
             _tool("describe_tool", _DESCRIBE, DescribeArguments, read_only),
             _tool("call_tool", _CALL, CallArguments, types.ToolAnnotations(open_world_hint=True)),
         ]
-        return [tool for tool in tools if tool.name in self._answers]
+        own = [tool for tool in tools if tool.name in self._answers]
+        others = map(_as_listed, render_definitions(await self._proxy.listed(caller), "mcp"))
+        return [*own, *(tool for tool in others if tool)]
 
     async def answer(self, name: str, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
         """Runs a tool. What goes wrong is told as an error result, which the model can read and mend."""
-        if name not in self._answers:
-            return _problem(f"there is no tool {name[:100]!r}: there are {', '.join(self._answers)}")
         try:
-            return await self._answers[name](given, caller)
+            if name in self._answers:
+                return await self._answers[name](given, caller)
+            return await self._call_by_name(name, given, caller)
         except KitpickError as error:
             return _problem(str(error))
+
+    async def _call_by_name(
+        self, name: str, given: dict[str, Any] | None, caller: Caller
+    ) -> types.CallToolResult:
+        """Calls a tool that the operator wants listed."""
+        listed = documents_by_name(await self._proxy.listed(caller))
+        if name not in listed:
+            raise ToolProblem(
+                f"there is no tool {name[:100]!r}: there are {', '.join([*self._answers, *listed])}"
+            )
+        return await self._proxy.call(listed[name], given or {}, caller)
 
     async def _search(self, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
         wanted = read_arguments(given, SearchArguments)
@@ -202,7 +222,7 @@ class DoorTools:
         definitions = [one.definitions("mcp") for one in results] if wanted.definitions else []
         rows = [self._row(hit, found, caller, definitions) for hit in hits]
         packed = wanted.definitions and single  # the search made them fit
-        answer = {"tools": rows} if packed else self._page(rows, wanted.budget, wanted.offset)
+        answer: dict[str, Any] = {"tools": rows} if packed else self._page(rows, wanted.budget, wanted.offset)
         if single and results[0].abstained:
             answer["nothing_fits"] = results[0].abstained_because
         elif found.unmatched:
@@ -233,7 +253,7 @@ class DoorTools:
         """A tool in one line: its name, its first sentence, its effect and the inputs that it needs."""
         sentence = " ".join(document.description.split()).partition(". ")[0]
         needs = [parameter.name for parameter in document.parameters if parameter.required]
-        row = {"name": clip(document.api, _MAX_LINE), "line": clip(sentence, _MAX_LINE)}
+        row: dict[str, Any] = {"name": clip(document.api, _MAX_LINE), "line": clip(sentence, _MAX_LINE)}
         row |= {"effect": document.effect.value, "needs": needs[:_MAX_NEEDS]}
         return self._named(document, caller) | row
 
@@ -292,6 +312,15 @@ class DoorTools:
         if not found:
             raise UnknownTool(tool_id)
         return found[0]
+
+
+def _as_listed(definition: dict[str, Any]) -> types.Tool | None:
+    """A definition as its server wrote it; None where it is none by the protocol."""
+    try:
+        return types.Tool.model_validate(definition)
+    except ValidationError as error:
+        _log.warning("%s is not listed: %s", definition["name"], error.errors()[0]["msg"])
+        return None
 
 
 def _has(step: Step, hit: SearchHit) -> bool:
