@@ -30,6 +30,7 @@ from kitpick_ingest.sync import SyncOptions
 _FIRST_LISTING_SECONDS = 30.0
 MAX_LISTED = 50
 """Tools of one upstream that clients are shown without a search: the first by name."""
+_MOST_LINES = 20
 _log = logging.getLogger("kitpick.mcp")
 
 
@@ -113,11 +114,11 @@ class Proxy:
         report = self._catalog.ingest(source, options=options)
         numbers = (report.added, report.changed, report.deleted, report.embedded)
         _log.info("upstream %s: +%d ~%d -%d, %d embedded", config.name, *numbers)
-        for each in report.unapproved:
+        for each in report.unapproved[:_MOST_LINES]:
             fate = "held back" if each.held_back else "taken in"
-            _log.warning(
-                "upstream %s: not as approved (%s), %s: %s", config.name, each.difference, fate, each.id
-            )
+            _log.warning("not as approved (%s), %s: %r", each.difference, fate, each.id[:200])
+        if len(report.unapproved) > _MOST_LINES:
+            _log.warning("%s: %d are not as approved in all", config.name, len(report.unapproved))
 
     def _listed_now(self, config: UpstreamConfig, source: Source) -> dict[str, str]:
         """Content hashes by id of the tools that clients are shown, as the catalog holds them."""

@@ -318,7 +318,7 @@ def test_a_lock_file_guards_the_tools_of_upstreams(settings: Settings, notes_con
     async def ask(door: Door) -> None:
         assert not (await door.call("notes/notes/read_note", title="x")).is_error, "it is approved"
         await door.call("notes/notes/learn", title="x")
-        await door.line("not as approved (new), held back: notes/notes/paint_picture")
+        await door.line("not as approved (new), held back: 'notes/notes/paint_picture'")
         assert "search_tools gives" in await door.problem("describe_tool", id="notes/notes/paint_picture")
 
     at_the_door(ask, "--config", str(notes_config))

@@ -18,9 +18,10 @@ import anyio
 import mcp_types as types
 import psutil
 import pytest
-from doors import UPSTREAM, Door, at_stdio, at_the_door, until
+from doors import UPSTREAM, Door, at_stdio, at_the_door, at_url, serving, until
 
 from kitpick.settings import Settings
+from kitpick_rescorers.service.keys import digest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
 
@@ -100,6 +101,27 @@ def test_a_client_of_an_older_protocol_is_told_unasked(settings: Settings, confi
             assert len(await door.tools()) == len(before) + 1
 
     anyio.run(main)
+
+
+def test_clients_over_http_subscribe_and_see_what_they_may_call(settings: Settings, config: Path) -> None:
+    callers = "".join(
+        f'[[callers]]\nname = "{name}"\nsha256 = "{digest(name)}"\nmay_call = {may_call}\n'
+        for name, may_call in (("ann", "true"), ("guest", "false"))
+    )
+    config.write_text(upstream("notes", listed=["paint_*"]) + callers)
+
+    async def main(url: str) -> None:
+        async with at_url(url, "ann") as ann, at_url(url, "guest") as guest:
+            await settled(ann)
+            async with guest.client.listen(tools_list_changed=True) as subscription:
+                await ann.call("notes/notes/learn", title="x")
+                with anyio.fail_after(60):
+                    await anext(aiter(subscription))
+            assert any(name.startswith("notes_paint_picture_") for name in await ann.tools())
+            assert not any(name.startswith("notes_paint_picture_") for name in await guest.tools())
+
+    with serving("--config", str(config)) as url:
+        anyio.run(main, url)
 
 
 def test_what_a_caller_may_not_see_or_call_is_not_listed(settings: Settings, config: Path) -> None:
@@ -205,7 +227,7 @@ def test_a_server_that_renames_everything_costs_as_much_as_it_has_tools(
             await door.call("notes/notes/rename")
             await until(partial(finds, door, f"notes/notes/read_note_{time}"))
         assert not await finds(door, "notes/notes/read_note_1")
-        assert door.log().count("+9 ~0 -9, 9 embedded") == 2
+        assert door.log().count("+10 ~0 -10, 10 embedded") == 2
 
     at_the_door(ask, "--config", str(config))
 
@@ -216,7 +238,24 @@ def test_a_server_that_renames_everything_is_doubted_unless_it_may(settings: Set
     async def ask(door: Door) -> None:
         await settled(door)
         await door.call("notes/notes/rename")
-        await door.line("its tools were not taken in: notes: 9 of 10 documents are gone")
+        await door.line("its tools were not taken in: notes: 10 of 11 documents are gone")
         assert await finds(door, "notes/notes/read_note")
+
+    at_the_door(ask, "--config", str(config))
+
+
+def test_a_server_that_announces_without_end_is_listed_now_and_then(settings: Settings, config: Path) -> None:
+    config.write_text(upstream("notes"))
+
+    async def ask(door: Door) -> None:
+        await settled(door)
+        answer = await door.call("notes/notes/chatter")
+        asked, seconds = answer.content[0].text.split()
+        assert 1 <= int(asked) <= float(seconds) / 0.2 + 2, "of 200 announcements"
+
+        async def last_one_known() -> bool:
+            return (await door.describe("notes/notes/chatter"))["description"] == "Chatter 199"
+
+        await until(last_one_known)
 
     at_the_door(ask, "--config", str(config))

@@ -26,6 +26,7 @@ TOOLS = {
     "die": ("End this server in the middle of a call", None),
     "rename": ("Give every tool another name", None),
     "stall": ("Answer calls and never again a list of tools", None),
+    "chatter": ("Announce changes without end, and answer with how often the list was asked for", None),
     "hang": ("Never answer a call", None),
     "flood": ("Answer with ten megabytes", None),
     "complain": ("Answer with an error", None),
@@ -38,9 +39,11 @@ class Notebook:
         self.tools = dict(TOOLS) | {name: (f"Does {name}", READ) for name in more}
         self.renamed = 0
         self.stalled = False
+        self.asked = 0
         self.bus = InMemorySubscriptionBus()
 
     async def list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
+        self.asked += 1
         if self.stalled:
             await anyio.sleep_forever()
         tools = [
@@ -61,6 +64,8 @@ class Notebook:
                 f"{name}_{self.renamed}": tool for name, tool in TOOLS.items() if name not in kept
             } | kept
             await self.bus.publish(ToolsListChanged())
+        elif params.name == "chatter":
+            answer = await self.chatter()
         elif params.name == "stall":
             self.stalled = True
         elif params.name == "die":
@@ -73,6 +78,15 @@ class Notebook:
             answer, failed = "the notebook is full", True
         content = [types.TextContent(type="text", text=answer)]
         return types.CallToolResult(content=content, is_error=failed)
+
+    async def chatter(self) -> str:
+        """How many announcements, how often the list was asked for, and the seconds it took."""
+        before, began = self.asked, anyio.current_time()
+        for number in range(200):
+            self.tools["chatter"] = (f"Chatter {number}", None)
+            await self.bus.publish(ToolsListChanged())
+            await anyio.sleep(0.02)
+        return f"{self.asked - before} {anyio.current_time() - began}"
 
     def server(self) -> Server[Any]:
         return Server(
