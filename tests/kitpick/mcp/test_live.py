@@ -153,6 +153,17 @@ def test_what_a_caller_may_not_see_or_call_is_not_listed(settings: Settings, con
     at_the_door(ann, "--config", str(config), "--principal", "ann")
 
 
+def test_a_change_that_is_not_announced_is_found_out(settings: Settings, config: Path) -> None:
+    config.write_text(upstream("notes", poll_seconds=1.0))
+
+    async def ask(door: Door) -> None:
+        await settled(door)
+        await door.call("notes/notes/whisper", title="x")
+        await until(partial(finds, door, "notes/notes/hum_tune"))
+
+    at_the_door(ask, "--config", str(config))
+
+
 def test_a_server_that_is_half_dead_is_given_up_and_started_again(settings: Settings, config: Path) -> None:
     config.write_text(upstream("notes", timeout_seconds=8.0, poll_seconds=1.0))
 
@@ -227,7 +238,7 @@ def test_a_server_that_renames_everything_costs_as_much_as_it_has_tools(
             await door.call("notes/notes/rename")
             await until(partial(finds, door, f"notes/notes/read_note_{time}"))
         assert not await finds(door, "notes/notes/read_note_1")
-        assert door.log().count("+10 ~0 -10, 10 embedded") == 2
+        assert door.log().count("+11 ~0 -11, 11 embedded") == 2
 
     at_the_door(ask, "--config", str(config))
 
@@ -238,7 +249,7 @@ def test_a_server_that_renames_everything_is_doubted_unless_it_may(settings: Set
     async def ask(door: Door) -> None:
         await settled(door)
         await door.call("notes/notes/rename")
-        await door.line("its tools were not taken in: notes: 10 of 11 documents are gone")
+        await door.line("its tools were not taken in: notes: 11 of 12 documents are gone")
         assert await finds(door, "notes/notes/read_note")
 
     at_the_door(ask, "--config", str(config))

@@ -26,6 +26,7 @@ TOOLS = {
     "die": ("End this server in the middle of a call", None),
     "rename": ("Give every tool another name", None),
     "stall": ("Answer calls and never again a list of tools", None),
+    "whisper": ("Learn a new tool without a word to anybody", None),
     "chatter": ("Announce changes without end, and answer with how often the list was asked for", None),
     "hang": ("Never answer a call", None),
     "flood": ("Answer with ten megabytes", None),
@@ -64,6 +65,8 @@ class Notebook:
                 f"{name}_{self.renamed}": tool for name, tool in TOOLS.items() if name not in kept
             } | kept
             await self.bus.publish(ToolsListChanged())
+        elif params.name == "whisper":
+            self.tools["hum_tune"] = ("Hum a tune", READ)
         elif params.name == "chatter":
             answer = await self.chatter()
         elif params.name == "stall":
