@@ -54,10 +54,10 @@ def lock(
     env: EnvironmentOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Approves the definitions of a catalog or source: writes a digest of each into a lock file.
+    """Approves the definitions of a catalog or source, in a lock file.
 
-    `kitpick ingest --lock FILE` then names what is new or changed. Sources that are not read here stay
-    approved as they are in the file.
+    The file holds digests. `kitpick ingest --lock FILE` then names what is new or changed. Sources that are
+    not read here stay approved as they are in the file.
     """
     if name is not None and len(sources or ()) != 1:
         raise typer.BadParameter("is for one source", param_hint="--name")

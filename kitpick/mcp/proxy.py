@@ -43,6 +43,7 @@ class Proxy:
         """Takes what is called when other tools are listed, or others of their definitions, than before."""
         self._catalog = catalog
         self._on_change = on_change
+        self._patience_ends = 0.0
         self._listed: dict[str, dict[str, str]] = {}
         self._lock, self._hold_back = config.lock, config.hold_back
         self._upstreams = {
@@ -53,6 +54,7 @@ class Proxy:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keeps the upstreams connected and the catalog in line with them."""
+        self._patience_ends = anyio.current_time() + _FIRST_LISTING_SECONDS
         async with anyio.create_task_group() as group:
             for upstream in self._upstreams.values():
                 group.start_soon(upstream.run)
@@ -60,8 +62,11 @@ class Proxy:
             group.cancel_scope.cancel()
 
     async def settled(self, seconds: float = _FIRST_LISTING_SECONDS) -> None:
-        """Waits, not for ever, until every upstream was listed once or failed to be."""
-        with anyio.move_on_after(seconds):
+        """Waits until every upstream was listed once or failed to be.
+
+        Not for longer than these seconds; and one that hangs holds nobody up once the first have waited.
+        """
+        with anyio.CancelScope(deadline=min(self._patience_ends, anyio.current_time() + seconds)):
             for upstream in self._upstreams.values():
                 await upstream.settled.wait()
 

@@ -20,6 +20,7 @@ import psutil
 import pytest
 from doors import UPSTREAM, Door, at_stdio, at_the_door, at_url, serving, until
 
+from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_rescorers.service.keys import digest
 
@@ -162,6 +163,28 @@ def test_a_change_that_is_not_announced_is_found_out(settings: Settings, config:
         await until(partial(finds, door, "notes/notes/hum_tune"))
 
     at_the_door(ask, "--config", str(config))
+
+
+def test_a_server_that_hangs_at_its_start_holds_up_only_the_first(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kitpick.mcp import proxy as module
+    from kitpick.mcp.config import McpConfig, UpstreamConfig
+
+    monkeypatch.setattr(module, "_FIRST_LISTING_SECONDS", 2.0)
+    command = shlex.join([sys.executable, "-c", "import sys; sys.stdin.read()"])
+    hanging = UpstreamConfig("mute", f"stdio:{command}", timeout_seconds=300.0)
+
+    async def main() -> None:
+        proxy = module.Proxy(catalog, McpConfig(upstreams=(hanging,)))
+        async with proxy.running():
+            began = anyio.current_time()
+            await proxy.settled()
+            assert anyio.current_time() - began > 1.0
+            with anyio.fail_after(1.0):
+                await proxy.settled()
+
+    anyio.run(main)
 
 
 def test_a_server_that_is_half_dead_is_given_up_and_started_again(settings: Settings, config: Path) -> None:
