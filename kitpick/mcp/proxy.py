@@ -31,6 +31,8 @@ _FIRST_LISTING_SECONDS = 30.0
 MAX_LISTED = 50
 """Tools of one upstream that clients are shown without a search: the first by name."""
 _MOST_LINES = 20
+_WAIT_SECONDS = 5.0
+"""For other processes that take in the same upstream: clients often start several servers at once."""
 _log = logging.getLogger("kitpick.mcp")
 
 
@@ -115,7 +117,12 @@ class Proxy:
         return True
 
     def _sync(self, config: UpstreamConfig, source: Source) -> None:
-        options = SyncOptions(allow_shrink=config.allow_shrink, lock=self._lock, hold_back=self._hold_back)
+        options = SyncOptions(
+            allow_shrink=config.allow_shrink,
+            lock=self._lock,
+            hold_back=self._hold_back,
+            wait=_WAIT_SECONDS,
+        )
         report = self._catalog.ingest(source, options=options)
         numbers = (report.added, report.changed, report.deleted, report.embedded)
         _log.info("upstream %s: +%d ~%d -%d, %d embedded", config.name, *numbers)
