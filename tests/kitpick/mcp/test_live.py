@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -211,9 +211,13 @@ def test_a_server_whose_process_stands_still_is_replaced(settings: Settings, con
             each for each in psutil.Process().children(recursive=True) if str(UPSTREAM) in each.cmdline()
         )
         frozen.send_signal(signal.SIGSTOP)
-        await door.line("WARNING kitpick.mcp: upstream notes:")
-        await until(partial(answers, door))
-        assert not frozen.is_running()
+        try:
+            await door.line("WARNING kitpick.mcp: upstream notes:")
+            await until(partial(answers, door))
+            assert not frozen.is_running()
+        finally:
+            with suppress(psutil.NoSuchProcess):
+                frozen.kill()
 
     at_the_door(ask, "--config", str(config))
 
