@@ -11,6 +11,8 @@ Catalog: the 12,803 operations of `datasets/written`, profile `hybrid` unless an
 - `prompts`: conversations of 20 turns, made of recorded ones. Tokens that are sent, and those that a cache of
   prefixes serves, where all tools are sent, five new ones each turn, or what was found is appended once
   (`kitpick.exposure`). A turn is three requests where a search is needed, two otherwise.
+- `live`: how soon a search knows a tool that an MCP server has just announced, and how long the answer with
+  five tools is: see `live_tools.py`.
 
 `--part NAME` (repeatable) takes only some; `--limit N` so many rows of each.
 """
@@ -28,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from live_tools import measure_live
 from rich.console import Console
 from rich.table import Table
 
@@ -240,6 +243,11 @@ def prompts(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int |
     }
 
 
+def live(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
+    """Milliseconds from a server's notice to the search that knows, and bytes of an answer."""
+    return measure_live(_Operations(documents), catalog.settings, limit)
+
+
 def _chains(cases: Sequence[Case], count: int) -> Iterator[Messages]:
     """Conversations one after another, until the user has said something `TURNS` times."""
     shuffled = list(cases)
@@ -311,6 +319,7 @@ PARTS: dict[str, Callable[[Catalog, Mapping[int, ApiDocument], int | None], Figu
     "followups": followups,
     "capabilities": capabilities,
     "prompts": prompts,
+    "live": live,
 }
 
 

@@ -37,6 +37,8 @@ class ExitCode(enum.IntEnum):
     """Done, but some entries were left out; the report says how many and why."""
     GATE = 7
     """An evaluation is below what `--min` and `--max-drop` ask for; the report was written."""
+    UNAPPROVED = 8
+    """Done, but some definitions are not as the lock file approves them; the report names them."""
 
 
 _CODES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from kitpick_foundation.errors import FailureKind, KitpickError
 
 
@@ -39,6 +41,16 @@ class SourceBusy(IngestError):
     """Another process is syncing the same source into the same catalog."""
 
     failure = FailureKind.REFUSED
+
+
+class InvalidLockFile(IngestError):
+    """A lock file that is not there, or not whole. Nothing was compared, and nothing written."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"{path}: cannot be used as a lock file: {reason[:300]} (restore it, or remove it and "
+            f"approve the definitions anew: kitpick lock {path})"
+        )
 
 
 class CatalogChanged(IngestError):

@@ -22,6 +22,7 @@ import msgspec
 
 from kitpick_engines.contract import Engine, IndexedDocument, IndexSchema
 from kitpick_engines.errors import EngineError
+from kitpick_ingest.approvals import ApprovalCheck, Approvals, Unapproved
 from kitpick_ingest.dead_letters import DeadLetterFile, refused_letter, write_accepted
 from kitpick_ingest.embedder import DocumentVectors, Embedder, schema_of
 from kitpick_ingest.embedding_cache import EmbeddingCache
@@ -84,6 +85,10 @@ class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Let documents become visible to everybody that only a tenant or some principals could see so far."""
     dead_letters: Path | None = None
     """File for what was left out, replaced by every run; None keeps only the number."""
+    lock: Path | None = None
+    """Lock file with the digests of approved definitions: what differs from it is named in the report."""
+    hold_back: bool = False
+    """Keep what differs from the lock file out of the catalog; approved versions that it holds stay."""
     locks: Path | None = None
     """Folder of the lock files, the same for all who sync the catalog; None: in the user's state folder."""
     wait: float = 0.0
@@ -116,6 +121,8 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
     """Documents of all sources that were moved to another model or template."""
     seconds: dict[str, float]
     """By phase (read, embed, rebuild, write; those that took place), and in total."""
+    unapproved: tuple[Unapproved, ...] = ()
+    """What differs from the lock file, in the order of the source."""
     notes: tuple[str, ...] = ()
     """Notes for a person."""
 
@@ -134,6 +141,7 @@ def sync(
 
     Raises:
         SourceError: the source could not be read to its end. Like the following, nothing was changed.
+        InvalidLockFile: there is no lock file, or it is not whole.
         SuspiciousShrink: more than half of the source's documents are gone.
         WouldBePublic: documents would become visible to everybody that were not.
         SourceBusy: another process is syncing this source.
@@ -146,6 +154,10 @@ def sync(
     """
     sharding = Sharding(source, engine, options)
     source = sharding.source
+    approvals = None if options.lock is None else Approvals.read(options.lock)
+    check = (
+        None if approvals is None else ApprovalCheck(approvals, engine.fetch if options.hold_back else None)
+    )
     with (
         source_lock(options.locks, engine.url, sharding.name, options.wait),
         DeadLetterFile(options.dead_letters, f"{engine.url} {sharding.name}") as letters,
@@ -154,7 +166,9 @@ def sync(
         vectors = DocumentVectors(embedder, cache)
         recorder = ProgressRecorder(progress or NullProgress())
         last = LastSync(state_file(options.locks, "synced", "source", engine.url, sharding.name), source)
-        run = _Sync(source, engine, schema_of(embedder), vectors, spool, last, options, recorder, sharding)
+        run = _Sync(
+            source, engine, schema_of(embedder), vectors, spool, last, options, recorder, sharding, check
+        )
         return run.run(letters, cache)
 
 
@@ -171,6 +185,7 @@ class _Sync:
     options: SyncOptions
     progress: ProgressRecorder
     sharding: Sharding
+    check: ApprovalCheck | None
     before: IndexSchema | None = None
     """Schema of the live index when the run began."""
 
@@ -199,6 +214,7 @@ class _Sync:
             rebuilt=rebuilt,
             seconds={**self.progress.seconds, "total": time.monotonic() - started},
             notes=tuple(self.progress.notes),
+            unapproved=tuple(self.check.unapproved) if self.check else (),
         )
 
     def _plan(self, letters: DeadLetterFile) -> SyncPlan:
@@ -212,12 +228,13 @@ class _Sync:
                 restricted = self.engine.restricted(live[0], self.source.name)
                 planner.hold(self.sharding.hashes(live[0]), restricted)
         with self.progress.phase("read", None) as advance:
-            planner.read(read_source(self.source, self.options.source_timeout), advance)
+            items = read_source(self.source, self.options.source_timeout)
+            planner.read(self.check.pass_on(items) if self.check else items, advance)
         return planner.plan
 
     def _still_held(self, index: str) -> int | None:
         """Number of documents where neither the source nor the index changed since the last sync."""
-        if self.options.reread:
+        if self.options.reread or self.check:
             return None
         documents = self.last.still_holds(self.sharding.hashes(index))
         if documents is not None:
@@ -225,7 +242,7 @@ class _Sync:
         return documents
 
     def _remember(self, index: str, letters: DeadLetterFile) -> None:
-        if letters.count:
+        if letters.count or self.options.hold_back:
             self.last.forget()  # the next run names again what was left out
             return
         try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,13 +13,19 @@ from rich.table import Table
 
 from kitpick.catalog import Catalog
 from kitpick.cli.console import note, print_json, print_table
-from kitpick.cli.options import CatalogOption, JsonOption
+from kitpick.cli.options import (
+    CatalogOption,
+    EnvironmentOption,
+    HeaderOption,
+    JsonOption,
+    live_settings,
+)
 from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
+from kitpick_ingest.approvals import Unapproved
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.shards import parse_shard
 from kitpick_ingest.source import Source, watch_source
-from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.sync import SyncOptions, SyncReport
 
 SourcesArgument = Annotated[
@@ -28,6 +34,12 @@ SourcesArgument = Annotated[
         help="KIND:TARGET (openapi:FILE, mcp:URL, botocore:s3,ec2, …) or a path.", metavar="SOURCE…"
     ),
 ]
+_SHOWN = 20
+_DIFFERENCES = {
+    "new": "new since the approval",
+    "description": "its description is not the approved one",
+    "definition": "its definition is not the approved one",
+}
 
 
 def ingest(
@@ -63,18 +75,22 @@ def ingest(
     dead_letters: Annotated[
         Path | None, typer.Option("--dead-letters", help="File for the entries that cannot be used, and why.")
     ] = None,
-    header: Annotated[
-        list[str] | None,
+    lock: Annotated[
+        Path | None,
         typer.Option(
-            "--header",
-            help="NAME=VARIABLE: send the HTTP header NAME with the value of an environment variable, so "
-            "that no list of processes shows it. Repeatable.",
+            "--lock",
+            help="Lock file of `kitpick lock`: APIs that are not as approved are named in the report.",
         ),
     ] = None,
-    env: Annotated[
-        list[str] | None,
-        typer.Option("--env", help="Environment variable to pass on to a started MCP server. Repeatable."),
-    ] = None,
+    hold_back: Annotated[
+        bool,
+        typer.Option(
+            "--hold-back",
+            help="With --lock: keep what is not as approved out of the catalog. Approved versions stay.",
+        ),
+    ] = False,
+    header: HeaderOption = None,
+    env: EnvironmentOption = None,
     timeout: Annotated[
         float,
         typer.Option("--timeout", min=0.1, help="Seconds to wait for the next entry of a source."),
@@ -106,7 +122,9 @@ def ingest(
     for option, given in (("--name", name), ("--dead-letters", dead_letters), ("--watch", watch or None)):
         if given is not None and len(sources) > 1:
             raise typer.BadParameter("is for one source, several were given", param_hint=option)
-    live = LiveSettings(headers=_headers(header or []), environment=_environment(env or []))
+    if hold_back and lock is None:
+        raise typer.BadParameter("needs --lock, which says what is approved", param_hint="--hold-back")
+    live = live_settings(header, env)
     opened = [
         open_source(
             spec, name=name, category=category, tenant=tenant or None, allowed=tuple(allow or ()), live=live
@@ -118,6 +136,8 @@ def ingest(
         allow_shrink=allow_shrink,
         public=public,
         dead_letters=dead_letters,
+        lock=lock,
+        hold_back=hold_back,
         wait=wait,
         reread=reread,
         source_timeout=timeout,
@@ -131,6 +151,8 @@ def ingest(
     print_json(reports) if as_json else _print(reports)
     if any(report.dead_letters for report in reports):
         raise typer.Exit(ExitCode.DEAD_LETTERS)
+    if any(report.unapproved for report in reports):
+        raise typer.Exit(ExitCode.UNAPPROVED)
 
 
 def _follow(catalog: Catalog, source: Source, options: SyncOptions, as_json: bool) -> None:
@@ -166,24 +188,6 @@ def _refuse_namesakes(sources: list[Source]) -> None:
             )
 
 
-def _headers(given: list[str]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in given]
-    for header, equals, variable in pairs:
-        if not (header and equals and variable):
-            raise typer.BadParameter(f"{header!r} is not NAME=VARIABLE", param_hint="--header")
-    return {header: _variable(variable, "--header") for header, _, variable in pairs}
-
-
-def _environment(variables: list[str]) -> dict[str, str]:
-    return {variable: _variable(variable, "--env") for variable in variables}
-
-
-def _variable(name: str, option: str) -> str:
-    if name not in os.environ:
-        raise typer.BadParameter(f"the environment variable {name!r} is not set", param_hint=option)
-    return os.environ[name]
-
-
 def _print(reports: list[SyncReport]) -> None:
     table = Table("source", "added", "changed", "unchanged", "deleted", "left out", "embedded", "seconds")
     for report in reports:
@@ -191,3 +195,12 @@ def _print(reports: list[SyncReport]) -> None:
         cells = [f"{count:,}" for count in (*counts, report.embedded)]
         table.add_row(report.source, *cells, f"{report.seconds['total']:.1f}")
     print_table(table)
+    for report in reports:
+        _name_unapproved(report.unapproved)
+
+
+def _name_unapproved(found: Sequence[Unapproved]) -> None:
+    for each in found[:_SHOWN]:
+        note(f"{each.id}: {_DIFFERENCES[each.difference]}{', held back' if each.held_back else ''}")
+    if len(found) > _SHOWN:
+        note(f"{len(found) - _SHOWN:,} more are not as approved: --json names all")

@@ -17,6 +17,7 @@ from kitpick_foundation.errors import KitpickError
 
 COMMANDS = {
     "ingest": ("ingest", "Brings the catalog in line with one or more sources."),
+    "lock": ("lock", "Approves the definitions of a catalog or source, in a lock file."),
     "search": ("search", "Finds the APIs that a request needs."),
     "serve": ("serve", "Serves the rescorer over HTTP, with --ui also the explain page."),
     "mcp": ("mcp", "Serves the catalog to agents as an MCP server."),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 
 CatalogOption = Annotated[
     str | None,
@@ -26,3 +29,42 @@ PrincipalOption = Annotated[
     typer.Option("--principal", help="User or group to search as. Repeatable. Default: public APIs only."),
 ]
 DataOption = Annotated[Path, typer.Option("--data", help="Folder with one folder for each dataset.")]
+HeaderOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--header",
+        help="NAME=VARIABLE: send the HTTP header NAME with the value of an environment variable, so "
+        "that no list of processes shows it. Repeatable.",
+    ),
+]
+EnvironmentOption = Annotated[
+    list[str] | None,
+    typer.Option("--env", help="Environment variable to pass on to a started MCP server. Repeatable."),
+]
+
+
+def live_settings(headers: list[str] | None, variables: list[str] | None) -> LiveSettings:
+    """What `--header` and `--env` say.
+
+    Raises:
+        BadParameter: it is not NAME=VARIABLE, or a variable that is not set.
+    """
+    return LiveSettings(headers=_headers(headers or []), environment=_environment(variables or []))
+
+
+def _headers(given: list[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    for header, equals, variable in pairs:
+        if not (header and equals and variable):
+            raise typer.BadParameter(f"{header!r} is not NAME=VARIABLE", param_hint="--header")
+    return {header: _variable(variable, "--header") for header, _, variable in pairs}
+
+
+def _environment(variables: list[str]) -> dict[str, str]:
+    return {variable: _variable(variable, "--env") for variable in variables}
+
+
+def _variable(name: str, option: str) -> str:
+    if name not in os.environ:
+        raise typer.BadParameter(f"the environment variable {name!r} is not set", param_hint=option)
+    return os.environ[name]

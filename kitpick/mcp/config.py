@@ -13,6 +13,7 @@ import msgspec
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
+from kitpick_ingest.approvals import Approvals
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings, McpEndpoint
 
 if sys.version_info >= (3, 11):
@@ -53,6 +54,8 @@ class UpstreamConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Patterns (`read_*`) of the tools that may be called; none: nothing may."""
     deny: tuple[str, ...] = ()
     """Patterns of tools that may not, whatever `allow` says."""
+    listed: tuple[str, ...] = ()
+    """Patterns of callable tools that clients are shown beside the search, to be called by name."""
     effects: tuple[Effect, ...] = (Effect.READ, Effect.WRITE, Effect.UNKNOWN)
     """What a callable tool may do to the world: destructive ones have to be asked for."""
     category: str = ""
@@ -66,7 +69,7 @@ class UpstreamConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeout_seconds: Seconds = 30.0
     """For connecting, and for one call."""
     poll_seconds: Seconds = 60.0
-    """How often a server that announces no changes is asked for its tools."""
+    """How often a server is asked for its tools, for changes that it does not announce."""
     max_calls: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 16
     """Under way at the same time; further ones wait."""
     max_result_bytes: Annotated[int, msgspec.Meta(ge=1)] = 4 * 1024 * 1024
@@ -88,6 +91,10 @@ class McpConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     callers: tuple[Caller, ...] = ()
     upstreams: tuple[UpstreamConfig, ...] = ()
+    lock: Path | None = None
+    """Lock file of `kitpick lock`: tools of upstreams that are not as approved are named in the log."""
+    hold_back: bool = False
+    """Keep them out of the catalog; approved versions stay."""
 
 
 def read_config(path: Path | None) -> McpConfig:
@@ -96,11 +103,12 @@ def read_config(path: Path | None) -> McpConfig:
     Raises:
         InvalidMcpConfig: unreadable, not TOML, an unknown field, a value that is not allowed, a name twice, a
             caller without a digest, or a target that is no address.
+        InvalidLockFile: there is no lock file of that name, or it is not whole.
     """
     if path is None:
         return McpConfig()
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), McpConfig)
+        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), McpConfig, dec_hook=_path)
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidMcpConfig(str(path), str(error)) from error
     _check(found, str(path))
@@ -120,6 +128,16 @@ def _check(config: McpConfig, where: str) -> None:
     for upstream in config.upstreams:
         live_settings(upstream, where)
         _endpoint(upstream, where)
+    if config.hold_back and config.lock is None:
+        raise InvalidMcpConfig(where, "`hold_back` needs `lock`, which says what is approved")
+    if config.lock is not None:
+        Approvals.read(config.lock)
+
+
+def _path(kind: type, value: object) -> object:
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise NotImplementedError(kind)
 
 
 def _endpoint(upstream: UpstreamConfig, where: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
 from functools import partial
@@ -11,28 +11,43 @@ from typing import Any
 
 import anyio
 import mcp_types as types
+from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from kitpick.catalog import Catalog
 from kitpick.mcp.config import Caller, McpConfig, UpstreamConfig
 from kitpick.mcp.errors import CallRefused
 from kitpick.mcp.upstream import Upstream
+from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.labelled import LabelledSource, Labels
+from kitpick_ingest.source import Source
 from kitpick_ingest.sources.mcp_endpoint import Listing
 from kitpick_ingest.sources.mcp_live import ListedTools
 from kitpick_ingest.sync import SyncOptions
 
 _FIRST_LISTING_SECONDS = 30.0
+MAX_LISTED = 50
+"""Tools of one upstream that clients are shown without a search: the first by name."""
+_MOST_LINES = 20
+_WAIT_SECONDS = 5.0
+"""For other processes that take in the same upstream: clients often start several servers at once."""
 _log = logging.getLogger("kitpick.mcp")
 
 
 class Proxy:
     """The upstreams of a door, and the rules of calling them."""
 
-    def __init__(self, catalog: Catalog, config: McpConfig) -> None:
+    def __init__(
+        self, catalog: Catalog, config: McpConfig, on_change: Callable[[], Awaitable[None]] = checkpoint
+    ) -> None:
+        """Takes what is called when other tools are listed, or others of their definitions, than before."""
         self._catalog = catalog
+        self._on_change = on_change
+        self._patience_ends = 0.0
+        self._listed: dict[str, dict[str, str]] = {}
+        self._lock, self._hold_back = config.lock, config.hold_back
         self._upstreams = {
             upstream.name: Upstream(upstream, partial(self._take_in, upstream))
             for upstream in config.upstreams
@@ -41,17 +56,27 @@ class Proxy:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keeps the upstreams connected and the catalog in line with them."""
+        self._patience_ends = anyio.current_time() + _FIRST_LISTING_SECONDS
         async with anyio.create_task_group() as group:
             for upstream in self._upstreams.values():
                 group.start_soon(upstream.run)
             yield
             group.cancel_scope.cancel()
 
-    async def settled(self) -> None:
-        """Waits, not for ever, until every upstream was listed once or failed to be."""
-        with anyio.move_on_after(_FIRST_LISTING_SECONDS):
+    async def settled(self, seconds: float = _FIRST_LISTING_SECONDS) -> None:
+        """Waits until every upstream was listed once or failed to be.
+
+        Not for longer than these seconds; and one that hangs holds nobody up once the first have waited.
+        """
+        with anyio.CancelScope(deadline=min(self._patience_ends, anyio.current_time() + seconds)):
             for upstream in self._upstreams.values():
                 await upstream.settled.wait()
+
+    async def listed(self, caller: Caller) -> list[ApiDocument]:
+        """The tools that this caller is shown without a search."""
+        ids = [key for hashes in self._listed.values() for key in hashes]
+        seen = await run_sync(self._catalog.engine.fetch, ids, caller.filter) if ids else []
+        return [document for document in seen if not self.refusal(document, caller)]
 
     def refusal(self, document: ApiDocument, caller: Caller) -> str:
         """Why this caller cannot call this tool; empty where they can."""
@@ -76,24 +101,56 @@ class Proxy:
         _log.info("%s calls %s", caller.name, document.id)
         return await self._upstreams[document.source].call(document.api, arguments)
 
-    async def _take_in(self, config: UpstreamConfig, listing: Listing) -> None:
+    async def _take_in(self, config: UpstreamConfig, listing: Listing) -> bool:
         """Brings the catalog in line with a new list of tools; a failure leaves the old one."""
         labels = Labels(category=config.category, tenant=config.tenant, allowed=config.visible_to)
         source = LabelledSource(ListedTools(config.name, config.endpoint.where, listing), labels)
-        options = SyncOptions(allow_shrink=config.allow_shrink)
         try:
-            report = await run_sync(partial(self._catalog.ingest, source, options=options))
+            await run_sync(self._sync, config, source)
+            listed = await run_sync(self._listed_now, config, source)
         except KitpickError as error:
             _log.warning("upstream %s: its tools were not taken in: %s", config.name, error)
-        else:
-            _log.info("upstream %s: +%d ~%d -%d", config.name, report.added, report.changed, report.deleted)
+            return False
+        before, self._listed[config.name] = self._listed.get(config.name, {}), listed
+        if listed != before:
+            await self._on_change()
+        return True
+
+    def _sync(self, config: UpstreamConfig, source: Source) -> None:
+        options = SyncOptions(
+            allow_shrink=config.allow_shrink,
+            lock=self._lock,
+            hold_back=self._hold_back,
+            wait=_WAIT_SECONDS,
+        )
+        report = self._catalog.ingest(source, options=options)
+        numbers = (report.added, report.changed, report.deleted, report.embedded)
+        _log.info("upstream %s: +%d ~%d -%d, %d embedded", config.name, *numbers)
+        for each in report.unapproved[:_MOST_LINES]:
+            fate = "held back" if each.held_back else "taken in"
+            _log.warning("not as approved (%s), %s: %r", each.difference, fate, each.id[:200])
+        if len(report.unapproved) > _MOST_LINES:
+            _log.warning("%s: %d are not as approved in all", config.name, len(report.unapproved))
+
+    def _listed_now(self, config: UpstreamConfig, source: Source) -> dict[str, str]:
+        """Content hashes by id of the tools that clients are shown, as the catalog holds them."""
+        names = {item.api: item.id for item in source.read() if isinstance(item, ApiDocument)}
+        wanted = [names[api] for api in sorted(names) if _matches(api, config.listed)]
+        those_who_may = Filter(tenant=config.tenant, principals=frozenset(config.visible_to))
+        found = self._catalog.engine.fetch(wanted, those_who_may) if wanted else []
+        callable_ones = [each for each in found if not _rule_against(config, each)]
+        return {each.id: each.content_hash for each in callable_ones[:MAX_LISTED]}
 
 
 def _rule_against(config: UpstreamConfig, document: ApiDocument) -> str:
-    if not any(fnmatchcase(document.api, pattern) for pattern in config.allow):
+    if not _matches(document.api, config.allow):
         return "the operator's list of tools that may be called does not hold it"
-    if any(fnmatchcase(document.api, pattern) for pattern in config.deny):
+    if _matches(document.api, config.deny):
         return "the operator denies it"
     if document.effect not in config.effects:
         return f"its effect is {document.effect.value}, which the operator does not allow"
     return ""
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -12,7 +12,7 @@ from typing import Any
 
 import mcp_types as types
 import uvicorn
-from mcp.server import Server, ServerRequestContext
+from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import AccessToken
 from mcp.server.stdio import stdio_server
@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from kitpick.catalog import Catalog
 from kitpick.mcp.config import Caller, McpConfig
 from kitpick.mcp.errors import InvalidMcpConfig
+from kitpick.mcp.listeners import Listeners
 from kitpick.mcp.proxy import Proxy
 from kitpick.mcp.tools import DoorTools
 from kitpick_rescorers.service.keys import digest
@@ -71,12 +72,14 @@ class Door:
         self, catalog: Catalog, config: McpConfig, local: Caller, profile: str | None = None
     ) -> None:
         """`local` is the caller on standard streams, and over HTTP where no callers are configured."""
-        self._proxy = Proxy(catalog, config)
+        self._listeners = Listeners()
+        self._proxy = Proxy(catalog, config, self._listeners.announce)
         self._callers = Callers(config.callers, local)
         self._guarded = bool(config.callers)
         callers = (*config.callers, local)
         calls = any(upstream.allow for upstream in config.upstreams) and any(c.may_call for c in callers)
         self._tools = DoorTools(catalog, self._proxy, profile, calls=calls)
+        self._changes = any(upstream.listed for upstream in config.upstreams)
         self._server: Server[Any] = Server(
             "kitpick",
             version=version("kitpick"),
@@ -84,12 +87,14 @@ class Door:
             lifespan=self._lifespan,
             on_list_tools=self._list,
             on_call_tool=self._call,
+            on_subscriptions_listen=self._listeners.handler if self._changes else None,
         )
 
     async def serve_stdio(self) -> None:
         """Answers the process at the other end of the standard streams until it ends."""
         async with stdio_server() as (read, write):
-            await self._server.run(read, write, self._server.create_initialization_options())
+            announced = NotificationOptions(tools_changed=self._changes)
+            await self._server.run(read, write, self._server.create_initialization_options(announced))
 
     def app(self, host: str) -> ASGIApp:
         """The ASGI application. Its upstreams run as long as its lifespan.
@@ -119,7 +124,10 @@ class Door:
     async def _list(
         self, context: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=self._tools.listed())
+        if context.request is None:
+            self._listeners.remember(context.session)
+        caller = self._callers.of(context.request)
+        return types.ListToolsResult(tools=await self._tools.listed(caller))
 
     async def _call(
         self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams

@@ -31,8 +31,8 @@ _log = logging.getLogger("kitpick.mcp")
 class Upstream:
     """Runs in one event loop: `run` in a task of its own, `call` from any other."""
 
-    def __init__(self, config: UpstreamConfig, on_listing: Callable[[Listing], Awaitable[None]]) -> None:
-        """Takes what is told of every new list of tools."""
+    def __init__(self, config: UpstreamConfig, on_listing: Callable[[Listing], Awaitable[bool]]) -> None:
+        """Takes what is given every new list of tools, and says whether it could use it."""
         self.config = config
         self._on_listing = on_listing
         self._live = live_settings(config)
@@ -110,29 +110,34 @@ class Upstream:
                 await self._follow(client, changes)
 
     async def _follow(self, client: Client, changes: Changes) -> None:
-        send, receive = anyio.create_memory_object_stream[Listing](1_000)
-
-        async def take_in() -> None:
-            async for listing in receive:
-                if receive.statistics().current_buffer_used == 0:  # the newest one counts
-                    await self._on_listing(listing)
-                    self.settled.set()
-
-        async with anyio.create_task_group() as group, send, receive:
-            group.start_soon(take_in)
+        """Takes in what the server announces, and what it only lists when asked from time to time."""
+        newest = _Newest()
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._take_in, newest)
+            group.start_soon(self._ask, client, newest)
             try:
-                await watch_changes(client, self._live, send.send_nowait, changes)
+                await watch_changes(client, self._live, newest.put, changes)
             except AnnouncesNothing:
-                await self._poll(client, send.send_nowait)
+                newest.put(await list_tools(client, self._live))
+                await anyio.sleep_forever()
+            group.cancel_scope.cancel()
 
-    async def _poll(self, client: Client, report: Callable[[Listing], None]) -> None:
+    async def _take_in(self, newest: _Newest) -> None:
+        """Half of the time at most, however often the list changes: the next one may have to wait."""
         known: Listing | None = None
         while True:
-            listing = await list_tools(client, self._live)
-            if listing != known:
-                report(listing)
-            known = listing
+            listing = await newest.take()
+            started = anyio.current_time()
+            if listing != known and await self._on_listing(listing):
+                known = listing
+            self.settled.set()
+            await anyio.sleep(min(anyio.current_time() - started, _LONGEST_PAUSE))
+
+    async def _ask(self, client: Client, newest: _Newest) -> None:
+        """Asks for the list: for changes that were not announced, and to notice that no answer comes."""
+        while True:
             await anyio.sleep(self.config.poll_seconds)
+            newest.put(await list_tools(client, self._live))
 
     def _disconnected(self, reason: str) -> None:
         """Calls that wait for an attempt to connect hear that it failed, or wait for the next."""
@@ -144,3 +149,24 @@ class Upstream:
         if not self._opened:
             attempt.set()
         self.settled.set()
+
+
+class _Newest:
+    """The newest list of tools that was not taken yet."""
+
+    def __init__(self) -> None:
+        self._listing: Listing | None = None
+        self._arrived = anyio.Event()
+
+    def put(self, listing: Listing) -> None:
+        """In place of an older one."""
+        self._listing = listing
+        self._arrived.set()
+
+    async def take(self) -> Listing:
+        """Waits for one."""
+        while self._listing is None:
+            self._arrived = anyio.Event()
+            await self._arrived.wait()
+        listing, self._listing = self._listing, None
+        return listing

@@ -22,6 +22,8 @@ from kitpick_ingest.errors import SourceError
 from kitpick_ingest.sources.mcp_endpoint import Listing, LiveSettings, McpEndpoint
 
 _MAX_EVENT_BYTES = 16 * 1024 * 1024
+_REST_SECONDS = 0.2
+"""Between two listings, so that a server that announces changes without end is not listed without end."""
 
 
 class _ToolsPage(BaseModel):
@@ -176,6 +178,7 @@ async def _follow_notifications(
     while True:
         if await changes.wait(settings.heartbeat_seconds):
             report(await list_tools(client, settings))
+            await anyio.sleep(_REST_SECONDS)
         else:
             await _heartbeat(client)
 
@@ -205,6 +208,7 @@ async def _follow_subscription(
         report(await list_tools(client, settings))
         async for _ in subscription:
             report(await list_tools(client, settings))
+            await anyio.sleep(_REST_SECONDS)
 
 
 def explain(error: BaseException, settings: LiveSettings) -> str:

@@ -3,107 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
+from doors import COMMAND, NOTES, TARGET, Door, at_the_door, over_http, serving, until
 
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.approvals import Approvals
 from kitpick_ingest.opening import open_source
 from kitpick_rescorers.service.keys import digest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
-
-COMMAND = [sys.executable, "-c", "from kitpick.cli import main; main()", "mcp"]
-UPSTREAM = Path(__file__).with_name("upstream_server.py")
-NOTES = f"""
-[[upstreams]]
-name = "notes"
-target = {json.dumps("stdio:" + shlex.join([sys.executable, str(UPSTREAM), "stdio"]))}
-allow = ["*"]
-deny = ["secret"]
-timeout_seconds = 20.0
-max_result_bytes = 100_000
-"""
-
-
-class Door:
-    """What a client does at the door."""
-
-    def __init__(self, client: Any) -> None:
-        self.client = client
-
-    async def tools(self) -> list[str]:
-        return [tool.name for tool in (await self.client.list_tools()).tools]
-
-    async def search(self, query: str, **more: Any) -> dict[str, Any]:
-        return self.content(await self.client.call_tool("search_tools", {"query": query, **more}))
-
-    async def describe(self, tool_id: str) -> dict[str, Any]:
-        return self.content(await self.client.call_tool("describe_tool", {"id": tool_id}))
-
-    async def call(self, tool_id: str, **arguments: Any) -> Any:
-        return await self.client.call_tool("call_tool", {"id": tool_id, "arguments": arguments})
-
-    async def problem(self, name: str, **arguments: Any) -> str:
-        result = await self.client.call_tool(name, arguments)
-        assert result.is_error, result
-        return str(result.content[0].text)
-
-    @staticmethod
-    def content(result: Any) -> dict[str, Any]:
-        assert not result.is_error, result.content
-        assert json.loads(result.content[0].text) == result.structured_content
-        return dict(result.structured_content)
-
-
-@asynccontextmanager
-async def at_stdio(*arguments: str) -> AsyncIterator[Door]:
-    from mcp import Client, StdioServerParameters, stdio_client
-
-    command, *rest = [*COMMAND, *arguments]
-    parameters = StdioServerParameters(command=command, args=rest, env=dict(os.environ))
-    async with Client(stdio_client(parameters), read_timeout_seconds=60) as client:
-        yield Door(client)
-
-
-@asynccontextmanager
-async def at_url(url: str, token: str = "") -> AsyncIterator[Door]:
-    import httpx2
-    from mcp import Client
-    from mcp.client.streamable_http import streamable_http_client
-
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    async with (
-        httpx2.AsyncClient(headers=headers, timeout=60) as http,
-        Client(streamable_http_client(url, http_client=http), read_timeout_seconds=60) as client,
-    ):
-        yield Door(client)
-
-
-@contextmanager
-def serving(*arguments: str) -> Iterator[str]:
-    """A process that serves HTTP on a port of its choice, as a URL."""
-    command = [*COMMAND, "--http", "--port", "0", *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            for line in process.stderr:
-                if " serves " in line:
-                    yield line.rpartition(" ")[2].strip()
-                    return
-            raise AssertionError(f"ended with {process.wait()}")
-        finally:
-            process.kill()
 
 
 @pytest.fixture
@@ -113,33 +29,9 @@ def notes_config(tmp_path: Path) -> Path:
     return path
 
 
-def at_the_door(ask: Callable[[Door], Awaitable[None]], *arguments: str) -> None:
-    """Runs a conversation with a door on standard streams."""
-
-    async def main() -> None:
-        async with at_stdio(*arguments) as door:
-            await ask(door)
-
-    anyio.run(main)
-
-
-def over_http(url: str, ask: Callable[[Door], Awaitable[None]], token: str = "") -> None:
-    async def main() -> None:
-        async with at_url(url, token) as door:
-            await ask(door)
-
-    anyio.run(main)
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    with anyio.fail_after(60):
-        while not await condition():
-            await anyio.sleep(0.1)
-
-
 def test_a_catalog_can_be_searched_and_its_tools_described(catalog: Catalog) -> None:
     async def ask(door: Door) -> None:
-        listed = ["search_tools", "get_definition", "describe_tool"]
+        listed = ["search_tools", "next_tools", "get_definition", "describe_tool"]
         assert await door.tools() == listed, "nothing behind it could be called"
         found = await door.search("will it rain in Paris tomorrow?", k=2)
         best = found["tools"][0]
@@ -183,6 +75,61 @@ def test_several_capabilities_are_searched_at_once(catalog: Catalog) -> None:
         assert (await door.search("an email about the weather", k="auto"))["tools"]
 
     at_the_door(ask)
+
+
+class Music:
+    """A source of four APIs: an artist's id, two that take it, and one more that only the boss may see."""
+
+    name = "music"
+
+    def read(self) -> Iterator[ApiDocument]:
+        yield self.api("search", "Finds artists by words. Quick.", gives=("artist.id~9",))
+        yield self.api("concerts", "Concerts of an artist", needs=("artist_id=artist.id~9",))
+        yield self.api("albums", "Albums of an artist", needs=("artist=artist.id~8",))
+        yield self.api("ban", "Bans an artist", needs=("artist_id=artist.id~9",), allowed=("boss",))
+
+    @staticmethod
+    def api(name: str, description: str, **more: Any) -> ApiDocument:
+        return ApiDocument(f"music/music/{name}", "music", "", "music", name, description, **more)
+
+
+def test_what_can_be_called_next_is_told_within_permissions_and_budget(settings: Settings) -> None:
+    with Catalog.open(settings=settings) as opened:
+        opened.ingest(Music())
+
+    async def next_tools(door: Door, **more: Any) -> dict[str, Any]:
+        arguments = {"id": "music/music/search", **more}
+        return door.content(await door.client.call_tool("next_tools", arguments))
+
+    async def anybody(door: Door) -> None:
+        found = await next_tools(door)
+        assert [tool["name"] for tool in found["tools"]] == ["concerts", "albums"]
+        assert found["tools"][0] == {
+            "id": "music/music/concerts",
+            "callable": False,
+            "name": "concerts",
+            "line": "Concerts of an artist",
+            "effect": "unknown",
+            "needs": [],
+            "fills": "artist_id",
+            "confidence": found["tools"][0]["confidence"],
+        }
+        assert found["tools"][0]["confidence"] > found["tools"][1]["confidence"]
+        first = await next_tools(door, budget=70)
+        assert [tool["name"] for tool in first["tools"]] == ["concerts"]
+        rest = await next_tools(door, offset=first["next_offset"])
+        assert [tool["name"] for tool in rest["tools"]] == ["albums"]
+        assert "next_offset" not in rest
+        assert [tool["name"] for tool in (await next_tools(door, k=1))["tools"]] == ["concerts"]
+        assert (await next_tools(door, id="music/music/albums"))["tools"] == []
+        for hidden in ("music/music/ban", "no/such/tool"):
+            assert "no tool has the id" in await door.problem("next_tools", id=hidden)
+
+    async def boss(door: Door) -> None:
+        assert {tool["name"] for tool in (await next_tools(door))["tools"]} == {"concerts", "albums", "ban"}
+
+    at_the_door(anybody)
+    at_the_door(boss, "--principal", "boss")
 
 
 def test_what_a_model_gets_wrong_is_answered_with_what_would_be_right(catalog: Catalog) -> None:
@@ -317,6 +264,7 @@ def test_over_http_a_token_decides_what_is_seen_and_what_may_be_called(
     [
         ("[[upstreams]]\nname = 'x'\n", "target"),
         ("[[upstreams]]\nname = 'x'\ntarget = 'ftp://x'\n", "neither a URL nor a command"),
+        ("hold_back = true\n", "needs `lock`"),
         (2 * "[[upstreams]]\nname = 'x'\ntarget = 'https://x/mcp'\n", "two upstreams 'x'"),
         (
             "[[upstreams]]\nname='x'\ntarget='https://x/mcp'\nheaders={A='UNSET_ONE'}\n",
@@ -357,3 +305,20 @@ def test_the_configuration_in_the_documentation_is_one(
     monkeypatch.setenv("NOTES_TOKEN", "x")
     found = read_config(path)
     assert (found.upstreams[0].allow, found.callers[0].may_call) == (("read_*", "search"), True)
+
+
+def test_a_lock_file_guards_the_tools_of_upstreams(settings: Settings, notes_config: Path) -> None:
+    lock = notes_config.with_name("tools.lock")
+    with Catalog.open(settings=settings) as opened:
+        opened.ingest(open_source(f"mcp:{TARGET}", name="notes"))
+        index, _ = opened.live()
+        lock.write_bytes(Approvals.of(item.document for item in opened.engine.documents(index)).encode())
+    notes_config.write_text(f"lock = {json.dumps(str(lock))}\nhold_back = true\n{NOTES}")
+
+    async def ask(door: Door) -> None:
+        assert not (await door.call("notes/notes/read_note", title="x")).is_error, "it is approved"
+        await door.call("notes/notes/learn", title="x")
+        await door.line("not as approved (new), held back: 'notes/notes/paint_picture'")
+        assert "search_tools gives" in await door.problem("describe_tool", id="notes/notes/paint_picture")
+
+    at_the_door(ask, "--config", str(notes_config))

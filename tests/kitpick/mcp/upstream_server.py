@@ -1,9 +1,14 @@
-"""An MCP server to stand behind the door, run as `python upstream_server.py stdio|http [PORT]`."""
+"""An MCP server to stand behind the door, run as `python upstream_server.py stdio|http [PORT [TOOL …]]`.
+
+Further tools can be named; `learn` adds one, `rename` gives all but itself other names, and after `stall`
+no list of tools is answered any more.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import anyio
@@ -19,6 +24,10 @@ TOOLS = {
     "remove_note": ("Remove a note for ever", types.ToolAnnotations(destructive_hint=True)),
     "learn": ("Learn a new tool, so that the list of tools changes", None),
     "die": ("End this server in the middle of a call", None),
+    "rename": ("Give every tool another name", None),
+    "stall": ("Answer calls and never again a list of tools", None),
+    "whisper": ("Learn a new tool without a word to anybody", None),
+    "chatter": ("Announce changes without end, and answer with how often the list was asked for", None),
     "hang": ("Never answer a call", None),
     "flood": ("Answer with ten megabytes", None),
     "complain": ("Answer with an error", None),
@@ -27,11 +36,17 @@ TOOLS = {
 
 
 class Notebook:
-    def __init__(self) -> None:
-        self.tools = dict(TOOLS)
+    def __init__(self, more: Iterable[str] = ()) -> None:
+        self.tools = dict(TOOLS) | {name: (f"Does {name}", READ) for name in more}
+        self.renamed = 0
+        self.stalled = False
+        self.asked = 0
         self.bus = InMemorySubscriptionBus()
 
     async def list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
+        self.asked += 1
+        if self.stalled:
+            await anyio.sleep_forever()
         tools = [
             types.Tool(name=name, description=text, input_schema=TEXT, annotations=hints)
             for name, (text, hints) in self.tools.items()
@@ -43,6 +58,19 @@ class Notebook:
         if params.name == "learn":
             self.tools["paint_picture"] = ("Paint a picture in oil", READ)
             await self.bus.publish(ToolsListChanged())
+        elif params.name == "rename":
+            self.renamed += 1
+            kept = {"rename": TOOLS["rename"]}
+            self.tools = {
+                f"{name}_{self.renamed}": tool for name, tool in TOOLS.items() if name not in kept
+            } | kept
+            await self.bus.publish(ToolsListChanged())
+        elif params.name == "whisper":
+            self.tools["hum_tune"] = ("Hum a tune", READ)
+        elif params.name == "chatter":
+            answer = await self.chatter()
+        elif params.name == "stall":
+            self.stalled = True
         elif params.name == "die":
             os._exit(3)
         elif params.name == "hang":
@@ -53,6 +81,15 @@ class Notebook:
             answer, failed = "the notebook is full", True
         content = [types.TextContent(type="text", text=answer)]
         return types.CallToolResult(content=content, is_error=failed)
+
+    async def chatter(self) -> str:
+        """How many announcements, how often the list was asked for, and the seconds it took."""
+        before, began = self.asked, anyio.current_time()
+        for number in range(200):
+            self.tools["chatter"] = (f"Chatter {number}", None)
+            await self.bus.publish(ToolsListChanged())
+            await anyio.sleep(0.02)
+        return f"{self.asked - before} {anyio.current_time() - began}"
 
     def server(self) -> Server[Any]:
         return Server(
@@ -69,14 +106,14 @@ async def serve_stdio(server: Server[Any]) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def main(transport: str, port: str = "0") -> None:
+def main(transport: str, port: str = "0", *more: str) -> None:
     if transport == "stdio":
-        anyio.run(serve_stdio, Notebook().server())
+        anyio.run(serve_stdio, Notebook(more).server())
         return
     import uvicorn
 
     uvicorn.run(
-        Notebook().server().streamable_http_app(), host="127.0.0.1", port=int(port), log_level="error"
+        Notebook(more).server().streamable_http_app(), host="127.0.0.1", port=int(port), log_level="error"
     )
 
 

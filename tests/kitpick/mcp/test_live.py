@@ -1,0 +1,299 @@
+"""The door over servers that change, hang, come and go: the catalog and the clients hear of it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+import psutil
+import pytest
+from doors import UPSTREAM, Door, at_stdio, at_the_door, at_url, serving, until
+
+from kitpick.catalog import Catalog
+from kitpick.settings import Settings
+from kitpick_rescorers.service.keys import digest
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
+
+
+def upstream(name: str, target: str = "", **more: Any) -> str:
+    """A table of the configuration."""
+    fields = {
+        "name": name,
+        "target": target or f"stdio:{shlex.join([sys.executable, str(UPSTREAM), 'stdio'])}",
+    }
+    fields |= {"allow": ["*"], "timeout_seconds": 20.0, **more}
+    return "[[upstreams]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in fields.items())
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "mcp.toml"
+
+
+async def settled(door: Door) -> None:
+    """A search waits until the servers were listed."""
+    await door.search("anything")
+
+
+async def finds(door: Door, tool_id: str) -> bool:
+    found = await door.search(tool_id.rpartition("/")[2].replace("_", " "), k=20)
+    return any(tool["id"] == tool_id for tool in found["tools"])
+
+
+async def answers(door: Door) -> bool:
+    """Whether the server of the notes can be called."""
+    return not (await door.call("notes/notes/read_note", title="x")).is_error
+
+
+def test_what_an_upstream_announces_reaches_the_catalog_and_the_clients(
+    settings: Settings, config: Path
+) -> None:
+    config.write_text(upstream("notes", listed=["paint_*", "read_note"]))
+
+    async def ask(door: Door) -> None:
+        await settled(door)
+        first = await door.tools()
+        assert [name for name in first if name.startswith("notes_")] == [first[-1]], "as configured"
+        assert first[-1].startswith("notes_read_note_")
+        assert not (await door.client.call_tool(first[-1], {"title": "x"})).is_error, "called by its name"
+        async with door.client.listen(tools_list_changed=True) as subscription:
+            await door.call("notes/notes/learn", title="x")
+            with anyio.fail_after(60):
+                await anext(aiter(subscription))
+        (new,) = set(await door.tools()) - set(first)
+        assert new.startswith("notes_paint_picture_")
+        assert await finds(door, "notes/notes/paint_picture"), "the clients are told when it can be found"
+        assert "upstream notes: +1 ~0 -0, 1 embedded" in door.log(), "only what is new was embedded"
+        answer = await door.client.call_tool(new, {"title": "x"})
+        assert answer.content[0].text == "paint_picture: x"
+        assert "there are search_tools" in await door.problem("notes_hang_abcdef")
+
+    at_the_door(ask, "--config", str(config))
+
+
+def test_a_client_of_an_older_protocol_is_told_unasked(settings: Settings, config: Path) -> None:
+    config.write_text(upstream("notes", listed=["paint_*"]))
+    told = anyio.Event()
+
+    async def heard(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            told.set()
+
+    async def main() -> None:
+        async with at_stdio("--config", str(config), mode="legacy", message_handler=heard) as door:
+            assert door.client.server_capabilities.tools.list_changed
+            await settled(door)
+            before = await door.tools()
+            await door.call("notes/notes/learn", title="x")
+            with anyio.fail_after(60):
+                await told.wait()
+            assert len(await door.tools()) == len(before) + 1
+
+    anyio.run(main)
+
+
+def test_clients_over_http_subscribe_and_see_what_they_may_call(settings: Settings, config: Path) -> None:
+    callers = "".join(
+        f'[[callers]]\nname = "{name}"\nsha256 = "{digest(name)}"\nmay_call = {may_call}\n'
+        for name, may_call in (("ann", "true"), ("guest", "false"))
+    )
+    config.write_text(upstream("notes", listed=["paint_*"]) + callers)
+
+    async def main(url: str) -> None:
+        async with at_url(url, "ann") as ann, at_url(url, "guest") as guest:
+            await settled(ann)
+            async with guest.client.listen(tools_list_changed=True) as subscription:
+                await ann.call("notes/notes/learn", title="x")
+                with anyio.fail_after(60):
+                    await anext(aiter(subscription))
+            assert any(name.startswith("notes_paint_picture_") for name in await ann.tools())
+            assert not any(name.startswith("notes_paint_picture_") for name in await guest.tools())
+
+    with serving("--config", str(config)) as url:
+        anyio.run(main, url)
+
+
+def test_what_a_caller_may_not_see_or_call_is_not_listed(settings: Settings, config: Path) -> None:
+    config.write_text(
+        upstream("notes", listed=["*"], deny=["learn"])
+        + upstream("diary", listed=["read_*"], visible_to=["ann"])
+        + upstream("closed", listed=["read_*"], allow=[])
+    )
+
+    async def anybody(door: Door) -> None:
+        await settled(door)
+        listed = " ".join(await door.tools())
+        assert "read_note" in listed
+        assert "learn" not in listed, "the operator denies it"
+        assert "remove_note" not in listed, "destructive ones have to be asked for"
+        assert len([name for name in await door.tools() if name.startswith("notes_read_note")]) == 1
+
+    async def ann(door: Door) -> None:
+        await settled(door)
+        (one, other) = [name for name in await door.tools() if name.startswith("notes_read_note")]
+        assert one != other, "two servers, one name: each tool has a name of its own"
+        for name in (one, other):
+            assert not (await door.client.call_tool(name, {"title": "x"})).is_error
+        for tool_id in ("notes/notes/read_note", "diary/notes/read_note"):
+            assert await finds(door, tool_id)
+            assert f"calls {tool_id}" in door.log(), "each name leads to its own server"
+
+    at_the_door(anybody, "--config", str(config))
+    at_the_door(ann, "--config", str(config), "--principal", "ann")
+
+
+def test_a_change_that_is_not_announced_is_found_out(settings: Settings, config: Path) -> None:
+    config.write_text(upstream("notes", poll_seconds=1.0))
+
+    async def ask(door: Door) -> None:
+        await settled(door)
+        await door.call("notes/notes/whisper", title="x")
+        await until(partial(finds, door, "notes/notes/hum_tune"))
+
+    at_the_door(ask, "--config", str(config))
+
+
+def test_a_server_that_hangs_at_its_start_holds_up_only_the_first(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kitpick.mcp import proxy as module
+    from kitpick.mcp.config import McpConfig, UpstreamConfig
+
+    monkeypatch.setattr(module, "_FIRST_LISTING_SECONDS", 2.0)
+    command = shlex.join([sys.executable, "-c", "import sys; sys.stdin.read()"])
+    hanging = UpstreamConfig("mute", f"stdio:{command}", timeout_seconds=300.0)
+
+    async def main() -> None:
+        proxy = module.Proxy(catalog, McpConfig(upstreams=(hanging,)))
+        async with proxy.running():
+            began = anyio.current_time()
+            await proxy.settled()
+            assert anyio.current_time() - began > 1.0
+            with anyio.fail_after(1.0):
+                await proxy.settled()
+
+    anyio.run(main)
+
+
+def test_a_server_that_is_half_dead_is_given_up_and_started_again(settings: Settings, config: Path) -> None:
+    config.write_text(upstream("notes", timeout_seconds=8.0, poll_seconds=1.0))
+
+    async def ask(door: Door) -> None:
+        await settled(door)
+        await door.call("notes/notes/stall", title="x")
+        await door.line("WARNING kitpick.mcp: upstream notes:")
+        assert await finds(door, "notes/notes/read_note"), "its tools stay found meanwhile"
+        await until(partial(answers, door))
+        await door.call("notes/notes/learn", title="x")
+        await until(partial(finds, door, "notes/notes/paint_picture"))
+
+    at_the_door(ask, "--config", str(config))
+
+
+def test_a_server_whose_process_stands_still_is_replaced(settings: Settings, config: Path) -> None:
+    config.write_text(upstream("notes", timeout_seconds=8.0, poll_seconds=1.0))
+
+    async def ask(door: Door) -> None:
+        await settled(door)
+        frozen = next(
+            each for each in psutil.Process().children(recursive=True) if str(UPSTREAM) in each.cmdline()
+        )
+        frozen.send_signal(signal.SIGSTOP)
+        try:
+            await door.line("WARNING kitpick.mcp: upstream notes:")
+            await until(partial(answers, door))
+            assert not frozen.is_running()
+        finally:
+            with suppress(psutil.NoSuchProcess):
+                frozen.kill()
+
+    at_the_door(ask, "--config", str(config))
+
+
+@contextmanager
+def notes_at(port: int, *more: str) -> Iterator[None]:
+    command = [sys.executable, str(UPSTREAM), "http", str(port), *more]
+    with subprocess.Popen(command) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def test_a_server_that_goes_and_comes_back_with_other_tools_is_followed(
+    settings: Settings, config: Path
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    config.write_text(upstream("notes", f"http://127.0.0.1:{port}/mcp", timeout_seconds=5.0))
+
+    async def ask(door: Door) -> None:
+        with notes_at(port):
+            await until(partial(answers, door))
+        assert await finds(door, "notes/notes/read_note"), "it is gone, and its tools are still known"
+        assert "the server 'notes' failed" in await door.problem(
+            "call_tool", id="notes/notes/read_note", arguments={"title": "x"}
+        )
+        with notes_at(port, "sing_song"):
+            await until(partial(answers, door))
+            await until(partial(finds, door, "notes/notes/sing_song"))
+
+    at_the_door(ask, "--config", str(config))
+
+
+def test_a_server_that_renames_everything_costs_as_much_as_it_has_tools(
+    settings: Settings, config: Path
+) -> None:
+    config.write_text(upstream("notes", allow_shrink=True))
+
+    async def ask(door: Door) -> None:
+        await settled(door)
+        for time in (1, 2):
+            await door.call("notes/notes/rename")
+            await until(partial(finds, door, f"notes/notes/read_note_{time}"))
+        assert not await finds(door, "notes/notes/read_note_1")
+        assert door.log().count("+11 ~0 -11, 11 embedded") == 2
+
+    at_the_door(ask, "--config", str(config))
+
+
+def test_a_server_that_renames_everything_is_doubted_unless_it_may(settings: Settings, config: Path) -> None:
+    config.write_text(upstream("notes"))
+
+    async def ask(door: Door) -> None:
+        await settled(door)
+        await door.call("notes/notes/rename")
+        await door.line("its tools were not taken in: notes: 11 of 12 documents are gone")
+        assert await finds(door, "notes/notes/read_note")
+
+    at_the_door(ask, "--config", str(config))
+
+
+def test_a_server_that_announces_without_end_is_listed_now_and_then(settings: Settings, config: Path) -> None:
+    config.write_text(upstream("notes"))
+
+    async def ask(door: Door) -> None:
+        await settled(door)
+        answer = await door.call("notes/notes/chatter")
+        asked, seconds = answer.content[0].text.split()
+        assert 1 <= int(asked) <= float(seconds) / 0.2 + 2, "of 200 announcements"
+
+        async def last_one_known() -> bool:
+            return (await door.describe("notes/notes/chatter"))["description"] == "Chatter 199"
+
+        await until(last_one_known)
+
+    at_the_door(ask, "--config", str(config))
