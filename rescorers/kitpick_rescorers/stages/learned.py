@@ -41,8 +41,9 @@ class Learned(Stage, frozen=True, tag="learned"):
     by the rest.
 
     With `abstains`, the request is answered by nothing where the whole list says so: margins, agreement of
-    the rankings, near misses. This overrules what an earlier stage decided. A first pass with `abstains` and `calibrated` off puts the most promising
-    candidates in front of a cross-encoder that reads only some of them.
+    the rankings, near misses. This overrules what an earlier stage decided. A first pass with `abstains` and
+    `calibrated` off puts the most promising candidates in front of a cross-encoder that reads only some of
+    them.
     """
 
     requires = frozenset({"ranker", "vector", "lexical", "dense", "sentence"})
@@ -53,8 +54,8 @@ class Learned(Stage, frozen=True, tag="learned"):
     threshold: Probability | None = None
     """Probability that the list answers the request, below which it abstains; None takes the ranker's."""
     optional: bool = False
-    """Skip the stage without reporting it as degraded where its evidence is missing: the request's vector, the
-    dense ranking (a plain rerank API has neither), or every score of the cross-encoder."""
+    """Skip the stage without reporting it as degraded where its evidence is missing: the request's vector,
+    the dense ranking (a plain rerank API has neither), or every score of the cross-encoder."""
 
     def reason_to_skip(self, state: State) -> str:
         """Why the stage does not run; an optional one also needs its evidence."""
