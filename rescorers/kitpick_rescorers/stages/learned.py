@@ -41,8 +41,9 @@ class Learned(Stage, frozen=True, tag="learned"):
     by the rest.
 
     With `abstains`, the request is answered by nothing where the whole list says so: margins, agreement of
-    the rankings, near misses. A first pass with `abstains` and `calibrated` off puts the most promising
-    candidates in front of a cross-encoder that reads only some of them.
+    the rankings, near misses. This overrules what an earlier stage decided. A first pass with `abstains` and
+    `calibrated` off puts the most promising candidates in front of a cross-encoder that reads only some of
+    them.
     """
 
     requires = frozenset({"ranker", "vector", "lexical", "dense", "sentence"})
@@ -52,6 +53,13 @@ class Learned(Stage, frozen=True, tag="learned"):
     """Whether the candidates get the ranker's probabilities; its order they get in any case."""
     threshold: Probability | None = None
     """Probability that the list answers the request, below which it abstains; None takes the ranker's."""
+    optional: bool = False
+    """Skip the stage without reporting it as degraded where its evidence is missing: the request's vector,
+    the dense ranking (a plain rerank API has neither), or every score of the cross-encoder."""
+
+    def reason_to_skip(self, state: State) -> str:
+        """Why the stage does not run; an optional one also needs its evidence."""
+        return super().reason_to_skip(state) or (_missing_evidence(state) if self.optional else "")
 
     def needs(self) -> frozenset[Requirement]:
         """Rankings, the vector and the ranker."""
@@ -94,13 +102,19 @@ class Learned(Stage, frozen=True, tag="learned"):
             raise StageUnavailable(f"the list ranker answered {answerable}, which is no probability")
         said = f"probability {answerable:.2f} that anything here does it, threshold {threshold:.2f}"
         if answerable >= threshold:
-            return replace(state, note=said, details={"answerable": answerable})
+            return replace(state, note=said, details={"answerable": answerable}, abstained="")
         return replace(state, note=f"abstained: {said}", abstained=said, details={"answerable": answerable})
 
 
 def near_candidates(state: State) -> tuple[Ranked, ...]:
     """The candidates that the stage orders, as they stand."""
     return tuple(item for item in state.ranked if _is_near(item))
+
+
+def _missing_evidence(state: State) -> str:
+    if state.vector is None or not any(item.candidate.dense is not None for item in state.ranked):
+        return "the candidates come without a dense ranking"
+    return "" if state.scored else "the cross-encoder has scored nothing"
 
 
 def _is_near(item: Ranked) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.pipeline import run_stage
@@ -90,3 +91,30 @@ def test_a_request_without_a_vector_keeps_its_order_and_says_so(bench):
     after = run_stage(Learned(), bare, bench.models(ranker=bench.ranker()))
     assert ids(after) == ["a/1", "a/2"]
     assert "vector" in after.degraded[0].reason
+
+
+def test_an_optional_one_is_silent_where_a_caller_sends_texts_alone(bench):
+    bare = bench.state([bench.candidate("a/1", lexical=1), bench.candidate("a/2", lexical=2)])
+    after = run_stage(Learned(optional=True), bare, bench.models(ranker=bench.ranker()))
+    assert ids(after) == ["a/1", "a/2"]
+    assert not after.degraded
+    assert "dense ranking" in after.trace[-1].skipped
+
+
+def test_an_optional_one_needs_the_cross_encoder(bench, state):
+    """It learned from lists with logits: without any, the fused order is the better one."""
+    after = run_stage(Learned(optional=True), state, bench.models(ranker=bench.ranker()))
+    assert ids(after) == ids(state)
+    assert "scored nothing" in after.trace[-1].skipped
+
+
+def test_an_optional_one_runs_where_its_evidence_is_there(bench, state):
+    scored = bench.apply(state, CrossEncode(), scorer=bench.scorer(dict.fromkeys(ids(state), 1.0)))
+    after = run_stage(Learned(optional=True), scored, bench.models(ranker=bench.ranker()))
+    assert not after.trace[-1].skipped
+    assert ids(after)[0] == "files/move"
+
+
+def test_it_overrules_an_earlier_verdict(bench, state):
+    doubted = replace(state, abstained="the best probability 0.01 is below 0.05")
+    assert bench.apply(doubted, Learned(), ranker=bench.ranker()).abstained == ""
