@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -136,20 +136,20 @@ def _bfcl(folders: DataFolders, split: Split) -> BatterySet:
     return _of_catalog(catalog, split, _same_name(catalog.documents))
 
 
-def _written(folders: DataFolders, split: Split) -> BatterySet:
+def _written(folders: DataFolders, split: Split, name: str = "written") -> BatterySet:
     """Requests of APIs and cloud services of one split, over all operations of these providers' tools."""
     asked = [request for request in _all_written(folders) if not any(map(_is_mcp, request.relevant))]
     chosen = [request for request in asked if {split_of(group) for group in _groups(request)} == {split}]
     apis = [api for request in asked for api in (*request.relevant, *request.also)]
     own = [api for api in apis if not _is_mcp(api) and split_of(api.operation.group) == split]
-    by_operation = full_lists(own, folders.shared / "openapi" / "apis.jsonl.gz", "written")
+    by_operation = full_lists(own, folders.shared / "openapi" / "apis.jsonl.gz", name)
     documents = tuple(sorted(by_operation.values(), key=lambda document: document.id))
     ids = {operation: document.id for operation, document in by_operation.items()}
     alike = versions(by_operation)
     requests = tuple(
         _written_request(request, lambda api: ids.get(api.operation), alike) for request in chosen
     )
-    return BatterySet("written", split, documents, requests)
+    return BatterySet(name, split, documents, requests)
 
 
 def _written_mcp(folders: DataFolders, split: Split) -> BatterySet:
@@ -173,6 +173,33 @@ def _written_mcp(folders: DataFolders, split: Split) -> BatterySet:
     ]
     requests = tuple(_written_request(request, known, alike) for request in chosen)
     return BatterySet("written-mcp", split, documents, requests)
+
+
+def _written_joined(folders: DataFolders, split: Split) -> BatterySet:
+    """Requests that ask two or three things of one tool: those of `written`, joined, each once."""
+    whole = _written(folders, split, "written-joined")
+    tools = {document.id: document.tool_key for document in whole.documents}
+    asked: defaultdict[str, list[BatteryRequest]] = defaultdict(list)
+    for request in sorted(whole.requests, key=lambda request: _draw(0, request.id)):
+        (first, *others) = {tools[id_] for id_ in request.relevant}
+        if not others:
+            asked[first].append(request)
+    joined = []
+    for of_tool in asked.values():
+        while len(of_tool) > 1:
+            count = 2 + len(joined) % 2
+            taken, of_tool[:] = of_tool[:count], of_tool[count:]
+            joined.append(_joined(taken))
+    return replace(whole, requests=tuple(joined))
+
+
+def _joined(requests: Sequence[BatteryRequest]) -> BatteryRequest:
+    right = frozenset[str]().union(*(request.relevant for request in requests))
+    also = frozenset[str]().union(*(request.also for request in requests))
+    texts = [
+        request.text if request.text.endswith((".", "!", "?")) else f"{request.text}." for request in requests
+    ]
+    return BatteryRequest("+".join(request.id for request in requests), " ".join(texts), right, also - right)
 
 
 def _all_written(folders: DataFolders) -> list[WrittenRequest]:
@@ -224,6 +251,7 @@ SETS: dict[str, Callable[[DataFolders, Split], BatterySet]] = {
     "metatool": lambda folders, split: _of_catalog(read_metatool(folders.shared / "metatool"), split, {}),
     "written": _written,
     "written-mcp": _written_mcp,
+    "written-joined": _written_joined,
     "toollinkos": lambda folders, _: _of_catalog(read_toollinkos(folders.shared / "toollinkos"), None, {}),
 }
 """Name → reader. `written` and `written-mcp` hold out providers, servers; the others tools, fields."""
