@@ -31,8 +31,8 @@ from rich.table import Table
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
-from kitpick_evaluation.datasets.written import read_written
 from kitpick_ingest.source import Source
+from kitpick_training.data.written import read_written
 
 DATASETS = Path(__file__).resolve().parents[1] / "datasets"
 CHANGES = 20

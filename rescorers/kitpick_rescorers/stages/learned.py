@@ -19,8 +19,8 @@ from kitpick_rescorers.features import (
 )
 from kitpick_rescorers.models import LearnedFusion, Models
 from kitpick_rescorers.scoring import checked
-from kitpick_rescorers.stages.base import Probability, Requirement, Stage
-from kitpick_rescorers.state import Ranked, State, by_score
+from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
+from kitpick_rescorers.state import Ranked, State
 
 _PLACES = {
     "dense_rank": "dense",
@@ -53,6 +53,8 @@ class Learned(Stage, frozen=True, tag="learned"):
     """Whether the candidates get the ranker's probabilities; its order they get in any case."""
     threshold: Probability | None = None
     """Probability that the list answers the request, below which it abstains; None takes the ranker's."""
+    prior: Weight = 0.0
+    """Weight of the order in which the list comes: p · ln(place) is subtracted from a logit."""
     optional: bool = False
     """Skip the stage without reporting it as degraded where its evidence is missing: the request's vector,
     the dense ranking (a plain rerank API has neither), or every score of the cross-encoder."""
@@ -66,7 +68,7 @@ class Learned(Stage, frozen=True, tag="learned"):
         return self.requires
 
     def apply(self, state: State, models: Models) -> State:
-        """Near candidates by the ranker's logits, ties by first-stage rank, then id; then the others."""
+        """Near candidates by logit and prior, ties by first-stage rank, then id; then the others."""
         ranker = _usable(models.ranker)
         near = near_candidates(state)
         if not near:
@@ -79,16 +81,23 @@ class Learned(Stage, frozen=True, tag="learned"):
             probabilities = checked(ranker.probability(logits.astype(np.float32)), len(near))
         except Exception as error:
             raise StageUnavailable.failed("the list ranker", error) from error
+        scores = logits - self.prior * np.log(np.arange(1, len(near) + 1))
+        order = sorted(range(len(near)), key=lambda place: (-scores[place], *near[place].tie))
+        sure = falling(probabilities[order]).tolist()
         ranked = [
-            replace(item, score=logit, probability=probability if self.calibrated else item.probability)
-            for item, logit, probability in zip(near, logits.tolist(), probabilities.tolist(), strict=True)
+            replace(
+                near[place],
+                score=float(scores[place]),
+                probability=sure[rank] if self.calibrated else near[place].probability,
+            )
+            for rank, place in enumerate(order)
         ]
         reasons = {
             item.id: _reason(state.query, item, dict(zip(FEATURES, row.tolist(), strict=True)))
             for item, row in zip(near, features, strict=True)
         }
         others = [item for item in state.ranked if not _is_near(item)]
-        after = state.with_ranked([*by_score(ranked, lambda item: item.score), *others], reasons)
+        after = state.with_ranked([*ranked, *others], reasons)
         return self._judged(after, features, logits, ranker) if self.abstains else after
 
     def _judged(
@@ -104,6 +113,21 @@ class Learned(Stage, frozen=True, tag="learned"):
         if answerable >= threshold:
             return replace(state, note=said, details={"answerable": answerable}, abstained="")
         return replace(state, note=f"abstained: {said}", abstained=said, details={"answerable": answerable})
+
+
+def falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest values (n,) that never rise, by least squares: neighbours that rise get their mean.
+
+    Pool adjacent violators (Ayer et al., Annals of Mathematical Statistics 26, 1955). The sum stays the same.
+    """
+    pools: list[tuple[float, int]] = []
+    for value in values.tolist():
+        total, count = value, 1
+        while pools and pools[-1][0] / pools[-1][1] < total / count:
+            total, count = total + pools[-1][0], count + pools[-1][1]
+            pools.pop()
+        pools.append((total, count))
+    return np.concatenate([np.full(count, total / count) for total, count in pools] or [np.zeros(0)])
 
 
 def near_candidates(state: State) -> tuple[Ranked, ...]:

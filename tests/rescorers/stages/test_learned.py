@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.pipeline import run_stage
 from kitpick_rescorers.stages import CrossEncode, Learned
+from kitpick_rescorers.stages.learned import falling
 
 QUERY = np.array([1.0, 0.0], dtype=np.float32)
 
@@ -118,3 +121,26 @@ def test_an_optional_one_runs_where_its_evidence_is_there(bench, state):
 def test_it_overrules_an_earlier_verdict(bench, state):
     doubted = replace(state, abstained="the best probability 0.01 is below 0.05")
     assert bench.apply(doubted, Learned(), ranker=bench.ranker()).abstained == ""
+
+
+def test_a_prior_keeps_part_of_the_order_in_which_the_list_comes(bench, state):
+    """The ranker alone puts the first one third, see above."""
+    after = bench.apply(state, Learned(prior=20.0), ranker=bench.ranker())
+    assert ids(after)[:3] == ids(state)[:3]
+    assert bench.apply(state, Learned(prior=0.0), ranker=bench.ranker()).ranked[0].id == "files/move"
+
+
+def test_probabilities_never_rise_down_the_list(bench, state):
+    after = bench.apply(state, Learned(prior=20.0), ranker=bench.ranker())
+    probabilities = [item.probability for item in after.ranked[:3]]
+    assert probabilities == sorted(probabilities, reverse=True)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0.0, 1.0), max_size=30))
+def test_falling_values_are_those_of_isotonic_regression(values):
+    """Against scikit-learn, which solves the same least squares."""
+    isotonic = pytest.importorskip("sklearn.isotonic").isotonic_regression
+    found = falling(np.array(values))
+    expected = isotonic(values, increasing=False) if values else []
+    np.testing.assert_allclose(found, expected, atol=1e-9)
