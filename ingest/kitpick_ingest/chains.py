@@ -84,7 +84,7 @@ def _is_plural(name: str) -> bool:
 
 
 def _running(shape: str) -> str:
-    """What an answer of this type is about, whatever was called: `GoogleLongrunningOperation` → `operation`."""
+    """What an answer of this type is about, whatever was called: `LongrunningOperation` → `operation`."""
     return "operation" if _words_end(shape) == "operation" else ""
 
 
@@ -158,7 +158,9 @@ _NEEDS_ROLE = _set(
 """First words that name a resource only where a role follows: a `file_id`, not a `file`."""
 _PLACES = _set("region zone location organization project global")
 """What everything lies in, in paths and resource names: whoever asks knows it."""
-_LENT = frozenset(("role", "kms key", "encryption key", "execution role", "service role", "bucket", "iam role"))
+_LENT = frozenset(
+    ("role", "kms key", "encryption key", "execution role", "service role", "bucket", "iam role")
+)
 """What many things refer to: that one of them uses a role says nothing of which role another is to use."""
 _VALUES = _set(
     "address description configuration mode document status type size count number date time format "
@@ -232,7 +234,7 @@ def _holder(name: str) -> str:
     words = [word for word in words if word not in _CALLS]
     while words and (singular(words[-1]) in _WRAPPERS or _ROLES.get(words[-1]) in ("id", "arn", "name")):
         words.pop()
-    return resource_of(words)
+    return resource_of(words[1:] if words[:1] == ["of"] else words)
 
 
 def _words_end(name: str) -> str:
@@ -353,7 +355,8 @@ def _resources_of_pattern(pattern: str) -> tuple[str, ...]:
 
 def _makes(document: ApiDocument, thing: Thing, subject: str) -> bool:
     """Whether the API makes the thing itself: who creates a bucket chooses its name."""
-    return _verb(document) in _MAKES and thing.resource == subject and document.effect is not Effect.READ
+    its_own = thing.resource == subject or subject.endswith(f" {thing.resource}")
+    return its_own and _verb(document) in _MAKES and document.effect is not Effect.READ
 
 
 def _verb(document: ApiDocument) -> str:

@@ -63,7 +63,8 @@ class Complete(Stage, frozen=True, tag="complete"):
     """Draws in, for the leading hits, the best producer of what each needs and the request does not bring.
 
     A producer is of the same tool rather than of another, only reads, gives it most surely, is named after
-    it, needs least itself, has the plainest name, and is closest to the request, in this order. It moves up
+    it, needs least itself, has few words in its name that are not the hit's, shares most words with it, and
+    is closest to the request, in this order. None makes or removes what lasts. It moves up
     behind the hit that needs it; what it needs itself is drawn in as well, `steps` deep. Where no candidate
     of the hit's tool gives what is needed, the stage needs all APIs of that tool. Should come late, before
     `enough` and `pack`.
@@ -195,7 +196,12 @@ class Links:
             same_tool = giver.tool_key == taker.tool_key
             confidence = _fit(need, thing, same_tool) * need.confidence * thing.confidence
             asks_back = any(own.resource == need.resource for own in _things(giver.needs))
-            if giver.id != taker.id and confidence and not asks_back and (self._making or not _makes(giver, need)):
+            if (
+                giver.id != taker.id
+                and confidence
+                and not asks_back
+                and (self._making or not _makes(giver, need))
+            ):
                 yield Flow(giver, taker, need, confidence)
 
     def _worth(self, flow: Flow) -> tuple[float, ...]:
@@ -220,11 +226,15 @@ def _harmless(api: Linked) -> int:
     return {Effect.READ: 3, Effect.UNKNOWN: 2, Effect.WRITE: 1, Effect.DESTRUCTIVE: 0}[api.effect]
 
 
-_MAKING = frozenset("create add insert put make register new import update patch post set copy delete".split())
-_LOOKING = frozenset("get list search find query lookup describe fetch read".split())
-_BEGUN = frozenset(
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_MAKING = _set("create add insert put make register new import update patch post set copy delete")
+_LOOKING = _set("get list search find query lookup describe fetch read")
+_BEGUN = _set(
     "job task upload session operation query execution export import report run request scan analysi "
-    "simulation assessment batch download conversation search".split()
+    "simulation assessment batch download conversation search"
 )
 """What is begun in order to be looked after, as stems."""
 
