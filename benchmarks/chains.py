@@ -8,8 +8,8 @@ published method has them (its gain: 71.7 % mAP@10). *Inferred*: from names and 
 Both with one profile, and with the same profile and `complete` at its end.
 
 Edges: 450 links from an API to the one that gives what it needs, as `complete` infers them, each read and
-judged (`datasets/chains/edges.jsonl`): how many of those that are still inferred are right. The first 300 were
-looked at while the rules were mended; the other 150 (`fresh`) were drawn and judged afterwards.
+judged (`datasets/chains/edges.jsonl`): how many of those that are still inferred are right. The first 300
+were looked at while the rules were mended; the other 150 (`fresh`) were drawn and judged afterwards.
 
 `--part NAME` (repeatable) takes only `steps`, `toollinkos` or `edges`; `--limit N` so many requests of each;
 `--profile bm25` needs no model.

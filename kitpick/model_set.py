@@ -168,6 +168,19 @@ class ModelSet:
             roles["list_ranker"] = self._ranker
         return {role: _identity(model) for role, model in roles.items()}
 
+    def language_model(self) -> LanguageModel:
+        """The language model that the settings name.
+
+        Raises:
+            LlmUnavailable: none is named, or it cannot be used.
+            MissingExtra: a package that it needs is not installed.
+        """
+        if not self._settings.llm_url:
+            from kitpick_rescorers.llm.model import LlmUnavailable
+
+            raise LlmUnavailable("no language model: set KITPICK_LLM_URL to an endpoint or to hf:FOLDER")
+        return self._open_llm()
+
     def _open_llm(self) -> LanguageModel:
         from kitpick_rescorers.llm.opening import open_model
 

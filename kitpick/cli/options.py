@@ -26,3 +26,15 @@ PrincipalOption = Annotated[
     typer.Option("--principal", help="User or group to search as. Repeatable. Default: public APIs only."),
 ]
 DataOption = Annotated[Path, typer.Option("--data", help="Folder with one folder for each dataset.")]
+MaxCallsOption = Annotated[int, typer.Option("--max-calls", min=1, help="Most calls that this run may make.")]
+MaxTokensOption = Annotated[
+    int, typer.Option("--max-tokens", min=1, help="Most tokens that this run may use.")
+]
+MaxCostOption = Annotated[
+    float,
+    typer.Option("--max-cost", min=0, help="Most that this run may cost, by the prices in the settings."),
+]
+HoursOption = Annotated[float, typer.Option("--hours", min=0.001, help="Most hours that the calls may take.")]
+RetriesOption = Annotated[
+    int, typer.Option("--retries", min=0, help="Most retries, over all calls together.")
+]
