@@ -38,6 +38,10 @@ _SHARE, _LEAST, _MOST = 0.25, 5, 50
 _RRF = 10.0
 
 
+_Asked = tuple[ApiDocument, tuple[Message, ...]]
+_Answer = Writing | CallFailed | None
+
+
 class NoPlaceForEnrichments(KitpickError):
     """A catalog on a search server, without a file for what is written."""
 
@@ -123,20 +127,15 @@ class Enricher:
         """
         gone = self._store.remove(self._gone(self._present()))
         counts: Counter[str] = Counter()
-        stopped, silent = "", 0
-        pending = self._pending()
+        stopped, unanswered = "", 0
+        pending = iter(list(self._pending()))
         with ThreadPoolExecutor(PARALLEL) as pool:
             while not stopped and (group := list(islice(pending, PARALLEL))):
                 answers = list(pool.map(lambda item: _asked(meter, *item), group))
-                for (document, messages), answer in zip(group, answers, strict=True):
-                    if isinstance(answer, CallFailed):
-                        counts["failed"] += not isinstance(answer, CapReached)
-                        stopped = str(answer) if isinstance(answer, CapReached) else stopped
-                    else:
-                        counts += self._stored(document, messages, answer, model)
-                silent = silent + 1 if all(isinstance(answer, CallFailed) for answer in answers) else 0
-                if silent == MAX_FAILURES and not stopped:
-                    stopped = f"nobody answers: {answers[-1]}"
+                counts += self._taken(group, answers, model)
+                failures = [answer for answer in answers if isinstance(answer, CallFailed)]
+                unanswered = unanswered + 1 if len(failures) == len(group) else 0
+                stopped = _end(failures, unanswered)
         outcomes = {name: counts[name] for name in ("kept", "dropped", "unusable") if counts[name]}
         return EnrichReport(
             asked=sum(outcomes.values()),
@@ -149,16 +148,26 @@ class Enricher:
             tokens=meter.tokens,
             cost=meter.cost,
             stopped=stopped,
-            silent=silent == MAX_FAILURES,
+            silent=bool(counts["failed"]) and (not outcomes or unanswered == MAX_FAILURES),
         )
 
-    def _pending(self) -> Iterator[tuple[ApiDocument, tuple[Message, ...]]]:
-        """Documents that are new or changed, with their prompts."""
+    def _taken(self, group: Sequence[_Asked], answers: Sequence[_Answer], model: str) -> Counter[str]:
+        """Stores the answers of a group, and counts them."""
+        counts: Counter[str] = Counter()
+        for (document, messages), answer in zip(group, answers, strict=True):
+            if isinstance(answer, CallFailed):
+                counts["failed"] += not isinstance(answer, CapReached)
+            else:
+                counts += self._stored(document, messages, answer, model)
+        return counts
+
+    def _pending(self) -> Iterator[_Asked]:
+        """Documents that are new or changed, without their definitions, and their prompts."""
         known = {api: entry.digest for api, entry in self._store.entries().items()}
         for document in self._documents():
             messages = question(document)
             if known.get(document.id) != digest_of(messages):
-                yield document, messages
+                yield msgspec.structs.replace(document, definition=""), messages
 
     def _documents(self) -> Iterator[ApiDocument]:
         live = self._engine.live()
@@ -258,10 +267,16 @@ class _Tried(NamedTuple):
     """With the vote of a text that is near."""
 
 
-def _asked(
-    meter: CallMeter, document: ApiDocument, messages: tuple[Message, ...]
-) -> Writing | CallFailed | None:
+def _asked(meter: CallMeter, document: ApiDocument, messages: tuple[Message, ...]) -> _Answer:
     try:
         return write(meter, messages, document)
     except CallFailed as error:
         return error
+
+
+def _end(failures: Sequence[CallFailed], unanswered: int) -> str:
+    """Why nothing more is asked after a group with these failures; empty to go on."""
+    capped = [str(error) for error in failures if isinstance(error, CapReached)]
+    if capped:
+        return capped[0]
+    return f"nobody answers: {failures[-1]}" if unanswered == MAX_FAILURES else ""

@@ -67,6 +67,7 @@ def enrich(
         report = enricher.run(meter, model.identity)
     print_json(report) if as_json else _print(report)
     if report.silent:
+        note(f"nobody answers at {opened.settings.llm_url}: is that the endpoint, and does it run?")
         raise typer.Exit(ExitCode.UNAVAILABLE)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,8 @@ from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.enrichment import EnrichReport
+from kitpick.errors import ExitCode
+from kitpick.intents import enriched_file
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_ingest.opening import open_source
@@ -237,3 +242,51 @@ def test_what_is_written_opens_nothing_to_anybody(restricted: Catalog, fake) -> 
     staff = Filter(principals=frozenset({"staff"}))
     found = restricted.search("mail the gang about tonight", profile="hybrid", filter=staff)
     assert found.hits[0].document.api == "send_email"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        "from kitpick.cli import main; main()",
+        "enrich",
+        *arguments,
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_command_estimates_asks_shows_and_forgets(
+    catalog: Catalog, fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unset = run()
+    assert unset.returncode == ExitCode.USAGE
+    assert "set KITPICK_LLM_URL" in unset.stderr
+    endpoint = fake(answer=written)
+    monkeypatch.setenv("KITPICK_LLM_URL", endpoint.url)
+    monkeypatch.setenv("KITPICK_LLM_MODEL", "m")
+    assert json.loads(run("--dry-run", "--json").stdout)["asked"] == 8
+    assert not endpoint.asked
+    done = run("--json")
+    assert json.loads(done.stdout)["outcomes"] == {"kept": 8}
+    assert "8 of 8 APIs are new or changed: at most" in done.stderr
+    shown = json.loads(run("--show", "functions/functions/send_email").stdout)
+    assert shown["model"] == "m@127.0.0.1"
+    assert json.loads(run("--undo", "--json").stdout) == {"forgotten": 8}
+    assert run("--show", "functions/functions/send_email").stdout.strip() == "null"
+
+
+def test_the_command_says_that_nobody_answers(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("KITPICK_LLM_URL", f"http://127.0.0.1:{probe.getsockname()[1]}/v1")
+        failed = run("--retries", "0")
+    assert failed.returncode == ExitCode.UNAVAILABLE
+    assert "nobody answers" in failed.stderr
+
+
+def test_a_catalog_on_a_server_needs_a_file_to_be_named() -> None:
+    assert enriched_file("opensearch://host/name", Settings()) is None
+    named = Settings(enriched=Path("here"))
+    assert enriched_file("opensearch://host/name", named) == Path("here")
