@@ -72,9 +72,9 @@ class WrittenStore:
         """The texts that vote, with their vectors."""
         self._voting = voting
         self._weights = weights
-        self._terms = Terms()
         self._lock = threading.Lock()
         self._words: tuple[Intents, WordIndex] | None = None
+        self._checked: tuple[object, frozenset[str]] | None = None
 
     def put(self, entry: Enrichment, vectors: Sequence[Vector], encoder: str) -> None:
         """Replaces what is known of an API.
@@ -123,6 +123,25 @@ class WrittenStore:
         found = [msgspec.json.decode(row[0], type=Enrichment) for row in rows]
         return {entry.api: entry for entry in found}
 
+    def covered(self) -> frozenset[str]:
+        """APIs about which something was written and checked, whether it helped or not.
+
+        All of them had the chance to be voted for: that one has no vote says something. Read again only
+        after the file has changed.
+
+        Raises:
+            EngineUnavailable: the file cannot be read.
+        """
+        stamp = self.samples.stamp()
+        with self._lock:
+            known = self._checked
+        if known is None or known[0] != stamp:
+            found = (api for api, entry in self.entries().items() if entry.outcome != "unusable")
+            known = (stamp, frozenset(found))
+            with self._lock:
+                self._checked = known
+        return known[1]
+
     def undo(self) -> int:
         """Forgets everything; of how many APIs. The file is gone afterwards."""
         count = len(self.entries())
@@ -150,7 +169,7 @@ class WrittenStore:
     def _index(self, texts: Intents) -> WordIndex:
         with self._lock:
             if self._words is None or self._words[0] is not texts:
-                self._words = (texts, WordIndex(texts.requests, self._terms))
+                self._words = (texts, WordIndex(texts.requests, Terms()))
             return self._words[1]
 
     @contextmanager
