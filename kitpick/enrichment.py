@@ -22,6 +22,7 @@ from kitpick_engines.intents.votes import Voting
 from kitpick_engines.intents.written import Enrichment, WordIndex, WrittenStore, WrittenWeights
 from kitpick_engines.lexical.words import Terms
 from kitpick_foundation.errors import FailureKind, KitpickError
+from kitpick_ingest.locks import source_lock
 from kitpick_rescorers.llm.endpoint import LlmSettings
 from kitpick_rescorers.llm.meter import CallMeter
 from kitpick_rescorers.llm.model import CallFailed, CapReached, Message
@@ -123,8 +124,13 @@ class Enricher:
             model: its identity, for the provenance.
 
         Raises:
+            SourceBusy: another process is at it.
             EngineError, ModelError: the catalog cannot be read, or requests cannot be embedded.
         """
+        with source_lock(None, self._engine.url, "enrichment", 0.0):
+            return self._run(meter, model)
+
+    def _run(self, meter: CallMeter, model: str) -> EnrichReport:
         gone = self._store.remove(self._gone(self._present()))
         counts: Counter[str] = Counter()
         stopped, unanswered = "", 0

@@ -19,6 +19,8 @@ from kitpick.errors import ExitCode
 from kitpick.intents import enriched_file
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
+from kitpick_ingest.errors import SourceBusy
+from kitpick_ingest.locks import source_lock
 from kitpick_ingest.opening import open_source
 from kitpick_rescorers.llm.endpoint import LlmSettings
 from kitpick_rescorers.llm.meter import CallMeter, Caps
@@ -152,6 +154,14 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(catalog: Catalog, fake) -> 
     assert (first.asked, first.stopped) == (3, "the cap of 3 calls is reached")
     second = enrich(catalog, endpoint.url)
     assert (second.asked, len(endpoint.asked)) == (5, 8)
+
+
+def test_two_do_not_write_at_once(catalog: Catalog, fake) -> None:
+    with (
+        source_lock(None, catalog.engine.url, "enrichment", 0.0),
+        pytest.raises(SourceBusy, match="another process"),
+    ):
+        enrich(catalog, fake(answer=written).url)
 
 
 def test_the_cost_is_estimated_without_asking_anybody(catalog: Catalog) -> None:
