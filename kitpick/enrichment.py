@@ -206,13 +206,13 @@ class Enricher:
 
 
 class HeldOutCheck:
-    """Whether what was written about an API helps to find it. No language model is asked.
+    """Whether a text helps others to find its API. No language model is asked.
 
-    First every text must find its API itself, in the first quarter of the catalog (at least 5, at most 50
-    places): where the description knows nothing of what a text says, it is dropped. Then each of the others
-    is held out in turn, and searched as whoever may see the API would search it: without any of the texts,
-    and with the vote of those beside it as one ranking more. They are kept if the reciprocal of the API's
-    place rises over all of them together, or if all of them have it first already.
+    Every text is tried on the texts beside it, which are held out from it: each is searched as whoever may
+    see the API would search it, without the text and with its vote as one ranking more. A text is kept if the
+    reciprocal of the API's place rises over all of them together, or if all of them have it first already.
+    Before that, the text itself must find its API in the first quarter of the catalog (at least 5, at most
+    50 places): where the description knows nothing of what a text says, it is dropped.
     """
 
     def __init__(self, engine: Engine, encoder: QueryEncoder) -> None:
@@ -232,9 +232,8 @@ class HeldOutCheck:
             _Tried(text, vector, *self._places(document, text, vector))
             for text, vector in zip(texts, self._encoder.vectors(texts), strict=True)
         ]
-        reach = self._reach()
-        near = [each for each in tried if each.before <= reach]
-        return tuple(each.text for each in near) if self._help(near) else ()
+        near = [each for each in tried if each.before <= self._reach()]
+        return tuple(each.text for each in near if self._helps(each, [o for o in near if o is not each]))
 
     def _reach(self) -> float:
         stats = self._engine.stats()
@@ -253,13 +252,9 @@ class HeldOutCheck:
         before, after = (sum(other > mine for other in others) for mine in (own, own + 1 / (_RRF + 1)))
         return 1 + (before if own else len(others)), 1 + after
 
-    def _help(self, texts: Sequence[_Tried]) -> bool:
-        gained = sum(
-            1 / held_out.after - 1 / held_out.before
-            for held_out in texts
-            if any(self._votes(each, held_out) for each in texts if each is not held_out)
-        )
-        return gained > 0 or (len(texts) > 1 and all(each.before == 1 for each in texts))
+    def _helps(self, each: _Tried, held_out: Sequence[_Tried]) -> bool:
+        gained = sum(1 / o.after - 1 / o.before for o in held_out if self._votes(each, o))
+        return gained > 0 or (bool(held_out) and all(o.before == 1 for o in held_out))
 
     def _votes(self, each: _Tried, asked: _Tried) -> bool:
         """Whether a text would vote for its API when another is asked."""

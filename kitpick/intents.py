@@ -111,12 +111,13 @@ class CatalogIntents:
     def _written_votes(
         self, request: str, vector: Vector, encoder: QueryEncoder
     ) -> tuple[dict[str, float], frozenset[str]]:
-        """The votes of what was written, the strongest `_MAX_NEAREST`; and the APIs that could have some."""
+        """The votes of what was written, the strongest `_MAX_NEAREST`; and the APIs that have such texts."""
         if self.written is None or not self.written.path.exists():
             return {}, frozenset()
         votes = self.written.votes(request, vector, encoder.identity)
         strongest = sorted(votes, key=lambda api: (-votes[api], api))[:_MAX_NEAREST]
-        return {api: votes[api] for api in strongest}, self.written.covered()
+        covered = self.written.samples.of_model(encoder.identity).covered
+        return {api: votes[api] for api in strongest}, covered
 
     def _put(self, intents: Sequence[Intent], client: str) -> int:
         if self._store is None:

@@ -90,7 +90,7 @@ class IntentStore:
         Raises:
             EngineUnavailable: the file cannot be read.
         """
-        key = (model, self.stamp())
+        key = (model, self._stamp())
         with self._lock:
             if self._known is None or self._known[0] != key:
                 self._known = (key, self._read(model))
@@ -123,17 +123,6 @@ class IntentStore:
         with self._connection() as connection:
             connection.executemany(change, changes)
 
-    def stamp(self) -> object:
-        """A stamp that changes with every write of any process."""
-        found = []
-        for name in (self.path, self.path.with_name(self.path.name + "-wal")):
-            try:
-                state = name.stat()
-            except OSError:
-                continue
-            found.append((state.st_mtime_ns, state.st_size, state.st_ino))
-        return tuple(found)
-
     def _read(self, model: str) -> Intents:
         if not self.path.exists():
             return NO_INTENTS
@@ -152,6 +141,17 @@ class IntentStore:
             frozenset(row[0] for row in rows),
             tuple(row[4] for row in rows),
         )
+
+    def _stamp(self) -> object:
+        """A stamp that changes with every write of any process."""
+        found = []
+        for name in (self.path, self.path.with_name(self.path.name + "-wal")):
+            try:
+                state = name.stat()
+            except OSError:
+                continue
+            found.append((state.st_mtime_ns, state.st_size, state.st_ino))
+        return tuple(found)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:

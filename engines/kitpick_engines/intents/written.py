@@ -74,7 +74,6 @@ class WrittenStore:
         self._weights = weights
         self._lock = threading.Lock()
         self._words: tuple[Intents, WordIndex] | None = None
-        self._checked: tuple[object, frozenset[str]] | None = None
 
     def put(self, entry: Enrichment, vectors: Sequence[Vector], encoder: str) -> None:
         """Replaces what is known of an API.
@@ -122,25 +121,6 @@ class WrittenStore:
             rows = connection.execute("SELECT entry FROM enrichments ORDER BY api").fetchall()
         found = [msgspec.json.decode(row[0], type=Enrichment) for row in rows]
         return {entry.api: entry for entry in found}
-
-    def covered(self) -> frozenset[str]:
-        """APIs about which something was written and checked, whether it helped or not.
-
-        All of them had the chance to be voted for: that one has no vote says something. Read again only
-        after the file has changed.
-
-        Raises:
-            EngineUnavailable: the file cannot be read.
-        """
-        stamp = self.samples.stamp()
-        with self._lock:
-            known = self._checked
-        if known is None or known[0] != stamp:
-            found = (api for api, entry in self.entries().items() if entry.outcome != "unusable")
-            known = (stamp, frozenset(found))
-            with self._lock:
-                self._checked = known
-        return known[1]
 
     def undo(self) -> int:
         """Forgets everything; of how many APIs. The file is gone afterwards."""

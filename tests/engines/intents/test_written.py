@@ -55,16 +55,6 @@ def test_a_new_enrichment_takes_the_place_of_the_old(store: WrittenStore) -> Non
     assert store.votes("tell the gang", EAST, MODEL) == {}
 
 
-def test_what_was_checked_is_covered_whether_it_helped_or_not(store: WrittenStore) -> None:
-    assert store.covered() == frozenset()
-    store.put(about("mail", "tell the gang"), [EAST], MODEL)
-    store.put(Enrichment("post", "digest", "m@host", 1.0, "dropped", "What it is for."), [], MODEL)
-    store.put(Enrichment("spam", "digest", "m@host", 1.0, "unusable"), [], MODEL)
-    assert store.covered() == {"mail", "post"}
-    store.remove(["mail"])
-    assert store.covered() == {"post"}
-
-
 def test_all_of_it_can_be_taken_back(store: WrittenStore) -> None:
     store.put(about("mail", "tell the gang"), [EAST], MODEL)
     store.put(about("post", "write home"), [EAST], MODEL)
