@@ -4,7 +4,10 @@ MetaTool: of every plugin's requests some become samples, others are asked (600 
 every row). ToolBench dev: samples are the G3 training requests, whose labels were recovered from solution
 traces and cover a part of the catalog, so most requests are about APIs without any. Profile `hybrid`.
 
-`--part NAME` (repeatable) takes only `metatool` or `toolbench`; `--limit N` so many requests.
+Enriched: what `kitpick enrich` makes of sentences and requests that a language model wrote about the APIs of
+MetaTool and ToolLens without sight of their requests (`datasets/enriched`), checked as any answers are.
+
+`--part NAME` (repeatable) takes only `metatool`, `toolbench` or `enriched`; `--limit N` so many requests.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -30,12 +34,17 @@ from kitpick_evaluation.datasets.opening import open_dataset
 from kitpick_evaluation.datasets.toolbench import judged_requests
 from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.significance import mean_intervals
+from kitpick_rescorers.llm.meter import CallMeter, Caps
+from kitpick_rescorers.llm.model import Completion, Likelihoods, Message, NoLikelihoods
+from kitpick_rescorers.llm.writing import question
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PROFILE = "hybrid"
 SAMPLES = (0, 1, 5, 20)
 """A plugin, in MetaTool."""
 ASKED = 600
+PARTS = ("metatool", "toolbench", "enriched")
+WRITTEN = Path(__file__).resolve().parents[1] / "datasets" / "enriched"
 Figures = dict[str, float]
 
 
@@ -43,11 +52,11 @@ def main() -> None:
     """Prints two tables and, last, one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--part", action="append", choices=("metatool", "toolbench"))
+    parser.add_argument("--part", action="append", choices=PARTS)
     parser.add_argument("--limit", type=int, default=ASKED)
     arguments = parser.parse_args()
     figures: Figures = {}
-    for part in arguments.part or ("metatool", "toolbench"):
+    for part in arguments.part or PARTS:
         figures |= globals()[part](arguments.data, arguments.limit)
     print(json.dumps(figures))
 
@@ -101,17 +110,75 @@ def toolbench(data: Path, limit: int) -> Figures:
     return {"toolbench_recall_without": without, "toolbench_lift": round(recall - without, 4)}
 
 
+def enriched(data: Path, limit: int) -> Figures:
+    """Without enrichment, and with what was written without sight of the requests."""
+    figures: Figures = {}
+    for name in ("metatool", "toollens"):
+        dataset = open_dataset(name, data)
+        asked = select(dataset.queries, limit)
+        table = Table(f"{name}: enrichment", "recall@5, 95 %", "NDCG@5")
+        found = []
+        for writer in (None, Writer(WRITTEN / f"{name}.jsonl")):
+            values, row = told(dataset, [], asked, writer)
+            table.add_row("none" if writer is None else writer.outcome, *row)
+            found.append(values[0])
+        Console().print(table)
+        figures |= {f"{name}_plain": found[0], f"{name}_enriched_lift": round(found[1] - found[0], 4)}
+    return figures
+
+
+class Writer:
+    """A language model that answers what was written down before."""
+
+    identity = "datasets/enriched"
+
+    def __init__(self, path: Path) -> None:
+        rows = (json.loads(line) for line in path.read_text("utf-8").splitlines())
+        self._texts = {row["id"]: json.dumps(row) for row in rows}
+        self._answers: dict[tuple[Message, ...], str] = {}
+        self.outcome = ""
+
+    def enrich(self, catalog: Catalog) -> None:
+        """Writes about all APIs of a catalog."""
+        index, _ = catalog.live()
+        for item in catalog.engine.documents(index):
+            document = item.document
+            names = (document.id.rpartition("/")[2], document.tool, document.api)
+            known = filter(None, map(self._texts.get, names))
+            self._answers[question(document)] = next(known, "")
+        meter = CallMeter(self, Caps(86_400.0, 1_000_000, 10**12, 1.0, 0))
+        report = catalog.enricher().run(meter, self.identity)
+        self.outcome = f"{report.outcomes.get('kept', 0)} of {report.asked} APIs, {report.kept} texts kept"
+
+    def complete(
+        self, messages: tuple[Message, ...], *, max_tokens: int, schema: dict[str, Any] | None, seconds: float
+    ) -> Completion:
+        """Implements `LanguageModel`."""
+        return Completion(self._answers[messages], 0, 0)
+
+    def likelihoods(
+        self, messages: tuple[Message, ...], answers: Sequence[str], *, seconds: float
+    ) -> Likelihoods:
+        """Implements `LanguageModel`: nobody asks for them here."""
+        raise NoLikelihoods(self.identity)
+
+
 def told(
-    dataset: Dataset, samples: Sequence[Intent], asked: Sequence[JudgedQuery]
+    dataset: Dataset,
+    samples: Sequence[Intent],
+    asked: Sequence[JudgedQuery],
+    writer: Writer | None = None,
 ) -> tuple[tuple[float, float], list[str]]:
     """Recall and NDCG at 5, and both as text, over a catalog with these samples."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(intents=Path(folder) / "samples")
+        settings = Settings(intents=Path(folder) / "samples", enriched=Path(folder) / "written")
         place = settings.embedding_cache.parent / "evaluation" / f"{dataset.name}.db"
         place.parent.mkdir(parents=True, exist_ok=True)
         with Catalog.open(f"sqlite:{place}", settings=settings) as catalog:
             catalog.ingest(dataset.source, progress=progress())
             catalog.add_intents(samples)
+            if writer is not None:
+                writer.enrich(catalog)
             rankings = {
                 query.id: [hit.document.id for hit in catalog.search(query.text, 5, profile=PROFILE).hits]
                 for query in asked

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
 from kitpick.conversation import Messages, request_of
 from kitpick.definitions import measure_definitions
-from kitpick.intents import CatalogIntents, intents_file
+from kitpick.intents import CatalogIntents, enriched_file, intents_file
 from kitpick.model_set import ModelSet
 from kitpick.result import NextStep, SearchResult
 from kitpick.settings import Settings
@@ -33,6 +33,9 @@ from kitpick_rescorers.search import MAX_SIBLINGS, LocalRescorer, Search
 from kitpick_rescorers.stages import Enough
 from kitpick_rescorers.stages.complete import next_steps
 
+if TYPE_CHECKING:
+    from kitpick.enrichment import Enricher
+
 Depth = int | Literal["auto"]
 """How many hits at most; "auto": as many as a request is expected to need."""
 _NOBODY = Filter()
@@ -48,7 +51,12 @@ class Catalog:
         self.engine = engine
         self.settings = settings
         self.models = models or ModelSet(settings)
-        self.intents = CatalogIntents(engine, intents_file(engine.url, settings), self.models.queries)
+        self.intents = CatalogIntents(
+            engine,
+            intents_file(engine.url, settings),
+            self.models.queries,
+            enriched_file(engine.url, settings),
+        )
         self._remote = remote_rescorer(settings)
         self.way = Search(
             engine,
@@ -232,6 +240,18 @@ class Catalog:
             EngineUnavailable, ModelError: as `add_intents`.
         """
         return self.intents.choose(request, chosen, client, filter)
+
+    def enricher(self) -> Enricher:
+        """Has a language model write about the APIs of this catalog.
+
+        Raises:
+            NoPlaceForEnrichments: there is no file for what is written.
+        """
+        from kitpick.enrichment import Enricher, NoPlaceForEnrichments
+
+        if self.intents.written is None:
+            raise NoPlaceForEnrichments
+        return Enricher(self.engine, self.models.queries, self.intents.written)
 
     def live(self) -> tuple[str, IndexSchema]:
         """Name of the index that searches read, and what it was built with.

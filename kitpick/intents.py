@@ -11,7 +11,8 @@ from kitpick.settings import Settings
 from kitpick_engines.contract import Candidate, Engine, Filter, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.intents.store import Intent, IntentStore
-from kitpick_engines.intents.votes import Voting, near_samples, trust, vote
+from kitpick_engines.intents.votes import NO_INTENTS, Voting, near_samples, trust, vote
+from kitpick_engines.intents.written import WrittenStore, WrittenWeights
 from kitpick_engines.text import rerank_text, retrieval_text
 from kitpick_rescorers.search import QueryEncoder, SearchedIndex
 
@@ -25,12 +26,16 @@ _MAX_NEAREST = 1_000
 class CatalogIntents:
     """The samples of one catalog."""
 
-    def __init__(self, engine: Engine, path: Path | None, encoder: QueryEncoder) -> None:
-        """`path` is the file of the samples; None where none are kept."""
+    def __init__(
+        self, engine: Engine, path: Path | None, encoder: QueryEncoder, enriched: Path | None = None
+    ) -> None:
+        """`path` is the file of the samples, `enriched` that of what was written; None without one."""
         self._engine = engine
         self._encoder = encoder
         self._store = None if path is None else IntentStore(path)
         self._voting = Voting()
+        self.written = None if enriched is None else WrittenStore(enriched, self._voting, WrittenWeights())
+        """What `kitpick enrich` wrote about the APIs."""
 
     def add(self, intents: Iterable[Intent]) -> int:
         """Adds samples and returns their number. Samples of the same request and API are one.
@@ -59,6 +64,7 @@ class CatalogIntents:
         permitted: Filter,
         index: SearchedIndex,
         encoder: QueryEncoder,
+        request: str = "",
     ) -> tuple[list[Candidate], float]:
         """The candidates with their places by the votes of visible samples, and those that only votes found.
 
@@ -70,20 +76,25 @@ class CatalogIntents:
             permitted: what whoever asks may see.
             index: that the candidates are from.
             encoder: that made the vector.
+            request: in words; what was written votes by words as well.
 
         Raises:
             EngineUnavailable: the samples cannot be read.
         """
-        if self._store is None or vector is None or not self._store.path.exists():
+        stores = [store for store in self._stores() if store.path.exists()]
+        if vector is None or not stores:
             return list(candidates), 1.0
-        self._embed_stale(self._store, encoder)
-        intents = self._store.of_model(encoder.identity)
+        for store in stores:
+            self._embed_stale(store, encoder)
+        intents = NO_INTENTS if self._store is None else self._store.of_model(encoder.identity)
+        written, covered = self._written_votes(request, vector, encoder)
         near = near_samples(intents, vector, self._voting)[:_MAX_NEAREST]
         # The filter comes before the vote: samples of APIs that may not be seen take nobody's place.
-        ids = list(dict.fromkeys(intents.apis[row] for row, _ in near))
+        ids = list(dict.fromkeys((*(intents.apis[row] for row, _ in near), *written)))
         visible = {document.id: document for document in index.fetch(ids, permitted)}
         permitted_rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
-        places = vote(intents, permitted_rows, self._voting)
+        seen = {api: votes for api, votes in written.items() if api in visible}
+        places = vote(intents, permitted_rows, self._voting, written=seen)
         found = [replace(item, intent=places.get(item.id)) for item in candidates]
         missing = [visible[key] for key in places if key not in {item.id for item in candidates}]
         vectors = encoder.vectors(tuple(retrieval_text(document) for document in missing)) if missing else ()
@@ -91,7 +102,22 @@ class CatalogIntents:
             replace(_candidate(document, vector), intent=places[document.id])
             for document, vector in zip(missing, vectors, strict=True)
         ]
-        return found, trust(_order(candidates), intents.covered)
+        return found, trust(_order(candidates), intents.covered | covered)
+
+    def _stores(self) -> list[IntentStore]:
+        kept = (self._store, None if self.written is None else self.written.samples)
+        return [store for store in kept if store is not None]
+
+    def _written_votes(
+        self, request: str, vector: Vector, encoder: QueryEncoder
+    ) -> tuple[dict[str, float], frozenset[str]]:
+        """The votes of what was written, the strongest `_MAX_NEAREST`; and the APIs that have such texts."""
+        if self.written is None or not self.written.path.exists():
+            return {}, frozenset()
+        votes = self.written.votes(request, vector, encoder.identity)
+        strongest = sorted(votes, key=lambda api: (-votes[api], api))[:_MAX_NEAREST]
+        covered = self.written.samples.of_model(encoder.identity).covered
+        return {api: votes[api] for api in strongest}, covered
 
     def _put(self, intents: Sequence[Intent], client: str) -> int:
         if self._store is None:
@@ -112,10 +138,17 @@ class CatalogIntents:
 
 def intents_file(url: str, settings: Settings) -> Path | None:
     """The file of a catalog's samples: that of the settings, else one beside a SQLite catalog."""
-    if settings.intents is not None:
-        return settings.intents
+    return settings.intents or _beside(url, "intents")
+
+
+def enriched_file(url: str, settings: Settings) -> Path | None:
+    """The file of what was written about a catalog's APIs, likewise."""
+    return settings.enriched or _beside(url, "enriched")
+
+
+def _beside(url: str, ending: str) -> Path | None:
     kind, _, path = url.partition(":")
-    return Path(f"{path}.intents") if kind == "sqlite" else None
+    return Path(f"{path}.{ending}") if kind == "sqlite" else None
 
 
 def _order(candidates: Sequence[Candidate]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from kitpick.settings import Settings
 from kitpick_engines.contract import Vector
 from kitpick_engines.sentences import MAX_SENTENCES
-from kitpick_foundation.errors import MissingExtra
+from kitpick_foundation.errors import InvalidSetting, MissingExtra
 from kitpick_models.cross_encoder import CrossEncoder
 from kitpick_models.encoder import Encoder
 from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
@@ -167,6 +167,18 @@ class ModelSet:
         if self._ranker is not None:
             roles["list_ranker"] = self._ranker
         return {role: _identity(model) for role, model in roles.items()}
+
+    def language_model(self) -> LanguageModel:
+        """The language model that the settings name.
+
+        Raises:
+            InvalidSetting: none is named.
+            LlmUnavailable: it cannot be used.
+            MissingExtra: a package that it needs is not installed.
+        """
+        if not self._settings.llm_url:
+            raise InvalidSetting("no language model: set KITPICK_LLM_URL to an endpoint or to hf:FOLDER")
+        return self._open_llm()
 
     def _open_llm(self) -> LanguageModel:
         from kitpick_rescorers.llm.opening import open_model

@@ -104,6 +104,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Threads of a model; 0: all it may use."""
     intents: Path | None = _read("intents", None)
     """File of sample requests; by default beside an SQLite catalog."""
+    enriched: Path | None = _read("enriched", None)
+    """File of what `kitpick enrich` wrote; by default beside an SQLite catalog."""
     llm_url: str = _read("llm_url", "")
     """OpenAI-compatible endpoint, up to its version: …/v1; or hf:FOLDER."""
     llm_model: str = _read("llm_model", "")

@@ -34,7 +34,7 @@ Node = TypeVar("Node")
 
 
 class Field(NamedTuple):
-    """An identifier in an answer, and what holds it."""
+    """An identifier in an answer, or a list of them by what they identify; and what holds it."""
 
     name: str
     holder: str
@@ -66,16 +66,26 @@ def answer_fields(root: Node, shape_of: Callable[[Node], Shape[Node]]) -> Iterat
         name, holder, node, depth = pending.popleft()
         shape = shape_of(node)
         if not shape.fields:
-            if name and _split(name)[1]:
+            if name and (_split(name)[1] or (depth == 1 and _is_plural(name))):
                 yield Field(name, holder, depth - 1)
             continue
         if shape.key in seen or depth >= _MAX_DEPTH:
             continue
         seen.add(shape.key)
-        inner = _holder(name) or _holder(shape.name) if depth else ""
+        inner = _holder(name) or _holder(shape.name) if depth else _running(shape.name)
         for below, child in shape.fields[: MAX_FIELDS - looked]:
             pending.append((below, inner or holder, child, depth + 1))
             looked += 1
+
+
+def _is_plural(name: str) -> bool:
+    last = _words_end(name)
+    return singular(last) != last
+
+
+def _running(shape: str) -> str:
+    """What an answer of this type is about, whatever was called: `LongrunningOperation` → `operation`."""
+    return "operation" if _words_end(shape) == "operation" else ""
 
 
 def with_chains(
@@ -97,6 +107,7 @@ def with_chains(
     subject = _subject(document.api, path)
     needs = _merged(_needs(document, subject, path, dict(patterns), answer is None), MAX_NEEDS)
     held = {(need.resource, need.role) for need in needs}
+    held |= {(around, "name") for _, pattern in patterns for around in _resources_of_pattern(pattern)}
     given = [*_linked(linked), *_given(document, subject, answer)]
     gives = _merged((thing for thing in given if (thing.resource, thing.role) not in held), MAX_GIVES)
     return replace(document, needs=_texts(needs), gives=_texts(gives))
@@ -147,6 +158,10 @@ _NEEDS_ROLE = _set(
 """First words that name a resource only where a role follows: a `file_id`, not a `file`."""
 _PLACES = _set("region zone location organization project global")
 """What everything lies in, in paths and resource names: whoever asks knows it."""
+_LENT = frozenset(
+    ("role", "kms key", "encryption key", "execution role", "service role", "bucket", "iam role")
+)
+"""What many things refer to: that one of them uses a role says nothing of which role another is to use."""
 _VALUES = _set(
     "address description configuration mode document status type size count number date time format "
     "text message content body title value cidr block tag label option settings setting specification "
@@ -166,6 +181,8 @@ _READS = _set(
     "validate resolve calculate compute determine check select generate hash"
 )
 _MAKES = _set("create add insert put make register post new start open upload import launch run")
+_NAMES_IT = _set("create insert put make new")
+"""Verbs of which an identifier in the path may be one that the caller chooses."""
 _CALLS = _READS | _MAKES | _set("update delete set remove cancel patch batch all by and")
 _ENDS = _set("by for from of in with and to on as at using")
 
@@ -183,7 +200,7 @@ def singular(word: str) -> str:
         return word
     if word.endswith("ies"):
         return word[:-3] + "y"
-    if word.endswith(("sses", "xes", "ches", "shes")):
+    if word.endswith(("sses", "xes", "ches", "shes", "aliases", "statuses")):
         return word[:-2]
     return word[:-1] if word.endswith("s") else word
 
@@ -214,7 +231,14 @@ def _holder(name: str) -> str:
     words = list(words_of(name))
     versions = [place for place, word in enumerate(words) if re.fullmatch(r"v\d\w*", word)]
     words = words[versions[-1] + 1 :] if versions else words
-    return resource_of([word for word in words if singular(word) not in _WRAPPERS and word not in _CALLS])
+    words = [word for word in words if word not in _CALLS]
+    while words and (singular(words[-1]) in _WRAPPERS or _ROLES.get(words[-1]) in ("id", "arn", "name")):
+        words.pop()
+    return resource_of(words[1:] if words[:1] == ["of"] else words)
+
+
+def _words_end(name: str) -> str:
+    return (words_of(name[-_MAX_NAME:]) or ("",))[-1]
 
 
 def _subject(api: str, path: str) -> str:
@@ -250,11 +274,18 @@ def _needs(
 ) -> Iterator[Thing]:
     before = _segments_before(path)
     inputs = {name: Parameter(name) for name in before}
-    inputs |= {p.name: p for p in document.parameters if p.required or p.name in before}
+    asked = _BATCHED if _verb(document) == "batch" else ()
+    inputs |= {p.name: p for p in document.parameters if p.required or p.name in before or p.name in asked}
     for name, given in list(inputs.items())[:_MAX_INPUTS]:
-        thing = _need(given, subject, before.get(name), patterns.get(name, ""), by_name)
-        if thing is not None and not _makes(document, thing, subject):
+        pattern = patterns.get(name, "")
+        thing = _need(given, subject, before.get(name), pattern, by_name)
+        exists = bool(_resources_of_pattern(pattern)) or (name in before and _verb(document) not in _NAMES_IT)
+        if thing is not None and (exists or not _makes(document, thing, subject)):
             yield thing
+
+
+_BATCHED = ("names", "ids")
+"""Inputs that an API for many at once has, required or not: it answers about those that it is given."""
 
 
 def _segments_before(path: str) -> dict[str, str]:
@@ -269,8 +300,8 @@ def _segments_before(path: str) -> dict[str, str]:
 
 def _need(given: Parameter, subject: str, before: str | None, pattern: str, by_name: bool) -> Thing | None:
     """What an input needs, None where a caller brings it."""
-    if "/" in pattern:
-        resource = _resource_of_pattern(pattern)
+    if around := _resources_of_pattern(pattern):
+        resource = around[-1]
         return Thing(resource, "name", SURE, given.name[:_MAX_NAME]) if resource else None
     return (
         _in_path(given, before or subject, before) if before is not None else _passed(given, subject, by_name)
@@ -292,9 +323,14 @@ def _passed(given: Parameter, subject: str, by_name: bool) -> Thing | None:
     """Any other parameter: by its name, and by its type where a schema describes it."""
     name = given.name[:_MAX_NAME]
     resource, role = _split(name)
+    if (resource, role) == ("tag", "key"):
+        return None  # a label that the caller chooses
+    bare = len(words_of(name)) == 1 and (role == "id" or not by_name)
     if role in _IDENTIFYING:
         confidence = SURE if resource else LIKELY
-        where = resource or (subject if role == "id" and len(words_of(name)) == 1 else "")
+        where = resource or (subject if bare else "")
+    elif role == "name" and not resource:
+        confidence, where = LIKELY, subject if bare else ""
     else:
         confidence = LIKELY if role else GUESSED if by_name else POSSIBLE
         vague = singular(next(iter(words_of(name)), "")) in _NEEDS_ROLE
@@ -308,20 +344,31 @@ def _is_object(given: Parameter, resource: str) -> bool:
     return last not in _VALUES and not last.isdigit() and "string" in (given.type or "string")
 
 
-def _resource_of_pattern(pattern: str) -> str:
-    """`^projects/[^/]+/instances/[^/]+$` → `instance`; nothing for a place that everything lies in."""
+def _resources_of_pattern(pattern: str) -> tuple[str, ...]:
+    """`^projects/[^/]+/secrets/[^/]+/versions/[^/]+$` → nothing, `secret`, `version`.
+
+    Nothing stands for a place that everything lies in. Whoever has the name of a version has its secret's.
+    """
     fixed = [part for part in pattern.strip("^$").split("/") if re.fullmatch(r"[A-Za-z_]\w*", part)]
-    resource = resource_of(words_of(fixed[-1])) if fixed else ""
-    return "" if resource in _PLACES else resource
+    return tuple("" if (found := resource_of(words_of(part))) in _PLACES else found for part in fixed)
 
 
 def _makes(document: ApiDocument, thing: Thing, subject: str) -> bool:
     """Whether the API makes the thing itself: who creates a bucket chooses its name."""
-    verb = next((word for word in words_of(document.api.rpartition(".")[2]) if word in _CALLS), "")
-    return verb in _MAKES and thing.resource == subject and document.effect is not Effect.READ
+    its_own = thing.resource == subject or subject.endswith(f" {thing.resource}")
+    return its_own and _verb(document) in _MAKES and document.effect is not Effect.READ
+
+
+def _verb(document: ApiDocument) -> str:
+    """The first word of its name that says what is done; empty where none does."""
+    return next((word for word in words_of(document.api.rpartition(".")[2]) if word in _CALLS), "")
 
 
 # --- gives
+
+_TURN = re.compile(
+    r"(?i)(?<=\w)(?:\.\s|\s(?=(?:that|which|for|from|in|by|with|used|using|across|to|on|as|where|when)\b))"
+)
 
 
 def _linked(inputs: Iterable[str]) -> Iterator[Thing]:
@@ -345,7 +392,9 @@ def _given_by_fields(answer: Iterable[Field], subject: str) -> Iterator[Thing]:
     for field in answer:
         resource, role = _split(field.name)
         holder = field.holder or subject
-        if role in ("", "code") or resource in _NOISE:
+        if role == "" and resource == subject and field.depth == 0:
+            yield Thing(resource, "", SURE)  # a list of what it is about, in plain values
+        if role in ("", "code") or resource in _NOISE or (resource in _LENT and resource != holder):
             continue
         if not resource:
             if holder and len(words_of(field.name)) == 1 and holder not in _NOISE:
@@ -361,10 +410,15 @@ def _given_by_name(document: ApiDocument, subject: str) -> Iterator[Thing]:
         yield Thing(resource, role, POSSIBLE)
     if not any(p.required for p in document.parameters):
         # An answer that needs nothing is about whatever its first words name in the plural.
-        for word in re.findall(r"[A-Za-z]{3,30}s\b", document.description[:300])[:8]:
+        for word in re.findall(r"[A-Za-z]{3,30}s\b(?!-)", _about(document.description[:300]))[:8]:
             named = singular(word.lower())
             if named != word.lower() and (found := resource_of((named,))) and found not in _CALLS:
                 yield Thing(found, "", GUESSED)
+
+
+def _about(prose: str) -> str:
+    """The start of a first sentence, before it says of what kind, in which place or what for."""
+    return _TURN.split(prose, maxsplit=1)[0]
 
 
 def _is_reading(document: ApiDocument) -> bool:

@@ -25,6 +25,10 @@ COMMANDS = {
     "compare": ("compare", "Compares profiles, models or engines on requests whose right answers are known."),
     "tune": ("tune", "Searches for better settings of a profile, on requests whose right answers are known."),
     "lint": ("lint", "Finds APIs that are hard to find: poor descriptions, duplicates, confusable names."),
+    "enrich": (
+        "enrich",
+        "Has a language model write what APIs are for, so that they are found by other words.",
+    ),
     "harvest": ("harvest", "Turns logged tool calls into judged requests for `kitpick eval --queries`."),
     "models": ("models", "Lists, verifies, exports and trains models."),
     "catalog": ("catalog_files", "Backs up a SQLite catalog, and restores it."),

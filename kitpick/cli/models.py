@@ -13,7 +13,15 @@ from kitpick.catalog import Catalog
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import OUT, note, print_json, print_table
 from kitpick.cli.evaluate import open_judged
-from kitpick.cli.options import CatalogOption, JsonOption
+from kitpick.cli.options import (
+    CatalogOption,
+    HoursOption,
+    JsonOption,
+    MaxCallsOption,
+    MaxCostOption,
+    MaxTokensOption,
+    RetriesOption,
+)
 from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
 from kitpick.evaluation import Plan, judged_queries
@@ -39,18 +47,6 @@ RunOption = Annotated[
 ]
 HoldoutOption = Annotated[
     float, typer.Option("--holdout", min=0.05, max=0.5, help="Share of the requests kept aside to validate.")
-]
-MaxCallsOption = Annotated[int, typer.Option("--max-calls", min=1, help="Most calls that this run may make.")]
-MaxTokensOption = Annotated[
-    int, typer.Option("--max-tokens", min=1, help="Most tokens that this run may use.")
-]
-MaxCostOption = Annotated[
-    float,
-    typer.Option("--max-cost", min=0, help="Most that this run may cost, by the prices in the settings."),
-]
-HoursOption = Annotated[float, typer.Option("--hours", min=0.001, help="Most hours that the calls may take.")]
-RetriesOption = Annotated[
-    int, typer.Option("--retries", min=0, help="Most retries, over all calls together.")
 ]
 NameArgument = Annotated[str, typer.Argument(help="Name or folder of a model.", metavar="NAME")]
 

@@ -42,6 +42,19 @@ EnvironmentOption = Annotated[
     typer.Option("--env", help="Environment variable to pass on to a started MCP server. Repeatable."),
 ]
 
+MaxCallsOption = Annotated[int, typer.Option("--max-calls", min=1, help="Most calls that this run may make.")]
+MaxTokensOption = Annotated[
+    int, typer.Option("--max-tokens", min=1, help="Most tokens that this run may use.")
+]
+MaxCostOption = Annotated[
+    float,
+    typer.Option("--max-cost", min=0, help="Most that this run may cost, by the prices in the settings."),
+]
+HoursOption = Annotated[float, typer.Option("--hours", min=0.001, help="Most hours that the calls may take.")]
+RetriesOption = Annotated[
+    int, typer.Option("--retries", min=0, help="Most retries, over all calls together.")
+]
+
 
 def live_settings(headers: list[str] | None, variables: list[str] | None) -> LiveSettings:
     """What `--header` and `--env` say.

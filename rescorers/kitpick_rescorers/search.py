@@ -103,6 +103,7 @@ class Voters(Protocol):
         permitted: Filter,
         index: SearchedIndex,
         encoder: QueryEncoder,
+        request: str = "",
     ) -> tuple[list[Candidate], float]:
         """The candidates with their `intent` places, those that only votes propose, and a trust in [0, 1].
 
@@ -297,7 +298,7 @@ class Search:
         trust = 1.0
         if self._voters is not None and "intent" in needs:
             proposed, trust = self._voters.add_votes(
-                found, query.vector, permitted, self._index, self._encoder
+                found, query.vector, permitted, self._index, self._encoder, query.text
             )
         return query, RescoreRequest(
             query.text, proposed, query.vector, intent_trust=trust, vector_model=query.model

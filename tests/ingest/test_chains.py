@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter, Thing, decode_document, encode_document
 from kitpick_ingest.chains import MAX_FIELDS, MAX_GIVES, MAX_NEEDS, Shape, answer_fields, with_chains
@@ -117,6 +118,66 @@ def test_a_schema_that_holds_itself_ends() -> None:
 def test_ten_thousand_required_parameters_are_few_needs() -> None:
     document = with_chains(api("Do", *(f"thing{n}_id" for n in range(10_000))), ())
     assert len(document.needs) == MAX_NEEDS
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "gives"),
+    [
+        ("ListDomainNames", {"DomainNames": {"items": {"properties": {"DomainName": {}}}}}, {"domain.name"}),
+        ("list", {"responsePolicies": {"items": {"properties": {"id": {}}}}}, {"response policy.id"}),
+        ("ListAliases", {"Aliases": {"items": {"properties": {"AliasName": {}}}}}, {"alias.name"}),
+        ("ListClusters", {"clusters": {"items": {"type": "string"}}}, {"cluster."}),
+        ("GetPipe", {"name": {}, "roleArn": {}, "kmsKeyId": {}}, {"pipe.name"}),
+        ("ListRoles", {"roles": {"items": {"properties": {"arn": {}}}}}, {"role.arn"}),
+    ],
+    ids=["names", "two words", "aliases", "plain values", "what it uses", "roles themselves"],
+)
+def test_fields_are_of_what_holds_them(name: str, fields: dict[str, Any], gives: set[str]) -> None:
+    assert given(with_chains(api(name), schema_fields({"properties": fields}))) == gives
+
+
+def test_an_answer_that_is_an_operation_names_the_operation_only() -> None:
+    shapes = {"": Shape("Operation", [("name", "x")], 0), "x": Shape("", [], 1)}
+    started = with_chains(api("shell.environments.start"), answer_fields("", shapes.__getitem__))
+    assert given(started) == {"operation.name"}
+
+
+def test_whoever_names_a_part_has_the_name_of_the_whole() -> None:
+    document = api("fb.projects.apps.getTestConfig", "name")
+    about_app = with_chains(
+        document,
+        schema_fields({"properties": {"name": {}, "appName": {}}}),
+        patterns=[("name", "^projects/[^/]+/apps/[^/]+/testConfig$")],
+    )
+    assert "app.name" not in given(about_app)
+
+
+def test_a_pattern_of_anything_says_no_resource() -> None:
+    document = with_chains(
+        api("ads.advertisers.get", "id"), (), "/advertisers/{id}", patterns=[("id", "^[^/]+$")]
+    )
+    assert needed(document) == {"id": "advertiser.id"}
+
+
+def test_a_bare_name_is_that_of_what_the_api_is_about() -> None:
+    assert needed(with_chains(api("GetPipeline", "name"), ())) == {"name": "pipeline.name"}
+    assert needed(with_chains(api("CreatePipeline", "name"), ())) == {}
+    assert needed(with_chains(api("CreateGraphSnapshot", "snapshotName"), ())) == {}
+
+
+def test_what_is_in_the_path_of_a_call_that_makes_nothing_is_there_already() -> None:
+    ran = api("script.scripts.run", "scriptId", effect=Effect.WRITE)
+    assert needed(with_chains(ran, None, "/v1/scripts/{scriptId}:run")) == {"scriptId": "script.id"}
+
+
+def test_the_keys_of_tags_are_the_callers() -> None:
+    assert needed(with_chains(api("UntagResources", "TagKeys"), ())) == {}
+
+
+def test_prose_says_what_is_listed_and_not_what_for() -> None:
+    listing = api("podcasts", description="The categories that can filter podcasts.", effect=Effect.READ)
+    assert given(with_chains(listing)) == {"podcast.", "category."}
+    assert given(with_chains(replace(listing, api="index"))) == {"index.", "category."}
 
 
 def test_a_wide_answer_is_looked_at_in_part() -> None:

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick_engines.remote.engine import RemoteEngine
+from kitpick_rescorers.llm.meter import CallMeter, Caps
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
 from remote.front import front
@@ -37,6 +40,34 @@ def remote(request: pytest.FixtureRequest) -> Iterator[RemoteEngine]:
     kind = request.param
     with catalogs_on(request.getfixturevalue(f"{kind}_url"), kind) as make:
         yield make()
+
+
+def written(body: dict[str, Any]) -> str:
+    """What a language model might say of the functions."""
+    shown = json.JSONDecoder().raw_decode(body["messages"][1]["content"])[0]["tool"]
+    name = shown.partition(": ")[2].partition(".")[0]
+    gang = ["mail the gang about tonight", "message the gang about dinner", "write the gang a mail"]
+    others = [f"help me to {name}", f"can you {name} for us", f"I want to {name} today"]
+    return json.dumps(
+        {"sentence": f"For people who {name}.", "requests": gang if "email" in name else others}
+    )
+
+
+def test_what_was_written_votes_on_a_server_as_well(
+    catalog: Catalog, remote: RemoteEngine, fake, tmp_path: Path
+) -> None:
+    slang = "ping the gang about tonight"
+    assert run("copy", catalog.engine.url, remote.url).returncode == ExitCode.OK
+    settings = replace(catalog.settings, llm_url=fake(answer=written).url, enriched=tmp_path / "written")
+    with Catalog.open(remote.url, settings=settings) as opened:
+        before = opened.search(slang, 8, profile="hybrid").hits
+        assert before[0].document.api != "send_email"
+        model = opened.models.language_model()
+        caps = Caps(seconds=60.0, calls=100, tokens=100_000, cost=1.0, retries=0)
+        assert opened.enricher().run(CallMeter(model, caps), model.identity).asked == 8
+        assert opened.search(slang, 8, profile="hybrid").hits[0].document.api == "send_email"
+        opened.enricher().store.undo()
+        assert opened.search(slang, 8, profile="hybrid").hits == before
 
 
 def test_a_copy_answers_as_the_original_does(catalog: Catalog, remote: RemoteEngine) -> None:

@@ -168,7 +168,7 @@ def test_definitions_are_slimmed_before_hits_are_dropped(
 class Votes:
     """Somebody who votes for mail, whatever is asked."""
 
-    def add_votes(self, candidates, vector, permitted, index, encoder):  # type: ignore[no-untyped-def]
+    def add_votes(self, candidates, vector, permitted, index, encoder, request=""):  # type: ignore[no-untyped-def]
         voted = [replace(c, intent=Place(1, 1.0)) if c.api == "send" else c for c in candidates]
         return voted, 0.5
 

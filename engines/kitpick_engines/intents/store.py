@@ -14,7 +14,7 @@ import numpy as np
 
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents.votes import Intents
+from kitpick_engines.intents.votes import NO_INTENTS, Intents
 from kitpick_foundation.disk import full_disk, is_full
 
 MAX_PER_CLIENT = 200
@@ -23,7 +23,7 @@ MAX_CHOICES = 100_000
 """Choices kept of all clients together."""
 MAX_REQUEST = 2_000
 """Characters of a sample request that are kept."""
-_TABLES = """
+TABLES = """
 CREATE TABLE IF NOT EXISTS intents (
     request TEXT NOT NULL, api TEXT NOT NULL, client TEXT NOT NULL, at REAL NOT NULL,
     model TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (client, request, api)
@@ -68,7 +68,7 @@ class IntentStore:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._connection() as connection:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_TABLES)
+            connection.executescript(TABLES)
             connection.executemany("INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?)", rows)
             if client:
                 _forget(connection, "client = ?", (client,), MAX_PER_CLIENT)
@@ -125,8 +125,11 @@ class IntentStore:
 
     def _read(self, model: str) -> Intents:
         if not self.path.exists():
-            return Intents((), (), np.zeros(0), np.zeros((0, 0), dtype=np.float32), frozenset())
-        query = "SELECT api, client, at, vector FROM intents WHERE model = ? ORDER BY request, api, client"
+            return NO_INTENTS
+        query = (
+            "SELECT api, client, at, vector, request FROM intents WHERE model = ? "
+            "ORDER BY request, api, client"
+        )
         with self._connection() as connection:
             rows = connection.execute(query, (model,)).fetchall()
         vectors = [np.frombuffer(row[3], dtype="<f4") for row in rows]
@@ -136,6 +139,7 @@ class IntentStore:
             np.array([row[2] for row in rows]),
             np.stack(vectors).astype(np.float32) if vectors else np.zeros((0, 0), dtype=np.float32),
             frozenset(row[0] for row in rows),
+            tuple(row[4] for row in rows),
         )
 
     def _stamp(self) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -33,6 +34,11 @@ class Intents(msgspec.Struct, frozen=True, eq=False):
     """Unit vectors of the requests, (n, d)."""
     covered: frozenset[str]
     """APIs that have samples at all."""
+    requests: Sequence[str] = ()
+    """The requests themselves."""
+
+
+NO_INTENTS = Intents((), (), np.zeros(0), np.zeros((0, 0), dtype=np.float32), frozenset())
 
 
 class Voting(msgspec.Struct, frozen=True):
@@ -69,7 +75,11 @@ def trust(order: Sequence[str], covered: frozenset[str]) -> float:
 
 
 def vote(
-    intents: Intents, near: Sequence[tuple[int, float]], voting: Voting, now: float | None = None
+    intents: Intents,
+    near: Sequence[tuple[int, float]],
+    voting: Voting,
+    now: float | None = None,
+    written: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, Place]:
     """Places of the APIs that the nearest samples vote for, best first; ties by id.
 
@@ -81,9 +91,10 @@ def vote(
         near: rows with cosines, nearest first: those of APIs that the caller may see.
         voting: how they vote.
         now: seconds since the epoch; by default the present.
+        written: further votes by API, of what was written about those that the caller may see.
     """
     now = time.time() if now is None else now
-    trusted: dict[str, float] = defaultdict(float)
+    trusted: dict[str, float] = defaultdict(float, written)
     chosen: dict[str, dict[str, float]] = defaultdict(dict)
     for row, cosine in near[: voting.neighbours]:
         weight, api, client = cosine**voting.sharpness, intents.apis[row], intents.clients[row]

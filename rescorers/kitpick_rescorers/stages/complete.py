@@ -25,6 +25,8 @@ from kitpick_rescorers.state import State
 _MOST_NEEDS = 8
 _MOST_THINGS = 64
 """Of one API: a document of ours has fewer, one that somebody else made may have any number."""
+_GUESS = 0.3
+"""Confidence of what a document only has out of its prose."""
 _MOST_GIVERS = 500
 """Compared for one need: an id that everything gives costs no more."""
 
@@ -61,7 +63,8 @@ class Complete(Stage, frozen=True, tag="complete"):
     """Draws in, for the leading hits, the best producer of what each needs and the request does not bring.
 
     A producer is of the same tool rather than of another, only reads, gives it most surely, is named after
-    it, needs least itself, has the plainest name, and is closest to the request, in this order. It moves up
+    it, needs least itself, has few words in its name that are not the hit's, shares most words with it, and
+    is closest to the request, in this order. None makes or removes what lasts. It moves up
     behind the hit that needs it; what it needs itself is drawn in as well, `steps` deep. Where no candidate
     of the hit's tool gives what is needed, the stage needs all APIs of that tool. Should come late, before
     `enough` and `pack`.
@@ -152,10 +155,15 @@ class Links:
         apis: in the order of the list.
         request: in words; what it brings itself, nobody needs to give.
         least: confidence below which nothing flows.
+        making: whether a thing may come from an API that makes or changes it, as it does among calls that
+            are chosen already; to look one up, nobody makes another.
     """
 
-    def __init__(self, apis: Sequence[Linked], request: str = "", least: float = 0.1) -> None:
+    def __init__(
+        self, apis: Sequence[Linked], request: str = "", least: float = 0.1, *, making: bool = False
+    ) -> None:
         self._least = least
+        self._making = making
         self._bringing = _Brought(request)
         self._words = _stems(request)
         self._place = {api.id: place for place, api in enumerate(apis)}
@@ -163,7 +171,8 @@ class Links:
         self._givers: defaultdict[str, list[tuple[Linked, Thing]]] = defaultdict(list)
         for api in apis:
             for thing in _things(api.gives):
-                self._givers[_head(thing.resource)].append((api, thing))
+                for head in {_head(thing.resource), _joined(thing.resource)}:
+                    self._givers[head].append((api, thing))
 
     def into(self, taker: Linked) -> Iterator[Flow]:
         """The best flow into each of an API's open needs."""
@@ -182,11 +191,17 @@ class Links:
             if giver is not None and giver.id != taker.id:
                 yield Flow(giver, taker, need, need.confidence)
             return
-        for giver, thing in self._givers[_head(need.resource)][:_MOST_GIVERS]:
+        heads = {_head(need.resource), _joined(need.resource)}
+        for giver, thing in [each for head in sorted(heads) for each in self._givers[head]][:_MOST_GIVERS]:
             same_tool = giver.tool_key == taker.tool_key
             confidence = _fit(need, thing, same_tool) * need.confidence * thing.confidence
             asks_back = any(own.resource == need.resource for own in _things(giver.needs))
-            if giver.id != taker.id and confidence and not asks_back:
+            if (
+                giver.id != taker.id
+                and confidence
+                and not asks_back
+                and (self._making or not _makes(giver, need))
+            ):
                 yield Flow(giver, taker, need, confidence)
 
     def _worth(self, flow: Flow) -> tuple[float, ...]:
@@ -194,9 +209,9 @@ class Links:
         giver = flow.giver
         held = {(need.resource, need.role) for need in _things(flow.taker.needs)}
         own = sum((need.resource, need.role) not in held for need in self.open_needs(giver))
-        name, wanted = _stems(giver.api), _stems(flow.need.resource)
+        name, wanted, taking = _stems(giver.api), _stems(flow.need.resource), _stems(flow.taker.api)
         near = len(self._words & name) / (1 + len(name))
-        about = (wanted <= name, -own, -len(name - wanted), near)
+        about = (wanted <= name, -own, -len(name - wanted - taking), len(name & taking), near)
         return flow.same_tool, _harmless(giver), round(flow.confidence, 1), *about, -self._place[giver.id]
 
 
@@ -211,12 +226,40 @@ def _harmless(api: Linked) -> int:
     return {Effect.READ: 3, Effect.UNKNOWN: 2, Effect.WRITE: 1, Effect.DESTRUCTIVE: 0}[api.effect]
 
 
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_MAKING = _set("create add insert put make register new import update patch post set copy delete")
+_LOOKING = _set("get list search find query lookup describe fetch read")
+_BEGUN = _set(
+    "job task upload session operation query execution export import report run request scan analysi "
+    "simulation assessment batch download conversation search"
+)
+"""What is begun in order to be looked after, as stems."""
+
+
+def _makes(giver: Linked, need: Thing) -> bool:
+    """Whether the giver would make, change or remove what lasts: no way to find one that is there already."""
+    if giver.effect is Effect.DESTRUCTIVE:
+        return True
+    words = _stems(giver.api)
+    lasting = _BEGUN.isdisjoint(_stems(_head(need.resource)))
+    return giver.effect is Effect.WRITE and lasting and bool(words & _MAKING) and not words & _LOOKING
+
+
 def _fit(need: Thing, thing: Thing, same_tool: bool) -> float:
-    """How well a thing that is given is the thing that is needed, in [0, 1]; their last words are equal."""
+    """How well a thing that is given is the thing that is needed, in [0, 1].
+
+    Within a tool one of the two may say more of it than the other: `instance`, `db instance`. What was only
+    guessed must be the thing itself.
+    """
     role = 1.0 if need.role == thing.role else 0.5 if need.role and thing.role else 0.8
-    if need.resource == thing.resource:
+    if _joined(need.resource) == _joined(thing.resource):
         return role
-    return 0.5 * role if same_tool else 0.0
+    needed, given = set(need.resource.split()), set(thing.resource.split())
+    alike = same_tool and thing.confidence > _GUESS and (needed <= given or given <= needed)
+    return 0.5 * role if alike else 0.0
 
 
 @lru_cache(16_384)
@@ -227,6 +270,11 @@ def _things(texts: tuple[str, ...]) -> tuple[Thing, ...]:
 def _head(resource: str) -> str:
     """`db instance` → `instance`."""
     return resource.rpartition(" ")[2]
+
+
+def _joined(resource: str) -> str:
+    """`worker pool` → `workerpool`: paths write one word where schemas write two."""
+    return resource.replace(" ", "")
 
 
 @lru_cache(16_384)
@@ -286,7 +334,7 @@ def plan(apis: Sequence[Linked], request: str = "", least: float = 0.1) -> tuple
 
     What gives nothing to an earlier one keeps its place. A circle is cut where it is met again.
     """
-    links = Links(apis, request, least)
+    links = Links(apis, request, least, making=True)
     flows = {api.id: list(links.into(api)) for api in apis}
     ordered: dict[str, PlannedCall] = {}
     pending = [(api, False) for api in reversed(apis)]
@@ -309,7 +357,7 @@ def next_steps(held: Linked, apis: Iterable[Linked], least: float = 0.1) -> list
 
     The surest come first, those of its own tool before others.
     """
-    links = Links([held], least=least)
+    links = Links([held], least=least, making=True)
     found = [flow for taker in apis if taker.id != held.id for flow in links.into(taker)]
     best: dict[str, Flow] = {}
     for flow in sorted(found, key=lambda flow: (-flow.confidence, not flow.same_tool, flow.taker.id)):

@@ -87,6 +87,7 @@ def test_a_method_becomes_a_document(tmp_path: Path) -> None:
         effect=Effect.READ,
         definition=document.definition,
         needs=("box=box.~5",),
+        gives=("letter.~9",),
     )
 
 

@@ -79,8 +79,9 @@ def test_a_name_that_is_quoted_is_brought() -> None:
         (api("music/z", gives="artist.id~9"), api("music/a", gives="artist.id~7")),
         (api("music/z", gives="artist.id~9"), api("music/a", "label_id=label.id~9", "artist.id~9")),
         (api("music/nina", gives="artist.id~9"), api("music/a", gives="artist.id~9")),
+        (api("music/concert_artists", gives="artist.id~9"), api("music/tour_artists", gives="artist.id~9")),
     ],
-    ids=["same tool", "reads", "surely", "needs less", "nearer to the request"],
+    ids=["same tool", "reads", "surely", "needs less", "nearer to the request", "nearer to the hit"],
 )
 def test_the_best_of_several_producers_is_taken(better: Candidate, worse: Candidate) -> None:
     assert ranked([CONCERTS, WEATHER, worse, better], leads=1)[1] == better.id
@@ -89,6 +90,40 @@ def test_the_best_of_several_producers_is_taken(better: Candidate, worse: Candid
 def test_what_needs_the_thing_itself_is_no_producer() -> None:
     get_artist = api("music/get", "artist_id=artist.id~9", "artist.name~9  artist.id~9")
     assert ranked([CONCERTS, WEATHER, get_artist])[1] == "sky/weather"
+
+
+@pytest.mark.parametrize(
+    "maker",
+    [
+        api("music/create_artist", gives="artist.id~9", effect=Effect.WRITE),
+        api("music/remove_artist", gives="artist.id~9", effect=Effect.DESTRUCTIVE),
+    ],
+)
+def test_to_look_a_thing_up_nobody_makes_or_removes_another(maker: Candidate) -> None:
+    assert ranked([CONCERTS, WEATHER, maker])[1] == "sky/weather"
+    assert plan([CONCERTS, maker])[0].id == maker.id, "among calls that are chosen, it comes first"
+
+
+def test_what_is_begun_to_be_looked_after_is_drawn_in() -> None:
+    status = api("print/status", "jobId=job.id~9")
+    start = api("print/create_job", gives="job.id~9", effect=Effect.WRITE)
+    assert ranked([status, WEATHER, start])[1] == start.id
+
+
+@pytest.mark.parametrize(
+    ("gives", "drawn"),
+    [
+        ("instance.id~9", True),
+        ("dbinstance.id~9", True),
+        ("replication instance.id~9", False),
+        ("instance.~3", False),
+    ],
+    ids=["less is said", "one word", "another kind", "a guess"],
+)
+def test_things_of_one_kind_only_fit(gives: str, drawn: bool) -> None:
+    stop = api("rds/stop", "DBInstanceId=db instance.id~9")
+    found = ranked([stop, WEATHER, api("rds/list", gives=gives)])
+    assert (found[1] == "rds/list") is drawn
 
 
 def test_what_a_producer_needs_is_drawn_in_as_well() -> None:

@@ -1,0 +1,288 @@
+"""Has a language model write what the APIs of a catalog are for, and keeps what helps to find them.
+
+For every document that is new or changed: ask, read with suspicion, check, store. A text is kept only if it
+makes requests that it has not seen find their API better than before. Whatever was stored before a stop is
+not asked for again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+
+from kitpick_engines.contract import Engine, Filter, SearchRequest, Vector
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.intents.votes import Voting
+from kitpick_engines.intents.written import Enrichment, WordIndex, WrittenStore, WrittenWeights
+from kitpick_engines.lexical.words import Terms
+from kitpick_foundation.errors import FailureKind, KitpickError
+from kitpick_ingest.locks import source_lock
+from kitpick_rescorers.llm.endpoint import LlmSettings
+from kitpick_rescorers.llm.meter import CallMeter
+from kitpick_rescorers.llm.model import CallFailed, CapReached, Message
+from kitpick_rescorers.llm.writing import Writing, digest_of, estimated_tokens, question, write
+from kitpick_rescorers.search import QueryEncoder
+
+PARALLEL = 8
+"""Calls at the same time; as many documents are stored together."""
+MAX_FAILURES = 3
+"""Groups of calls in a row of which none is answered, after which nobody is there."""
+_DEPTH = 100
+"""Candidates among which an API is looked for in a check."""
+_SHARE, _LEAST, _MOST = 0.25, 5, 50
+_RRF = 10.0
+
+
+_Asked = tuple[ApiDocument, tuple[Message, ...]]
+_Answer = Writing | CallFailed | None
+
+
+class NoPlaceForEnrichments(KitpickError):
+    """A catalog on a search server, without a file for what is written."""
+
+    failure = FailureKind.SETTING
+
+    def __init__(self) -> None:
+        super().__init__("there is no file for what is written: name one with KITPICK_ENRICHED")
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """What asking for all that is missing would take."""
+
+    documents: int
+    """Of the catalog."""
+    asked: int
+    """New or changed ones."""
+    gone: int
+    """APIs that are no longer in the catalog and will be forgotten."""
+    prompt_tokens: int
+    completion_tokens: int
+    """At most."""
+    cost: float
+    """At most, in the currency of the prices."""
+
+
+class EnrichReport(msgspec.Struct, frozen=True):
+    """What a run did."""
+
+    asked: int
+    outcomes: dict[str, int]
+    """APIs by `Outcome`."""
+    kept: int
+    """Texts that vote from now on."""
+    dropped: int
+    """Texts that helped nobody."""
+    failed: int
+    """Calls without an answer; they are made again next time."""
+    gone: int
+    calls: int
+    tokens: int
+    cost: float
+    stopped: str = ""
+    """Why it ended before everything was asked; empty if it did not."""
+    silent: bool = False
+    """Whether that is because nobody answers."""
+
+
+class Enricher:
+    """Keeps what is written about a catalog in line with its documents."""
+
+    def __init__(self, engine: Engine, encoder: QueryEncoder, store: WrittenStore) -> None:
+        self._engine = engine
+        self._encoder = encoder
+        self._store = store
+        self._check = HeldOutCheck(engine, encoder)
+
+    @property
+    def store(self) -> WrittenStore:
+        """What was written so far."""
+        return self._store
+
+    def estimate(self, prices: LlmSettings) -> Estimate:
+        """Tokens and cost of a run. Opens no connection to the model.
+
+        Raises:
+            EngineError: the catalog cannot be read.
+        """
+        pending = [estimated_tokens(messages) for _, messages in self._pending()]
+        prompt, completion = (sum(pair[side] for pair in pending) for side in (0, 1))
+        cost = (prompt * prices.prompt_price + completion * prices.completion_price) / 1e6
+        present = self._present()
+        return Estimate(len(present), len(pending), len(self._gone(present)), prompt, completion, cost)
+
+    def run(self, meter: CallMeter, model: str) -> EnrichReport:
+        """Asks for what is missing, group by group, until all is there, a cap is reached or nobody answers.
+
+        Args:
+            meter: calls the model within caps.
+            model: its identity, for the provenance.
+
+        Raises:
+            SourceBusy: another process is at it.
+            EngineError, ModelError: the catalog cannot be read, or requests cannot be embedded.
+        """
+        with source_lock(None, self._engine.url, "enrichment", 0.0):
+            return self._run(meter, model)
+
+    def _run(self, meter: CallMeter, model: str) -> EnrichReport:
+        gone = self._store.remove(self._gone(self._present()))
+        counts: Counter[str] = Counter()
+        stopped, unanswered = "", 0
+        pending = iter(list(self._pending()))
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            while not stopped and (group := list(islice(pending, PARALLEL))):
+                answers = list(pool.map(lambda item: _asked(meter, *item), group))
+                counts += self._taken(group, answers, model)
+                failures = [answer for answer in answers if isinstance(answer, CallFailed)]
+                unanswered = unanswered + 1 if len(failures) == len(group) else 0
+                stopped = _end(failures, unanswered)
+        outcomes = {name: counts[name] for name in ("kept", "dropped", "unusable") if counts[name]}
+        return EnrichReport(
+            asked=sum(outcomes.values()),
+            outcomes=outcomes,
+            kept=counts["texts kept"],
+            dropped=counts["texts dropped"],
+            failed=counts["failed"],
+            gone=gone,
+            calls=meter.calls,
+            tokens=meter.tokens,
+            cost=meter.cost,
+            stopped=stopped,
+            silent=bool(counts["failed"]) and (not outcomes or unanswered == MAX_FAILURES),
+        )
+
+    def _taken(self, group: Sequence[_Asked], answers: Sequence[_Answer], model: str) -> Counter[str]:
+        """Stores the answers of a group, and counts them."""
+        counts: Counter[str] = Counter()
+        for (document, messages), answer in zip(group, answers, strict=True):
+            if isinstance(answer, CallFailed):
+                counts["failed"] += not isinstance(answer, CapReached)
+            else:
+                counts += self._stored(document, messages, answer, model)
+        return counts
+
+    def _pending(self) -> Iterator[_Asked]:
+        """Documents that are new or changed, without their definitions, and their prompts."""
+        known = {api: entry.digest for api, entry in self._store.entries().items()}
+        for document in self._documents():
+            messages = question(document)
+            if known.get(document.id) != digest_of(messages):
+                yield msgspec.structs.replace(document, definition=""), messages
+
+    def _documents(self) -> Iterator[ApiDocument]:
+        live = self._engine.live()
+        return (item.document for item in self._engine.documents(live[0])) if live else iter(())
+
+    def _present(self) -> frozenset[str]:
+        live = self._engine.live()
+        return frozenset(key for key, _ in self._engine.hashes(live[0])) if live else frozenset()
+
+    def _gone(self, present: frozenset[str]) -> list[str]:
+        return [api for api in self._store.entries() if api not in present]
+
+    def _stored(
+        self, document: ApiDocument, messages: tuple[Message, ...], writing: Writing | None, model: str
+    ) -> Counter[str]:
+        entry = Enrichment(document.id, digest_of(messages), model, time.time(), "unusable")
+        vectors: Sequence[Vector] = ()
+        if writing is not None:
+            kept = self._check.kept(document, writing)
+            vectors = self._encoder.vectors(kept) if kept else ()
+            outcome = "kept" if kept else "dropped"
+            entry = msgspec.structs.replace(
+                entry, outcome=outcome, sentence=writing.sentence, requests=writing.requests, kept=kept
+            )
+        self._store.put(entry, vectors, self._encoder.identity)
+        texts = 0 if writing is None else len(writing.texts)
+        return Counter(
+            {entry.outcome: 1, "texts kept": len(entry.kept), "texts dropped": texts - len(entry.kept)}
+        )
+
+
+class HeldOutCheck:
+    """Whether a text helps others to find its API. No language model is asked.
+
+    Every text is tried on the texts beside it, which are held out from it: each is searched as whoever may
+    see the API would search it, without the text and with its vote as one ranking more. A text is kept if the
+    reciprocal of the API's place rises over all of them together, or if all of them have it first already.
+    Before that, the text itself must find its API in the first quarter of the catalog (at least 5, at most
+    50 places): where the description knows nothing of what a text says, it is dropped.
+    """
+
+    def __init__(self, engine: Engine, encoder: QueryEncoder) -> None:
+        self._engine = engine
+        self._encoder = encoder
+        self._voting, self._weights = Voting(), WrittenWeights()
+        self._terms = Terms()
+
+    def kept(self, document: ApiDocument, writing: Writing) -> tuple[str, ...]:
+        """The texts that help.
+
+        Raises:
+            EngineError, ModelError: a text cannot be searched or embedded.
+        """
+        texts = writing.texts
+        tried = [
+            _Tried(text, vector, *self._places(document, text, vector))
+            for text, vector in zip(texts, self._encoder.vectors(texts), strict=True)
+        ]
+        near = [each for each in tried if each.before <= self._reach()]
+        return tuple(each.text for each in near if self._helps(each, [o for o in near if o is not each]))
+
+    def _reach(self) -> float:
+        stats = self._engine.stats()
+        return min(_MOST, max(_LEAST, _SHARE * (stats.documents if stats else 0)))
+
+    def _places(self, document: ApiDocument, text: str, vector: Vector) -> tuple[int, int]:
+        """Where both rankings together put the API, from 1, and where one more that has it first would."""
+        sees = Filter(tenant=document.tenant, principals=frozenset(document.allowed))
+        request = SearchRequest(text, vector, _DEPTH, sees, model=self._encoder.identity)
+        worth = {
+            item.id: sum(1 / (_RRF + place.rank) for place in (item.lexical, item.dense) if place is not None)
+            for item in self._engine.search(request)
+        }
+        own = worth.pop(document.id, 0.0)
+        others = sorted(worth.values(), reverse=True)
+        before, after = (sum(other > mine for other in others) for mine in (own, own + 1 / (_RRF + 1)))
+        return 1 + (before if own else len(others)), 1 + after
+
+    def _helps(self, each: _Tried, held_out: Sequence[_Tried]) -> bool:
+        gained = sum(1 / o.after - 1 / o.before for o in held_out if self._votes(each, o))
+        return gained > 0 or (bool(held_out) and all(o.before == 1 for o in held_out))
+
+    def _votes(self, each: _Tried, asked: _Tried) -> bool:
+        """Whether a text would vote for its API when another is asked."""
+        near = float(each.vector @ asked.vector) >= self._voting.floor
+        return near or bool(WordIndex([each.text], self._terms).near(asked.text, self._weights.floor))
+
+
+class _Tried(NamedTuple):
+    """A text as a request, with the places of its API."""
+
+    text: str
+    vector: Vector
+    before: int
+    """Without anything that was written."""
+    after: int
+    """With the vote of a text that is near."""
+
+
+def _asked(meter: CallMeter, document: ApiDocument, messages: tuple[Message, ...]) -> _Answer:
+    try:
+        return write(meter, messages, document)
+    except CallFailed as error:
+        return error
+
+
+def _end(failures: Sequence[CallFailed], unanswered: int) -> str:
+    """Why nothing more is asked after a group with these failures; empty to go on."""
+    capped = [str(error) for error in failures if isinstance(error, CapReached)]
+    if capped:
+        return capped[0]
+    return f"nobody answers: {failures[-1]}" if unanswered == MAX_FAILURES else ""
