@@ -184,7 +184,7 @@ def _written_joined(folders: DataFolders, split: Split) -> BatterySet:
         (first, *others) = {tools[id_] for id_ in request.relevant}
         if not others:
             asked[first].append(request)
-    joined = []
+    joined: list[BatteryRequest] = []
     for of_tool in asked.values():
         while len(of_tool) > 1:
             count = 2 + len(joined) % 2
