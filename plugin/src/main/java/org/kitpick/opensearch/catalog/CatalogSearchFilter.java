@@ -7,6 +7,7 @@ import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.action.support.ActionFilter;
 import org.opensearch.action.support.ActionFilterChain;
+import org.opensearch.action.support.ActionRequestMetadata;
 import org.opensearch.core.action.ActionListener;
 import org.opensearch.core.action.ActionResponse;
 import org.opensearch.tasks.Task;
@@ -34,6 +35,7 @@ public final class CatalogSearchFilter implements ActionFilter {
       Task task,
       String action,
       Request request,
+      ActionRequestMetadata<Request, Response> metadata,
       ActionListener<Response> listener,
       ActionFilterChain<Request, Response> chain) {
     if (!SearchAction.NAME.equals(action)
