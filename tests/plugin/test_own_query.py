@@ -7,9 +7,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from double import Double, forwarding
+from double import Double, forwarding, silent, status
 from real_service import Service
-from searching import Search
+from searching import Refused, Search, report
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
@@ -27,7 +27,8 @@ VERBS = (
 NOUNS = (
     "file", "folder", "photo", "song", "playlist", "invoice", "customer", "order", "flight", "hotel room",
     "weather report", "calendar event", "email message", "contact", "street map", "currency rate",
-    "stock quote", "news article", "recipe", "ticket", "project", "task", "database table", "virtual machine", "video",
+    "stock quote", "news article", "recipe", "ticket", "project", "task", "database table",
+    "virtual machine", "video",
     "podcast", "football match", "language course", "book", "museum", "train", "car", "bank account",
     "payment", "parcel", "web page", "survey", "job offer", "dictionary word", "chat room",
 )  # fmt: skip
@@ -139,3 +140,171 @@ def test_a_filter_that_leaves_nothing_finds_nothing(search: Search, catalog: Cat
     answer = asked(search, REQUESTS[0], filter={"term": {"category": "nowhere"}})
     assert answer["hits"]["total"]["value"] == 0
     assert apis(answer) == []
+
+
+class TestWhatElseASearchSays:
+    def test_pages_fit_together(self, search: Search, catalog: Catalog, served: Double) -> None:
+        whole = apis(asked(search, REQUESTS[0], {"size": 12}))
+        pages = [apis(asked(search, REQUESTS[0], {"size": 4, "from": start})) for start in (0, 4, 8)]
+        assert [each for page in pages for each in page] == whole
+
+    def test_aggregations_count_the_candidates(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        body = {"size": 0, "aggs": {"effects": {"terms": {"field": "effect"}}}}
+        answer = asked(search, REQUESTS[0], body)
+        counted = {each["key"]: each["doc_count"] for each in answer["aggregations"]["effects"]["buckets"]}
+        assert answer["hits"]["hits"] == []
+        assert sum(counted.values()) == answer["hits"]["total"]["value"] >= 200
+        assert set(counted) == {"read", "write"}
+
+    def test_scores_fall_and_the_ext_explains_them(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        answer = asked(search, REQUESTS[0], {"size": 3})
+        said = report(answer)
+        assert [hit["_score"] for hit in answer["hits"]["hits"]] == pytest.approx([1, 1 / 2, 1 / 3])
+        assert (said["status"], said["profile"]) == ("rescored", "kitpick")
+        assert "degraded" not in said
+        assert [each["api"] for each in said["hits"]] == apis(answer)
+        assert all(each["reasons"] for each in said["hits"])
+
+    def test_the_profile_of_the_request_counts(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        body = {"ext": {"kitpick": {"profile": "bm25", "explain": False}}}
+        answer = asked(search, REQUESTS[0], body)
+        theirs = catalog.search(REQUESTS[0], 10, profile="bm25")
+        assert apis(answer) == [hit.document.id for hit in theirs.hits]
+        assert "hits" not in report(answer)
+
+    def test_several_searches_in_one_request(self, search: Search, catalog: Catalog, served: Double) -> None:
+        lines: list[dict[str, Any]] = []
+        for text in REQUESTS[:2]:
+            lines += [{"index": "own-query"}, {"query": {"kitpick": {"text": text}}, "_source": ["id"]}]
+        answers = search.call("POST", "/_msearch", lines)["responses"]
+        assert [apis(each) for each in answers] == [python_ids(catalog, text) for text in REQUESTS[:2]]
+
+
+REFUSED: list[tuple[Any, str]] = [
+    ({"text": ""}, "needs a [text]"),
+    ({"text": "  \n"}, "needs a [text]"),
+    ({}, "needs a [text]"),
+    ({"text": 3}, "[text] is a string"),
+    ({"text": ["a"]}, "[text] is a string"),
+    ({"text": "a", "filter": "b"}, "[filter] is a query"),
+    ({"text": "a", "filter": {"no_such": {}}}, "no_such"),
+    ({"text": "a", "principals": "ann"}, "[principals] is a list"),
+    ({"text": "a", "principals": [1]}, "[principals] is a string"),
+    ({"text": "a", "tenant": 1}, "[tenant] is a string"),
+    ({"text": "a", "txet": "b"}, "knows no [txet]"),
+]
+
+
+class TestWhatIsRefused:
+    @pytest.mark.parametrize(("query", "says"), REFUSED)
+    def test_what_is_no_query(self, search: Search, catalog: Catalog, query: Any, says: str) -> None:
+        with pytest.raises(Refused) as refused:
+            search.call("POST", "/own-query/_search", {"query": {"kitpick": query}})
+        assert refused.value.status == 400
+        assert says in refused.value.body
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            {"bool": {"must": [{"kitpick": {"text": "a"}}]}},
+            {"constant_score": {"filter": {"kitpick": {"text": "a"}}}},
+            {"kitpick": {"text": "a", "filter": {"kitpick": {"text": "b"}}}},
+        ],
+        ids=["in a bool", "as a filter", "in another"],
+    )
+    def test_a_query_inside_another(
+        self, search: Search, catalog: Catalog, served: Double, query: dict[str, Any]
+    ) -> None:
+        with pytest.raises(Refused) as refused:
+            search.call("POST", "/own-query/_search", {"query": query})
+        assert refused.value.status == 400
+        assert "the whole query" in refused.value.body
+
+    @pytest.mark.parametrize("index", ["apis", "own-query,apis", "own-*", "_all", "own-query-state"])
+    def test_an_index_that_is_no_catalog(self, search: Search, catalog: Catalog, index: str) -> None:
+        with pytest.raises(Refused) as refused:
+            search.call("POST", f"/{index}/_search", {"query": {"kitpick": {"text": "a"}}})
+        assert refused.value.status == 400
+        assert "one catalog of kitpick by its name" in refused.value.body
+
+    def test_an_index_that_is_not_there(self, search: Search) -> None:
+        with pytest.raises(Refused) as refused:
+            search.call("POST", "/nowhere/_search", {"query": {"kitpick": {"text": "a"}}})
+        assert refused.value.status == 404
+
+    def test_a_filter_that_the_index_refuses(self, search: Search, catalog: Catalog, served: Double) -> None:
+        """The user's mistake, and no reason to answer without it."""
+        with pytest.raises(Refused) as refused:
+            asked(search, "a file", filter={"range": {"deprecated": {"gte": "perhaps"}}})
+        assert refused.value.status == 400
+
+
+class TestWithoutTheRescorer:
+    def test_words_find_something_and_the_answer_says_so(
+        self, search: Search, catalog: Catalog, double: Double
+    ) -> None:
+        with double.behaving(status(500)):
+            answer = asked(search, "make a copy of a file")
+        said = report(answer)
+        assert (said["status"], said["reason"]) == ("degraded", "service_error")
+        assert "words alone" in said["degraded"][0]["reason"]
+        assert apis(answer)[0] == "made/file/copy_file"
+
+    @pytest.mark.parametrize("wanted", [{}, {"tenant": "acme"}, {"principals": ["ann"]}])
+    def test_who_asks_counts_as_ever(
+        self, search: Search, catalog: Catalog, double: Double, wanted: dict[str, Any]
+    ) -> None:
+        narrow = {"term": {"category": "category1"}}
+        with double.behaving(status(500)):
+            answer = asked(search, "list, find or copy it", {"size": 500}, filter=narrow, **wanted)
+        found = set(apis(answer))
+        may_see = {
+            each.id
+            for each in catalog.documents(
+                Filter(tenant=wanted.get("tenant", ""), principals=frozenset(wanted.get("principals", ())))
+            )
+            if each.category == "category1" and each.api.partition("_")[0] in ("list", "find", "copy")
+        }
+        assert found == may_see
+
+    def test_an_error_for_who_prefers_one(self, search: Search, catalog: Catalog, double: Double) -> None:
+        with double.behaving(status(500)), pytest.raises(Refused) as refused:
+            asked(search, "a file", {"ext": {"kitpick": {"on_failure": "fail"}}})
+        assert refused.value.status == 502
+
+    def test_a_profile_that_the_service_does_not_know_is_named(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        answer = asked(search, "a file", {"ext": {"kitpick": {"profile": "no-such-profile"}}})
+        assert report(answer)["reason"] == "refused"
+        assert "no-such-profile" in report(answer)["message"]
+
+    def test_the_nodes_deadline_holds(self, search: Search, catalog: Catalog, double: Double) -> None:
+        with double.behaving(silent):
+            answer = asked(search, "a file", {"ext": {"kitpick": {"deadline_ms": 200}}})
+        assert report(answer)["reason"] == "timeout"
+        assert 200 <= report(answer)["took_ms"] < 5_000
+
+
+def test_the_service_sees_what_the_filter_shows_and_nothing_else(
+    search: Search, catalog: Catalog, served: Double
+) -> None:
+    """Also what it asks for itself is searched under the user's filter."""
+    asked(search, REQUESTS[0], filter={"term": {"category": "category2"}}, tenant="acme")
+    seen = [
+        hit["_source"]
+        for call in served.calls
+        for answers in call["found"]
+        for answer in answers
+        for hit in answer["hits"]["hits"]
+    ]
+    assert seen
+    assert {each["category"] for each in seen} == {"category2"}
+    restricted = {each.id for each in catalog_documents() if each.allowed}
+    assert restricted.isdisjoint(each["id"] for each in seen)
