@@ -10,8 +10,8 @@ JSON object; `--parts` chooses, and `--keep FILE` adds to what former runs of ot
 - `columns`: `columns_equal` is the share of requests for which NNN by column generation over the neighbours
   that the server's graph (HNSW) finds chooses the support of the exact solution over the whole corpus within
   3 rounds, the smaller of both servers; `columns_certified` that of those which could report a certificate.
-- `dsl`: `same_top10_dsl` is the share of requests whose ten best by a `kitpick` query, sent to a node with the
-  plugin and a service beside it, are those of `Catalog.search` over the same index (HNSW), in order.
+- `dsl`: `same_top10_dsl` is the share of requests whose ten best by a `kitpick` query, sent to a node with
+  the plugin and a service beside it, are those of `Catalog.search` over the same index (HNSW), in order.
 - `times`: documents a second of a copy; median and 99th percentile of a search for 50 candidates of each
   ranking, in ms.
 - `ingest`: all operations of AWS services in one sync, with drawn vectors, so that no encoder counts.

@@ -262,7 +262,7 @@ class TestWithoutTheRescorer:
     ) -> None:
         narrow = {"term": {"category": "category1"}}
         with double.behaving(status(500)):
-            answer = asked(search, "list, find or copy it", {"size": 500}, filter=narrow, **wanted)
+            answer = asked(search, "list, find, copy", {"size": 500}, filter=narrow, **wanted)
         found = set(apis(answer))
         may_see = {
             each.id

@@ -35,7 +35,7 @@ record Catalog(String index, Map<String, Object> committed) {
     }
     String name = request.indices()[0];
     IndexAbstraction found = metadata.getIndicesLookup().get(name);
-    if (found == null && Pattern.matches("[^*?,<>]+", name)) {
+    if (found == null && !name.equals(Metadata.ALL) && Pattern.matches("[^*?,<>]+", name)) {
       throw new IndexNotFoundException(name);
     }
     if (found == null || found.getType() != IndexAbstraction.Type.ALIAS) {

@@ -67,7 +67,7 @@ final class CatalogSearch {
             () -> deadlineMillis - (long) millis(),
             !shorter,
             this::written,
-            (wanted, found) -> asUser(() -> node.client().multiSearch(wanted, found)));
+            (wanted, found) -> asUser(() -> node.client().search(wanted, found)));
   }
 
   /**

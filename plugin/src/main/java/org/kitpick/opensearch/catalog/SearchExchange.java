@@ -18,8 +18,6 @@ import org.kitpick.opensearch.http.HttpRescorer;
 import org.kitpick.opensearch.wire.RescoreAnswer;
 import org.kitpick.opensearch.wire.SearchAnswer;
 import org.kitpick.opensearch.wire.SearchCall;
-import org.opensearch.action.search.MultiSearchRequest;
-import org.opensearch.action.search.MultiSearchResponse;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.core.action.ActionListener;
@@ -38,7 +36,7 @@ final class SearchExchange {
   private final LongSupplier leftMillis;
   private final boolean fullTime;
   private final Function<Map<?, ?>, SearchRequest> written;
-  private final BiConsumer<MultiSearchRequest, ActionListener<MultiSearchResponse>> search;
+  private final BiConsumer<SearchRequest, ActionListener<SearchResponse>> search;
   private final List<List<SearchResponse>> found = new ArrayList<>();
   private final Set<String> ids = new HashSet<>();
   private final Set<String> missing = new HashSet<>();
@@ -58,7 +56,7 @@ final class SearchExchange {
       LongSupplier leftMillis,
       boolean fullTime,
       Function<Map<?, ?>, SearchRequest> written,
-      BiConsumer<MultiSearchRequest, ActionListener<MultiSearchResponse>> search) {
+      BiConsumer<SearchRequest, ActionListener<SearchResponse>> search) {
     this.call = call;
     this.leftMillis = leftMillis;
     this.fullTime = fullTime;
@@ -104,38 +102,44 @@ final class SearchExchange {
       throw new RescoreFailure(
           FailureReason.INVALID_ANSWER, "the service asks for more than " + MAX_ROUNDS + " rounds");
     } else {
-      MultiSearchRequest wanted = new MultiSearchRequest();
-      answer.searches().forEach(each -> wanted.add(written.apply(each)));
-      CompletableFuture<MultiSearchResponse> response = new CompletableFuture<>();
-      search.accept(
-          wanted, ActionListener.wrap(response::complete, response::completeExceptionally));
       step(
-          response,
+          all(answer.searches()),
           result,
-          all -> {
-            found.add(taken(all));
+          answers -> {
+            found.add(answers);
             ask(rescorer, result);
           });
     }
   }
 
-  private List<SearchResponse> taken(MultiSearchResponse all) {
-    List<SearchResponse> answers = new ArrayList<>();
-    for (MultiSearchResponse.Item item : all.getResponses()) {
-      if (item.isFailure()) {
-        throw new FirstStageFailure(item.getFailure());
-      }
-      SearchResponse answer = item.getResponse();
-      if (answer.getFailedShards() > 0 || answer.isTimedOut()) {
-        missing.add("not all shards answered in time");
-      }
-      for (SearchHit hit : answer.getHits().getHits()) {
-        if (hit.hasSource() && hit.getSourceAsMap().get("id") instanceof String id) {
-          ids.add(id);
-        }
-      }
-      answers.add(answer);
+  /**
+   * Searches side by side, with the answers in the same order. No multi-search: a user may search
+   * without being allowed to do that.
+   */
+  private CompletableFuture<List<SearchResponse>> all(List<Map<?, ?>> bodies) {
+    CompletableFuture<List<SearchResponse>> all =
+        CompletableFuture.completedFuture(new ArrayList<>());
+    for (SearchRequest wanted : bodies.stream().map(written).toList()) {
+      CompletableFuture<SearchResponse> response = new CompletableFuture<>();
+      search.accept(
+          wanted,
+          ActionListener.wrap(
+              response::complete, e -> response.completeExceptionally(new FirstStageFailure(e))));
+      all = all.thenCombine(response, this::joined);
     }
+    return all;
+  }
+
+  private List<SearchResponse> joined(List<SearchResponse> answers, SearchResponse answer) {
+    if (answer.getFailedShards() > 0 || answer.isTimedOut()) {
+      missing.add("not all shards answered in time");
+    }
+    for (SearchHit hit : answer.getHits().getHits()) {
+      if (hit.hasSource() && hit.getSourceAsMap().get("id") instanceof String id) {
+        ids.add(id);
+      }
+    }
+    answers.add(answer);
     return answers;
   }
 
