@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -27,10 +30,8 @@ VERBS = (
 NOUNS = (
     "file", "folder", "photo", "song", "playlist", "invoice", "customer", "order", "flight", "hotel room",
     "weather report", "calendar event", "email message", "contact", "street map", "currency rate",
-    "stock quote", "news article", "recipe", "ticket", "project", "task", "database table",
-    "virtual machine", "video",
-    "podcast", "football match", "language course", "book", "museum", "train", "car", "bank account",
-    "payment", "parcel", "web page", "survey", "job offer", "dictionary word", "chat room",
+    "stock quote", "news article", "recipe", "ticket", "project", "database table", "virtual machine",
+    "podcast", "football match", "book", "bank account", "payment", "web page", "chat room",
 )  # fmt: skip
 EVERYBODY = Filter()
 REQUESTS = (
@@ -65,7 +66,7 @@ def catalog_documents() -> Iterator[ApiDocument]:
 
 @pytest.fixture(scope="module")
 def catalog(search: Search) -> Iterator[Catalog]:
-    """Six hundred APIs with vectors of the shipped encoder, in two sessions: half of them were replaced."""
+    """450 APIs with vectors of the shipped encoder, in two sessions: half of them were replaced."""
     url = search.url.replace("http:", "opensearch:") + "/own-query"
     with Catalog.open(url, settings=Settings()) as opened:
         documents = list(catalog_documents())
@@ -140,6 +141,14 @@ def test_a_filter_that_leaves_nothing_finds_nothing(search: Search, catalog: Cat
     answer = asked(search, REQUESTS[0], filter={"term": {"category": "nowhere"}})
     assert answer["hits"]["total"]["value"] == 0
     assert apis(answer) == []
+
+
+def test_the_line_of_the_docs_works(search: Search, catalog: Catalog, served: Double) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "engines.md").read_text("utf-8")
+    (body,) = re.findall(r"/tools/_search -H .*? -d '(.*?)'", page, re.DOTALL)
+    answer = search.call("POST", "/own-query/_search", json.loads(body))
+    writing = frozenset({Effect.WRITE})
+    assert apis(answer) == python_ids(catalog, "make a copy of a file", wanted=Filter(effects=writing))
 
 
 class TestWhatElseASearchSays:
