@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from double import Double, forwarding, silent, status
 from real_service import Service
@@ -20,6 +21,7 @@ from kitpick_engines.contract import Filter, IndexedDocument
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_engines.text import retrieval_text
 from kitpick_ingest.embedder import schema_of
+from kitpick_rescorers.profiles import Profile
 
 pytestmark = [pytest.mark.needs("opensearch", "serve", "onnxruntime", "weights"), pytest.mark.slow]
 
@@ -141,6 +143,18 @@ def test_a_filter_that_leaves_nothing_finds_nothing(search: Search, catalog: Cat
     answer = asked(search, REQUESTS[0], filter={"term": {"category": "nowhere"}})
     assert answer["hits"]["total"]["value"] == 0
     assert apis(answer) == []
+
+
+def test_what_the_ranking_needs_is_fetched_as_in_python(
+    search: Search, catalog: Catalog, served: Double
+) -> None:
+    """Concentrating on a tool asks for all of its APIs: another round of searches."""
+    stages = [{"stage": "fuse"}, {"stage": "cross_encode"}, {"stage": "concentrate", "threshold": 0.01}]
+    needing = {"name": "needing", "first_stage": {"size": 3, "factor": 1}, "stages": stages}
+    answer = asked(search, "copy a file", {"size": 10, "ext": {"kitpick": {"profile": needing}}})
+    theirs = catalog.search("copy a file", 10, profile=msgspec.convert(needing, Profile))
+    assert apis(answer) == [hit.document.id for hit in theirs.hits]
+    assert len(served.calls[-1]["found"]) == 2
 
 
 def test_the_line_of_the_docs_works(search: Search, catalog: Catalog, served: Double) -> None:
