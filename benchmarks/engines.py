@@ -222,10 +222,10 @@ def compare_dsl(stack: ExitStack, options: argparse.Namespace) -> dict[str, Any]
     catalog = Catalog(engine, judged.catalog.settings, judged.catalog.models)
     different = []
     for text in (query.text for query in judged.queries):
-        ours = own_query(f"{url}/{engine.url.rpartition('/')[2].partition('?')[0]}/_search", text)
+        ours, degraded = own_query(f"{url}/{engine.url.rpartition('/')[2].partition('?')[0]}/_search", text)
         theirs = [hit.document.id for hit in catalog.search(text, 10).hits]
         if ours != theirs:
-            different.append({"request": text[:80], "plugin": ours, "python": theirs})
+            different.append({"request": text[:80], "plugin": ours, "python": theirs, "degraded": degraded})
     requests = len(judged.queries)
     return {
         "requests": requests,
@@ -234,14 +234,15 @@ def compare_dsl(stack: ExitStack, options: argparse.Namespace) -> dict[str, Any]
     }
 
 
-def own_query(address: str, text: str) -> list[str]:
-    """Ids of the ten best by a `kitpick` query; none if the node could not have them ranked."""
+def own_query(address: str, text: str) -> tuple[list[str], list[Any]]:
+    """Ids of the ten best by a `kitpick` query, none if nobody ranked them, and what could not be done."""
     body = json.dumps({"size": 10, "query": {"kitpick": {"text": text}}, "_source": ["id"]}).encode()
     request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=120) as response:
         answer = json.loads(response.read())
-    ranked = answer["ext"]["kitpick"]["status"] == "rescored"
-    return [hit["_source"]["id"] for hit in answer["hits"]["hits"]] if ranked else []
+    said = answer["ext"]["kitpick"]
+    hits = answer["hits"]["hits"] if said["status"] == "rescored" else []
+    return [hit["_source"]["id"] for hit in hits], said.get("degraded", [])
 
 
 @contextlib.contextmanager
