@@ -133,12 +133,12 @@ def raw_body(make: Callable[[Call], bytes]) -> Behaviour:
     return behave
 
 
-def forwarding(url: str, key: str) -> Behaviour:
+def forwarding(url: str, key: str, path: str = "/v1/rescore") -> Behaviour:
     """Hands the call to a real service, and its answer back."""
 
     async def behave(call: Call, writer: asyncio.StreamWriter) -> None:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
-        request = urllib.request.Request(f"{url}/v1/rescore", json.dumps(call).encode(), headers)
+        request = urllib.request.Request(f"{url}{path}", json.dumps(call).encode(), headers)
         code, body = await asyncio.get_running_loop().run_in_executor(None, _sent, request)
         await _send(writer, code, body)
 

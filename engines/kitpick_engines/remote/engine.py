@@ -15,9 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-import msgspec
-import numpy as np
-
 from kitpick_engines.contract import (
     Candidate,
     Candidates,
@@ -31,35 +28,27 @@ from kitpick_engines.contract import (
     Vector,
 )
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.lexical.bm25 import LexicalWeights
 from kitpick_engines.lexical.words import Terms
 from kitpick_engines.remote import indexes
 from kitpick_engines.remote.address import Address
 from kitpick_engines.remote.dialect import ServerDialect
 from kitpick_engines.remote.lease import Lease, PartLease
+from kitpick_engines.remote.live_index import LiveIndex
 from kitpick_engines.remote.queries import (
-    MAX_WINDOW,
     Live,
-    LiveQuestion,
     LiveReader,
     committed,
     listed,
-    narrowed,
     storable,
-    visible,
 )
-from kitpick_engines.remote.ranking import CountCache, Rankings, RankingSearch, stored_hits
 from kitpick_engines.remote.server import Json, SearchServer
 from kitpick_engines.remote.sources import (
-    CANDIDATE_FIELDS,
     DOCUMENT_FIELDS,
-    candidate_of,
     document_of,
     vector_of,
 )
 from kitpick_engines.remote.state import CatalogState, StateStore
 from kitpick_engines.remote.writer import RemoteWriter, clean
-from kitpick_engines.sentences import searches_of, with_sentences
 
 _PAGE = 500
 _PAGE_OF_COLUMNS = 5_000
@@ -79,8 +68,7 @@ class RemoteEngine:
         self._store = StateStore(server, address.name)
         self._reader = LiveReader(server, self._store)
         self._terms = Terms()
-        self._counted = CountCache()
-        self._weights = np.array(msgspec.structs.astuple(LexicalWeights()))
+        self._index = LiveIndex(address.url, self._reader, dialect, self._terms)
 
     def live(self) -> tuple[str, IndexSchema] | None:
         """Name and schema of the live index, None before the first one."""
@@ -192,62 +180,20 @@ class RemoteEngine:
             yield IndexedDocument(document_of(hit["_source"]), vector_of(hit["_source"]))
 
     def search(self, request: SearchRequest) -> Candidates:
-        """Candidates of both rankings in one round trip, best lexical or dense rank first, ties by id.
-
-        Raises:
-            InvalidVector: the query vector has the wrong length or is not finite.
-        """
-        rankings = Rankings([self._ranking(each) for each in searches_of(request)])
-        while True:  # once at least: a request that finds nothing also learns the schema
-            asked = self._reader.ask(rankings.question)
-            if asked is None:
-                return Candidates()
-            rankings.take(*asked)
-            if not rankings.open:
-                return Candidates(with_sentences(rankings.found), asked[0].state.schema)
-
-    def _ranking(self, request: SearchRequest) -> RankingSearch | None:
-        """None where there is nothing to search for."""
-        terms = self._terms.of_request(request.text)
-        if request.size <= 0 or (not terms and request.vector is None):
-            return None
-        return RankingSearch(request, terms, self.dialect, self._weights, self._counted)
+        """Like `LiveIndex.search`."""
+        return self._index.search(request)
 
     def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
-        """The k visible documents of largest inner product with a vector of any length, best first.
-
-        Raises:
-            InvalidVector: the vector has the wrong length or is not finite.
-        """
-        return self.search(SearchRequest("", vector, k, filter))
+        """Like `LiveIndex.neighbours`."""
+        return self._index.neighbours(vector, k, filter)
 
     def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002
-        """All visible APIs of these tools (keys), ordered by id, at most `limit`, without places."""
-        keys = storable(tools)
-        if limit <= 0 or not keys:
-            return []
-
-        def question(live: Live) -> list[Json]:
-            shown = narrowed(visible(filter, live.state), {"terms": {"tool_key": keys}})
-            return [listed(shown, min(limit, MAX_WINDOW), CANDIDATE_FIELDS)]
-
-        return [candidate_of(source) for source in self._sources(question)]
+        """Like `LiveIndex.apis_of_tools`."""
+        return self._index.apis_of_tools(tools, filter, limit)
 
     def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
-        """Whole documents in the order of `ids`; unknown and forbidden ones are left out."""
-        wanted = storable(set(ids))
-        if not wanted:
-            return []
-        pages = [wanted[i : i + _FETCHED_AT_ONCE] for i in range(0, len(wanted), _FETCHED_AT_ONCE)]
-
-        def question(live: Live) -> list[Json]:
-            shown = visible(filter, live.state)
-            return [
-                listed(narrowed(shown, {"terms": {"id": page}}), len(page), DOCUMENT_FIELDS) for page in pages
-            ]
-
-        found = {source["id"]: source for source in self._sources(question)}
-        return [document_of(found[each]) for each in ids if each in found]
+        """Like `LiveIndex.fetch`."""
+        return self._index.fetch(ids, filter)
 
     def stats(self) -> IndexStats | None:
         """Statistics of the live index, None before the first one. `bytes` counts what its shards store."""
@@ -284,10 +230,6 @@ class RemoteEngine:
             before, state = state, self._reader.state()
             if state is not None and _shown(state) == _shown(before):
                 return
-
-    def _sources(self, question: LiveQuestion) -> list[Json]:
-        asked = self._reader.ask(question)
-        return [source for answer in asked[1] for source in stored_hits(answer)] if asked else []
 
     def _stream(
         self, index: str, wanted: list[Json], fields: Sequence[str], more: Json | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -118,6 +119,15 @@ def with_schema(state: CatalogState, name: str, schema: IndexSchema) -> CatalogS
     number = state.number + 1
     new = f"{name}-apis-{schema.fingerprint}-{number}"
     return state.with_index(new, IndexState(schema), number=number)
+
+
+_NAME = re.compile(r".+-apis-([0-9a-f]{12})-\d+")
+
+
+def is_of_schema(index: str, schema: IndexSchema) -> bool:
+    """Whether an index was built for this schema, by its name."""
+    found = _NAME.fullmatch(index)
+    return found is not None and found[1] == schema.fingerprint
 
 
 def with_live(state: CatalogState, index: str) -> CatalogState:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from kitpick_engines.contract import Filter
+from kitpick_engines.contract import Filter, IndexSchema
 from kitpick_engines.errors import CorruptStore, EngineUnavailable
 from kitpick_engines.remote.server import Json, Pauses, RequestRefused, SearchServer
 from kitpick_engines.remote.state import CatalogState, IndexState, StateStore, decode_state
@@ -35,9 +35,9 @@ def committed(index: IndexState) -> list[Json]:
     return [born, {"bool": {"must_not": [{"terms": {"born": hidden}}, really_died]}}]
 
 
-def visible(wanted: Filter, index: IndexState) -> Json:
-    """The query for the documents of the last committed state that a filter shows."""
-    filters = [*committed(index), _permitted(wanted), {"terms": {"tenant": storable({"", wanted.tenant})}}]
+def visible(wanted: Filter, conditions: Sequence[Json]) -> Json:
+    """The query for the documents that a filter shows among those of some conditions, such as `committed`."""
+    filters = [*conditions, _permitted(wanted), {"terms": {"tenant": storable({"", wanted.tenant})}}]
     for field, values in (("category", wanted.categories), ("tool_key", wanted.tools)):
         if values:
             filters.append({"terms": {field: storable(values)}})
@@ -98,19 +98,52 @@ _STATE = {"size": 1, "query": {"match_all": {}}}
 _ENCODER = msgspec.json.Encoder()
 
 
+class CommittedIndex(Protocol):
+    """One committed state of an index, as searches see it. Equal ones hold the same documents."""
+
+    @property
+    def schema(self) -> IndexSchema:
+        """What it was built with."""
+
+    def visible(self, wanted: Filter) -> Json:
+        """The query for its documents that a filter shows."""
+
+    def __hash__(self) -> int: ...
+
+
+IndexQuestion = Callable[[CommittedIndex], Sequence[Json]]
+"""Search bodies for a state."""
+
+
+class IndexReader(Protocol):
+    """Runs searches over one committed state of an index."""
+
+    def ask(self, question: IndexQuestion) -> tuple[CommittedIndex, list[Json]] | None:
+        """The answers to all searches of a question, of one committed state; None where nothing is live."""
+
+
 class Live(NamedTuple):
-    """The live index of one committed state."""
+    """The live index of one committed state: a `CommittedIndex`."""
 
     name: str
     state: IndexState
 
+    @property
+    def schema(self) -> IndexSchema:
+        """What it was built with."""
+        return self.state.schema
+
+    def visible(self, wanted: Filter) -> Json:
+        """The query for the documents of the last committed state that a filter shows."""
+        return visible(wanted, committed(self.state))
+
 
 LiveQuestion = Callable[[Live], Sequence[Json]]
-"""Search bodies for a state."""
+"""Search bodies for a state of a catalog that is read from its server."""
 
 
 class LiveReader:
-    """Reads the live index. Safe to use from several threads."""
+    """Reads the live index: an `IndexReader`. Safe to use from several threads."""
 
     def __init__(self, server: SearchServer, store: StateStore) -> None:
         self._server = server

@@ -26,7 +26,7 @@ from kitpick_engines.contract import Candidate, Filter, Place, SearchRequest, Ve
 from kitpick_engines.lexical.bm25 import Postings, Visible, bm25f
 from kitpick_engines.lexical.words import FIELDS
 from kitpick_engines.remote.dialect import ServerDialect
-from kitpick_engines.remote.queries import MAX_WINDOW, Live, holding, visible
+from kitpick_engines.remote.queries import MAX_WINDOW, CommittedIndex, holding
 from kitpick_engines.remote.server import Json
 from kitpick_engines.remote.sources import CANDIDATE_FIELDS, candidate_of, vector_of
 
@@ -58,15 +58,15 @@ class RankingSearch:
         self._counts = Counts()
         self._window = min(2 * request.size + _SURPLUS, MAX_WINDOW)
 
-    def question(self, live: Live) -> list[Json]:
+    def question(self, live: CommittedIndex) -> list[Json]:
         """Search bodies for a state.
 
         Raises:
             InvalidVector: the query vector has the wrong length or is not finite.
         """
-        shown = visible(self._request.filter, live.state)
+        shown = live.visible(self._request.filter)
         searches: list[Json] = []
-        self._asked = self._request.over(live.state.schema)
+        self._asked = self._request.over(live.schema)
         if self._asked.vector is not None:
             searches.append(self._nearest(live, shown))
         if self._terms:
@@ -76,7 +76,7 @@ class RankingSearch:
             searches += [counting] if counting else []
         return searches
 
-    def candidates(self, live: Live, answers: Sequence[Json]) -> list[Candidate] | None:
+    def candidates(self, live: CommittedIndex, answers: Sequence[Json]) -> list[Candidate] | None:
         """Candidates of both rankings, best rank of either first, ties by id; None: ask again.
 
         Args:
@@ -99,15 +99,15 @@ class RankingSearch:
             return None
         return _together(sources, self._cut(lexical), self._cut(dense))
 
-    def _all_counts(self, live: Live, answers: Sequence[Json]) -> Counts:
+    def _all_counts(self, live: CommittedIndex, answers: Sequence[Json]) -> Counts:
         for answer in answers:
             self._counts = self._counts.with_answer(self._terms, answer)
             self._counted.keep(live, self._request.filter, self._counts)
         return self._counts
 
-    def _nearest(self, live: Live, shown: Json) -> Json:
+    def _nearest(self, live: CommittedIndex, shown: Json) -> Json:
         assert self._asked.vector is not None
-        query = checked(self._asked.vector, live.state.schema.dimensions).astype(np.float64)
+        query = checked(self._asked.vector, live.schema.dimensions).astype(np.float64)
         unit = (query / (np.linalg.norm(query) or 1.0)).astype(np.float32)
         body = {"size": self._window, "track_total_hits": False, "_source": list(CANDIDATE_FIELDS)}
         return body | self._dialect.nearest(unit, self._window, shown)
@@ -137,7 +137,7 @@ class Rankings:
         """Candidates by request."""
         self._asked: dict[int, list[Json]] = {}
 
-    def question(self, live: Live) -> list[Json]:
+    def question(self, live: CommittedIndex) -> list[Json]:
         """Search bodies for a state, of all that are open.
 
         Raises:
@@ -146,7 +146,7 @@ class Rankings:
         self._asked = {number: each.question(live) for number, each in self.open.items()}
         return [body for bodies in self._asked.values() for body in bodies]
 
-    def take(self, live: Live, answers: Sequence[Json]) -> None:
+    def take(self, live: CommittedIndex, answers: Sequence[Json]) -> None:
         """Passes the answers to every open request."""
         start = 0
         for number, bodies in self._asked.items():
@@ -228,14 +228,14 @@ class CountCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[Live, Filter], Counts] = OrderedDict()
+        self._kept: OrderedDict[tuple[CommittedIndex, Filter], Counts] = OrderedDict()
 
-    def known(self, live: Live, wanted: Filter) -> Counts:
+    def known(self, live: CommittedIndex, wanted: Filter) -> Counts:
         """The counts of a state and a filter so far."""
         with self._lock:
             return self._kept.get((live, wanted), Counts())
 
-    def keep(self, live: Live, wanted: Filter, counts: Counts) -> None:
+    def keep(self, live: CommittedIndex, wanted: Filter, counts: Counts) -> None:
         """Stores counts. Those of another thread may be lost, and are then counted again."""
         with self._lock:
             self._kept[live, wanted] = counts.bounded()

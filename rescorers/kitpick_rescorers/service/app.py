@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kitpick_rescorers.service import health
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Dialect, Endpoint
-from kitpick_rescorers.service.dialects import cohere, native, openai, tei
+from kitpick_rescorers.service.dialects import cohere, native, openai, search, tei
 from kitpick_rescorers.service.errors import (
     Forbidden,
     Malformed,
@@ -33,6 +33,7 @@ from kitpick_rescorers.service.origin import LOOPBACK, foreign_reason
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *native.ENDPOINTS,
+    *search.ENDPOINTS,
     *cohere.ENDPOINTS,
     *tei.ENDPOINTS,
     *openai.ENDPOINTS,

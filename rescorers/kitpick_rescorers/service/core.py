@@ -6,6 +6,7 @@ import math
 import threading
 from pathlib import Path
 
+from kitpick_engines.lexical.words import Terms
 from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
 from kitpick_rescorers.service.connections import ConnectionCount
 from kitpick_rescorers.service.errors import Invalid, NotFound
@@ -36,6 +37,7 @@ class Service:
         self.settings = settings
         self.metrics = Metrics()
         self.models = ServiceModels(settings, self.metrics)
+        self.terms = Terms()
         self.connections = ConnectionCount(settings.max_connections)
         self.gate = Gate(settings.max_requests, settings.max_waiting_bytes)
         self.keys = KeyRing(Path(settings.keys) if settings.keys else None)

@@ -20,6 +20,7 @@ from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.service.errors import Cancelled, NotInTime, Overloaded, Unready
 from kitpick_rescorers.service.metrics import Metrics, QueueMetrics
 from kitpick_rescorers.service.protocol import ModelInfo
+from kitpick_rescorers.service.query_vectors import QueryVectors
 from kitpick_rescorers.service.queue import ModelQueue, QueueLimits
 from kitpick_rescorers.service.settings import ServiceSettings
 from kitpick_rescorers.service.ticket import Ticket
@@ -50,6 +51,7 @@ class ServiceModels:
             load_list_ranker(settings.list_ranker) if settings.list_ranker else None
         )
         self.cache = ScoreCache(settings.score_cache)
+        self.query_vectors = QueryVectors()
         self._vectors = _queue("encoder", encoders, metrics, limits)
         self._scores = _queue("cross_encoder", scorers, metrics, limits)
         self._warm_up(settings.warm_up_seconds)
@@ -84,6 +86,10 @@ class ServiceModels:
     def queries(self, ticket: Ticket) -> QueuedEncoder:
         """The encoder, on behalf of one request."""
         return QueuedEncoder(self, ticket)
+
+    def remembered_queries(self, ticket: Ticket) -> RememberedEncoder:
+        """The encoder, on behalf of one call of several that ask the same."""
+        return RememberedEncoder(self, ticket)
 
     def info(self) -> dict[str, ModelInfo]:
         """Every model by its role."""
@@ -127,6 +133,18 @@ class QueuedEncoder:
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         """Unit vectors, float32 (d,), one a text; raises like `ServiceModels.encode`."""
         return list(self._models.encode(texts, self._ticket))
+
+
+class RememberedEncoder(QueuedEncoder):
+    """The same, which embeds what one key asks again and again only once."""
+
+    def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
+        """Unit vectors, float32 (d,), one a text; raises like `ServiceModels.encode`."""
+        return self._models.query_vectors.of(
+            self._ticket.bearer.name,
+            texts,
+            lambda missing: super(RememberedEncoder, self).vectors(tuple(missing)),
+        )
 
 
 class QueuedScorer:

@@ -1,11 +1,13 @@
-"""The native protocol, version 1: messages of `POST /v1/rescore`. `docs/protocol.md` explains it.
+"""The native protocol, version 1: messages of `POST /v1/rescore` and `POST /v1/search`.
+
+`docs/protocol.md` explains it.
 
 Vectors are float32 values, little-endian, as base64.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -138,6 +140,42 @@ class RescoreAnswer(msgspec.Struct, frozen=True, kw_only=True):
     need: Need | None = None
     """Documents that would improve the list: fetch them, and send them as `fetched`."""
     trace: tuple[StageTrace, ...] = ()
+
+
+JsonObject = dict[str, Any]
+
+
+class SearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """Body of `POST /v1/search`: a whole search over an index that only the caller can read."""
+
+    query: Annotated[str, msgspec.Meta(max_length=MAX_QUERY_CHARACTERS)]
+    """What somebody wants done, in words."""
+    index: Name
+    """Name of the live index, which says what it was built with."""
+    committed: JsonObject
+    """The query for the documents of its last committed state: the filter of the catalog's alias."""
+    protocol: Literal[1] = 1
+    k: Annotated[int, msgspec.Meta(ge=0, le=MAX_CANDIDATES)] = 10
+    """How many hits are wanted. The answer ranks all candidates."""
+    tenant: Name = ""
+    principals: Annotated[tuple[Name, ...], msgspec.Meta(max_length=1_000)] = ()
+    """Who asks; without principals only public APIs are visible."""
+    filter: JsonObject | None = None
+    """A query of the caller's that every document must match."""
+    profile: Name | Profile | None = None
+    """As in `RescoreCall`."""
+    deadline_ms: Annotated[int, msgspec.Meta(ge=1, le=600_000)] | None = None
+    found: Annotated[tuple[tuple[JsonObject, ...], ...], msgspec.Meta(max_length=20)] = ()
+    """Answers of the search server to the searches of each earlier answer, in their order."""
+
+
+class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Body of the answer: searches to run, or the ranking."""
+
+    request_id: str
+    searches: tuple[JsonObject, ...] = ()
+    """Search bodies. Call again with what they find at the end of `found`; empty once there is a ranking."""
+    ranking: RescoreAnswer | None = None
 
 
 class Problem(msgspec.Struct, frozen=True):

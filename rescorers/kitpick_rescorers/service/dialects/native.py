@@ -40,7 +40,7 @@ class NativeDialect:
 NATIVE = NativeDialect()
 
 
-class _Prepared(msgspec.Struct, frozen=True):
+class Prepared(msgspec.Struct, frozen=True):
     """The models of a pipeline, and those that are missing."""
 
     request: RescoreRequest
@@ -59,29 +59,43 @@ def answer_rescore(service: Service, call: RescoreCall, ticket: Ticket) -> Resco
     """
     ticket.shorten(call.deadline_ms)
     profile = service.profile(call.profile)
-    prepared = _embedded(service, call, profile, _prepared(service, call, profile, ticket), ticket)
+    prepared = _embedded(service, profile, _prepared(service, request_of(call), profile, ticket), ticket)
     rescored = _ranked(prepared, profile, ticket)
+    return answered(service, rescored, profile, prepared, ticket, call.explain)
+
+
+def ranked(
+    service: Service, request: RescoreRequest, profile: Profile, ticket: Ticket
+) -> tuple[Rescored, Prepared]:
+    """Ranks the candidates of a request that has its vector, and says with which models.
+
+    Raises:
+        InvalidRequest: it cannot be answered as asked.
+        Overloaded, Cancelled: nothing was done for it.
+    """
+    prepared = _prepared(service, request, profile, ticket)
+    return _ranked(prepared, profile, ticket), prepared
+
+
+def answered(
+    service: Service, rescored: Rescored, profile: Profile, used: Prepared, ticket: Ticket, explain: bool
+) -> RescoreAnswer:
+    """The answer as it is sent. It is counted."""
     service.metrics.rescored(rescored.timings, [item.stage for item in rescored.degraded])
-    timings = {"embed": prepared.embed_ms, "wait": ticket.waited * 1e3, "total": ticket.spent_ms}
+    timings = {"embed": used.embed_ms, "wait": ticket.waited * 1e3, "total": ticket.spent_ms}
     infos = service.models.info()
-    return answer_of(
-        rescored,
-        ticket.request_id,
-        profile.name,
-        {role: infos[role] for role in prepared.roles},
-        timings,
-        call.explain,
-    )
+    models = {role: infos[role] for role in used.roles}
+    return answer_of(rescored, ticket.request_id, profile.name, models, timings, explain)
 
 
-def _prepared(service: Service, call: RescoreCall, profile: Profile, ticket: Ticket) -> _Prepared:
+def _prepared(service: Service, request: RescoreRequest, profile: Profile, ticket: Ticket) -> Prepared:
     needs, kind = profile.needs(), service.models.query_kind
     roles = ["cross_encoder"] if "scorer" in needs else []
     degraded = []
     if "query_kind" not in needs or kind is None:
         kind = None
-    elif call.vector_model and kind.encoder and call.vector_model != kind.encoder:
-        reason = f"reads vectors of {kind.encoder}, the request's are of {call.vector_model}"
+    elif request.vector_model and kind.encoder and request.vector_model != kind.encoder:
+        reason = f"reads vectors of {kind.encoder}, the request's are of {request.vector_model}"
         degraded, kind = [Degradation("query_kind", reason)], None
     else:
         roles.append("query_kind")
@@ -89,32 +103,33 @@ def _prepared(service: Service, call: RescoreCall, profile: Profile, ticket: Tic
     ranker = service.models.ranker if "ranker" in needs else None
     roles += ["list_ranker"] if ranker is not None else []
     models = Models(scorer=scorer, query_kind=kind, cache=service.models.scores_of(ticket), ranker=ranker)
-    return _Prepared(request_of(call), models, tuple(roles), tuple(degraded))
+    return Prepared(request, models, tuple(roles), tuple(degraded))
 
 
-def _embedded(
-    service: Service, call: RescoreCall, profile: Profile, prepared: _Prepared, ticket: Ticket
-) -> _Prepared:
+def _embedded(service: Service, profile: Profile, prepared: Prepared, ticket: Ticket) -> Prepared:
     """The request with the query's vector, if a stage needs one and the caller sent none."""
-    if call.vector is not None or "vector" not in profile.needs() or not call.query.strip():
+    request = prepared.request
+    if request.vector is not None or "vector" not in profile.needs() or not request.query.strip():
         return prepared
     own = service.models.encoder.identity
-    if call.vector_model and call.vector_model != own:
-        reason = f"the request's vectors are of {call.vector_model}, this service embeds with {own}: send one"
+    if request.vector_model and request.vector_model != own:
+        reason = (
+            f"the request's vectors are of {request.vector_model}, this service embeds with {own}: send one"
+        )
         return replace(prepared, degraded=(*prepared.degraded, Degradation("embed", reason)))
     started = time.perf_counter()
-    query = prepare(call.query, profile.needs() & {"vector"}, service.models.queries(ticket))
+    query = prepare(request.query, profile.needs() & {"vector"}, service.models.queries(ticket))
     if query.vector is None:
         return replace(prepared, degraded=(*prepared.degraded, *query.degraded))
     return replace(
         prepared,
-        request=replace(prepared.request, vector=query.vector),
+        request=replace(request, vector=query.vector),
         roles=("encoder", *prepared.roles),
         embed_ms=(time.perf_counter() - started) * 1e3,
     )
 
 
-def _ranked(prepared: _Prepared, profile: Profile, ticket: Ticket) -> Rescored:
+def _ranked(prepared: Prepared, profile: Profile, ticket: Ticket) -> Rescored:
     started = time.perf_counter()
     rescored = rescore(prepared.request, profile, prepared.models, deadline=ticket.working())
     for stage, milliseconds in rescored.timings.items():

@@ -7,6 +7,9 @@ import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
+import org.kitpick.opensearch.catalog.CatalogRuntime;
+import org.kitpick.opensearch.catalog.CatalogSearchFilter;
+import org.kitpick.opensearch.catalog.KitpickQueryBuilder;
 import org.kitpick.opensearch.guard.HeapShare;
 import org.kitpick.opensearch.guard.LoadShare;
 import org.kitpick.opensearch.guard.Rescorer;
@@ -21,6 +24,7 @@ import org.kitpick.opensearch.stats.Statistics;
 import org.kitpick.opensearch.stats.StatsAction;
 import org.kitpick.opensearch.stats.TransportStatsAction;
 import org.opensearch.action.ActionRequest;
+import org.opensearch.action.support.ActionFilter;
 import org.opensearch.cluster.metadata.IndexNameExpressionResolver;
 import org.opensearch.cluster.node.DiscoveryNodes;
 import org.opensearch.cluster.service.ClusterService;
@@ -75,6 +79,7 @@ public final class KitpickPlugin extends Plugin
   private HttpRescorer http;
   private volatile CircuitBreaker memory;
   private NodeRuntime runtime;
+  private volatile CatalogRuntime catalogs;
 
   /** Called by the node. Secure settings can be read now, not later. */
   public KitpickPlugin(Settings settings) {
@@ -124,6 +129,8 @@ public final class KitpickPlugin extends Plugin
             latest(NodeSettings.ENABLED, live)::get,
             () -> deadline.get().millis(),
             latest(NodeSettings.MAX_WINDOW, live)::get);
+    catalogs =
+        new CatalogRuntime(runtime, () -> clusterService.state().metadata(), xContentRegistry);
     return List.of(rescorer);
   }
 
@@ -171,6 +178,18 @@ public final class KitpickPlugin extends Plugin
   @Override
   public void setCircuitBreaker(CircuitBreaker circuitBreaker) {
     memory = circuitBreaker;
+  }
+
+  @Override
+  public List<QuerySpec<?>> getQueries() {
+    return List.of(
+        new QuerySpec<>(
+            KitpickQueryBuilder.NAME, KitpickQueryBuilder::new, KitpickQueryBuilder::fromXContent));
+  }
+
+  @Override
+  public List<ActionFilter> getActionFilters() {
+    return List.of(new CatalogSearchFilter(() -> catalogs));
   }
 
   @Override

@@ -30,6 +30,8 @@ public enum FailureReason {
   TOO_MANY(RestStatus.TOO_MANY_REQUESTS),
   /** The service failed too often just now, and is left alone for a moment. */
   CIRCUIT_OPEN(RestStatus.SERVICE_UNAVAILABLE),
+  /** Switched off by the cluster setting. */
+  SWITCHED_OFF(RestStatus.SERVICE_UNAVAILABLE),
   /** No endpoint in the node's settings. */
   NOT_CONFIGURED(RestStatus.SERVICE_UNAVAILABLE),
   /** A defect of the plugin. */

@@ -72,13 +72,23 @@ public final class Rescorer {
   }
 
   /**
-   * One call about documents with these ids. Cancelling the future aborts it.
+   * One call to rank documents with these ids, as {@link #call(String, byte[], Function, boolean)}.
+   */
+  public CompletableFuture<RescoreAnswer> call(byte[] body, Set<String> ids, boolean fullTime) {
+    return call(HttpRescorer.RESCORE, body, bytes -> RescoreAnswer.parse(bytes, ids), fullTime);
+  }
+
+  /**
+   * One call. Cancelling the future aborts it.
    *
+   * @param path of the service's
+   * @param read makes an answer of its body, or throws {@link InvalidAnswer}
    * @param fullTime whether the call has all the time that this node gives. Where it has less, a
    *     timeout says nothing about the service: otherwise one user with a tiny deadline could open
    *     the circuit for all.
    */
-  public CompletableFuture<RescoreAnswer> call(byte[] body, Set<String> ids, boolean fullTime) {
+  public <T> CompletableFuture<T> call(
+      String path, byte[] body, Function<byte[], T> read, boolean fullTime) {
     if (!breaker.tryPass()) {
       return failed(FailureReason.CIRCUIT_OPEN, "the service failed too often just now");
     }
@@ -92,8 +102,9 @@ public final class Rescorer {
     }
     statistics.count(Count.CALLS);
     statistics.add(Count.REQUEST_BYTES, body.length);
-    CompletableFuture<byte[]> exchange = http.post(body, () -> statistics.count(Count.RETRIES));
-    CompletableFuture<RescoreAnswer> answer = exchange.thenApply(bytes -> checked(bytes, ids));
+    CompletableFuture<byte[]> exchange =
+        http.post(path, body, () -> statistics.count(Count.RETRIES));
+    CompletableFuture<T> answer = exchange.thenApply(bytes -> checked(bytes, read));
     answer.whenComplete(
         (result, failure) -> {
           heap.give(body.length);
@@ -122,10 +133,10 @@ public final class Rescorer {
     return all;
   }
 
-  private RescoreAnswer checked(byte[] bytes, Set<String> ids) {
+  private <T> T checked(byte[] bytes, Function<byte[], T> read) {
     statistics.add(Count.ANSWER_BYTES, bytes.length);
     try {
-      return RescoreAnswer.parse(bytes, ids);
+      return read.apply(bytes);
     } catch (InvalidAnswer e) {
       throw new RescoreFailure(FailureReason.INVALID_ANSWER, e.getMessage());
     }

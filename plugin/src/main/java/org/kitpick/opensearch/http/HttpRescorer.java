@@ -23,18 +23,23 @@ import org.opensearch.secure_sm.AccessController;
  */
 public final class HttpRescorer implements AutoCloseable {
 
-  private static final String PATH = "/v1/rescore";
+  /** Where candidates are ranked. */
+  public static final String RESCORE = "/v1/rescore";
+
+  /** Where a whole search is led. */
+  public static final String SEARCH = "/v1/search";
+
   private static final int MAX_MESSAGE = 300;
   private static final long MAX_PAUSE_SECONDS = 10;
 
-  private final URI endpoint;
+  private final String base;
   private final Supplier<String> key;
   private final long maxAnswerBytes;
   private final HttpClient http;
 
   /** The key is asked for at each call: it may change while the node runs. */
   public HttpRescorer(URI base, Supplier<String> key, long maxAnswerBytes, Executor executor) {
-    this.endpoint = URI.create(base.toString().replaceAll("/+$", "") + PATH);
+    this.base = base.toString().replaceAll("/+$", "");
     this.key = key;
     this.maxAnswerBytes = maxAnswerBytes;
     this.http =
@@ -49,7 +54,7 @@ public final class HttpRescorer implements AutoCloseable {
   }
 
   /**
-   * Posts the body. Cancelling the future aborts the exchange.
+   * Posts the body to a path of the service's. Cancelling the future aborts the exchange.
    *
    * <p>A connection that breaks before the first byte of an answer is tried once more: usually it
    * was a pooled one that the service had just closed, and rescoring changes nothing, so doing it
@@ -57,15 +62,15 @@ public final class HttpRescorer implements AutoCloseable {
    *
    * @return the body of a 200; otherwise fails with {@link RescoreFailure}
    */
-  public CompletableFuture<byte[]> post(byte[] body, Runnable onRetry) {
+  public CompletableFuture<byte[]> post(String path, byte[] body, Runnable onRetry) {
     CompletableFuture<byte[]> result = new CompletableFuture<>();
-    orFail(result, () -> send(request(body), result, onRetry));
+    orFail(result, () -> send(request(path, body), result, onRetry));
     return result;
   }
 
-  private HttpRequest request(byte[] body) {
+  private HttpRequest request(String path, byte[] body) {
     HttpRequest.Builder request =
-        HttpRequest.newBuilder(endpoint)
+        HttpRequest.newBuilder(URI.create(base + path))
             .header("Content-Type", "application/json")
             .header("Accept", "application/json")
             .POST(HttpRequest.BodyPublishers.ofByteArray(body));

@@ -20,7 +20,7 @@ import org.opensearch.ingest.ConfigurationUtils;
  * @param rounds how often documents are fetched that the service asks for
  * @param explain whether the ext says for each hit why it stands where it does
  */
-record Options(
+public record Options(
     String query,
     String queryPath,
     Object profile,

@@ -16,7 +16,8 @@ public final class ReportExt extends SearchExtBuilder {
 
   private final Map<String, Object> values;
 
-  ReportExt(Map<String, Object> values) {
+  /** With what the section holds. */
+  public ReportExt(Map<String, Object> values) {
     this.values = values;
   }
 

@@ -42,7 +42,7 @@ public final class RequestExt extends SearchExtBuilder {
   }
 
   /** The options of this request, none where it has no such section. */
-  static Options optionsOf(SearchRequest request) {
+  public static Options optionsOf(SearchRequest request) {
     if (request.source() != null) {
       for (SearchExtBuilder ext : request.source().ext()) {
         if (ext instanceof RequestExt own) {

@@ -13,11 +13,12 @@ import org.opensearch.search.internal.InternalSearchResponse;
 import org.opensearch.search.profile.SearchProfileShardResults;
 
 /** Copies of a response with other hits: everything else of it stays. */
-final class Responses {
+public final class Responses {
 
   private Responses() {}
 
-  static SearchResponse with(
+  /** The same response with these hits, and this report instead of any other. */
+  public static SearchResponse with(
       SearchResponse response,
       List<SearchHit> hits,
       TotalHits total,
@@ -26,6 +27,7 @@ final class Responses {
     SearchHits old = response.getHits();
     SearchResponseSections sections = response.getInternalResponse();
     List<SearchExtBuilder> exts = new ArrayList<>(sections.getSearchExtBuilders());
+    exts.removeIf(ReportExt.class::isInstance);
     exts.add(report);
     // Of this very class: a response that goes to another node can't be of its base class.
     InternalSearchResponse inner =

@@ -1,7 +1,12 @@
 package org.kitpick.opensearch.wire;
 
+import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import org.opensearch.common.xcontent.json.JsonXContent;
+import org.opensearch.core.xcontent.DeprecationHandler;
+import org.opensearch.core.xcontent.NamedXContentRegistry;
+import org.opensearch.core.xcontent.XContentParser;
 
 /**
  * Reads parsed JSON that nobody vouches for: a value of another kind is an {@link InvalidAnswer}.
@@ -17,6 +22,22 @@ final class JsonView {
     }
     this.values = map;
     this.where = where;
+  }
+
+  /** The whole of a body. */
+  static JsonView parsed(byte[] body) {
+    try (XContentParser parser =
+        JsonXContent.jsonXContent.createParser(
+            NamedXContentRegistry.EMPTY, DeprecationHandler.IGNORE_DEPRECATIONS, body)) {
+      Map<String, Object> map = parser.map();
+      if (parser.nextToken() != null) {
+        throw new InvalidAnswer("the answer goes on after its end");
+      }
+      return new JsonView(map, "answer");
+    } catch (IOException | IllegalArgumentException | IllegalStateException e) {
+      // Not its message: parsers quote the input, which holds what users ask.
+      throw new InvalidAnswer("the answer is not JSON");
+    }
   }
 
   boolean has(String name) {

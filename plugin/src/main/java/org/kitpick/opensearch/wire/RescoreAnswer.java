@@ -1,16 +1,11 @@
 package org.kitpick.opensearch.wire;
 
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.opensearch.common.xcontent.json.JsonXContent;
-import org.opensearch.core.xcontent.DeprecationHandler;
-import org.opensearch.core.xcontent.NamedXContentRegistry;
-import org.opensearch.core.xcontent.XContentParser;
 
 /**
  * Body of the answer to {@code POST /v1/rescore}, checked: it ranks only what it was asked about,
@@ -42,7 +37,11 @@ public record RescoreAnswer(
    * @throws InvalidAnswer for anything that is not one
    */
   public static RescoreAnswer parse(byte[] body, Set<String> known) {
-    JsonView json = new JsonView(parsed(body), "answer");
+    return of(JsonView.parsed(body), known);
+  }
+
+  /** The same of an answer that is a part of another one. */
+  static RescoreAnswer of(JsonView json, Set<String> known) {
     if (!json.has("results")) {
       throw new InvalidAnswer("answer.results is missing");
     }
@@ -54,21 +53,6 @@ public record RescoreAnswer(
         timings.has("total") ? timings.number("total") : 0.0,
         notes(json),
         degraded(json.list("degraded")));
-  }
-
-  private static Map<String, Object> parsed(byte[] body) {
-    try (XContentParser parser =
-        JsonXContent.jsonXContent.createParser(
-            NamedXContentRegistry.EMPTY, DeprecationHandler.IGNORE_DEPRECATIONS, body)) {
-      Map<String, Object> map = parser.map();
-      if (parser.nextToken() != null) {
-        throw new InvalidAnswer("the answer goes on after its end");
-      }
-      return map;
-    } catch (IOException | IllegalArgumentException | IllegalStateException e) {
-      // Not its message: parsers quote the input, which holds what users ask.
-      throw new InvalidAnswer("the answer is not JSON");
-    }
   }
 
   private static List<Hit> results(List<?> items, Set<String> known) {

@@ -115,15 +115,15 @@ public class HttpRescorerTests extends OpenSearchTestCase {
 
   public void testThePathOfTheEndpointIsKept() {
     try (HttpRescorer below = new HttpRescorer(base("/rank//"), () -> key, LIMIT, executor)) {
-      below.post(new byte[0], () -> {}).join();
+      below.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join();
     }
     assertEquals(List.of("/rank/v1/rescore"), paths);
   }
 
   public void testTheKeyOfTheMomentIsSent() {
-    http.post(new byte[0], () -> {}).join();
+    http.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join();
     key = "renewed";
-    http.post(new byte[0], () -> {}).join();
+    http.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join();
     assertEquals(List.of("null", "Bearer renewed"), keys);
   }
 
@@ -135,7 +135,7 @@ public class HttpRescorerTests extends OpenSearchTestCase {
 
   public void testABodyOfTheLimitIsReadAndALargerOneIsNot() {
     answer = new byte[LIMIT];
-    assertEquals(LIMIT, http.post(new byte[0], () -> {}).join().length);
+    assertEquals(LIMIT, http.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join().length);
     answer = new byte[LIMIT + 1];
     assertEquals(FailureReason.TOO_LARGE, failure().reason());
   }
@@ -144,7 +144,10 @@ public class HttpRescorerTests extends OpenSearchTestCase {
     return Failures.of(
         expectThrows(
             CompletionException.class,
-            () -> http.post(new byte[0], () -> {}).orTimeout(30, TimeUnit.SECONDS).join()));
+            () ->
+                http.post(HttpRescorer.RESCORE, new byte[0], () -> {})
+                    .orTimeout(30, TimeUnit.SECONDS)
+                    .join()));
   }
 
   private URI base(String path) {

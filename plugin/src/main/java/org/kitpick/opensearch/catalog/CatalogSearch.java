@@ -1,0 +1,226 @@
+package org.kitpick.opensearch.catalog;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.kitpick.opensearch.catalog.SearchExchange.FirstStageFailure;
+import org.kitpick.opensearch.dsl.Dsl;
+import org.kitpick.opensearch.guard.FailureReason;
+import org.kitpick.opensearch.guard.Failures;
+import org.kitpick.opensearch.guard.RescoreFailure;
+import org.kitpick.opensearch.rescore.NodeRuntime;
+import org.kitpick.opensearch.rescore.OnFailure;
+import org.kitpick.opensearch.rescore.Options;
+import org.kitpick.opensearch.rescore.RequestExt;
+import org.kitpick.opensearch.stats.Statistics.Count;
+import org.kitpick.opensearch.wire.RescoreAnswer;
+import org.kitpick.opensearch.wire.RescoreAnswer.Hit;
+import org.kitpick.opensearch.wire.SearchCall;
+import org.opensearch.ExceptionsHelper;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.common.unit.TimeValue;
+import org.opensearch.common.util.concurrent.ThreadContext.StoredContext;
+import org.opensearch.common.xcontent.LoggingDeprecationHandler;
+import org.opensearch.common.xcontent.json.JsonXContent;
+import org.opensearch.core.rest.RestStatus;
+import org.opensearch.core.xcontent.XContentBuilder;
+import org.opensearch.core.xcontent.XContentParser;
+import org.opensearch.index.query.QueryBuilders;
+import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.search.pipeline.SearchPipelineService;
+
+/**
+ * One search with a {@code kitpick} query: asks the service for the ranking, and searches for the
+ * ranked documents instead. Without the service it searches for the words.
+ */
+final class CatalogSearch {
+
+  private static final int DEFAULT_SIZE = 10;
+  private static final int MOST_HITS = 10_000;
+
+  private final CatalogRuntime runtime;
+  private final NodeRuntime node;
+  private final SearchRequest request;
+  private final KitpickQueryBuilder asked;
+  private final Options options;
+  private final Supplier<StoredContext> userContext;
+  private final SearchExchange exchange;
+  private final long startNanos = System.nanoTime();
+  private final long deadlineMillis;
+
+  private CatalogSearch(
+      CatalogRuntime runtime, SearchRequest request, KitpickQueryBuilder asked, Catalog catalog) {
+    this.runtime = runtime;
+    this.node = runtime.node();
+    this.request = request;
+    this.asked = asked;
+    this.options = RequestExt.optionsOf(request);
+    this.userContext = node.threadContext().newRestorableContext(true);
+    long allowed = node.deadlineMillis().getAsLong();
+    boolean shorter = options.deadlineMillis() != null && options.deadlineMillis() < allowed;
+    this.deadlineMillis = shorter ? options.deadlineMillis() : allowed;
+    this.exchange =
+        new SearchExchange(
+            call(catalog),
+            () -> deadlineMillis - (long) millis(),
+            !shorter,
+            this::written,
+            (wanted, found) -> asUser(() -> node.client().search(wanted, found)));
+  }
+
+  /**
+   * The search that a request asks for.
+   *
+   * @throws IllegalArgumentException where it asks no catalog
+   */
+  static CatalogSearch of(
+      CatalogRuntime runtime, SearchRequest request, KitpickQueryBuilder asked) {
+    Catalog catalog = Catalog.of(request, runtime.metadata().get());
+    return new CatalogSearch(runtime, request, asked, catalog);
+  }
+
+  /** Milliseconds since the search came. */
+  double millis() {
+    return (System.nanoTime() - startNanos) / 1e6;
+  }
+
+  /**
+   * Goes on with another query in the request, or fails, in the context of the user's. The caller's
+   * thread does next to nothing.
+   */
+  void start(Consumer<SearchReport> goOn, Consumer<Exception> fail) {
+    node.statistics().count(Count.SEARCHES);
+    node.executor()
+        .execute(
+            () -> {
+              try {
+                rank(goOn, fail);
+              } catch (Exception e) {
+                settle(null, e, goOn, fail);
+              }
+            });
+  }
+
+  private void rank(Consumer<SearchReport> goOn, Consumer<Exception> fail) {
+    if (!node.enabled().getAsBoolean()) {
+      throw new RescoreFailure(FailureReason.SWITCHED_OFF, "kitpick.enabled is false");
+    }
+    node.rescorer()
+        .withPermit(exchange::run)
+        .whenCompleteAsync(
+            (answer, failure) -> settle(answer, failure, goOn, fail), node.executor());
+  }
+
+  private void settle(
+      RescoreAnswer answer,
+      Throwable failure,
+      Consumer<SearchReport> goOn,
+      Consumer<Exception> fail) {
+    SearchReport report;
+    try {
+      report = failure == null ? ranked(answer) : byWords(failure);
+    } catch (Exception e) {
+      asUser(() -> fail.accept(e));
+      return;
+    }
+    asUser(() -> goOn.accept(report));
+  }
+
+  private SearchReport ranked(RescoreAnswer answer) {
+    List<Hit> all = answer.results();
+    List<Hit> kept = all.subList(0, Math.min(all.size(), node.maxWindow().getAsInt()));
+    request.source().query(RankedQuery.of(kept, asked));
+    node.statistics().count(Count.RESCORED);
+    node.statistics().took(millis(), answer.totalMillis());
+    List<String> missing = exchange.missing();
+    if (!answer.degraded().isEmpty() || !missing.isEmpty()) {
+      node.statistics().count(Count.DEGRADED);
+    }
+    boolean explained = !Boolean.FALSE.equals(options.explain());
+    return SearchReport.ranked(answer, explained ? kept : List.of(), missing, asked.boost());
+  }
+
+  private SearchReport byWords(Throwable failure) throws Exception {
+    throwIfTheUsers(failure);
+    RescoreFailure named = Failures.of(failure);
+    node.statistics().original(named.reason().code());
+    if (options.onFailure() == OnFailure.FAIL) {
+      throw named;
+    }
+    request.source().query(WordsQuery.of(asked));
+    return SearchReport.byWords(named);
+  }
+
+  /**
+   * A search that the engine refuses, because of its filter for instance, would be refused again.
+   */
+  private static void throwIfTheUsers(Throwable failure) throws Exception {
+    Throwable refused = ExceptionsHelper.unwrap(failure, FirstStageFailure.class);
+    if (refused != null
+        && refused.getCause() instanceof Exception cause
+        && ExceptionsHelper.status(cause).getStatus()
+            < RestStatus.INTERNAL_SERVER_ERROR.getStatus()) {
+      throw cause;
+    }
+  }
+
+  private SearchCall call(Catalog catalog) {
+    SearchSourceBuilder source = request.source();
+    int size = source.size() < 0 ? DEFAULT_SIZE : source.size();
+    return new SearchCall(
+        asked.text(),
+        catalog.index(),
+        catalog.committed(),
+        Math.min(MOST_HITS, Math.max(0, source.from()) + size),
+        asked.tenant(),
+        asked.principals(),
+        Dsl.asMap(asked.condition()),
+        options.profile());
+  }
+
+  /**
+   * A search of the first stage: what the service wrote, over what the user searches, and under the
+   * user's filter, whatever the service wrote.
+   */
+  private SearchRequest written(Map<?, ?> body) {
+    SearchSourceBuilder source = parsed(body);
+    if (asked.condition() != null) {
+      source.query(
+          source.query() == null
+              ? asked.condition()
+              : QueryBuilders.boolQuery().must(source.query()).filter(asked.condition()));
+    }
+    TimeValue left = TimeValue.timeValueMillis(Math.max(1, deadlineMillis - (long) millis()));
+    SearchRequest search = new SearchRequest(request.indices());
+    search.indicesOptions(request.indicesOptions());
+    search.routing(request.routing());
+    search.preference(request.preference());
+    search.setCancelAfterTimeInterval(left);
+    search.pipeline(SearchPipelineService.NOOP_PIPELINE_ID);
+    return search.source(source.timeout(left));
+  }
+
+  private SearchSourceBuilder parsed(Map<?, ?> body) {
+    try (XContentBuilder json = JsonXContent.contentBuilder().value(body);
+        XContentParser parser =
+            JsonXContent.jsonXContent.createParser(
+                runtime.registry(), LoggingDeprecationHandler.INSTANCE, json.toString())) {
+      return SearchSourceBuilder.fromXContent(parser);
+    } catch (IOException e) {
+      throw new RescoreFailure(
+          FailureReason.INVALID_ANSWER, "the service wrote a search that is none");
+    }
+  }
+
+  /** Threads of the pool and of the HTTP client serve everybody: what runs on them must not. */
+  private void asUser(Runnable work) {
+    StoredContext others = userContext.get();
+    try {
+      work.run();
+    } finally {
+      others.close();
+    }
+  }
+}

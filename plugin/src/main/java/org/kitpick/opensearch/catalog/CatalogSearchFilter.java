@@ -1,0 +1,72 @@
+package org.kitpick.opensearch.catalog;
+
+import java.util.function.Supplier;
+import org.opensearch.action.ActionRequest;
+import org.opensearch.action.search.SearchAction;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.action.search.SearchResponse;
+import org.opensearch.action.support.ActionFilter;
+import org.opensearch.action.support.ActionFilterChain;
+import org.opensearch.action.support.ActionRequestMetadata;
+import org.opensearch.core.action.ActionListener;
+import org.opensearch.core.action.ActionResponse;
+import org.opensearch.tasks.Task;
+
+/**
+ * Hands searches whose query is {@code kitpick} to a {@link CatalogSearch}, and lets others pass.
+ */
+public final class CatalogSearchFilter implements ActionFilter {
+
+  private final Supplier<CatalogRuntime> runtime;
+
+  /** The runtime is there once the node has started. */
+  public CatalogSearchFilter(Supplier<CatalogRuntime> runtime) {
+    this.runtime = runtime;
+  }
+
+  /** After those that decide whether a user may search at all. */
+  @Override
+  public int order() {
+    return 1_000;
+  }
+
+  @Override
+  public <Request extends ActionRequest, Response extends ActionResponse> void apply(
+      Task task,
+      String action,
+      Request request,
+      ActionRequestMetadata<Request, Response> metadata,
+      ActionListener<Response> listener,
+      ActionFilterChain<Request, Response> chain) {
+    if (!SearchAction.NAME.equals(action)
+        || !(request instanceof SearchRequest search)
+        || search.source() == null
+        || !(search.source().query() instanceof KitpickQueryBuilder query)) {
+      chain.proceed(task, action, request, listener);
+      return;
+    }
+    CatalogSearch own;
+    try {
+      own = CatalogSearch.of(runtime.get(), search, query);
+    } catch (RuntimeException e) {
+      listener.onFailure(e);
+      return;
+    }
+    own.start(
+        report ->
+            chain.proceed(
+                task,
+                action,
+                request,
+                ActionListener.wrap(
+                    response -> listener.onResponse(reported(response, own, report)),
+                    listener::onFailure)),
+        listener::onFailure);
+  }
+
+  @SuppressWarnings("unchecked") // the response of a search is a SearchResponse
+  private static <Response extends ActionResponse> Response reported(
+      Response response, CatalogSearch search, SearchReport report) {
+    return (Response) report.on((SearchResponse) response, search.millis());
+  }
+}

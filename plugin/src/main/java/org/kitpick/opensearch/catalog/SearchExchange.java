@@ -1,0 +1,177 @@
+package org.kitpick.opensearch.catalog;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.LongSupplier;
+import org.kitpick.opensearch.guard.FailureReason;
+import org.kitpick.opensearch.guard.RescoreFailure;
+import org.kitpick.opensearch.guard.Rescorer;
+import org.kitpick.opensearch.http.HttpRescorer;
+import org.kitpick.opensearch.wire.RescoreAnswer;
+import org.kitpick.opensearch.wire.SearchAnswer;
+import org.kitpick.opensearch.wire.SearchCall;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.action.search.SearchResponse;
+import org.opensearch.core.action.ActionListener;
+import org.opensearch.search.SearchHit;
+
+/**
+ * The conversation with the service about one search of a catalog: the service says which searches
+ * it needs, the node runs them as the user and brings what they found, until there is a ranking.
+ */
+final class SearchExchange {
+
+  /** First stage, two more of it where scores are equal at its end, and what is fetched for it. */
+  private static final int MAX_ROUNDS = 8;
+
+  private final SearchCall call;
+  private final LongSupplier leftMillis;
+  private final boolean fullTime;
+  private final Function<Map<?, ?>, SearchRequest> written;
+  private final BiConsumer<SearchRequest, ActionListener<SearchResponse>> search;
+  private final List<List<SearchResponse>> found = new ArrayList<>();
+  private final Set<String> ids = new HashSet<>();
+  private final Set<String> missing = new HashSet<>();
+  private volatile CompletableFuture<?> running;
+
+  /**
+   * A conversation that has not begun.
+   *
+   * @param call what the service is asked
+   * @param leftMillis how long there is still time
+   * @param fullTime whether that is all the time that this node gives
+   * @param written makes a search of a body that the service wrote
+   * @param search runs searches in the context of the user's
+   */
+  SearchExchange(
+      SearchCall call,
+      LongSupplier leftMillis,
+      boolean fullTime,
+      Function<Map<?, ?>, SearchRequest> written,
+      BiConsumer<SearchRequest, ActionListener<SearchResponse>> search) {
+    this.call = call;
+    this.leftMillis = leftMillis;
+    this.fullTime = fullTime;
+    this.written = written;
+    this.search = search;
+  }
+
+  /** Completes at the deadline at the latest, on any thread. */
+  CompletableFuture<RescoreAnswer> run(Rescorer rescorer) {
+    CompletableFuture<RescoreAnswer> result = new CompletableFuture<>();
+    result.whenComplete((ranking, failure) -> abortRunning());
+    // The timer first: what it starts may take long already.
+    CompletableFuture<RescoreAnswer> limited =
+        result.orTimeout(Math.max(1, leftMillis.getAsLong()), TimeUnit.MILLISECONDS);
+    ask(rescorer, result);
+    return limited;
+  }
+
+  /** What the ranking was made without. */
+  List<String> missing() {
+    return List.copyOf(missing);
+  }
+
+  private void ask(Rescorer rescorer, CompletableFuture<RescoreAnswer> result) {
+    long left = leftMillis.getAsLong();
+    byte[] body = call.toJson(found, left - Math.max(left / 10, 5));
+    Set<String> known = Set.copyOf(ids);
+    step(
+        rescorer.call(
+            HttpRescorer.SEARCH,
+            body,
+            bytes -> SearchAnswer.parse(bytes, known),
+            fullTime && found.isEmpty()),
+        result,
+        answer -> proceed(rescorer, answer, result));
+  }
+
+  private void proceed(
+      Rescorer rescorer, SearchAnswer answer, CompletableFuture<RescoreAnswer> result) {
+    if (answer.ranking() != null) {
+      result.complete(answer.ranking());
+    } else if (found.size() >= MAX_ROUNDS) {
+      throw new RescoreFailure(
+          FailureReason.INVALID_ANSWER, "the service asks for more than " + MAX_ROUNDS + " rounds");
+    } else {
+      step(
+          all(answer.searches()),
+          result,
+          answers -> {
+            found.add(answers);
+            ask(rescorer, result);
+          });
+    }
+  }
+
+  /**
+   * Searches side by side, with the answers in the same order. No multi-search: a user may search
+   * without being allowed to do that.
+   */
+  private CompletableFuture<List<SearchResponse>> all(List<Map<?, ?>> bodies) {
+    CompletableFuture<List<SearchResponse>> all =
+        CompletableFuture.completedFuture(new ArrayList<>());
+    for (SearchRequest wanted : bodies.stream().map(written).toList()) {
+      CompletableFuture<SearchResponse> response = new CompletableFuture<>();
+      search.accept(
+          wanted,
+          ActionListener.wrap(
+              response::complete, e -> response.completeExceptionally(new FirstStageFailure(e))));
+      all = all.thenCombine(response, this::joined);
+    }
+    return all;
+  }
+
+  private List<SearchResponse> joined(List<SearchResponse> answers, SearchResponse answer) {
+    if (answer.getFailedShards() > 0 || answer.isTimedOut()) {
+      missing.add("not all shards answered in time");
+    }
+    for (SearchHit hit : answer.getHits().getHits()) {
+      if (hit.hasSource() && hit.getSourceAsMap().get("id") instanceof String id) {
+        ids.add(id);
+      }
+    }
+    answers.add(answer);
+    return answers;
+  }
+
+  /** What is thrown inside a future's callback is lost: the result would stay open. */
+  private <T> void step(
+      CompletableFuture<T> work, CompletableFuture<RescoreAnswer> result, Consumer<T> next) {
+    running = work;
+    if (result.isDone()) { // the deadline passed in between, and aborted what ran before
+      work.cancel(true);
+    }
+    work.thenAccept(next)
+        .whenComplete(
+            (done, failure) -> {
+              if (failure != null) {
+                result.completeExceptionally(failure);
+              }
+            });
+  }
+
+  private void abortRunning() {
+    CompletableFuture<?> work = running;
+    if (work != null) {
+      work.cancel(true);
+    }
+  }
+
+  /** A search of the first stage that the search engine refused or could not run. */
+  static final class FirstStageFailure extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    FirstStageFailure(Exception cause) {
+      super(cause);
+    }
+  }
+}

@@ -1,0 +1,99 @@
+"""A whole search for a caller who reads the index: `POST /v1/search`. The OpenSearch plugin is one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from kitpick_engines.contract import Filter, IndexSchema
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.opensearch import OpenSearchDialect
+from kitpick_engines.remote.indexes import is_of_schema
+from kitpick_engines.remote.live_index import LiveIndex
+from kitpick_engines.text import TEMPLATE_VERSION
+from kitpick_rescorers.packing import PackingSizes
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.request import MAX_CANDIDATES, Rescored, RescoreRequest
+from kitpick_rescorers.search import Search
+from kitpick_rescorers.service.core import Service
+from kitpick_rescorers.service.dialect import Endpoint
+from kitpick_rescorers.service.dialects.native import NATIVE, Prepared, answered, ranked
+from kitpick_rescorers.service.errors import Invalid
+from kitpick_rescorers.service.protocol import RescoreAnswer, SearchAnswer, SearchCall
+from kitpick_rescorers.service.relay import Relay, RelayedState, SearchesAsked
+from kitpick_rescorers.service.ticket import Ticket
+
+_DIALECT = OpenSearchDialect("hnsw", "lucene")
+
+
+def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchAnswer:
+    """The searches that the caller has to run next, or the ranking of all candidates.
+
+    Raises:
+        Invalid, NotFound, InvalidRequest: it cannot be answered as asked.
+        Overloaded, Cancelled: nothing was done for it.
+    """
+    ticket.shorten(call.deadline_ms)
+    if not call.query.strip():
+        raise Invalid("query: is empty: say what is wanted")
+    profile = service.profile(call.profile)
+    try:
+        return SearchAnswer(request_id=ticket.request_id, ranking=_ranking(service, call, profile, ticket))
+    except SearchesAsked as asked:
+        return SearchAnswer(request_id=ticket.request_id, searches=asked.searches)
+
+
+def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticket) -> RescoreAnswer:
+    """The same steps as `Search.run`, without the last: the caller reads the documents itself.
+
+    Raises:
+        SearchesAsked: the caller has not brought what a step reads.
+    """
+    used: list[Prepared] = []
+
+    def rescorer(request: RescoreRequest, chosen: Profile) -> Rescored:
+        rescored, prepared = ranked(service, request, chosen, ticket)
+        used.append(prepared)
+        return rescored
+
+    started = time.perf_counter()
+    search = Search(_index(service, call), service.models.remembered_queries(ticket), rescorer, _unmeasured)
+    query = search.prepare(call.query, profile.needs())
+    embed_ms = (time.perf_counter() - started) * 1e3
+    permitted = Filter(tenant=call.tenant, principals=frozenset(call.principals))
+    size = profile.first_stage.size_for(call.k)
+    try:
+        query, request = search.candidates(query, profile.needs(), size, permitted)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Invalid("found: no answers of a search server to the searches asked for") from error
+    rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES), profile, permitted)
+    rescored = replace(rescored, degraded=(*query.degraded, *rescored.degraded))
+    encoder = () if query.vector is None else ("encoder",)
+    models = replace(used[-1], roles=(*encoder, *used[-1].roles), embed_ms=embed_ms)
+    return answered(service, rescored, profile, models, ticket, explain=False)
+
+
+def _index(service: Service, call: SearchCall) -> LiveIndex:
+    encoder = service.models.encoder
+    own = IndexSchema(encoder.identity, encoder.dimensions, TEMPLATE_VERSION)
+    schema = own if is_of_schema(call.index, own) else replace(own, model="another model or template")
+    relay = Relay(RelayedState.of(schema, call.committed, call.filter), call.found)
+    return LiveIndex(call.index, relay, _DIALECT, service.terms)
+
+
+def _unmeasured(documents: Sequence[ApiDocument]) -> PackingSizes:
+    raise Invalid("a budget needs the definitions, which are not sent")
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/v1/search",
+        summary="Says which searches to run, and ranks what they find",
+        dialect=NATIVE,
+        request=SearchCall,
+        reply=SearchAnswer,
+        answer=answer_search,
+    ),
+)

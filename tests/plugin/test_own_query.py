@@ -1,0 +1,333 @@
+"""A `kitpick` query: text in, the ranking of `Catalog.search` out, with nothing but an HTTP request."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from double import Double, forwarding, silent, status
+from real_service import Service
+from searching import Refused, Search, report
+
+from kitpick.catalog import Catalog
+from kitpick.settings import Settings
+from kitpick_engines.contract import Filter, IndexedDocument
+from kitpick_engines.document import ApiDocument, Effect
+from kitpick_engines.text import retrieval_text
+from kitpick_ingest.embedder import schema_of
+from kitpick_rescorers.profiles import Profile
+
+pytestmark = [pytest.mark.needs("opensearch", "serve", "onnxruntime", "weights"), pytest.mark.slow]
+
+VERBS = (
+    "list", "find", "create", "delete", "update", "copy", "share", "export", "import", "rename",
+    "archive", "restore", "compare", "translate", "watch",
+)  # fmt: skip
+NOUNS = (
+    "file", "folder", "photo", "song", "playlist", "invoice", "customer", "order", "flight", "hotel room",
+    "weather report", "calendar event", "email message", "contact", "street map", "currency rate",
+    "stock quote", "news article", "recipe", "ticket", "project", "database table", "virtual machine",
+    "podcast", "football match", "book", "bank account", "payment", "web page", "chat room",
+)  # fmt: skip
+EVERYBODY = Filter()
+REQUESTS = (
+    "make a copy of a file",
+    "What will the weather be like in Lisbon tomorrow?",
+    "I want to send an invoice to a customer. Then watch whether the payment arrives.",
+    "find me a hotel room and a flight",
+    "translate a recipe",
+    "Please delete all archived email messages! Afterwards export my contacts, and rename the folder.",
+    "which stock is worth buying",
+    "share the playlist with a friend",
+    "getPlaylistById",
+    "übersetze ein Buch",
+    "写真を共有する",
+    "restore the database table after a crash; compare it with the copy",
+)
+
+
+def catalog_documents() -> Iterator[ApiDocument]:
+    """One API for every verb and noun; some are of a tenant, or for certain people alone."""
+    for place, noun in enumerate(NOUNS):
+        for number, verb in enumerate(VERBS):
+            name = f"{verb}_{noun.replace(' ', '_')}"
+            yield ApiDocument(
+                id=f"made/{noun}/{name}", source="made", category=f"category{place % 7}", tool=noun, api=name,
+                description=f"{verb.title()} a {noun}, or several of them, for somebody who asks for it.",
+                effect=Effect.READ if verb in ("list", "find", "compare", "watch") else Effect.WRITE,
+                tenant="acme" if (place + number) % 11 == 0 else "",
+                allowed=("ann",) if (place + number) % 13 == 0 else (),
+            )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def catalog(search: Search) -> Iterator[Catalog]:
+    """450 APIs with vectors of the shipped encoder, in two sessions: half of them were replaced."""
+    url = search.url.replace("http:", "opensearch:") + "/own-query"
+    with Catalog.open(url, settings=Settings()) as opened:
+        documents = list(catalog_documents())
+        vectors = opened.models.encoder.encode([retrieval_text(each) for each in documents])
+        items = [IndexedDocument(*each) for each in zip(documents, vectors, strict=True)]
+        index = opened.engine.ensure(schema_of(opened.models.encoder))
+        with opened.engine.writing(index) as writer:
+            writer.write(items)
+        with opened.engine.writing(index) as writer:
+            writer.write(items[::2])
+            writer.delete(["made/chat room/watch_chat_room"])
+        yield opened
+
+
+@pytest.fixture
+def served(double: Double, service: Service) -> Iterator[Double]:
+    with double.behaving(forwarding(*service, path="/v1/search")):
+        yield double
+
+
+def asked(search: Search, text: str, body: dict[str, Any] | None = None, **more: Any) -> Any:
+    whole = {"query": {"kitpick": {"text": text, **more}}, "_source": ["id"], **(body or {})}
+    return search.call("POST", "/own-query/_search", whole)
+
+
+def apis(answer: Any) -> list[str]:
+    return [hit["_source"]["id"] for hit in answer["hits"]["hits"]]
+
+
+def python_ids(catalog: Catalog, text: str, k: int = 10, wanted: Filter = EVERYBODY) -> list[str]:
+    return [hit.document.id for hit in catalog.search(text, k, filter=wanted).hits]
+
+
+def generated_requests(count: int) -> list[str]:
+    """Requests of one to four sentences, the same each time."""
+    rng = Random(21)
+    parts = [f"I would like to {rng.choice(VERBS)} the {rng.choice(NOUNS)} of last week" for _ in range(60)]
+    return [". ".join(rng.sample(parts, rng.randint(1, 4))) for _ in range(count)]
+
+
+def test_the_top_ten_is_that_of_python(search: Search, catalog: Catalog, served: Double) -> None:
+    different = {
+        text: (ours, theirs)
+        for text in (*REQUESTS, *generated_requests(18))
+        if (ours := apis(asked(search, text))) != (theirs := python_ids(catalog, text)) or len(theirs) != 10
+    }
+    assert not different
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ({"tenant": "acme"}, Filter(tenant="acme")),
+        ({"principals": ["ann", "bob"]}, Filter(principals=frozenset({"ann", "bob"}))),
+        ({"filter": {"terms": {"category": ["category1", "category4"]}}},
+         Filter(categories=frozenset({"category1", "category4"}))),
+        ({"filter": [{"term": {"effect": "read"}}, {"bool": {"filter": {"term": {"category": "category0"}}}}],
+          "tenant": "acme", "principals": ["ann"]},
+         Filter(tenant="acme", principals=frozenset({"ann"}), effects=frozenset({Effect.READ}),
+                categories=frozenset({"category0"}))),
+    ],
+    ids=["tenant", "principals", "one query", "a list beside who asks"],
+)  # fmt: skip
+def test_filters_act_inside_the_first_stage(
+    search: Search, catalog: Catalog, served: Double, query: dict[str, Any], wanted: Filter
+) -> None:
+    for text in REQUESTS[:4]:
+        assert apis(asked(search, text, **query)) == python_ids(catalog, text, wanted=wanted), text
+
+
+def test_a_filter_that_leaves_nothing_finds_nothing(search: Search, catalog: Catalog, served: Double) -> None:
+    answer = asked(search, REQUESTS[0], filter={"term": {"category": "nowhere"}})
+    assert answer["hits"]["total"]["value"] == 0
+    assert apis(answer) == []
+
+
+def test_what_the_ranking_needs_is_fetched_as_in_python(
+    search: Search, catalog: Catalog, served: Double
+) -> None:
+    """Concentrating on a tool asks for all of its APIs: another round of searches."""
+    stages = [{"stage": "fuse"}, {"stage": "cross_encode"}, {"stage": "concentrate", "threshold": 0.01}]
+    needing = {"name": "needing", "first_stage": {"size": 3, "factor": 1}, "stages": stages}
+    answer = asked(search, "copy a file", {"size": 10, "ext": {"kitpick": {"profile": needing}}})
+    theirs = catalog.search("copy a file", 10, profile=msgspec.convert(needing, Profile))
+    assert apis(answer) == [hit.document.id for hit in theirs.hits]
+    assert len(served.calls[-1]["found"]) == 2
+
+
+def test_the_line_of_the_docs_works(search: Search, catalog: Catalog, served: Double) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "engines.md").read_text("utf-8")
+    (body,) = re.findall(r"/tools/_search -H .*? -d '(.*?)'", page, re.DOTALL)
+    answer = search.call("POST", "/own-query/_search", json.loads(body))
+    writing = frozenset({Effect.WRITE})
+    assert apis(answer) == python_ids(catalog, "make a copy of a file", wanted=Filter(effects=writing))
+
+
+class TestWhatElseASearchSays:
+    def test_pages_fit_together(self, search: Search, catalog: Catalog, served: Double) -> None:
+        whole = apis(asked(search, REQUESTS[0], {"size": 12}))
+        pages = [apis(asked(search, REQUESTS[0], {"size": 4, "from": start})) for start in (0, 4, 8)]
+        assert [each for page in pages for each in page] == whole
+
+    def test_aggregations_count_the_candidates(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        body = {"size": 0, "aggs": {"effects": {"terms": {"field": "effect"}}}}
+        answer = asked(search, REQUESTS[0], body)
+        counted = {each["key"]: each["doc_count"] for each in answer["aggregations"]["effects"]["buckets"]}
+        assert answer["hits"]["hits"] == []
+        assert sum(counted.values()) == answer["hits"]["total"]["value"] >= 200
+        assert set(counted) == {"read", "write"}
+
+    def test_scores_fall_and_the_ext_explains_them(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        answer = asked(search, REQUESTS[0], {"size": 3})
+        said = report(answer)
+        assert [hit["_score"] for hit in answer["hits"]["hits"]] == pytest.approx([1, 1 / 2, 1 / 3])
+        assert (said["status"], said["profile"]) == ("rescored", "kitpick")
+        assert "degraded" not in said
+        assert [each["api"] for each in said["hits"]] == apis(answer)
+        assert all(each["reasons"] for each in said["hits"])
+
+    def test_the_profile_of_the_request_counts(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        body = {"ext": {"kitpick": {"profile": "bm25", "explain": False}}}
+        answer = asked(search, REQUESTS[0], body)
+        theirs = catalog.search(REQUESTS[0], 10, profile="bm25")
+        assert apis(answer) == [hit.document.id for hit in theirs.hits]
+        assert "hits" not in report(answer)
+
+    def test_several_searches_in_one_request(self, search: Search, catalog: Catalog, served: Double) -> None:
+        lines: list[dict[str, Any]] = []
+        for text in REQUESTS[:2]:
+            lines += [{"index": "own-query"}, {"query": {"kitpick": {"text": text}}, "_source": ["id"]}]
+        answers = search.call("POST", "/_msearch", lines)["responses"]
+        assert [apis(each) for each in answers] == [python_ids(catalog, text) for text in REQUESTS[:2]]
+
+
+REFUSED: list[tuple[Any, str]] = [
+    ({"text": ""}, "needs a [text]"),
+    ({"text": "  \n"}, "needs a [text]"),
+    ({}, "needs a [text]"),
+    ({"text": 3}, "[text] is a string"),
+    ({"text": ["a"]}, "[text] is a string"),
+    ({"text": "a", "filter": "b"}, "[filter] is a query"),
+    ({"text": "a", "filter": {"no_such": {}}}, "no_such"),
+    ({"text": "a", "principals": "ann"}, "[principals] is a list"),
+    ({"text": "a", "principals": [1]}, "[principals] is a string"),
+    ({"text": "a", "tenant": 1}, "[tenant] is a string"),
+    ({"text": "a", "txet": "b"}, "knows no [txet]"),
+]
+
+
+class TestWhatIsRefused:
+    @pytest.mark.parametrize(("query", "says"), REFUSED)
+    def test_what_is_no_query(self, search: Search, catalog: Catalog, query: Any, says: str) -> None:
+        with pytest.raises(Refused) as refused:
+            search.call("POST", "/own-query/_search", {"query": {"kitpick": query}})
+        assert refused.value.status == 400
+        assert says in refused.value.body
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            {"bool": {"must": [{"kitpick": {"text": "a"}}]}},
+            {"constant_score": {"filter": {"kitpick": {"text": "a"}}}},
+            {"kitpick": {"text": "a", "filter": {"kitpick": {"text": "b"}}}},
+        ],
+        ids=["in a bool", "as a filter", "in another"],
+    )
+    def test_a_query_inside_another(
+        self, search: Search, catalog: Catalog, served: Double, query: dict[str, Any]
+    ) -> None:
+        with pytest.raises(Refused) as refused:
+            search.call("POST", "/own-query/_search", {"query": query})
+        assert refused.value.status == 400
+        assert "the whole query" in refused.value.body
+
+    @pytest.mark.parametrize("index", ["apis", "own-query,apis", "own-*", "_all", "own-query-state"])
+    def test_an_index_that_is_no_catalog(self, search: Search, catalog: Catalog, index: str) -> None:
+        with pytest.raises(Refused) as refused:
+            search.call("POST", f"/{index}/_search", {"query": {"kitpick": {"text": "a"}}})
+        assert refused.value.status == 400
+        assert "one catalog of kitpick by its name" in refused.value.body
+
+    def test_an_index_that_is_not_there(self, search: Search) -> None:
+        with pytest.raises(Refused) as refused:
+            search.call("POST", "/nowhere/_search", {"query": {"kitpick": {"text": "a"}}})
+        assert refused.value.status == 404
+
+    def test_a_filter_that_the_index_refuses(self, search: Search, catalog: Catalog, served: Double) -> None:
+        """The user's mistake, and no reason to answer without it."""
+        with pytest.raises(Refused) as refused:
+            asked(search, "a file", filter={"range": {"deprecated": {"gte": "perhaps"}}})
+        assert refused.value.status == 400
+
+
+class TestWithoutTheRescorer:
+    def test_words_find_something_and_the_answer_says_so(
+        self, search: Search, catalog: Catalog, double: Double
+    ) -> None:
+        with double.behaving(status(500)):
+            answer = asked(search, "make a copy of a file")
+        said = report(answer)
+        assert (said["status"], said["reason"]) == ("degraded", "service_error")
+        assert "words alone" in said["degraded"][0]["reason"]
+        assert apis(answer)[0] == "made/file/copy_file"
+
+    @pytest.mark.parametrize("wanted", [{}, {"tenant": "acme"}, {"principals": ["ann"]}])
+    def test_who_asks_counts_as_ever(
+        self, search: Search, catalog: Catalog, double: Double, wanted: dict[str, Any]
+    ) -> None:
+        narrow = {"term": {"category": "category1"}}
+        with double.behaving(status(500)):
+            answer = asked(search, "list, find, copy", {"size": 500}, filter=narrow, **wanted)
+        found = set(apis(answer))
+        may_see = {
+            each.id
+            for each in catalog.documents(
+                Filter(tenant=wanted.get("tenant", ""), principals=frozenset(wanted.get("principals", ())))
+            )
+            if each.category == "category1" and each.api.partition("_")[0] in ("list", "find", "copy")
+        }
+        assert found == may_see
+
+    def test_an_error_for_who_prefers_one(self, search: Search, catalog: Catalog, double: Double) -> None:
+        with double.behaving(status(500)), pytest.raises(Refused) as refused:
+            asked(search, "a file", {"ext": {"kitpick": {"on_failure": "fail"}}})
+        assert refused.value.status == 502
+
+    def test_a_profile_that_the_service_does_not_know_is_named(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        answer = asked(search, "a file", {"ext": {"kitpick": {"profile": "no-such-profile"}}})
+        assert report(answer)["reason"] == "refused"
+        assert "no-such-profile" in report(answer)["message"]
+
+    def test_the_nodes_deadline_holds(self, search: Search, catalog: Catalog, double: Double) -> None:
+        with double.behaving(silent):
+            answer = asked(search, "a file", {"ext": {"kitpick": {"deadline_ms": 200}}})
+        assert report(answer)["reason"] == "timeout"
+        assert 200 <= report(answer)["took_ms"] < 5_000
+
+
+def test_the_service_sees_what_the_filter_shows_and_nothing_else(
+    search: Search, catalog: Catalog, served: Double
+) -> None:
+    """Also what it asks for itself is searched under the user's filter."""
+    asked(search, REQUESTS[0], filter={"term": {"category": "category2"}}, tenant="acme")
+    seen = [
+        hit["_source"]
+        for call in served.calls
+        for answers in call["found"]
+        for answer in answers
+        for hit in answer["hits"]["hits"]
+    ]
+    assert seen
+    assert {each["category"] for each in seen} == {"category2"}
+    restricted = {each.id for each in catalog_documents() if each.allowed}
+    assert restricted.isdisjoint(each["id"] for each in seen)
