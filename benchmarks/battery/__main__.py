@@ -65,6 +65,7 @@ from kitpick_training.data.split import Split
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
+LEARNED = ROOT / "benchmarks" / "profiles" / "learned.toml"
 CACHE = Path(platformdirs.user_cache_dir("kitpick")) / "battery"
 PROFILES = ("bm25", "dense", "hybrid", "mmr", "nnn", "rerank", "toolrerank", "kitpick")
 DEFAULT = "kitpick"
@@ -132,7 +133,7 @@ def parsed(arguments: Sequence[str]) -> Run:
         "--features", type=Path, metavar="FILE", help="write rows to learn a fusion from, .npz"
     )
     parser.add_argument(
-        "--features-of", default=DEFAULT, metavar="PROFILE", help="whose last stage `learned` reads them"
+        "--features-of", default=str(LEARNED), metavar="PROFILE", help="whose last stage `learned` reads them"
     )
     parser.add_argument("--without-logits", action="store_true", help="features without the cross-encoder's")
     given = parser.parse_args(arguments)

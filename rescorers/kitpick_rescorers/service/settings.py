@@ -9,7 +9,6 @@ import msgspec
 from kitpick_models.settings import (
     DEFAULT_CROSS_ENCODER,
     DEFAULT_ENCODER,
-    DEFAULT_LIST_RANKER,
     DEFAULT_QUERY_KIND,
     Provider,
 )
@@ -33,7 +32,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """A model's name or folder."""
     cross_encoder: str = DEFAULT_CROSS_ENCODER
     query_kind: str = DEFAULT_QUERY_KIND
-    list_ranker: str = DEFAULT_LIST_RANKER
+    list_ranker: str = ""
     """Learned fusion for the stage `learned`; empty loads none."""
     provider: Provider = "cpu"
     devices: Annotated[str, msgspec.Meta(pattern=r"^\d+(,\d+)*$")] = "0"
