@@ -35,7 +35,7 @@ _THEIRS = {
 
 def _reader(*hidden: str) -> dict[str, Any]:
     permissions = {
-        "index_patterns": ["rights", "guarded*"],
+        "index_patterns": ["rights", "guarded*", "owned*"],
         "allowed_actions": ["indices:data/read/search"],
         "dls": json.dumps(_THEIRS),
         "fls": [f"~{field}" for field in hidden],

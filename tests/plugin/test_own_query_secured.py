@@ -14,7 +14,7 @@ from secured import Secured
 
 pytestmark = [pytest.mark.needs("jdk"), pytest.mark.slow]
 
-LIVE = "guarded-apis-0123456789ab-1"
+LIVE = "owned-apis-0123456789ab-1"
 FIELDS: dict[str, Any] = {
     "text": {"type": "text"},
     "description": {"type": "text"},
@@ -38,7 +38,7 @@ def catalog(secured: Secured) -> None:
     settings = {"index": {"number_of_shards": 2, "number_of_replicas": 0}}
     secured.admin.fill(LIVE, items, {"settings": settings, "mappings": {"properties": FIELDS}})
     committed = {"bool": {"filter": [{"range": {"born": {"lte": 1}}}]}}
-    action = {"add": {"index": LIVE, "alias": "guarded", "filter": committed}}
+    action = {"add": {"index": LIVE, "alias": "owned", "filter": committed}}
     secured.admin.call("POST", "/_aliases", {"actions": [action]})
 
 
@@ -52,7 +52,7 @@ def greedy(call: Call) -> dict[str, Any]:
 
 
 def asked(user: Client) -> Any:
-    return user.call("POST", "/guarded/_search", {"query": {"kitpick": {"text": "copy a file"}}})
+    return user.call("POST", "/owned/_search", {"query": {"kitpick": {"text": "copy a file"}}})
 
 
 def ids(answer: Any) -> set[str]:
