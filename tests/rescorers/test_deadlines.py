@@ -52,7 +52,7 @@ def passed() -> Deadline:
 )
 def test_decoding_ends_with_its_deadline(request_of_thousand: RescoreRequest, stages: Any) -> None:
     started = time.perf_counter()
-    found = rescore(request_of_thousand, Profile("hard", stages), Models(), deadline=Deadline(1.0))
+    found = rescore(request_of_thousand, Profile("hard", stages), Models(), deadline=Deadline(0.3))
     assert time.perf_counter() - started < 2.5
     assert len(found.degraded) == len(stages)
     assert all("the deadline passed" in item.reason for item in found.degraded)
