@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from kitpick_rescorers.features import (
 from kitpick_rescorers.models import LearnedFusion, Models
 from kitpick_rescorers.scoring import checked
 from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
-from kitpick_rescorers.state import Ranked, State
+from kitpick_rescorers.state import Ranked, State, by_score
 
 _PLACES = {
     "dense_rank": "dense",
@@ -81,24 +83,26 @@ class Learned(Stage, frozen=True, tag="learned"):
             probabilities = checked(ranker.probability(logits.astype(np.float32)), len(near))
         except Exception as error:
             raise StageUnavailable.failed("the list ranker", error) from error
-        scores = logits - self.prior * np.log(np.arange(1, len(near) + 1))
-        order = sorted(range(len(near)), key=lambda place: (-scores[place], *near[place].tie))
-        sure = falling(probabilities[order]).tolist()
-        ranked = [
-            replace(
-                near[place],
-                score=float(scores[place]),
-                probability=sure[rank] if self.calibrated else near[place].probability,
-            )
-            for rank, place in enumerate(order)
-        ]
         reasons = {
             item.id: _reason(state.query, item, dict(zip(FEATURES, row.tolist(), strict=True)))
             for item, row in zip(near, features, strict=True)
         }
         others = [item for item in state.ranked if not _is_near(item)]
-        after = state.with_ranked([*ranked, *others], reasons)
+        after = state.with_ranked([*self._ordered(near, logits, probabilities), *others], reasons)
         return self._judged(after, features, logits, ranker) if self.abstains else after
+
+    def _ordered(
+        self, near: Sequence[Ranked], logits: NDArray[np.float64], probabilities: NDArray[np.float64]
+    ) -> list[Ranked]:
+        """The candidates by logit and prior, with probabilities that never rise."""
+        scores = logits - self.prior * np.log(np.arange(1, len(near) + 1))
+        scored = [replace(item, score=score) for item, score in zip(near, scores.tolist(), strict=True)]
+        ordered = by_score(scored, lambda item: item.score)
+        if not self.calibrated:
+            return ordered
+        known = {item.id: value for item, value in zip(near, probabilities.tolist(), strict=True)}
+        sure = falling(np.array([known[item.id] for item in ordered]))
+        return [replace(item, probability=value) for item, value in zip(ordered, sure.tolist(), strict=True)]
 
     def _judged(
         self, state: State, features: NDArray[np.float32], logits: NDArray[np.float64], ranker: LearnedFusion
