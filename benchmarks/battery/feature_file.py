@@ -29,7 +29,8 @@ class FeatureRows:
     Of rows: `features` float32 (rows, features); `label` 1, 0, or −1 where the candidate is neither right nor
     wrong; `request` number of the request; `candidate` id as bytes. Of requests: `request_id`, `set`, `split`
     (`none` where the set is never to be trained on), `style`, `wanted` (how many APIs, found or not; 0 where
-    the request was asked of a catalog without the tools that do the job). `names`: of the features.
+    the request was asked of a catalog without the tools that do the job), `documents` (name of the catalog that
+    was asked: some are asked by several sets). `names`: of the features.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -37,7 +38,7 @@ class FeatureRows:
         self._features: list[NDArray[np.float32]] = []
         self._labels: list[NDArray[np.int8]] = []
         self._candidates: list[bytes] = []
-        self._requests: list[tuple[str, str, str, str, int]] = []
+        self._requests: list[tuple[str, str, str, str, int, str]] = []
 
     def add(self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, *, read: bool) -> None:
         """Adds the candidates of one request, and again those without the tools that do the job.
@@ -61,12 +62,15 @@ class FeatureRows:
         self._labels.append(np.array([label_of(request, id_) for id_ in ids], np.int8))
         self._candidates += [id_.encode("utf-8", "replace") for id_ in ids]
         split = battery_set.split or "none"
-        self._requests.append((request.id, battery_set.name, split, request.style, len(request.relevant)))
+        wanted = len(request.relevant)
+        self._requests.append(
+            (request.id, battery_set.name, split, request.style, wanted, battery_set.catalog)
+        )
 
     def write(self, path: Path) -> int:
         """Writes the file; the number of rows."""
         sizes = [len(labels) for labels in self._labels]
-        columns = list(zip(*self._requests, strict=True)) if self._requests else [()] * 5
+        columns = list(zip(*self._requests, strict=True)) if self._requests else [()] * 6
         arrays: dict[str, NDArray[Any]] = {
             "features": np.concatenate(self._features or [np.zeros((0, len(FEATURES)), np.float32)]),
             "label": np.concatenate(self._labels or [np.zeros(0, np.int8)]),
@@ -75,7 +79,11 @@ class FeatureRows:
             "names": np.array(list(FEATURES)),
         }
         arrays |= dict(
-            zip(("request_id", "set", "split", "style", "wanted"), map(np.array, columns), strict=True)
+            zip(
+                ("request_id", "set", "split", "style", "wanted", "documents"),
+                map(np.array, columns),
+                strict=True,
+            )
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:

@@ -55,6 +55,13 @@ class BatterySet(msgspec.Struct, frozen=True):
     """None where the set is of no split: it is never trained on."""
     documents: tuple[ApiDocument, ...]
     requests: tuple[BatteryRequest, ...]
+    documents_of: str = ""
+    """The set that has the same documents, where this one only asks other requests."""
+
+    @property
+    def catalog(self) -> str:
+        """Name of the documents: equal for sets of the same ones."""
+        return self.documents_of or self.name
 
     @property
     def has_hierarchy(self) -> bool:
@@ -136,20 +143,20 @@ def _bfcl(folders: DataFolders, split: Split) -> BatterySet:
     return _of_catalog(catalog, split, _same_name(catalog.documents))
 
 
-def _written(folders: DataFolders, split: Split, name: str = "written") -> BatterySet:
+def _written(folders: DataFolders, split: Split) -> BatterySet:
     """Requests of APIs and cloud services of one split, over all operations of these providers' tools."""
     asked = [request for request in _all_written(folders) if not any(map(_is_mcp, request.relevant))]
     chosen = [request for request in asked if {split_of(group) for group in _groups(request)} == {split}]
     apis = [api for request in asked for api in (*request.relevant, *request.also)]
     own = [api for api in apis if not _is_mcp(api) and split_of(api.operation.group) == split]
-    by_operation = full_lists(own, folders.shared / "openapi" / "apis.jsonl.gz", name)
+    by_operation = full_lists(own, folders.shared / "openapi" / "apis.jsonl.gz", "written")
     documents = tuple(sorted(by_operation.values(), key=lambda document: document.id))
     ids = {operation: document.id for operation, document in by_operation.items()}
     alike = versions(by_operation)
     requests = tuple(
         _written_request(request, lambda api: ids.get(api.operation), alike) for request in chosen
     )
-    return BatterySet(name, split, documents, requests)
+    return BatterySet("written", split, documents, requests)
 
 
 def _written_mcp(folders: DataFolders, split: Split) -> BatterySet:
@@ -177,7 +184,7 @@ def _written_mcp(folders: DataFolders, split: Split) -> BatterySet:
 
 def _written_joined(folders: DataFolders, split: Split) -> BatterySet:
     """Requests that ask two or three things of one tool: those of `written`, joined, each once."""
-    whole = _written(folders, split, "written-joined")
+    whole = _written(folders, split)
     asked: defaultdict[str, list[BatteryRequest]] = defaultdict(list)
     for tool, request in _of_one_tool(whole):
         asked[tool].append(request)
@@ -187,12 +194,12 @@ def _written_joined(folders: DataFolders, split: Split) -> BatterySet:
             count = 2 + len(joined) % 2
             taken, of_tool[:] = of_tool[:count], of_tool[count:]
             joined.append(_joined(taken))
-    return replace(whole, requests=tuple(joined))
+    return replace(whole, name="written-joined", requests=tuple(joined), documents_of=whole.name)
 
 
 def _written_mixed(folders: DataFolders, split: Split) -> BatterySet:
     """Requests that ask two things of two tools: those of `written`, joined, each once."""
-    whole = _written(folders, split, "written-mixed")
+    whole = _written(folders, split)
     waiting: list[tuple[str, BatteryRequest]] = []
     joined: list[BatteryRequest] = []
     for tool, request in _of_one_tool(whole):
@@ -201,7 +208,7 @@ def _written_mixed(folders: DataFolders, split: Split) -> BatterySet:
             waiting.append((tool, request))
         else:
             joined.append(_joined([waiting.pop(place)[1], request]))
-    return replace(whole, requests=tuple(joined))
+    return replace(whole, name="written-mixed", requests=tuple(joined), documents_of=whole.name)
 
 
 def _of_one_tool(whole: BatterySet) -> list[tuple[str, BatteryRequest]]:

@@ -190,7 +190,7 @@ def open_set(
     Raises:
         IngestError, EngineError, ModelError: it cannot be embedded or written.
     """
-    place = folder / "catalogs" / f"{battery_set.name}-{_digest(battery_set, models.encoder)}.db"
+    place = folder / "catalogs" / f"{battery_set.catalog}-{_digest(battery_set, models.encoder)}.db"
     place.parent.mkdir(parents=True, exist_ok=True)
     engine = open_engine(f"sqlite:{place}")
     try:

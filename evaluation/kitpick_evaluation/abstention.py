@@ -9,7 +9,7 @@ import numpy as np
 
 from kitpick_evaluation.answer import Answer
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.stages import Abstain
+from kitpick_rescorers.stages import Abstain, Learned
 
 
 class AbstentionQuality(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class AbstentionQuality(msgspec.Struct, frozen=True):
 
 def can_abstain(profile: Profile) -> bool:
     """Whether a profile has a stage that can abstain."""
-    return any(isinstance(stage, Abstain) for stage in profile.stages)
+    return any(isinstance(s, Abstain) or (isinstance(s, Learned) and s.abstains) for s in profile.stages)
 
 
 def abstention_quality(

@@ -54,6 +54,8 @@ class ListRows(msgspec.Struct, frozen=True):
     """Name of the catalog, by list: (lists,)."""
     wanted: NDArray[np.int64]
     """How many APIs the request wants, by list; 0 where it was asked of a catalog that cannot serve it."""
+    documents: NDArray[np.str_]
+    """Name of the documents that the list is of: some catalogs are asked by several sets of requests."""
 
     def of_lists(self, chosen: Labels) -> ListRows:
         """The rows of the lists that a mask (lists,) chooses; the lists keep their numbers."""
@@ -85,6 +87,7 @@ def read_rows(files: Sequence[Path]) -> ListRows:
         np.concatenate([part.lists + offset for part, offset in zip(parts, offsets[:-1], strict=True)]),
         np.concatenate([part.catalogs for part in parts]),
         np.concatenate([part.wanted for part in parts]),
+        np.concatenate([part.documents for part in parts]),
     )
     if not rows.labels.any():
         raise EmptyTrainingSet("candidate that serves its request")
@@ -106,6 +109,7 @@ def _read(path: Path) -> ListRows:
             arrays["request"][known].astype(np.int64),
             arrays["set"],
             arrays["wanted"].astype(np.int64),
+            arrays["documents"],
         )
     except (OSError, ValueError, KeyError) as error:
         raise InvalidFeatures(path, f"no file of features: {error}") from error
@@ -235,23 +239,25 @@ def train_list_ranker(rows: ListRows, recipe: RankerRecipe) -> TrainedRanker:
     Raises:
         EmptyTrainingSet: fewer than two catalogs.
     """
-    names = sorted(set(rows.catalogs.tolist()))
+    names = sorted(set(rows.documents.tolist()))
     if len(names) < 2:
         raise EmptyTrainingSet("second catalog: a ranker is judged on catalogs that it has not seen")
     logits = np.zeros(len(rows.labels), np.float32)
     for name in names:
-        inside = rows.catalogs == name
+        inside = rows.documents == name
         booster = _grown(rows.of_lists(~inside), recipe)
         logits[inside[rows.lists]] = booster.predict(rows.features[inside[rows.lists]], raw_score=True)
     temperature = _temperature(rows, logits)
     figures, thresholds = {}, []
     for name in names:
-        inside = rows.catalogs == name
-        mask = inside[rows.lists]
-        head = train_head(rows.of_lists(~inside), logits[~mask])
-        threshold = _threshold(rows.of_lists(~inside), logits[~mask], head)
+        others = rows.documents != name
+        mask = others[rows.lists]
+        head = train_head(rows.of_lists(others), logits[mask])
+        threshold = _threshold(rows.of_lists(others), logits[mask], head)
         thresholds.append(threshold)
-        figures[name] = _figures(rows.of_lists(inside), logits[mask], temperature, head, threshold)
+        for asked in np.unique(rows.catalogs[~others]).tolist():
+            of = rows.catalogs == asked
+            figures[asked] = _figures(rows.of_lists(of), logits[of[rows.lists]], temperature, head, threshold)
     return TrainedRanker(
         _grown(rows, recipe), train_head(rows, logits), temperature, float(np.median(thresholds)), figures
     )
