@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from kitpick_rescorers.scoring import is_blank
 from kitpick_rescorers.service.core import Service
-from kitpick_rescorers.service.dialect import Endpoint
+from kitpick_rescorers.service.dialect import Endpoint, PlainNumber, plain_number
 from kitpick_rescorers.service.documents import DocumentFormat, Given, ReadDocuments, read_documents
 from kitpick_rescorers.service.errors import Empty, Failure, Invalid
-from kitpick_rescorers.service.numbers import PlainNumber, plain_number
 from kitpick_rescorers.service.reranking import PLAIN, rank_documents, require_count
 from kitpick_rescorers.service.ticket import Ticket
 
