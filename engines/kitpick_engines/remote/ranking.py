@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import Candidate, Filter, Place, SearchRequest, Vector, checked
 from kitpick_engines.lexical.bm25 import Postings, Visible, bm25f
 from kitpick_engines.lexical.words import FIELDS
-from kitpick_engines.remote.dialect import ServerDialect
 from kitpick_engines.remote.queries import MAX_WINDOW, CommittedIndex, holding
-from kitpick_engines.remote.server import Json
+from kitpick_engines.remote.server import Json, ServerDialect
 from kitpick_engines.remote.sources import CANDIDATE_FIELDS, candidate_of, vector_of
 
 _SURPLUS = 16

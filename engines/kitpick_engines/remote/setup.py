@@ -11,9 +11,8 @@ import msgspec
 
 from kitpick_engines.errors import EngineError, EngineUnavailable
 from kitpick_engines.remote.address import Address
-from kitpick_engines.remote.dialect import ServerDialect
 from kitpick_engines.remote.mapping import index_settings, mapping
-from kitpick_engines.remote.server import Json, RequestRefused, SearchServer
+from kitpick_engines.remote.server import Json, RequestRefused, SearchServer, ServerDialect
 
 _PLUGINS = {
     "opensearch-knn": "vector search",

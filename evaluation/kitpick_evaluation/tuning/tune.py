@@ -17,9 +17,8 @@ from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.facets import Facets
 from kitpick_evaluation.metrics import CUTOFFS, figure_names, score_rankings
 from kitpick_evaluation.significance import mean_intervals, randomisation_test
-from kitpick_evaluation.tuning.racing import Race, Trial
 from kitpick_evaluation.tuning.recording import Recorded
-from kitpick_evaluation.tuning.search import Effort, search
+from kitpick_evaluation.tuning.search import Effort, Race, Trial, search
 from kitpick_evaluation.tuning.space import Choice, Setting, Value, check_space, set_choices, written
 from kitpick_foundation.suggestions import suggestion
 from kitpick_rescorers.models import Models

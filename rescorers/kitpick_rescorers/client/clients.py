@@ -18,8 +18,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from kitpick_foundation.errors import MissingExtra
-from kitpick_rescorers.client.conversation import PATH, ClientSettings, Conversation, Reply
-from kitpick_rescorers.client.errors import CircuitOpen, Refused, Unreachable
+from kitpick_rescorers.client.conversation import (
+    PATH,
+    CircuitOpen,
+    ClientSettings,
+    Conversation,
+    Refused,
+    Reply,
+    Unreachable,
+)
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import DEFAULT_PROFILE, Profile

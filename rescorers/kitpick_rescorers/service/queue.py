@@ -165,8 +165,6 @@ class Schedule:
         return batch
 
 
-Array = NDArray[np.float32]
-
 _MEMORY = 0.2
 """Weight of the last batch in the estimate of the model's speed."""
 _HEADROOM = 1.5
