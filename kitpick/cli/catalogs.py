@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
 from kitpick_engines.sqlite import SqliteEngine
-from kitpick_foundation.errors import KitpickError
-from kitpick_foundation.suggestions import suggestion
+from kitpick_foundation.errors import KitpickError, suggestion
 from kitpick_rescorers.errors import EmptyCatalog
 
 

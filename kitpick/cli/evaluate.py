@@ -37,7 +37,7 @@ from kitpick_evaluation.gate import (
 )
 from kitpick_evaluation.metrics import CUTOFFS, check_cutoffs, figure_names
 from kitpick_evaluation.report import MEAN, Report, ReportRow, read_report, write_report
-from kitpick_foundation.suggestions import suggestion
+from kitpick_foundation.errors import suggestion
 from kitpick_ingest.prose import clip
 from kitpick_rescorers.profiles import shipped_profiles
 

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.contract import Candidate, Filter, Place, SearchRequest, Vector, checked
+from kitpick_engines.contract import Candidate, Filter, Place, SearchRequest, Vector, by_best_rank, checked
 from kitpick_engines.lexical.bm25 import Postings, Visible, bm25f
 from kitpick_engines.lexical.words import FIELDS
 from kitpick_engines.remote.queries import MAX_WINDOW, CommittedIndex, holding
@@ -169,13 +169,9 @@ def _by_id(answer: Json, sources: dict[str, Json]) -> list[Json]:
 
 
 def _together(sources: dict[str, Json], lexical: Places, dense: Places) -> list[Candidate]:
-    def best_rank(document_id: str) -> tuple[int, str]:
-        places = (ranking[document_id].rank for ranking in (lexical, dense) if document_id in ranking)
-        return min(places), document_id
-
     return [
         msgspec.structs.replace(candidate_of(sources[each]), lexical=lexical.get(each), dense=dense.get(each))
-        for each in sorted({*lexical, *dense}, key=best_rank)
+        for each in by_best_rank(lexical, dense)
     ]
 
 

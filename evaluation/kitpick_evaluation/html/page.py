@@ -201,7 +201,7 @@ def _depths(comparison: Comparison) -> Iterator[str]:
 
 def _calibration(comparison: Comparison) -> str:
     series = {
-        profile: [(item.probability, item.relevant) for item in bins]
+        profile: [(item.probability, item.right) for item in bins]
         for profile, bins in comparison.calibration.items()
         if bins
     }

@@ -20,7 +20,7 @@ from kitpick_evaluation.significance import mean_intervals, randomisation_test
 from kitpick_evaluation.tuning.recording import Recorded
 from kitpick_evaluation.tuning.search import Effort, Race, Trial, search
 from kitpick_evaluation.tuning.space import Choice, Setting, Value, check_space, set_choices, written
-from kitpick_foundation.suggestions import suggestion
+from kitpick_foundation.errors import suggestion
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.stages import Abstain

@@ -13,7 +13,16 @@ from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_foundation.yaml_values import InvalidYaml, parse_yaml
 from kitpick_ingest.chains import Field, with_chains
 from kitpick_ingest.effects import effect_of_method
-from kitpick_ingest.entries import BadEntry, Converted, as_text, convert_entry, dead_letter
+from kitpick_ingest.entries import (
+    BadEntry,
+    Converted,
+    FoundFile,
+    as_text,
+    convert_entry,
+    dead_letter,
+    find_files,
+    read_parts,
+)
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.json_files import Entry, parse, read_file
 from kitpick_ingest.json_schema import parameter, parameters, property_names, schema_fields
@@ -27,7 +36,6 @@ from kitpick_ingest.json_values import (
     segments,
     unresolved,
 )
-from kitpick_ingest.parts import FoundFile, find_files, read_parts
 from kitpick_ingest.prose import MAX_RETURNS, clip
 from kitpick_ingest.source_names import default_name
 from kitpick_ingest.unchanged import file_fingerprint
