@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec.structs import replace
 
 from kitpick.conversation import Messages, request_of
-from kitpick.definitions import measure_definitions
+from kitpick.definition_tokens import measure_definitions
 from kitpick.intents import CatalogIntents, enriched_file, intents_file
 from kitpick.model_set import ModelSet
 from kitpick.result import NextStep, SearchResult

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from kitpick.catalog import Catalog
-from kitpick.definitions import DefinitionTokens
+from kitpick.definition_tokens import DefinitionTokens
 from kitpick.settings import Settings
 from kitpick.systems import HITS, CatalogSystem
 from kitpick_engines.contract import Filter, IndexedDocument

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
-from kitpick.definitions import DefinitionTokens
+from kitpick.definition_tokens import DefinitionTokens
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import InvalidSetting
 

@@ -27,6 +27,7 @@ from kitpick_ingest.dead_letters import DeadLetterFile, refused_letter, write_ac
 from kitpick_ingest.embedder import DocumentVectors, Embedder, schema_of
 from kitpick_ingest.embedding_cache import EmbeddingCache
 from kitpick_ingest.errors import CatalogChanged
+from kitpick_ingest.fingerprints import LastSync
 from kitpick_ingest.locks import catalog_lock, source_lock, state_file
 from kitpick_ingest.plan import Planner, SyncPlan, refuse_publication, refuse_shrink
 from kitpick_ingest.progress import NullProgress, Progress, ProgressRecorder
@@ -34,7 +35,6 @@ from kitpick_ingest.shards import Sharding
 from kitpick_ingest.source import Source
 from kitpick_ingest.source_reader import read_source
 from kitpick_ingest.spool import Spool
-from kitpick_ingest.unchanged import LastSync
 
 
 def rebuild(

@@ -15,7 +15,7 @@ import msgspec
 from anyio.to_thread import run_sync
 from pydantic import ValidationError
 
-from kitpick.capabilities import Capabilities, Step, Steps, schema_of, search_steps
+from kitpick.capabilities import Capabilities, Step, Steps, arguments_schema, search_steps
 from kitpick.catalog import Catalog
 from kitpick.mcp.config import Caller
 from kitpick.mcp.errors import ToolProblem, UnknownTool
@@ -45,7 +45,7 @@ Offset = Annotated[
 
 
 class SearchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of `search_tools`."""
+    """The arguments of `search_tools`."""
 
     capabilities: Capabilities | None = None
     query: Annotated[
@@ -71,7 +71,7 @@ class SearchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NextArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of `next_tools`."""
+    """The arguments of `next_tools`."""
 
     id: Annotated[
         str, msgspec.Meta(min_length=1, max_length=2_000, description="The id of the tool that was called.")
@@ -82,19 +82,19 @@ class NextArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DefinitionArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of `get_definition`."""
+    """The arguments of `get_definition`."""
 
     ids: Annotated[list[ToolId], msgspec.Meta(min_length=1, max_length=20)]
 
 
 class DescribeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of `describe_tool`."""
+    """The arguments of `describe_tool`."""
 
     id: ToolId
 
 
 class CallArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of `call_tool`."""
+    """The arguments of `call_tool`."""
 
     id: ToolId
     arguments: Annotated[
@@ -334,7 +334,7 @@ def _tool(
     name: str, description: str, expected: type[msgspec.Struct], annotations: types.ToolAnnotations
 ) -> types.Tool:
     return types.Tool(
-        name=name, description=description, input_schema=schema_of(expected), annotations=annotations
+        name=name, description=description, input_schema=arguments_schema(expected), annotations=annotations
     )
 
 

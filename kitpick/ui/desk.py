@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
-from kitpick.definitions import measure_definitions
+from kitpick.definition_tokens import measure_definitions
 from kitpick.result import SearchResult
 from kitpick.settings import Settings
 from kitpick.ui.errors import (

@@ -24,6 +24,7 @@ from kitpick_ingest.entries import (
     read_parts,
 )
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.fingerprints import file_fingerprint
 from kitpick_ingest.json_files import Entry, parse, read_file
 from kitpick_ingest.json_schema import parameter, parameters, property_names, schema_fields
 from kitpick_ingest.json_values import (
@@ -38,7 +39,6 @@ from kitpick_ingest.json_values import (
 )
 from kitpick_ingest.prose import MAX_RETURNS, clip
 from kitpick_ingest.source_names import default_name
-from kitpick_ingest.unchanged import file_fingerprint
 
 MAX_FILE_BYTES = 100 * 1024 * 1024
 """A larger description is refused unless the source has another limit."""
