@@ -270,7 +270,7 @@ class _Sync:
     def _move_catalog(self) -> tuple[str, int]:
         """The index to write; rebuilt for another schema unless another process has just done so.
 
-        Nothing is asked after the swap: it is a commit of its own, which an error must not hide.
+        Nothing is asked after the swap: it is a separate commit, which an error must not hide.
         """
         live = self.engine.live()
         if live is None or live[1] == self.schema:

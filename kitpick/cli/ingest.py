@@ -171,7 +171,7 @@ def _require_one(sources: Sequence[str], options: Mapping[str, object]) -> None:
 
 
 def _exit(reports: Sequence[SyncReport]) -> None:
-    """Ends the command with an exit code of its own if something was left out or is not as approved."""
+    """Ends the command with another exit code if something was left out or is not as approved."""
     if any(report.dead_letters for report in reports):
         raise typer.Exit(ExitCode.DEAD_LETTERS)
     if any(report.unapproved for report in reports):

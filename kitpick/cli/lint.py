@@ -25,7 +25,7 @@ PROFILE = "hybrid"
 
 
 def lint_catalog(catalog: Catalog, permitted: Filter, sample: int | None, progress: Progress) -> Health:
-    """Checks every API. Searches with the own request of every visible API, or of an even sample of them.
+    """Checks every API. Searches with a request made for each visible API, or for an even sample of them.
 
     Raises:
         EmptyCatalog: nothing was ingested yet.

@@ -37,7 +37,7 @@ _log = logging.getLogger("kitpick.mcp")
 
 
 class Proxy:
-    """The upstreams of a door, and the rules of calling them."""
+    """The servers behind the MCP server, and the rules of calling them."""
 
     def __init__(
         self, catalog: Catalog, config: McpConfig, on_change: Callable[[], Awaitable[None]] = checkpoint

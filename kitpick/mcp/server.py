@@ -38,8 +38,8 @@ _PATIENCE_SECONDS = 5.0
 class Listeners:
     """Tells clients that the list changed.
 
-    Since protocol 2026-07-28 clients subscribe. Before, they are told unasked: the one on standard streams
-    is; over HTTP, clients of older protocols list again when they want to know.
+    Since protocol 2026-07-28 clients subscribe. Before, a server notifies without being asked: the client on
+    standard streams is notified; over HTTP, clients of older protocols list again when they want to know.
     """
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class Door:
         return self._callers.guarded(self._server.streamable_http_app(streamable_http_path=PATH, host=host))
 
     def serve_http(self, host: str, port: int, started: Callable[[str], None]) -> None:
-        """Answers over HTTP until interrupted; `started` is told the URL.
+        """Answers over HTTP until interrupted; `started` gets the URL.
 
         Raises:
             InvalidMcpConfig: as `app`.

@@ -1,6 +1,6 @@
 """The tools of the MCP server: search, what comes next, definitions, describe, call.
 
-What they take is written once: checked here, and shown to the model as JSON Schema.
+The types of their arguments stand here once: they check a call, and a model reads them as JSON Schema.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ _MAX_NEEDS = 8
 
 
 class DoorTools:
-    """Lists and answers the tools of the door."""
+    """Lists and answers the tools of the MCP server."""
 
     def __init__(self, catalog: Catalog, proxy: Proxy, profile: str | None, *, calls: bool) -> None:
         """Takes whether there is anything that could be called: without it, `call_tool` is not listed."""
@@ -158,7 +158,7 @@ class DoorTools:
             self._answers["call_tool"] = self._call
 
     async def listed(self, caller: Caller) -> list[types.Tool]:
-        """What `tools/list` says: the tools of the door, and those that the operator wants listed."""
+        """The answer to `tools/list`: the server's own tools, and those that the operator wants listed."""
         await self._proxy.settled(_LISTED_SECONDS)
         read_only = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
         tools = [
@@ -173,7 +173,7 @@ class DoorTools:
         return [*own, *(tool for tool in others if tool)]
 
     async def answer(self, name: str, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
-        """Runs a tool. What goes wrong is told as an error result, which the model can read and mend."""
+        """Runs a tool. What goes wrong becomes an error result, which the model can read and mend."""
         try:
             if name in self._answers:
                 return await self._answers[name](given, caller)

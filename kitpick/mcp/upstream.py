@@ -1,4 +1,4 @@
-"""One MCP server behind the door: a session that is kept open, followed, and opened again when it fails."""
+"""One MCP server behind ours: a session that is kept open, followed, and opened again when it fails."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Desk:
             raise NoPlaceForMarks(settings.marks)
         self._service = service
         self._settings = settings
-        # The models of this process rank, whatever a catalog elsewhere is told.
+        # The models of this process rank, whatever the settings of a catalog elsewhere say.
         own = Settings(rescorer="")
         self._catalog = Catalog.open(settings.catalog, settings=own)
         self._marks = None if settings.marks is None else Judgements(settings.marks)

@@ -59,7 +59,7 @@ def pad(sequences: Sequence[Ids], length: int) -> tuple[Ids, Ids]:
 
 Array = NDArray[np.float32]
 RunRows = Callable[[Sequence["Row"], int], Array]
-"""Numbers (n, …) of rows in one batch, each padded to so many tokens."""
+"""Numbers (n, …) of rows in one batch, each padded to this number of tokens."""
 
 
 class Row(NamedTuple):

@@ -30,7 +30,7 @@ def text(field: int, value: str) -> bytes:
 
 
 def part(field: int, content: bytes | memoryview) -> bytes:
-    """A field with bytes, or with a message of its own."""
+    """A field with bytes, or with a nested message."""
     return b"".join((_varint(field << 3 | _PART), _varint(len(content)), content))
 
 

@@ -26,8 +26,8 @@ _FIRST = 24
 _CLEARLY = 2.0
 """Standard errors by which a setting has to trail the best before it is given up."""
 _SAME = 96
-"""Requests on which a setting has to equal the best to be given up as no other: one that differs on a request
-in thirty is told from it with 96 % confidence."""
+"""Requests on which a setting has to equal the best to be given up as no other: a difference on one
+request in thirty shows with 96 % confidence."""
 
 
 class Trial(msgspec.Struct, frozen=True, eq=False):
@@ -88,7 +88,7 @@ class Race:
 
 
 _SCOUTS = 20
-"""One in so many settings of a grid is tried out of order."""
+"""One in this number of settings of a grid is tried out of order."""
 
 Method = Literal["bayes", "grid"]
 

@@ -56,7 +56,7 @@ class _Group(msgspec.Struct):
     snake: list[msgspec.Raw] | None = msgspec.field(default=None, name="function_declarations")
 
     def members(self) -> tuple[str, list[msgspec.Raw]] | None:
-        """Key and members of the first list there is, None for a function of its own."""
+        """Key and members of the first list there is, None for a single function."""
         lists = {
             "tools": self.tools,
             "functions": self.functions,

@@ -205,7 +205,7 @@ class RescorerClient:
             self._started.close()
 
     def _of_this_process(self) -> _Started:
-        """A process that was forked has the client, but not its thread: it starts one of its own."""
+        """A process that was forked has the client, but not its thread: it starts its own."""
         with self._lock:
             if self._started.process != os.getpid():
                 self._started = _Started(*self._connecting)

@@ -131,7 +131,7 @@ def _work(
             if service.settings.log_queries:
                 ticket.query = getattr(call, "query", None)
             return msgspec.json.encode(endpoint.answer(service, call, ticket))
-        except Exception as error:  # noqa: BLE001 - told to the caller by `failed`
+        except Exception as error:  # noqa: BLE001 - `failed` answers the caller
             return error
 
     return work
@@ -168,7 +168,7 @@ def _without_nulls(decoder: msgspec.json.Decoder[object], body: bytes) -> object
 
 
 def _stripped(value: object, depth: int) -> object:
-    """A value of JSON without the fields that are null, down to so many levels."""
+    """A value of JSON without the fields that are null, down to this number of levels."""
     if depth and isinstance(value, dict):
         return {key: _stripped(item, depth - 1) for key, item in value.items() if item is not None}
     if depth and isinstance(value, list):

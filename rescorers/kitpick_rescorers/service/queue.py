@@ -46,7 +46,7 @@ class Job:
         self._out: Array | None = None
 
     def take(self, length: int, most: int) -> list[int]:
-        """Takes at most so many rows of this length for processing, and returns their positions."""
+        """Takes at most `most` rows of this length for processing, and returns their positions."""
         members = self.by_length[length]
         taken, rest = members[:most], members[most:]
         if rest:
@@ -122,7 +122,7 @@ class Schedule:
         return sum(job.waiting for job in self._jobs)
 
     def until_done(self, tokens: int) -> int:
-        """Padded tokens to process until a job of so many tokens would be done if it came now.
+        """Padded tokens to process until a job of `tokens` would be done if it came now.
 
         Its own, those due before it, and as many again that may yet overtake it.
         """
@@ -168,7 +168,7 @@ class Schedule:
 _MEMORY = 0.2
 """Weight of the last batch in the estimate of the model's speed."""
 _HEADROOM = 1.5
-"""A job is taken if a model so many times slower would do it in time: others may need the machine."""
+"""A job is taken if a model slower by this factor would do it in time: others may need the machine."""
 _LARGE = 16
 """Batches of a job that is refused even on an idle queue where it cannot be done in time."""
 _MARGIN = 0.01
@@ -191,7 +191,7 @@ class QueueObserver(Protocol):
         """A batch was run: its padded tokens, the budget of tokens, and its seconds."""
 
     def job(self, waited: float, rows: int) -> None:
-        """A job was begun after waiting so many seconds."""
+        """A job was begun after waiting this number of seconds."""
 
     def refused(self, reason: str) -> None:
         """A job was refused or abandoned: `overloaded`, `deadline`, `cancelled`."""
