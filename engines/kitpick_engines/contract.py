@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_engines.errors import InvalidVector
 
-Key = TypeVar("Key", int, str)
+DocumentKey = TypeVar("DocumentKey", int, str)
 """Identifies a document within an engine: its position, or its id."""
 
 
-def checked(vector: Vector, dimensions: int) -> Vector:
+def checked_vector(vector: Vector, dimensions: int) -> Vector:
     """The vector as float32 (d,).
 
     Raises:
@@ -87,7 +87,9 @@ class Place(msgspec.Struct, frozen=True):
     score: float
 
 
-def by_best_rank(lexical: Mapping[Key, Place], dense: Mapping[Key, Place]) -> list[Key]:
+def by_best_rank(
+    lexical: Mapping[DocumentKey, Place], dense: Mapping[DocumentKey, Place]
+) -> list[DocumentKey]:
     """The keys of both rankings: the best rank in either first, ties by key."""
     ranks = ((places[key].rank, key) for places in (lexical, dense) for key in places)
     return list(dict.fromkeys(key for _, key in sorted(ranks)))

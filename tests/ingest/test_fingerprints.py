@@ -51,7 +51,7 @@ def test_what_has_not_changed_is_not_read_again_and_the_report_says_so(shop: Sho
     run(shop, source)
     state = shop.state()
     report = run(shop, source)
-    assert (source.reads, report.fingerprints, report.added, report.deleted) == (1, 3, 0, 0)
+    assert (source.reads, report.unchanged, report.added, report.deleted) == (1, 3, 0, 0)
     assert "not read" in report.notes[0]
     assert shop.state() == state
 

@@ -22,7 +22,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.contract import Candidate, Filter, Place, SearchRequest, Vector, by_best_rank, checked
+from kitpick_engines.contract import (
+    Candidate,
+    Filter,
+    Place,
+    SearchRequest,
+    Vector,
+    by_best_rank,
+    checked_vector,
+)
 from kitpick_engines.lexical.bm25 import Postings, Visible, bm25f
 from kitpick_engines.lexical.words import FIELDS
 from kitpick_engines.remote.queries import MAX_WINDOW, CommittedIndex, holding
@@ -106,7 +114,7 @@ class RankingSearch:
 
     def _nearest(self, live: CommittedIndex, shown: Json) -> Json:
         assert self._asked.vector is not None
-        query = checked(self._asked.vector, live.schema.dimensions).astype(np.float64)
+        query = checked_vector(self._asked.vector, live.schema.dimensions).astype(np.float64)
         unit = (query / (np.linalg.norm(query) or 1.0)).astype(np.float32)
         body = {"size": self._window, "track_total_hits": False, "_source": list(CANDIDATE_FIELDS)}
         return body | self._dialect.nearest(unit, self._window, shown)
