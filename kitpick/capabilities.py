@@ -62,8 +62,12 @@ class Steps(msgspec.Struct, frozen=True):
 
     @property
     def unmatched(self) -> tuple[str, ...]:
-        """Capabilities for which nothing in the catalog is likely to do."""
-        return tuple(step.capability for step in self.steps if not step.hits)
+        """Capabilities for which nothing in the catalog is likely to do, and sentences of the others."""
+        return tuple(
+            text
+            for step in self.steps
+            for text in (step.result.unmatched if step.hits else (step.capability,))
+        )
 
 
 _OURS = frozenset({"title", "description"})

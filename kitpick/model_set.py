@@ -91,6 +91,15 @@ class RememberedQueries:
         """
         return self._remembered(texts) if len(texts) <= MAX_SENTENCES else self._encode(texts)
 
+    @property
+    def unmatched_below(self) -> float | None:
+        """What the encoder's manifest says.
+
+        Raises:
+            ModelError, MissingExtra: it cannot be loaded.
+        """
+        return self._encoder.get().unmatched_below
+
     def forget(self) -> None:
         """Clears the cache."""
         self._remembered.cache_clear()

@@ -44,6 +44,8 @@ class SearchResult(msgspec.Struct, frozen=True):
     trace: tuple[StageTrace, ...] = ()
     slimmed: frozenset[str] = frozenset()
     """Ids of hits whose definitions come without most of their prose, to fit into the budget."""
+    unmatched: tuple[str, ...] = ()
+    """Sentences of the request that ask for something which nothing in the catalog is like."""
 
     @classmethod
     def of(cls, profile: str, outcome: SearchOutcome) -> SearchResult:
@@ -59,6 +61,7 @@ class SearchResult(msgspec.Struct, frozen=True):
             timings=outcome.timings,
             trace=rescored.trace,
             slimmed=outcome.slimmed,
+            unmatched=outcome.unmatched,
         )
 
     def definitions(self, format: DefinitionFormat) -> list[dict[str, Any]]:  # noqa: A002

@@ -178,12 +178,9 @@ def _written_mcp(folders: DataFolders, split: Split) -> BatterySet:
 def _written_joined(folders: DataFolders, split: Split) -> BatterySet:
     """Requests that ask two or three things of one tool: those of `written`, joined, each once."""
     whole = _written(folders, split, "written-joined")
-    tools = {document.id: document.tool_key for document in whole.documents}
     asked: defaultdict[str, list[BatteryRequest]] = defaultdict(list)
-    for request in sorted(whole.requests, key=lambda request: _draw(0, request.id)):
-        (first, *others) = {tools[id_] for id_ in request.relevant}
-        if not others:
-            asked[first].append(request)
+    for tool, request in _of_one_tool(whole):
+        asked[tool].append(request)
     joined: list[BatteryRequest] = []
     for of_tool in asked.values():
         while len(of_tool) > 1:
@@ -191,6 +188,28 @@ def _written_joined(folders: DataFolders, split: Split) -> BatterySet:
             taken, of_tool[:] = of_tool[:count], of_tool[count:]
             joined.append(_joined(taken))
     return replace(whole, requests=tuple(joined))
+
+
+def _written_mixed(folders: DataFolders, split: Split) -> BatterySet:
+    """Requests that ask two things of two tools: those of `written`, joined, each once."""
+    whole = _written(folders, split, "written-mixed")
+    waiting: list[tuple[str, BatteryRequest]] = []
+    joined: list[BatteryRequest] = []
+    for tool, request in _of_one_tool(whole):
+        place = next((n for n, (other, _) in enumerate(waiting) if other != tool), None)
+        if place is None:
+            waiting.append((tool, request))
+        else:
+            joined.append(_joined([waiting.pop(place)[1], request]))
+    return replace(whole, requests=tuple(joined))
+
+
+def _of_one_tool(whole: BatterySet) -> list[tuple[str, BatteryRequest]]:
+    """The requests that need one tool, with its key, in an order drawn once for all."""
+    tools = {document.id: document.tool_key for document in whole.documents}
+    drawn = sorted(whole.requests, key=lambda request: _draw(0, request.id))
+    needed = [(sorted({tools[id_] for id_ in request.relevant}), request) for request in drawn]
+    return [(of[0], request) for of, request in needed if len(of) == 1]
 
 
 def _joined(requests: Sequence[BatteryRequest]) -> BatteryRequest:
@@ -252,6 +271,7 @@ SETS: dict[str, Callable[[DataFolders, Split], BatterySet]] = {
     "written": _written,
     "written-mcp": _written_mcp,
     "written-joined": _written_joined,
+    "written-mixed": _written_mixed,
     "toollinkos": lambda folders, _: _of_catalog(read_toollinkos(folders.shared / "toollinkos"), None, {}),
 }
 """Name → reader. `written` and `written-mcp` hold out providers, servers; the others tools, fields."""

@@ -81,6 +81,7 @@ def described(result: SearchResult) -> list[Described]:
             "reasons": list(hit.reasons),
             "definition": definition,
             "nothing_fits": result.abstained_because,
+            "unmatched": list(result.unmatched),
             "degraded": lacks,
         }
         found.append(Described(document.id, rerank_text(document), hit.score, metadata))

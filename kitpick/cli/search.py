@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 from msgspec.structs import replace
+from rich.markup import escape
 from rich.table import Table
 
 from kitpick.catalog import Depth
@@ -114,6 +115,8 @@ def print_hits(result: SearchResult, *, explain: bool = False) -> None:
     if result.abstained:
         because = f"({result.abstained_because}). The nearest:"
         OUT.print(f"[yellow]Nothing here is likely to do that[/] {because}", soft_wrap=True)
+    for sentence in result.unmatched:
+        OUT.print(f"[yellow]Nothing found for:[/] {escape(plain(sentence, 300))}", soft_wrap=True)
     print_table(_table(result))
     if explain:
         _print_reasons(result)

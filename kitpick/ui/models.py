@@ -50,6 +50,11 @@ class TimedEncoder:
         """Identity of the encoder."""
         return self._encoder.identity
 
+    @property
+    def unmatched_below(self) -> float | None:
+        """What the encoder's manifest says."""
+        return self._encoder.unmatched_below
+
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         """The encoder's vectors of the texts; the time is measured."""
         return self._watch.time(lambda: self._encoder.vectors(texts))

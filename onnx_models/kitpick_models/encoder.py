@@ -29,6 +29,8 @@ class Encoder:
         self.tokens = TokenIds(read_file(folder, manifest, TOKENIZER), settings.cached_tokens)
         self._session = open_session(folder, manifest, settings)
         self.workers = self._session.workers
+        self.unmatched_below = manifest.thresholds.get("unmatched")
+        """Cosine in [−1, 1] with the nearest text below which a request matches nothing; None: not known."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of texts, float32 (n, dimensions). Text beyond `manifest.max_tokens` is not read."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from kitpick_engines.contract import (
@@ -27,6 +28,7 @@ from kitpick_engines.sentences import sentences_of
 from kitpick_foundation.errors import MissingExtra
 from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
 from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.features import wanted_effects
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.packing import PackingSizes, pack_results
 from kitpick_rescorers.pipeline import in_rounds, rescore
@@ -79,6 +81,13 @@ class QueryEncoder(Protocol):
 
         Raises:
             ModelError, MissingExtra: the model cannot be loaded, or fails.
+        """
+
+    @property
+    def unmatched_below(self) -> float | None:
+        """The cosine with the nearest API, in [−1, 1], below which a sentence is said to match nothing.
+
+        None if this is not known of the model. Raises as `identity`.
         """
 
 
@@ -218,6 +227,8 @@ class SearchOutcome(msgspec.Struct, frozen=True, eq=False):
     """Milliseconds by step, and by stage as `rescore.STAGE`."""
     seen: RescoreRequest
     """The request as it was ranked last: all candidates that came into sight."""
+    unmatched: tuple[str, ...] = ()
+    """Sentences that ask for something which no API is like."""
 
 
 class Search:
@@ -270,7 +281,8 @@ class Search:
         clock.lap("fetch")
         stages = {f"rescore.{stage}": spent for stage, spent in rescored.timings.items()}
         degraded = (*query.degraded, *rescored.degraded)
-        return SearchOutcome(hits, rescored, slimmed, degraded, clock.laps | stages, seen)
+        unmatched = self._unmatched(query, request.candidates)
+        return SearchOutcome(hits, rescored, slimmed, degraded, clock.laps | stages, seen, unmatched)
 
     def prepare(self, text: str, needs: frozenset[Requirement]) -> Query:
         """Calls `prepare` of this module with the encoder of this search."""
@@ -326,6 +338,23 @@ class Search:
         sizes = self._measure(self._index.fetch([hit.id for hit in rescored.results], permitted))
         packed, slimmed = pack_results(rescored, sizes, budget, request.k)
         return packed, seen, slimmed
+
+    def _unmatched(self, query: Query, candidates: Sequence[Candidate]) -> tuple[str, ...]:
+        """Sentences with a verb of asking whose nearest API is far; none where vectors are lost."""
+        if query.vector is None or not query.sentences or query.degraded:
+            return ()
+        least = self._encoder.unmatched_below
+        if least is None:
+            return ()
+        vectors = [item.vector for item in candidates if item.vector.shape == query.vector.shape]
+        return tuple(
+            each.text
+            for each in query.sentences
+            if each.vector is not None
+            and wanted_effects(each.text)
+            and vectors
+            and float(np.max(np.stack(vectors) @ each.vector)) < least
+        )
 
     def _hits(self, rescored: Rescored, permitted: Filter) -> tuple[SearchHit, ...]:
         """The hits with their documents, without those that a sync has removed meanwhile."""

@@ -32,9 +32,15 @@ TWO = "Tell me the weather of today. Then send a mail about that."
 class Axes:
     """Weather lies along one axis, mail along the other."""
 
-    def __init__(self, identity: str = "axes@1", failure: Exception | None = None) -> None:
+    def __init__(
+        self,
+        identity: str = "axes@1",
+        failure: Exception | None = None,
+        unmatched_below: float | None = None,
+    ) -> None:
         self.identity = identity
         self.failure = failure
+        self.unmatched_below = unmatched_below
         self.asked: list[tuple[str, ...]] = []
 
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
@@ -223,3 +229,22 @@ def test_a_document_that_vanished_meanwhile_is_left_out(stocked: SqliteEngine) -
 
     found = search(stocked).over(Vanishing()).run("weather and mail", HYBRID, 5, NOBODY)
     assert [(hit.rank, hit.document.api) for hit in found.hits] == [(1, "send")]
+
+
+PARTLY = "Tell me the weather of today. Then book a table for two. It is a rainy day."
+
+
+def unmatched(stocked: SqliteEngine, text: str, encoder: Axes) -> tuple[str, ...]:
+    return search(stocked, encoder).run(text, Profile("p", (Fuse(sentence=1.0),)), 5, NOBODY).unmatched
+
+
+def test_a_sentence_that_no_api_is_like_is_named(stocked: SqliteEngine) -> None:
+    assert unmatched(stocked, PARTLY, Axes(unmatched_below=0.9)) == ("Then book a table for two.",)
+
+
+def test_no_sentence_is_named_where_every_one_has_its_api(stocked: SqliteEngine) -> None:
+    assert unmatched(stocked, TWO, Axes(unmatched_below=0.9)) == ()
+
+
+def test_no_sentence_is_named_by_a_model_that_was_not_measured(stocked: SqliteEngine) -> None:
+    assert unmatched(stocked, PARTLY, Axes()) == ()

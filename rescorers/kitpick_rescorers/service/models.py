@@ -164,6 +164,11 @@ class QueuedEncoder:
         """Name and digest of the model."""
         return self._models.encoder.identity
 
+    @property
+    def unmatched_below(self) -> float | None:
+        """What the model's manifest says."""
+        return self._models.encoder.unmatched_below
+
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         """Unit vectors, float32 (d,), one a text; raises like `ServiceModels.encode`."""
         return list(self._models.encode(texts, self._ticket))

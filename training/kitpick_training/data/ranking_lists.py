@@ -208,8 +208,14 @@ def _proposals(
 
 
 def _doubtful(catalog: PreparedCatalog, ask: Ask, document: int) -> bool:
-    """Whether a document of another tool may answer as well: nobody looked at it for this request."""
-    if ask.tool_named or any(document in catalog.offered[request] for request in ask.requests):
+    """Whether a document of another tool may answer as well: nobody looked at it for this request.
+
+    Where the authors of requests listed the other answers, none is in doubt: a judge that reads such requests
+    badly would otherwise take away the very texts that it has to learn to tell apart.
+    """
+    if ask.tool_named or catalog.alternatives_known:
+        return False
+    if any(document in catalog.offered[request] for request in ask.requests):
         return False
     tools = {catalog.documents[i].tool_key for i in ask.relevant}
     return catalog.documents[document].tool_key not in tools
