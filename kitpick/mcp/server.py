@@ -10,55 +10,23 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
-import anyio
 import mcp_types as types
 import uvicorn
 from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import AccessToken
-from mcp.server.session import ServerSession
 from mcp.server.stdio import stdio_server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kitpick.catalog import Catalog
 from kitpick.mcp.config import Caller, McpConfig
 from kitpick.mcp.errors import InvalidMcpConfig
+from kitpick.mcp.listeners import Listeners
 from kitpick.mcp.proxy import Proxy
 from kitpick.mcp.tools import DoorTools
 from kitpick_rescorers.service.keys import digest
 from kitpick_rescorers.service.origin import LOOPBACK
-
-_PATIENCE_SECONDS = 5.0
-"""For a client that does not read what it is sent."""
-
-
-class Listeners:
-    """Tells clients that the list changed.
-
-    Since protocol 2026-07-28 clients subscribe. Before, a server notifies without being asked: the client on
-    standard streams is notified; over HTTP, clients of older protocols list again when they want to know.
-    """
-
-    def __init__(self) -> None:
-        self._bus = InMemorySubscriptionBus()
-        self.handler = ListenHandler(self._bus)
-        """Answers subscriptions."""
-        self._older: ServerSession | None = None
-
-    def remember(self, session: ServerSession) -> None:
-        """The session of the client on standard streams."""
-        if session.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            self._older = session
-
-    async def announce(self) -> None:
-        """Tells them all."""
-        await self._bus.publish(ToolsListChanged())
-        if self._older is not None:
-            with anyio.move_on_after(_PATIENCE_SECONDS):
-                await self._older.send_tool_list_changed()
 
 
 class Callers:

@@ -131,7 +131,7 @@ def _work(
             if service.settings.log_queries:
                 ticket.query = getattr(call, "query", None)
             return msgspec.json.encode(endpoint.answer(service, call, ticket))
-        except Exception as error:  # noqa: BLE001 - `failed` answers the caller
+        except Exception as error:  # noqa: BLE001 - told to the caller by `failed`
             return error
 
     return work
