@@ -231,7 +231,6 @@ _ONE = frozenset(
 )
 _MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_MAX_DEPTH = 64
 
 
 def slim_definition(definition: JsonObject) -> JsonObject:
