@@ -38,7 +38,7 @@ from kitpick.capabilities import search_steps
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
 from kitpick.conversation import request_of
-from kitpick.definitions import DefinitionTokens
+from kitpick.definition_tokens import DefinitionTokens
 from kitpick.exposure import Exposure, Shown
 from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument

@@ -70,11 +70,15 @@ class Steps(msgspec.Struct, frozen=True):
         )
 
 
-def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """JSON Schema of a tool's arguments, without references."""
+_OURS = frozenset({"title", "description"})
+"""Keys that msgspec fills with the name and the docstring of a class."""
+
+
+def arguments_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+    """JSON Schema of a tool's arguments, without references, and without the docstring: a model reads it."""
     (_,), components = msgspec.json.schema_components([arguments])
     (schema,) = components.values()
-    return {key: value for key, value in schema.items() if key != "title"} | {"additionalProperties": False}
+    return {key: value for key, value in schema.items() if key not in _OURS} | {"additionalProperties": False}
 
 
 def search_steps(search: Callable[[str], SearchResult], capabilities: Sequence[str]) -> Steps:

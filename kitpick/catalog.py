@@ -1,4 +1,4 @@
-"""The front door: a catalog that takes sources in and finds tools for requests."""
+"""The catalog: it takes sources in and finds tools for requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec.structs import replace
 
 from kitpick.conversation import Messages, request_of
-from kitpick.definitions import measure_definitions
+from kitpick.definition_tokens import measure_definitions
 from kitpick.intents import CatalogIntents, enriched_file, intents_file
 from kitpick.model_set import ModelSet
 from kitpick.result import NextStep, SearchResult
@@ -97,7 +97,7 @@ class Catalog:
             source: a source, or its specification: `openapi:FILE`, `mcp:URL`, `botocore:s3,ec2`, a path, …
             name: owner of the documents; by default derived from the specification.
             options: what to do about shrinking sources, dead letters and the like.
-            progress: told of every phase.
+            progress: receives the beginning and the steps of every phase.
 
         Raises:
             IngestError, EngineError, ModelError: nothing that was stored before is lost.

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from kitpick.catalog import Catalog
-from kitpick.definitions import DefinitionTokens
+from kitpick.definition_tokens import DefinitionTokens
 from kitpick.settings import Settings
 from kitpick.systems import HITS, CatalogSystem
 from kitpick_engines.contract import Filter, IndexedDocument
@@ -40,7 +40,7 @@ from kitpick_rescorers.stages import Requirement
 TIMED = 20
 """Requests of which the time is taken: enough for a median, and a fraction of the run."""
 FAILED_BEYOND = 5
-"""A relevant API that is not among so many hits was missed."""
+"""A relevant API that is not among this number of hits was missed."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
-from kitpick.definitions import DefinitionTokens
+from kitpick.definition_tokens import DefinitionTokens
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import InvalidSetting
 
@@ -110,7 +110,7 @@ class Exposure:
         self._evict(self._kept)
 
     def _evict(self, most: int, held: Collection[str] = ()) -> None:
-        """Drops what was used longest ago until the rest takes at most so many tokens, or is held."""
+        """Drops what was used longest ago until the rest fits into the tokens, or is held."""
         left = self.tokens
         for tool_id in [each for each in self._used if each not in held]:
             if left <= most:

@@ -15,7 +15,7 @@ from kitpick_rescorers.stages.complete import PlannedCall, plan
 from kitpick_rescorers.state import Degradation, QueryKindEstimate, StageTrace
 
 Provider = Literal["anthropic", "openai"]
-"""Who has a tool search of its own that takes the answers of another."""
+"""Providers whose own tool search accepts the answers of another one."""
 
 
 class NextStep(msgspec.Struct, frozen=True):

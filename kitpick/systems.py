@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from kitpick.catalog import Catalog
-from kitpick.definitions import DefinitionTokens
+from kitpick.definition_tokens import DefinitionTokens
 from kitpick.result import SearchResult
 from kitpick_engines.contract import Candidate, Candidates, Filter, SearchRequest, Vector
 from kitpick_engines.document import ApiDocument

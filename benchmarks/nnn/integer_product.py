@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from kitpick_models.batching import available_cpus
 from kitpick_models.graph_file import INT8, number, part, tensor, text
 from kitpick_models.session import import_runtime, saturates
-from kitpick_models.workers import available_cpus
 
 _BLOCK = 131_072
 """Rows in one graph: with 64 vectors its answer takes 32 MB."""

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
-from kitpick_models.workers import available_cpus
+from kitpick_models.batching import available_cpus
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")

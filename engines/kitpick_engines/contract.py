@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -20,8 +20,11 @@ from numpy.typing import NDArray
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_engines.errors import InvalidVector
 
+DocumentKey = TypeVar("DocumentKey", int, str)
+"""Identifies a document within an engine: its position, or its id."""
 
-def checked(vector: Vector, dimensions: int) -> Vector:
+
+def checked_vector(vector: Vector, dimensions: int) -> Vector:
     """The vector as float32 (d,).
 
     Raises:
@@ -82,6 +85,14 @@ class Place(msgspec.Struct, frozen=True):
 
     rank: int
     score: float
+
+
+def by_best_rank(
+    lexical: Mapping[DocumentKey, Place], dense: Mapping[DocumentKey, Place]
+) -> list[DocumentKey]:
+    """The keys of both rankings: the best rank in either first, ties by key."""
+    ranks = ((places[key].rank, key) for places in (lexical, dense) for key in places)
+    return list(dict.fromkeys(key for _, key in sorted(ranks)))
 
 
 RankingName = Literal["lexical", "dense", "intent", "sentence"]

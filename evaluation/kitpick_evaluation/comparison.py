@@ -8,10 +8,11 @@ from itertools import combinations
 import msgspec
 import numpy as np
 
+from kitpick_evaluation.calibration import ReliabilityBin
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.metrics import Figures
-from kitpick_evaluation.observations import Bin, DepthRecall
+from kitpick_evaluation.observations import DepthRecall
 from kitpick_evaluation.report import Report
 from kitpick_evaluation.significance import holm, mean_intervals, randomisation_test
 
@@ -67,7 +68,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """The figure by which the requests that changed most were chosen."""
     tests: tuple[PairTest, ...]
     changed: tuple[Changed, ...]
-    calibration: Mapping[str, tuple[Bin, ...]]
+    calibration: Mapping[str, tuple[ReliabilityBin, ...]]
     depth_recall: Mapping[str, tuple[DepthRecall, ...]]
 
 

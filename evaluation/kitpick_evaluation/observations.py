@@ -9,22 +9,12 @@ import msgspec
 import numpy as np
 
 from kitpick_evaluation.answer import Answer
+from kitpick_evaluation.calibration import Pair, ReliabilityBin, reliability_bins
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.facets import Facets
 
 DEPTHS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200)
 """Values of m: how many candidates of the first stage are looked at."""
-_BINS = 10
-
-
-class Bin(msgspec.Struct, frozen=True):
-    """Hits of about the same probability, and how many of them were relevant."""
-
-    probability: float
-    """Mean of the bin, in [0, 1]."""
-    relevant: float
-    """Share of relevant ones, in [0, 1]."""
-    hits: int
 
 
 class DepthRecall(msgspec.Struct, frozen=True):
@@ -41,7 +31,7 @@ class Observations:
 
     def __init__(self, facets: Facets) -> None:
         self._facets = facets
-        self._pairs: defaultdict[str, list[tuple[float, bool]]] = defaultdict(list)
+        self._pairs: defaultdict[str, list[Pair]] = defaultdict(list)
         self._recalls: defaultdict[str, defaultdict[str, list[list[float]]]] = defaultdict(
             lambda: defaultdict(list)
         )
@@ -57,12 +47,9 @@ class Observations:
                 recall_at_depths(query.counted(answer.trace[0].order), query.counted_relevant)
             )
 
-    def calibration(self, profile: str) -> tuple[Bin, ...]:
+    def calibration(self, profile: str) -> tuple[ReliabilityBin, ...]:
         """Reliability of the probabilities, in ten bins of equal width; empty bins are left out."""
-        bins: defaultdict[int, list[tuple[float, bool]]] = defaultdict(list)
-        for probability, relevant in self._pairs[profile]:
-            bins[min(int(probability * _BINS), _BINS - 1)].append((probability, relevant))
-        return tuple(_bin(members) for _, members in sorted(bins.items()))
+        return reliability_bins(self._pairs[profile])
 
     def depth_recall(self, profile: str) -> tuple[DepthRecall, ...]:
         """How the first stage's recall grows with m, for each subset of seen and unseen tools."""
@@ -77,11 +64,3 @@ def recall_at_depths(order: Sequence[str], relevant: frozenset[str]) -> list[flo
     """Recall among the first m of an order, for each m in `DEPTHS`."""
     places = [place for place, api in enumerate(order[: max(DEPTHS)], start=1) if api in relevant]
     return [sum(place <= depth for place in places) / len(relevant) for depth in DEPTHS]
-
-
-def _bin(members: Sequence[tuple[float, bool]]) -> Bin:
-    return Bin(
-        probability=float(np.mean([probability for probability, _ in members])),
-        relevant=float(np.mean([relevant for _, relevant in members])),
-        hits=len(members),
-    )

@@ -99,7 +99,7 @@ class Approvals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return replace(self, sources=older.sources | self.sources)
 
     def difference(self, document: ApiDocument) -> Difference | None:
-        """What of a document is not as approved, None where all is.
+        """The part of a document that is not as approved, None where all is.
 
         Raises:
             TypeError, UnicodeEncodeError: as `Approved.of`.

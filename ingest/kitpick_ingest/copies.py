@@ -82,7 +82,7 @@ def backup_catalog(engine: Engine, file: Path) -> BackupReport:
     """Writes a catalog into one file, as it is at one commit, while others search it and write to it.
 
     Raises:
-        NoBackups: the engine has a way of its own.
+        NoBackups: the engine is backed up by its server.
         NotABackup, UnknownIndex, EngineUnavailable: as `BackupEngine.backup`.
     """
     if not isinstance(engine, BackupEngine):
@@ -103,7 +103,7 @@ def restore_catalog(
         locks: folder of the lock files, as for `sync`.
 
     Raises:
-        NoBackups: the engine has a way of its own.
+        NoBackups: the engine is backed up by its server.
         NotABackup, CorruptStore, CatalogExists, EngineUnavailable: as `BackupEngine.restore`.
     """
     if not isinstance(engine, BackupEngine):

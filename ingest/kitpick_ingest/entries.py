@@ -1,19 +1,84 @@
-"""Converts the entries of a source to documents. An entry with an error becomes a dead letter."""
+"""Entries of a source as documents, part by part and entry by entry.
+
+What cannot be read, a whole file or one entry, becomes a dead letter and does not stop the rest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import glob
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_engines.errors import InvalidDocument
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason, unusable_text
+from kitpick_ingest.json_files import UNREADABLE, Entry, reason, unusable_text
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
 
 Converted = ApiDocument | DeadLetter
+Part = TypeVar("Part")
+"""What a source is read in: files, or services."""
+
+
+def read_parts(
+    source: str, parts: Sequence[Part], read: Callable[[Part], Iterator[Converted]]
+) -> Iterator[Converted]:
+    """Documents of the parts, one part after the other; a dead letter for a part that cannot be read.
+
+    Raises:
+        SourceError: the only part there is cannot be read.
+    """
+    if len(parts) == 1:
+        yield from read(parts[0])
+        return
+    for part in parts:
+        yield from _isolated(source, part, read)
+
+
+def _isolated(source: str, part: Part, read: Callable[[Part], Iterator[Converted]]) -> Iterator[Converted]:
+    try:
+        yield from read(part)
+    except SourceError as error:
+        yield DeadLetter(source, error.where, error.what)
+
+
+class FoundFile(NamedTuple):
+    """A file of a source."""
+
+    path: Path
+    place: tuple[str, ...]
+    """Its path below the folder or pattern that was given, part by part; empty for a file given by itself."""
+
+
+def find_files(path: Path, suffixes: frozenset[str]) -> list[FoundFile]:
+    """The file, the files of a folder and its folders, or those that match a pattern, sorted by path.
+
+    Raises:
+        SourceError: nothing there with one of the suffixes.
+    """
+    if path.exists() and not path.is_dir():
+        return [FoundFile(path, ())]
+    root, found = _below(path)
+    files = sorted(file for file in found if file.suffix.lower() in suffixes and file.is_file())
+    if not files:
+        what = "holds no" if path.is_dir() else "matches no"
+        raise SourceError(str(path), f"{what} file with suffix {', '.join(sorted(suffixes))}")
+    return [FoundFile(file, file.relative_to(root).parts) for file in files]
+
+
+def _below(path: Path) -> tuple[Path, Iterator[Path]]:
+    if path.is_dir():
+        return path, path.rglob("*")
+    fixed = 0
+    while fixed < len(path.parts) and not glob.has_magic(path.parts[fixed]):
+        fixed += 1
+    if fixed == len(path.parts):
+        raise SourceError(str(path), "does not exist")
+    root = Path(*path.parts[:fixed])
+    return root, root.glob(str(Path(*path.parts[fixed:])))
 
 
 class BadEntry(ValueError):
@@ -26,31 +91,6 @@ def documents(
     """Converts entries one by one. An entry that fails becomes a dead letter with its position."""
     for entry in entries:
         yield convert_entry(source, entry, convert)
-
-
-def of_each_file(source: str, path: Path, read: Callable[[Path], Iterator[Converted]]) -> Iterator[Converted]:
-    """Applies a reader to a file, or to every JSON file below a folder, in the order of paths.
-
-    A file of a folder that cannot be read costs only itself: it becomes a dead letter.
-
-    Raises:
-        SourceError: the only file cannot be read, or the folder holds none.
-    """
-    if not path.is_dir():
-        yield from read(path)
-        return
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in JSON_SUFFIXES)
-    if not files:
-        raise SourceError(str(path), "the folder holds no JSON file")
-    for file in files:
-        yield from _tolerating(source, file, read)
-
-
-def _tolerating(source: str, file: Path, read: Callable[[Path], Iterator[Converted]]) -> Iterator[Converted]:
-    try:
-        yield from read(file)
-    except SourceError as error:
-        yield DeadLetter(source, str(file), error.what)
 
 
 def convert_entry(source: str, entry: Entry, convert: Callable[[Entry], ApiDocument]) -> Converted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from kitpick_ingest.errors import SourceError, UnknownSource
-from kitpick_ingest.labelled import LabelledSource, Labels
+from kitpick_ingest.labels import LabelledSource, Labels
 from kitpick_ingest.readers import READERS, Target
 from kitpick_ingest.remote_file import RemoteFileSource
 from kitpick_ingest.sample import READABLE_SUFFIXES, look_at, user_path

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TextIO
 
 Advance = Callable[[int], None]
-"""Says that so many more items are done."""
+"""Reports a number of items as done."""
 
 
 class Progress(Protocol):

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from kitpick_engines.contract import Engine, IndexSchema, JobPart, PartedEngine, Writer
 from kitpick_ingest.errors import CatalogChanged, NotSharded
+from kitpick_ingest.fingerprints import FingerprintedSource
 from kitpick_ingest.source import DeadLetter, Source
 from kitpick_ingest.source_reader import Item
-from kitpick_ingest.unchanged import FingerprintedSource
 
 if TYPE_CHECKING:
     from kitpick_ingest.sync import SyncOptions

@@ -84,7 +84,7 @@ class _ReadAhead(Generic[T]):
         threading.Thread(target=self._run, name="kitpick-source", daemon=True).start()
 
     def take(self, seconds: float) -> list[T | _End]:
-        """The items read since the last call; empty if none arrives within so many seconds."""
+        """The items read since the last call; empty if none arrives within this number of seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self._read, seconds)
             taken, self._read = self._read, []

@@ -27,6 +27,7 @@ from kitpick_ingest.dead_letters import DeadLetterFile, refused_letter, write_ac
 from kitpick_ingest.embedder import DocumentVectors, Embedder, schema_of
 from kitpick_ingest.embedding_cache import EmbeddingCache
 from kitpick_ingest.errors import CatalogChanged
+from kitpick_ingest.fingerprints import LastSync
 from kitpick_ingest.locks import catalog_lock, source_lock, state_file
 from kitpick_ingest.plan import Planner, SyncPlan, refuse_publication, refuse_shrink
 from kitpick_ingest.progress import NullProgress, Progress, ProgressRecorder
@@ -34,7 +35,6 @@ from kitpick_ingest.shards import Sharding
 from kitpick_ingest.source import Source
 from kitpick_ingest.source_reader import read_source
 from kitpick_ingest.spool import Spool
-from kitpick_ingest.unchanged import LastSync
 
 
 def rebuild(
@@ -270,7 +270,7 @@ class _Sync:
     def _move_catalog(self) -> tuple[str, int]:
         """The index to write; rebuilt for another schema unless another process has just done so.
 
-        Nothing is asked after the swap: it is a commit of its own, which an error must not hide.
+        Nothing is asked after the swap: it is a separate commit, which an error must not hide.
         """
         live = self.engine.live()
         if live is None or live[1] == self.schema:

@@ -52,7 +52,7 @@ def runnable_tools(result: SearchResult, run: Run) -> list[_Tool | _AsyncTool]:
 def tool_results(message: Message, result: SearchResult, run: Run) -> list[ToolResultBlockParam]:
     """Answers to the `tool_use` blocks of a message that mean hits, to be sent back as the user's next turn.
 
-    Calls of other tools are left to the caller. What `run` raises is told to the model as an error.
+    Calls of other tools are left to the caller. What `run` raises becomes an error that the model reads.
     """
     known = {tool.name: tool for tool in callable_tools(result, run)}
     blocks = [block for block in message.content if block.type == "tool_use" and block.name in known]

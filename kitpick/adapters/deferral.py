@@ -19,7 +19,7 @@ import msgspec
 
 from kitpick.adapters.errors import CatalogTooLarge, UnknownPinnedTool
 from kitpick.adapters.tools import CallableTool, Run, as_text
-from kitpick.capabilities import MAX_STEPS, Capabilities, Steps, schema_of, search_steps
+from kitpick.capabilities import MAX_STEPS, Capabilities, Steps, arguments_schema, search_steps
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
@@ -229,7 +229,7 @@ class AnthropicDeferral(_Deferral):
     most = MAX_DEFERRED
 
     def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
-        search = {"name": SEARCH, "description": _DESCRIPTION, "input_schema": schema_of(_Wanted)}
+        search = {"name": SEARCH, "description": _DESCRIPTION, "input_schema": arguments_schema(_Wanted)}
         later = [definition | {"defer_loading": True} for definition in self._definitions(deferred)]
         return [search, *self._definitions(pinned), *later]
 
@@ -266,7 +266,7 @@ class OpenAIDeferral(_Deferral):
             "type": "tool_search",
             "execution": "client",
             "description": _DESCRIPTION,
-            "parameters": schema_of(_Wanted),
+            "parameters": arguments_schema(_Wanted),
         }
         return [search, *self._definitions(pinned)]
 

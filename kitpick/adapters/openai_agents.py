@@ -31,8 +31,8 @@ RequestOf = Callable[[RunContextWrapper[Any]], str]
 def agent_tools(result: SearchResult, run: Run) -> list[FunctionTool]:
     """The hits as tools of an agent; `run` is called with the API and its arguments.
 
-    `strict` is as the publisher said. Arguments that are no JSON object are told to the model. What `run`
-    raises ends the agent's run: catch what a model can mend.
+    `strict` is as the publisher said. Arguments that are no JSON object come back to the model as an error.
+    What `run` raises ends the agent's run: catch what a model can mend.
     """
     return [_function_tool(tool) for tool in callable_tools(result, run)]
 

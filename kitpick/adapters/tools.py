@@ -10,7 +10,7 @@ import msgspec
 
 from kitpick.result import SearchResult
 from kitpick_engines.document import ApiDocument
-from kitpick_ingest.native_schema import sent_arguments
+from kitpick_ingest.definitions import sent_arguments
 
 Run = Callable[[ApiDocument, dict[str, Any]], Any]
 """Calls an API with the arguments that a model gave, under the names that the API knows; may be async."""

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
 from kitpick_engines.sqlite import SqliteEngine
-from kitpick_foundation.errors import KitpickError
-from kitpick_foundation.suggestions import suggestion
+from kitpick_foundation.errors import KitpickError, suggestion
 from kitpick_rescorers.errors import EmptyCatalog
 
 
@@ -44,9 +43,8 @@ class UnknownName(KitpickError):
     def __init__(
         self, kind: str, name: str, known: Iterable[str], also: Mapping[str, str] | None = None
     ) -> None:
-        hint = (
-            suggestion(name, known, also) or "nothing in the catalog is visible to this tenant and principal"
-        )
+        named = [each for each in known if each]
+        hint = suggestion(name, named, also) or f"none that this tenant and principal may see has a {kind}"
         super().__init__(f"no API of the catalog has the {kind} {name[:200]!r}: {hint}")
 
 

@@ -19,8 +19,8 @@ from kitpick.cli.evaluate import (
 )
 from kitpick.cli.options import CatalogOption, DataOption, JsonOption
 from kitpick.cli.progress import progress
-from kitpick.comparing import CHANGED, FIGURES, Wishes
-from kitpick.comparing import compare as compare_systems
+from kitpick.comparison import CHANGED, FIGURES, Wishes
+from kitpick.comparison import compare as compare_systems
 from kitpick.evaluation import TIMED, Plan
 from kitpick.systems import parse_system
 from kitpick_evaluation.comparison import ALPHA, Comparison

@@ -11,9 +11,8 @@ from rich.table import Table
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import note, print_json, print_table
 from kitpick.cli.options import CatalogOption, JsonOption
-from kitpick_evaluation.logs.harvest import Harvest, query_lines
-from kitpick_evaluation.logs.harvest import harvest as harvest_logs
-from kitpick_evaluation.logs.reading import read_logs
+from kitpick_evaluation.logs import Harvest, query_lines, read_logs
+from kitpick_evaluation.logs import harvest as harvest_logs
 from kitpick_evaluation.report import write_whole
 
 _SHOWN = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -41,87 +41,98 @@ _DIFFERENCES = {
     "definition": "its definition is not the approved one",
 }
 
+NameOption = Annotated[
+    str | None,
+    typer.Option("--name", help="Name to keep the source's documents under. For one source only."),
+]
+CategoryOption = Annotated[str | None, typer.Option("--category", help="Category to give to every document.")]
+OwnerOption = Annotated[
+    str, typer.Option("--tenant", help="Tenant that the documents belong to. Default: all tenants.")
+]
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option("--allow", help="User or group that may see the documents. Repeatable. Default: all."),
+]
+PublicOption = Annotated[
+    bool,
+    typer.Option(
+        "--public", help="Allow documents that only a tenant or some users could see to become public."
+    ),
+]
+RereadOption = Annotated[
+    bool, typer.Option("--reread", help="Read files again that did not change since the last sync.")
+]
+AllowShrinkOption = Annotated[
+    bool,
+    typer.Option("--allow-shrink", help="Delete documents even if the source lost more than half."),
+]
+DeadLettersOption = Annotated[
+    Path | None, typer.Option("--dead-letters", help="File for the entries that cannot be used, and why.")
+]
+LockOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--lock",
+        help="Lock file of `kitpick lock`: APIs that are not as approved are named in the report.",
+    ),
+]
+HoldBackOption = Annotated[
+    bool,
+    typer.Option(
+        "--hold-back",
+        help="With --lock: keep what is not as approved out of the catalog. Approved versions stay.",
+    ),
+]
+TimeoutOption = Annotated[
+    float,
+    typer.Option("--timeout", min=0.1, help="Seconds to wait for the next entry of a source."),
+]
+WaitOption = Annotated[
+    float, typer.Option("--wait", min=0.0, help="Seconds to wait while the same source is being synced.")
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Take in part I of N of each source; other processes take in the others at the same time. "
+        "OpenSearch and Elasticsearch only.",
+    ),
+]
+WatchOption = Annotated[
+    bool,
+    typer.Option(
+        "--watch", help="Keep running, and sync again whenever a live MCP server announces a change."
+    ),
+]
+
 
 def ingest(
     sources: SourcesArgument,
     catalog: CatalogOption = None,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", help="Name to keep the source's documents under. For one source only."),
-    ] = None,
-    category: Annotated[
-        str | None, typer.Option("--category", help="Category to give to every document.")
-    ] = None,
-    tenant: Annotated[
-        str, typer.Option("--tenant", help="Tenant that the documents belong to. Default: all tenants.")
-    ] = "",
-    allow: Annotated[
-        list[str] | None,
-        typer.Option("--allow", help="User or group that may see the documents. Repeatable. Default: all."),
-    ] = None,
-    public: Annotated[
-        bool,
-        typer.Option(
-            "--public", help="Allow documents that only a tenant or some users could see to become public."
-        ),
-    ] = False,
-    reread: Annotated[
-        bool, typer.Option("--reread", help="Read files again that did not change since the last sync.")
-    ] = False,
-    allow_shrink: Annotated[
-        bool,
-        typer.Option("--allow-shrink", help="Delete documents even if the source lost more than half."),
-    ] = False,
-    dead_letters: Annotated[
-        Path | None, typer.Option("--dead-letters", help="File for the entries that cannot be used, and why.")
-    ] = None,
-    lock: Annotated[
-        Path | None,
-        typer.Option(
-            "--lock",
-            help="Lock file of `kitpick lock`: APIs that are not as approved are named in the report.",
-        ),
-    ] = None,
-    hold_back: Annotated[
-        bool,
-        typer.Option(
-            "--hold-back",
-            help="With --lock: keep what is not as approved out of the catalog. Approved versions stay.",
-        ),
-    ] = False,
+    name: NameOption = None,
+    category: CategoryOption = None,
+    tenant: OwnerOption = "",
+    allow: AllowOption = None,
+    public: PublicOption = False,
+    reread: RereadOption = False,
+    allow_shrink: AllowShrinkOption = False,
+    dead_letters: DeadLettersOption = None,
+    lock: LockOption = None,
+    hold_back: HoldBackOption = False,
     header: HeaderOption = None,
     env: EnvironmentOption = None,
-    timeout: Annotated[
-        float,
-        typer.Option("--timeout", min=0.1, help="Seconds to wait for the next entry of a source."),
-    ] = 300.0,
-    wait: Annotated[
-        float, typer.Option("--wait", min=0.0, help="Seconds to wait while the same source is being synced.")
-    ] = 0.0,
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            "--shard",
-            metavar="I/N",
-            help="Take in part I of N of each source; other processes take in the others at the same time. "
-            "OpenSearch and Elasticsearch only.",
-        ),
-    ] = None,
-    watch: Annotated[
-        bool,
-        typer.Option(
-            "--watch", help="Keep running, and sync again whenever a live MCP server announces a change."
-        ),
-    ] = False,
+    timeout: TimeoutOption = 300.0,
+    wait: WaitOption = 0.0,
+    shard: ShardOption = None,
+    watch: WatchOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Brings the catalog in line with one or more sources.
 
     Only what changed is embedded and written. Entries that cannot be used are skipped and counted.
     """
-    for option, given in (("--name", name), ("--dead-letters", dead_letters), ("--watch", watch or None)):
-        if given is not None and len(sources) > 1:
-            raise typer.BadParameter("is for one source, several were given", param_hint=option)
+    _require_one(sources, {"--name": name, "--dead-letters": dead_letters, "--watch": watch or None})
     if hold_back and lock is None:
         raise typer.BadParameter("needs --lock, which says what is approved", param_hint="--hold-back")
     live = live_settings(header, env)
@@ -149,6 +160,18 @@ def ingest(
             return
         reports = [target.ingest(source, options=options, progress=progress()) for source in opened]
     print_json(reports) if as_json else _print(reports)
+    _exit(reports)
+
+
+def _require_one(sources: Sequence[str], options: Mapping[str, object]) -> None:
+    """Refuses options that are for one source where there are several."""
+    for option, given in options.items():
+        if given is not None and len(sources) > 1:
+            raise typer.BadParameter("is for one source, several were given", param_hint=option)
+
+
+def _exit(reports: Sequence[SyncReport]) -> None:
+    """Ends the command with another exit code if something was left out or is not as approved."""
     if any(report.dead_letters for report in reports):
         raise typer.Exit(ExitCode.DEAD_LETTERS)
     if any(report.unapproved for report in reports):

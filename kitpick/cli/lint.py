@@ -25,7 +25,7 @@ PROFILE = "hybrid"
 
 
 def lint_catalog(catalog: Catalog, permitted: Filter, sample: int | None, progress: Progress) -> Health:
-    """Checks every API. Searches with the own request of every visible API, or of an even sample of them.
+    """Checks every API. Searches with a request made for each visible API, or for an even sample of them.
 
     Raises:
         EmptyCatalog: nothing was ingested yet.
@@ -95,7 +95,9 @@ def _print(health: Health, findings: list[Finding], shown: int) -> None:
     for effect in health.effects:
         matching = [finding for finding in findings if finding.kind is effect.kind]
         if matching:
-            table.add_row(effect.kind.value, str(len(matching)), str(effect.apis), *_effect(effect))
+            table.add_row(
+                effect.kind.value, str(len(matching)), str(effect.apis), *_effect(effect, health.asked)
+            )
     print_table(table)
     examples = Table("finding", "api", "other", "rank", "without it", "what")
     for kind in FindingKind:
@@ -106,10 +108,12 @@ def _print(health: Health, findings: list[Finding], shown: int) -> None:
         print_table(examples)
 
 
-def _effect(effect: FindingEffect) -> tuple[str, ...]:
+def _effect(effect: FindingEffect, asked: int) -> tuple[str, ...]:
+    """How well APIs with a finding are found, and the others; a dash where no API of that group was asked."""
+    with_it, others = effect.asked > 0, asked > effect.asked
     return (
-        f"{effect.found:.0%}",
-        f"{effect.found_sound:.0%}",
-        f"{effect.reciprocal_rank:.2f}",
-        f"{effect.reciprocal_rank_sound:.2f}",
+        f"{effect.found:.0%}" if with_it else "–",
+        f"{effect.found_sound:.0%}" if others else "–",
+        f"{effect.reciprocal_rank:.2f}" if with_it else "–",
+        f"{effect.reciprocal_rank_sound:.2f}" if others else "–",
     )

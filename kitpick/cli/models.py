@@ -251,31 +251,41 @@ def distill(
     _print_training(report.training, out, "cross_encoder")
 
 
+DemoOutOption = Annotated[Path, typer.Option("--out", "-o", help="Folder for the demonstrations.")]
+DemoPoolOption = Annotated[
+    Path | None,
+    typer.Option("--pool", help='File of JSON lines: {"query": …, "api": id, "useful": true}.'),
+]
+DemoQueriesOption = Annotated[
+    Path | None,
+    typer.Option("--queries", help="Judged requests to make the pool from, instead of --pool."),
+]
+DemoRetrieverOption = Annotated[
+    str, typer.Option("--retriever-recipe", help="Name of a shipped recipe, or a .toml file.")
+]
+DemoRerankerOption = Annotated[
+    str, typer.Option("--reranker-recipe", help="Name of a shipped recipe, or a .toml file.")
+]
+DemoRunOption = Annotated[
+    Path | None, typer.Option("--run", help="Folder for answers and checkpoints. Default: OUT.run.")
+]
+DemoQuestionsOption = Annotated[
+    int, typer.Option("--questions", min=10, help="Most entries of the pool to ask about.")
+]
+DemoShotsOption = Annotated[int, typer.Option("--shots", min=1, max=8, help="Demonstrations in one prompt.")]
+
+
 @models.command("demorank")
 def demorank(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the demonstrations.")],
-    pool: Annotated[
-        Path | None,
-        typer.Option("--pool", help='File of JSON lines: {"query": …, "api": id, "useful": true}.'),
-    ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option("--queries", help="Judged requests to make the pool from, instead of --pool."),
-    ] = None,
+    out: DemoOutOption,
+    pool: DemoPoolOption = None,
+    queries: DemoQueriesOption = None,
     catalog: CatalogOption = None,
-    retriever: Annotated[
-        str, typer.Option("--retriever-recipe", help="Name of a shipped recipe, or a .toml file.")
-    ] = "demo-retriever",
-    reranker: Annotated[
-        str, typer.Option("--reranker-recipe", help="Name of a shipped recipe, or a .toml file.")
-    ] = "demo-reranker",
-    run: Annotated[
-        Path | None, typer.Option("--run", help="Folder for answers and checkpoints. Default: OUT.run.")
-    ] = None,
-    questions: Annotated[
-        int, typer.Option("--questions", min=10, help="Most entries of the pool to ask about.")
-    ] = 200,
-    shots: Annotated[int, typer.Option("--shots", min=1, max=8, help="Demonstrations in one prompt.")] = 3,
+    retriever: DemoRetrieverOption = "demo-retriever",
+    reranker: DemoRerankerOption = "demo-reranker",
+    run: DemoRunOption = None,
+    questions: DemoQuestionsOption = 200,
+    shots: DemoShotsOption = 3,
     holdout: HoldoutOption = 0.2,
     max_calls: MaxCallsOption = 20_000,
     max_tokens: MaxTokensOption = 50_000_000,

@@ -79,8 +79,8 @@ def _run(flags: dict[str, Any], config: Path | None, page: UiSettings | None) ->
         raise MissingExtra("serve", "the service")
     from kitpick_rescorers.service.core import Service
     from kitpick_rescorers.service.logs import configure
-    from kitpick_rescorers.service.memory import steady_memory
     from kitpick_rescorers.service.server import serve as run
+    from kitpick_rescorers.service.server import steady_memory
 
     steady_memory()
     configure(settings.log_level)

@@ -1,1 +1,1 @@
-"""The door for agents: an MCP server that searches a catalog, and calls what it finds."""
+"""The MCP server for agents: it searches a catalog, and calls what it finds."""

@@ -1,4 +1,4 @@
-"""What an operator says about the MCP door: who may use it, and which servers stand behind it."""
+"""The configuration of the MCP server: who may use it, and which servers stand behind it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Seconds = Annotated[float, msgspec.Meta(gt=0, le=3_600)]
 
 
 class Caller(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Somebody who may use the door, and what they may see and do."""
+    """Somebody who may use the MCP server, and what they may see and do."""
 
     name: Name
     """For logs."""
@@ -87,7 +87,7 @@ class UpstreamConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class McpConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole configuration. Without one, the door only searches, and shows what is public."""
+    """The whole configuration. Without one, the server only searches, and shows what is public."""
 
     callers: tuple[Caller, ...] = ()
     upstreams: tuple[UpstreamConfig, ...] = ()
@@ -124,7 +124,7 @@ def _check(config: McpConfig, where: str) -> None:
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise InvalidMcpConfig(where, f"two {what} {twice!r}")
     if nameless := next((caller.name for caller in config.callers if not caller.sha256), None):
-        raise InvalidMcpConfig(where, f"caller {nameless!r} has no sha256: nobody could be told by it")
+        raise InvalidMcpConfig(where, f"caller {nameless!r} has no sha256: a caller is recognised by it")
     for upstream in config.upstreams:
         live_settings(upstream, where)
         _endpoint(upstream, where)

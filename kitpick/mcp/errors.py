@@ -1,4 +1,4 @@
-"""What can go wrong at the MCP door: what, where and the cure."""
+"""Errors of the MCP server for agents."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class InvalidMcpConfig(KitpickError):
 
 
 class ToolProblem(KitpickError):
-    """Something that the calling model is told as the result of its tool call."""
+    """An error that the calling model reads as the result of its tool call."""
 
 
 class UnknownTool(ToolProblem):
-    """An id that does not exist, or that this caller may not see: the two are told apart nowhere."""
+    """An id that does not exist, or that this caller may not see: no answer shows which of the two."""
 
     def __init__(self, tool_id: str) -> None:
         super().__init__(f"no tool has the id {tool_id[:200]!r}: ids are those that search_tools gives")

@@ -21,7 +21,7 @@ from kitpick.mcp.upstream import Upstream
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import KitpickError
-from kitpick_ingest.labelled import LabelledSource, Labels
+from kitpick_ingest.labels import LabelledSource, Labels
 from kitpick_ingest.source import Source
 from kitpick_ingest.sources.mcp_endpoint import Listing
 from kitpick_ingest.sources.mcp_live import ListedTools
@@ -37,7 +37,7 @@ _log = logging.getLogger("kitpick.mcp")
 
 
 class Proxy:
-    """The upstreams of a door, and the rules of calling them."""
+    """The servers behind the MCP server, and the rules of calling them."""
 
     def __init__(
         self, catalog: Catalog, config: McpConfig, on_change: Callable[[], Awaitable[None]] = checkpoint

@@ -109,7 +109,7 @@ class Door:
         return self._callers.guarded(self._server.streamable_http_app(streamable_http_path=PATH, host=host))
 
     def serve_http(self, host: str, port: int, started: Callable[[str], None]) -> None:
-        """Answers over HTTP until interrupted; `started` is told the URL.
+        """Answers over HTTP until interrupted; `started` gets the URL.
 
         Raises:
             InvalidMcpConfig: as `app`.

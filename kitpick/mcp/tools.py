@@ -1,6 +1,6 @@
 """The tools of the MCP server: search, what comes next, definitions, describe, call.
 
-What they take is written once: checked here, and shown to the model as JSON Schema.
+The types of their arguments stand here once: they check a call, and a model reads them as JSON Schema.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from anyio.to_thread import run_sync
 from pydantic import ValidationError
 
-from kitpick.capabilities import Capabilities, Step, Steps, schema_of, search_steps
+from kitpick.capabilities import Capabilities, Step, Steps, arguments_schema, search_steps
 from kitpick.catalog import Catalog
 from kitpick.mcp.config import Caller
 from kitpick.mcp.errors import ToolProblem, UnknownTool
@@ -45,7 +45,7 @@ Offset = Annotated[
 
 
 class SearchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of `search_tools`."""
+    """The arguments of `search_tools`."""
 
     capabilities: Capabilities | None = None
     query: Annotated[
@@ -71,7 +71,7 @@ class SearchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NextArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of `next_tools`."""
+    """The arguments of `next_tools`."""
 
     id: Annotated[
         str, msgspec.Meta(min_length=1, max_length=2_000, description="The id of the tool that was called.")
@@ -82,19 +82,19 @@ class NextArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DefinitionArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of `get_definition`."""
+    """The arguments of `get_definition`."""
 
     ids: Annotated[list[ToolId], msgspec.Meta(min_length=1, max_length=20)]
 
 
 class DescribeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of `describe_tool`."""
+    """The arguments of `describe_tool`."""
 
     id: ToolId
 
 
 class CallArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of `call_tool`."""
+    """The arguments of `call_tool`."""
 
     id: ToolId
     arguments: Annotated[
@@ -140,7 +140,7 @@ _MAX_NEEDS = 8
 
 
 class DoorTools:
-    """Lists and answers the tools of the door."""
+    """Lists and answers the tools of the MCP server."""
 
     def __init__(self, catalog: Catalog, proxy: Proxy, profile: str | None, *, calls: bool) -> None:
         """Takes whether there is anything that could be called: without it, `call_tool` is not listed."""
@@ -158,7 +158,7 @@ class DoorTools:
             self._answers["call_tool"] = self._call
 
     async def listed(self, caller: Caller) -> list[types.Tool]:
-        """What `tools/list` says: the tools of the door, and those that the operator wants listed."""
+        """The answer to `tools/list`: the server's own tools, and those that the operator wants listed."""
         await self._proxy.settled(_LISTED_SECONDS)
         read_only = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
         tools = [
@@ -173,7 +173,7 @@ class DoorTools:
         return [*own, *(tool for tool in others if tool)]
 
     async def answer(self, name: str, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
-        """Runs a tool. What goes wrong is told as an error result, which the model can read and mend."""
+        """Runs a tool. What goes wrong becomes an error result, which the model can read and mend."""
         try:
             if name in self._answers:
                 return await self._answers[name](given, caller)
@@ -334,7 +334,7 @@ def _tool(
     name: str, description: str, expected: type[msgspec.Struct], annotations: types.ToolAnnotations
 ) -> types.Tool:
     return types.Tool(
-        name=name, description=description, input_schema=schema_of(expected), annotations=annotations
+        name=name, description=description, input_schema=arguments_schema(expected), annotations=annotations
     )
 
 

@@ -1,4 +1,4 @@
-"""One MCP server behind the door: a session that is kept open, followed, and opened again when it fails."""
+"""One MCP server behind ours: a session that is kept open, followed, and opened again when it fails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kitpick_ingest.sources.mcp_session import (
     AnnouncesNothing,
     Changes,
     connected,
-    explain,
+    failure_reason,
     list_tools,
     watch_changes,
 )
@@ -53,7 +53,7 @@ class Upstream:
                 await self._session()
                 self._disconnected("it ended the session")
             except Exception as error:  # noqa: BLE001 - whatever a foreign server does, the door stays open
-                self._disconnected(explain(error, self._live))
+                self._disconnected(failure_reason(error, self._live))
             lived_long = anyio.current_time() - started > _LONGEST_PAUSE
             pause = _FIRST_PAUSE if lived_long else min(2 * pause, _LONGEST_PAUSE)
             with anyio.move_on_after(pause):
@@ -85,7 +85,7 @@ class Upstream:
         except TimeoutError:
             raise
         except Exception as error:
-            raise UpstreamFailed(self.config.name, explain(error, self._live)) from error
+            raise UpstreamFailed(self.config.name, failure_reason(error, self._live)) from error
         size = len(result.model_dump_json())
         if size > self.config.max_result_bytes:
             raise UpstreamFailed(self.config.name, f"its answer of {size:,} bytes is above the limit")

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
-from kitpick.definitions import measure_definitions
+from kitpick.definition_tokens import measure_definitions
 from kitpick.result import SearchResult
 from kitpick.settings import Settings
 from kitpick.ui.errors import (
@@ -85,7 +85,7 @@ class Desk:
             raise NoPlaceForMarks(settings.marks)
         self._service = service
         self._settings = settings
-        # The models of this process rank, whatever a catalog elsewhere is told.
+        # The models of this process rank, whatever the settings of a catalog elsewhere say.
         own = Settings(rescorer="")
         self._catalog = Catalog.open(settings.catalog, settings=own)
         self._marks = None if settings.marks is None else Judgements(settings.marks)

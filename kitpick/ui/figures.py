@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from kitpick.definitions import count_tokens
+from kitpick.definition_tokens import count_tokens
 from kitpick.result import SearchResult
 from kitpick.ui.protocol import (
     Edge,

@@ -1,21 +1,27 @@
-"""Rows: texts as a model reads them, and running many of them in batches side by side.
+"""Rows (texts as a model reads them), and running many of them in batches side by side.
 
-Batches of token sequences in which a row's numbers do not depend on its company.
+A row's numbers do not depend on the other rows of its batch. The padded length of a row is its own length
+rounded up to a bucket, never that of a longer neighbour, and only rows of one bucket share a batch. So every
+sum over tokens has the same shape alone and in a batch of 50.
 
-The padded length of a row is its own length rounded up to a bucket, never that of a longer neighbour, and
-only rows of one bucket share a batch. So every sum over tokens has the same shape alone and in a batch of 50.
+Each batch runs on one thread. A graph of small layers spends more time handing work between threads than it
+gains; whole batches need no hand-over, no waiting and no spinning. There are as many threads as this process
+may use CPUs: the machine's count is wrong in a container.
 """
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_models.settings import RuntimeSettings
-from kitpick_models.workers import Workers
 
 Ids = NDArray[np.int64]
 Batch = tuple[int, list[int]]
@@ -59,7 +65,7 @@ def pad(sequences: Sequence[Ids], length: int) -> tuple[Ids, Ids]:
 
 Array = NDArray[np.float32]
 RunRows = Callable[[Sequence["Row"], int], Array]
-"""Numbers (n, …) of rows in one batch, each padded to so many tokens."""
+"""Numbers (n, …) of rows in one batch, each padded to this number of tokens."""
 
 
 class Row(NamedTuple):
@@ -87,3 +93,55 @@ def run_batched(
 
     parts = batches([len(row.ids) for row in rows], settings.batch_tokens, settings.bucket)
     workers.map(run_batch, longest_first(parts))
+
+
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+def available_cpus(cgroups: Path = _CGROUPS) -> int:
+    """CPUs by affinity mask and control-group quota, whichever is less, at least 1."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(allowed, quota_cpus(cgroups) or allowed))
+
+
+def quota_cpus(cgroups: Path = _CGROUPS) -> int | None:
+    """CPUs of the control group's quota (version 2, then 1), rounded up; None without one."""
+    unified = _read(cgroups / "cpu.max").split()
+    if len(unified) == 2:
+        return _ratio(unified[0], unified[1])
+    return _ratio(_read(cgroups / "cpu/cpu.cfs_quota_us"), _read(cgroups / "cpu/cpu.cfs_period_us"))
+
+
+def _ratio(quota: str, period: str) -> int | None:
+    if not (quota.isdigit() and period.isdigit() and int(period)):
+        return None  # "max" and -1 mean no quota
+    return math.ceil(int(quota) / int(period))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class Workers:
+    """Runs a function over items on at most `count` threads. Safe to use from several threads."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool = ThreadPoolExecutor(count, "kitpick-model") if count > 1 else None
+
+    def map(self, function: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
+        """The answers in the order of the items; a single item never leaves the caller's thread.
+
+        Raises:
+            Exception: the first one that `function` raised.
+        """
+        if self._pool is None or len(items) < 2:
+            return [function(item) for item in items]
+        return list(self._pool.map(function, items))

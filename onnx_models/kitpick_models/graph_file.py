@@ -30,11 +30,11 @@ def text(field: int, value: str) -> bytes:
 
 
 def part(field: int, content: bytes | memoryview) -> bytes:
-    """A field with bytes, or with a message of its own."""
+    """A field with bytes, or with a nested message."""
     return b"".join((_varint(field << 3 | _PART), _varint(len(content)), content))
 
 
-def written(field: Field) -> bytes:
+def encode_field(field: Field) -> bytes:
     """A field as it was read."""
     name, value = field
     return number(name, value) if isinstance(value, int) else part(name, value)
@@ -192,8 +192,8 @@ class GraphFile:
         read = {name for node in self.nodes for name in node.inputs}
         graph = [part(_NODE, _encoded(node)) for node in self.nodes]
         graph += [part(_CONSTANT, value) for name, value in self._constants.items() if name in read]
-        graph += [written(field) for field in self._rest]
-        return b"".join([*(written(field) for field in self._model), part(_GRAPH, b"".join(graph))])
+        graph += [encode_field(field) for field in self._rest]
+        return b"".join([*(encode_field(field) for field in self._model), part(_GRAPH, b"".join(graph))])
 
 
 def tensor(name: str, kind: int, shape: Iterable[int], raw: bytes) -> bytes:

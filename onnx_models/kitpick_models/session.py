@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_foundation.errors import MissingExtra
+from kitpick_models.batching import Workers, available_cpus
 from kitpick_models.errors import CorruptModel, ModelError, NotFinite, ProviderRefused, RuntimeClash
-from kitpick_models.fusing import fused
 from kitpick_models.graph_file import keeps_weights_elsewhere
+from kitpick_models.graph_fusion import fused
 from kitpick_models.manifest import MODEL, Manifest, Storage, read_file
 from kitpick_models.settings import Provider, RuntimeSettings
-from kitpick_models.workers import Workers, available_cpus
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 NAMES: dict[Provider, str] = {"cpu": CPU, "cuda": CUDA, "tensorrt": TENSORRT}

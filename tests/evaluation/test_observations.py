@@ -26,7 +26,7 @@ def test_reliability_agrees_with_another_library() -> None:
     seen("p", QUERY, Answer(ids=("a", "b", "c", "d", "e", "f"), probabilities=probabilities))
     truth = [api == "a" for api in "abcdef"]
     relevant, stated = calibration_curve(truth, probabilities, n_bins=10)
-    assert [bin_.relevant for bin_ in seen.calibration("p")] == pytest.approx(list(relevant))
+    assert [bin_.right for bin_ in seen.calibration("p")] == pytest.approx(list(relevant))
     assert [bin_.probability for bin_ in seen.calibration("p")] == pytest.approx(list(stated))
     assert sum(bin_.hits for bin_ in seen.calibration("p")) == 6
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kitpick_foundation.suggestions import suggestion
+from kitpick_foundation.errors import suggestion
 
 
 @pytest.mark.parametrize(

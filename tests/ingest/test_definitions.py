@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter
-from kitpick_ingest.definitions import DefinitionFormat, render_definitions
-from kitpick_ingest.native_schema import argument_names, input_schema, sent_arguments
+from kitpick_ingest.definitions import (
+    DefinitionFormat,
+    argument_names,
+    input_schema,
+    render_definitions,
+    sent_arguments,
+)
 from kitpick_ingest.opening import open_source
 
 NAME = {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kitpick_engines.document import ApiDocument
 from kitpick_ingest.errors import IngestError, UnknownSource
-from kitpick_ingest.labelled import LabelledSource
+from kitpick_ingest.labels import LabelledSource
 from kitpick_ingest.opening import detect_kind, open_source
 from kitpick_ingest.readers import READERS
 

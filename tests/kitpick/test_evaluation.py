@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kitpick.catalog import Catalog
-from kitpick.definitions import DefinitionTokens
+from kitpick.definition_tokens import DefinitionTokens
 from kitpick.evaluation import Measured, Plan, failure_collector, judged_queries, measure
 from kitpick.systems import CatalogSystem
 from kitpick_engines.contract import Filter

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kitpick_models.workers import available_cpus, quota_cpus
+from kitpick_models.batching import available_cpus, quota_cpus
 
 
 def quota_v1(folder: Path, quota: str, period: str) -> Path:

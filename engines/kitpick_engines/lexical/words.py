@@ -22,7 +22,7 @@ from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import lexical_fields, split_identifier
 
 LONGEST_TERM = 200
-"""Characters of a term that count: servers cut longer ones, each at a length of its own."""
+"""Characters of a term that count: servers cut longer ones, each at another length."""
 
 TermCounts = dict[str, list[int]]
 """Occurrences of each term by field, in the order of `FIELDS`."""

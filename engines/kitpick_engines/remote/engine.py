@@ -31,7 +31,6 @@ from kitpick_engines.document import ApiDocument
 from kitpick_engines.lexical.words import Terms
 from kitpick_engines.remote import indexes
 from kitpick_engines.remote.address import Address
-from kitpick_engines.remote.dialect import ServerDialect
 from kitpick_engines.remote.lease import Lease, PartLease
 from kitpick_engines.remote.live_index import LiveIndex
 from kitpick_engines.remote.queries import (
@@ -41,7 +40,7 @@ from kitpick_engines.remote.queries import (
     listed,
     storable,
 )
-from kitpick_engines.remote.server import Json, SearchServer
+from kitpick_engines.remote.server import Json, SearchServer, ServerDialect
 from kitpick_engines.remote.sources import (
     DOCUMENT_FIELDS,
     document_of,

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.errors import EngineError
 from kitpick_engines.remote.address import Address
-from kitpick_engines.remote.dialect import ServerDialect
 from kitpick_engines.remote.mapping import CHAINS, index_settings, mapping
 from kitpick_engines.remote.queries import committed
-from kitpick_engines.remote.server import Json, RequestRefused, SearchServer
+from kitpick_engines.remote.server import Json, RequestRefused, SearchServer, ServerDialect
 from kitpick_engines.remote.state import CatalogState, IndexState, create_index
 
 

@@ -5,7 +5,7 @@ has stood still for `LEASE_SECONDS` by its own clock, so that clocks need not ag
 lease in this way cannot commit: its writes belong to a session that is never shown.
 
 Sessions that write different parts of one job, which share no document, run side by side. Each becomes
-visible when it ends, and each has a counter of its own besides the common one.
+visible when it ends, and each has its own counter besides the common one.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from kitpick_engines.contract import Candidate, Candidates, Filter, SearchReques
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.lexical.bm25 import LexicalWeights
 from kitpick_engines.lexical.words import Terms
-from kitpick_engines.remote.dialect import ServerDialect
 from kitpick_engines.remote.queries import (
     MAX_WINDOW,
     CommittedIndex,
@@ -25,7 +24,7 @@ from kitpick_engines.remote.queries import (
     storable,
 )
 from kitpick_engines.remote.ranking import CountCache, Rankings, RankingSearch, stored_hits
-from kitpick_engines.remote.server import Json
+from kitpick_engines.remote.server import Json, ServerDialect
 from kitpick_engines.remote.sources import CANDIDATE_FIELDS, DOCUMENT_FIELDS, candidate_of, document_of
 from kitpick_engines.sentences import searches_of, with_sentences
 

@@ -22,12 +22,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.contract import Candidate, Filter, Place, SearchRequest, Vector, checked
+from kitpick_engines.contract import (
+    Candidate,
+    Filter,
+    Place,
+    SearchRequest,
+    Vector,
+    by_best_rank,
+    checked_vector,
+)
 from kitpick_engines.lexical.bm25 import Postings, Visible, bm25f
 from kitpick_engines.lexical.words import FIELDS
-from kitpick_engines.remote.dialect import ServerDialect
 from kitpick_engines.remote.queries import MAX_WINDOW, CommittedIndex, holding
-from kitpick_engines.remote.server import Json
+from kitpick_engines.remote.server import Json, ServerDialect
 from kitpick_engines.remote.sources import CANDIDATE_FIELDS, candidate_of, vector_of
 
 _SURPLUS = 16
@@ -107,7 +114,7 @@ class RankingSearch:
 
     def _nearest(self, live: CommittedIndex, shown: Json) -> Json:
         assert self._asked.vector is not None
-        query = checked(self._asked.vector, live.schema.dimensions).astype(np.float64)
+        query = checked_vector(self._asked.vector, live.schema.dimensions).astype(np.float64)
         unit = (query / (np.linalg.norm(query) or 1.0)).astype(np.float32)
         body = {"size": self._window, "track_total_hits": False, "_source": list(CANDIDATE_FIELDS)}
         return body | self._dialect.nearest(unit, self._window, shown)
@@ -170,13 +177,9 @@ def _by_id(answer: Json, sources: dict[str, Json]) -> list[Json]:
 
 
 def _together(sources: dict[str, Json], lexical: Places, dense: Places) -> list[Candidate]:
-    def best_rank(document_id: str) -> tuple[int, str]:
-        places = (ranking[document_id].rank for ranking in (lexical, dense) if document_id in ranking)
-        return min(places), document_id
-
     return [
         msgspec.structs.replace(candidate_of(sources[each]), lexical=lexical.get(each), dense=dense.get(each))
-        for each in sorted({*lexical, *dense}, key=best_rank)
+        for each in by_best_rank(lexical, dense)
     ]
 
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineError, EngineUnavailable
 
 JsonBody = Mapping[str, Any]
@@ -230,3 +231,16 @@ def _cure(status: int) -> str:
     if status == 403:
         return "; the user lacks a permission: docs/engines.md lists what is needed"
     return ""
+
+
+class ServerDialect(Protocol):
+    """The dialect of one kind of server."""
+
+    def vector_field(self, dimensions: int) -> Json:
+        """Mapping of the vector field."""
+
+    def vector_settings(self) -> Json:
+        """Settings of an index that the vector field needs."""
+
+    def nearest(self, vector: Vector, k: int, shown: Json) -> Json:
+        """The part of a search body that asks for the k of `shown` nearest to a unit vector."""

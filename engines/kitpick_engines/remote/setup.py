@@ -11,9 +11,8 @@ import msgspec
 
 from kitpick_engines.errors import EngineError, EngineUnavailable
 from kitpick_engines.remote.address import Address
-from kitpick_engines.remote.dialect import ServerDialect
 from kitpick_engines.remote.mapping import index_settings, mapping
-from kitpick_engines.remote.server import Json, RequestRefused, SearchServer
+from kitpick_engines.remote.server import Json, RequestRefused, SearchServer, ServerDialect
 
 _PLUGINS = {
     "opensearch-knn": "vector search",
@@ -228,7 +227,7 @@ def send_steps(server: SearchServer, steps: Sequence[SetupStep], values: Mapping
 
 
 def index_template(address: Address, dialect: ServerDialect, dimensions: int) -> SetupStep:
-    """Shards, replicas and fields of every index of a catalog, for vectors of so many dimensions."""
+    """Shards, replicas and fields of every index of a catalog, for vectors of this number of dimensions."""
     settings: Json = index_settings() | dialect.vector_settings()
     settings["number_of_shards"] = address.settings.shards or _DEFAULT
     chosen = address.settings.replicas

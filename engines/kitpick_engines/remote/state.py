@@ -1,6 +1,6 @@
 """The state document of a catalog: which index is live, and the last committed session.
 
-It lives in an index of its own, `NAME-state`. Every change compares the document's sequence number with the
+It lives in a separate index, `NAME-state`. Every change compares the document's sequence number with the
 one that was read, so that of two changes at once one is refused and tried again. The functions at the end say
 what the beginning and the end of a session change.
 """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kitpick_engines.contract import IndexedDocument, checked
+from kitpick_engines.contract import IndexedDocument, checked_vector
 from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_engines.errors import EngineUnavailable, InvalidDocument, RefusedDocuments
 from kitpick_engines.lexical.words import Terms
@@ -48,7 +48,7 @@ class RemoteWriter:
             EngineUnavailable: the server could not be reached, or another session took over.
         """
         dimensions = self._lease.before.schema.dimensions
-        kept = [IndexedDocument(each.document, checked(each.vector, dimensions)) for each in batch]
+        kept = [IndexedDocument(each.document, checked_vector(each.vector, dimensions)) for each in batch]
         for each in kept:
             check_keywords(validate_document(each.document))
         latest = list({each.document.id: each for each in kept}.values())

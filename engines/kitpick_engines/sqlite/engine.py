@@ -33,7 +33,7 @@ from kitpick_engines.contract import (
     RestrictedDocument,
     SearchRequest,
     Vector,
-    checked,
+    checked_vector,
 )
 from kitpick_engines.document import ApiDocument, decode_document
 from kitpick_engines.errors import CatalogExists, CorruptStore, UnknownIndex
@@ -407,7 +407,7 @@ class SqliteEngine:
         if vector is None:
             return {}
         connection, view = snapshot
-        query = checked(vector, view.index.schema.dimensions)
+        query = checked_vector(vector, view.index.schema.dimensions)
         allowed = np.flatnonzero(view.visible(connection, wanted).mask & view.searchable)
         chosen, scores = nearest(view.matrix.rows, view.slots[allowed], query, k, view.index.longest)
         return _places(allowed[chosen], scores)

@@ -30,7 +30,8 @@ from kitpick_foundation.disk import Disk
 
 _FEW = 0.1
 """Below this fraction of visible rows, gathering them is cheaper than multiplying the whole matrix."""
-_CHUNK = 1024
+_GATHERED = 1024
+"""Rows gathered at once for their inner products."""
 
 
 def nearest(
@@ -65,7 +66,7 @@ def nearest(
 def _products(matrix: NDArray[np.float32], slots: NDArray[np.int64], unit: Vector) -> NDArray[np.float32]:
     """Inner products by einsum: BLAS would start threads, which cost more than they save here."""
     if len(slots) < _FEW * len(matrix):
-        chunks = [slots[i : i + _CHUNK] for i in range(0, len(slots), _CHUNK)]
+        chunks = [slots[i : i + _GATHERED] for i in range(0, len(slots), _GATHERED)]
         return np.concatenate([np.einsum("ij,j->i", matrix[chunk], unit) for chunk in chunks])
     products: NDArray[np.float32] = np.einsum("ij,j->i", matrix, unit)[slots]
     return products
@@ -74,7 +75,7 @@ def _products(matrix: NDArray[np.float32], slots: NDArray[np.int64], unit: Vecto
 def _exact(
     matrix: NDArray[np.float32], slots: NDArray[np.int64], unit: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    chunks = [slots[i : i + _CHUNK] for i in range(0, len(slots), _CHUNK)]
+    chunks = [slots[i : i + _GATHERED] for i in range(0, len(slots), _GATHERED)]
     return np.concatenate([(matrix[chunk].astype(np.float64) * unit).sum(axis=1) for chunk in chunks])
 
 
@@ -88,7 +89,7 @@ def best(scores: NDArray[np.float64], k: int) -> NDArray[np.intp]:
     return chosen[np.argsort(-scores[chosen], kind="stable")[:k]]
 
 
-_CHUNK = 4096
+_COPIED = 4096
 """Rows copied at once by a compaction."""
 
 
@@ -201,8 +202,8 @@ class MatrixWriter:
 
 def copy_rows(source: NDArray[np.float32], slots: NDArray[np.int64], target: MatrixWriter) -> None:
     """Appends the given rows of a matrix, a chunk at a time."""
-    for start in range(0, len(slots), _CHUNK):
-        target.append(source[slots[start : start + _CHUNK]])
+    for start in range(0, len(slots), _COPIED):
+        target.append(source[slots[start : start + _COPIED]])
 
 
 def remove_orphans(disk: Disk, folder: Path, keep: Iterable[str]) -> None:

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.contract import Candidate, Filter, Place, Vector
+from kitpick_engines.contract import Candidate, Filter, Place, Vector, by_best_rank
 from kitpick_engines.document import ApiDocument, Effect, decode_chains, decode_document
 from kitpick_engines.lexical.bm25 import Mask, Postings, Visible
 from kitpick_engines.lexical.words import FIELDS
@@ -214,12 +214,7 @@ def found_together(
     connection: sqlite3.Connection, view: View, lexical: Mapping[int, Place], dense: Mapping[int, Place]
 ) -> list[Candidate]:
     """Candidates of both rankings (places by position), best rank of either first, ties by id."""
-
-    def best_rank(position: int) -> tuple[int, int]:
-        places = (ranking[position].rank for ranking in (lexical, dense) if position in ranking)
-        return min(places), position
-
-    order = sorted({*lexical, *dense}, key=best_rank)
+    order = by_best_rank(lexical, dense)
     plain = read_candidates(connection, view, order)
     return [
         msgspec.structs.replace(candidate, lexical=lexical.get(position), dense=dense.get(position))

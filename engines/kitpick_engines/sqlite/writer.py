@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.contract import IndexedDocument, Vector, checked
+from kitpick_engines.contract import IndexedDocument, Vector, checked_vector
 from kitpick_engines.document import ApiDocument, encode_chains, encode_document, validate_document
 from kitpick_engines.lexical.words import field_lengths, indexed_fields
 from kitpick_engines.sqlite.connections import translated
@@ -53,11 +53,11 @@ class SqliteWriter:
             return
         latest = list({item.document.id: item for item in batch}.values())
         dimensions = self._index.schema.dimensions
-        vectors = np.stack([checked(item.vector, dimensions) for item in batch])
+        vectors = np.stack([checked_vector(item.vector, dimensions) for item in batch])
         for item in batch:
             validate_document(item.document)
         if len(latest) < len(batch):
-            vectors = np.stack([checked(item.vector, dimensions) for item in latest])
+            vectors = np.stack([checked_vector(item.vector, dimensions) for item in latest])
         with translated(self._folder):
             self._keep([item.document for item in latest], vectors)
 

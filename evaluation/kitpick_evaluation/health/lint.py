@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import plain, split_identifier
 from kitpick_evaluation.health.duplicates import near_duplicates
-from kitpick_evaluation.health.finding_itself import (
+from kitpick_evaluation.health.findings import Finding, FindingKind, Health
+from kitpick_evaluation.health.self_retrieval import (
     Asked,
     OwnSearch,
     ask_all,
@@ -23,7 +24,6 @@ from kitpick_evaluation.health.finding_itself import (
     health,
     rank_of,
 )
-from kitpick_evaluation.health.findings import Finding, FindingKind, Health
 
 SHARED = 3
 """So many APIs of different names with one description make it boilerplate."""

@@ -111,7 +111,7 @@ def check_space(profile: Profile, choices: Sequence[Choice]) -> None:
             set_choices(profile, [choice], (index,))
 
 
-def written(choices: Sequence[Choice], setting: Setting) -> Mapping[str, Value]:
+def setting_values(choices: Sequence[Choice], setting: Setting) -> Mapping[str, Value]:
     """A setting as values by name."""
     return {choice.name: choice.values[index] for choice, index in zip(choices, setting, strict=True)}
 

@@ -17,11 +17,10 @@ from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.facets import Facets
 from kitpick_evaluation.metrics import CUTOFFS, figure_names, score_rankings
 from kitpick_evaluation.significance import mean_intervals, randomisation_test
-from kitpick_evaluation.tuning.racing import Race, Trial
 from kitpick_evaluation.tuning.recording import Recorded
-from kitpick_evaluation.tuning.search import Effort, search
-from kitpick_evaluation.tuning.space import Choice, Setting, Value, check_space, set_choices, written
-from kitpick_foundation.suggestions import suggestion
+from kitpick_evaluation.tuning.search import Effort, Race, Trial, search
+from kitpick_evaluation.tuning.space import Choice, Setting, Value, check_space, set_choices, setting_values
+from kitpick_foundation.errors import suggestion
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.stages import Abstain
@@ -181,7 +180,7 @@ def tune(
             held_out=len(report),
             tried=len(race.trials),
             finished=sum(trial.finished for trial in race.trials.values()),
-            chosen=dict(written(choices, race.best.setting)),
+            chosen=dict(setting_values(choices, race.best.setting)),
             tuned_figure=race.best.estimate,
             before=_outcome(before, seed),
             after=_outcome(after, seed),

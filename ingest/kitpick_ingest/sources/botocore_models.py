@@ -17,12 +17,11 @@ from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id
 from kitpick_foundation.errors import MissingExtra
 from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
 from kitpick_ingest.effects import effect_of_method
-from kitpick_ingest.entries import Converted, convert_entry
+from kitpick_ingest.entries import Converted, convert_entry, read_parts
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.fingerprints import file_fingerprint
 from kitpick_ingest.json_files import Entry, os_reason, parse
-from kitpick_ingest.parts import read_parts
 from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip, html_text
-from kitpick_ingest.unchanged import file_fingerprint
 
 if TYPE_CHECKING:
     from botocore.loaders import Loader

@@ -11,8 +11,17 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_ingest.chains import with_chains
-from kitpick_ingest.entries import BadEntry, Converted, as_text, convert_entry, dead_letter, of_each_file
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason, records, within
+from kitpick_ingest.entries import (
+    BadEntry,
+    Converted,
+    FoundFile,
+    as_text,
+    convert_entry,
+    dead_letter,
+    find_files,
+    read_parts,
+)
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason, records, within
 from kitpick_ingest.json_schema import parameters, schema_fields
 
 _MAX_NESTING = 4
@@ -47,7 +56,7 @@ class _Group(msgspec.Struct):
     snake: list[msgspec.Raw] | None = msgspec.field(default=None, name="function_declarations")
 
     def members(self) -> tuple[str, list[msgspec.Raw]] | None:
-        """Key and members of the first list there is, None for a function of its own."""
+        """Key and members of the first list there is, None for a single function."""
         lists = {
             "tools": self.tools,
             "functions": self.functions,
@@ -74,10 +83,10 @@ class FunctionSchemasSource:
         Raises:
             SourceError: the file cannot be read, or is not JSON.
         """
-        yield from of_each_file(self.name, self.path, self._read_file)
+        yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
 
-    def _read_file(self, file: Path) -> Iterator[Converted]:
-        for record in records(file):
+    def _read_file(self, file: FoundFile) -> Iterator[Converted]:
+        for record in records(file.path):
             yield from self._read(record, "", _MAX_NESTING)
 
     def _read(self, entry: Entry, namespace: str, depth: int) -> Iterator[Converted]:

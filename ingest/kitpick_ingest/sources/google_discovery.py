@@ -15,13 +15,12 @@ import msgspec
 from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
 from kitpick_ingest.effects import effect_of_method
-from kitpick_ingest.entries import Converted, convert_entry, dead_letter
+from kitpick_ingest.entries import Converted, FoundFile, convert_entry, dead_letter, find_files, read_parts
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.fingerprints import file_fingerprint
 from kitpick_ingest.json_files import UNREADABLE, Entry, parse, read_file, reason
 from kitpick_ingest.json_values import pointer
-from kitpick_ingest.parts import FoundFile, find_files, read_parts
 from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip
-from kitpick_ingest.unchanged import file_fingerprint
 
 MAX_FILE_BYTES = 100 * 1024 * 1024
 """A larger discovery document is refused; the largest real one has 6 MB."""

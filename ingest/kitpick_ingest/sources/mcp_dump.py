@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from kitpick_ingest.entries import Converted, convert_entry, dead_letter, of_each_file
+from kitpick_ingest.entries import Converted, FoundFile, convert_entry, dead_letter, find_files, read_parts
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason, records, within
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason, records, within
 from kitpick_ingest.sources.mcp_tools import McpServer, tool_document
 
 Reading = Generator[Converted, None, str]
@@ -51,15 +51,15 @@ class McpDumpSource:
         Raises:
             SourceError: the file cannot be read, is not JSON, or its last page announces another one.
         """
-        yield from of_each_file(self.name, self.path, self._read_file)
+        yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
 
-    def _read_file(self, file: Path) -> Iterator[Converted]:
+    def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         cursor = ""
-        for record in records(file):
+        for record in records(file.path):
             cursor = yield from self._read_record(record)
         if cursor:
             what = "the last page has a nextCursor, so tools are missing"
-            raise SourceError(str(file), what, "save every page, one a line")
+            raise SourceError(str(file.path), what, "save every page, one a line")
 
     def _read_record(self, record: Entry) -> Reading:
         try:

@@ -99,10 +99,10 @@ class McpLiveSource:
         return ListedTools(self.name, self._endpoint.where, listing)
 
     def _failure(self, error: BaseException, errors: TextIO) -> SourceError:
-        from kitpick_ingest.sources.mcp_session import explain
+        from kitpick_ingest.sources.mcp_session import failure_reason
 
         complaint = _last_line(errors)
-        what = explain(error, self._settings) + (f"; it wrote: {complaint}" if complaint else "")
+        what = failure_reason(error, self._settings) + (f"; it wrote: {complaint}" if complaint else "")
         return SourceError(self._endpoint.where, what)
 
 

@@ -211,7 +211,7 @@ async def _follow_subscription(
             await anyio.sleep(_REST_SECONDS)
 
 
-def explain(error: BaseException, settings: LiveSettings) -> str:
+def failure_reason(error: BaseException, settings: LiveSettings) -> str:
     """The first error of the groups that the SDK wraps errors in, in one line."""
     while nested := getattr(error, "exceptions", None):
         error = nested[0]

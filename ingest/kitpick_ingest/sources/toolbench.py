@@ -15,8 +15,16 @@ import msgspec
 from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.effects import effect_of_method
-from kitpick_ingest.entries import Converted, as_text, convert_entry, dead_letter, of_each_file
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason, records, within
+from kitpick_ingest.entries import (
+    Converted,
+    FoundFile,
+    as_text,
+    convert_entry,
+    dead_letter,
+    find_files,
+    read_parts,
+)
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason, records, within
 
 _MAX_RETURNS = 2_000
 
@@ -78,11 +86,11 @@ class ToolBenchSource:
         Raises:
             SourceError: nothing there, not readable, or not JSON.
         """
-        yield from of_each_file(self.name, self.path, self._read_file)
+        yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
 
-    def _read_file(self, file: Path) -> Iterator[Converted]:
-        for record in records(file):
-            yield from self._read_record(record, folder=file.resolve().parent.name)
+    def _read_file(self, file: FoundFile) -> Iterator[Converted]:
+        for record in records(file.path):
+            yield from self._read_record(record, folder=file.path.resolve().parent.name)
 
     def _read_record(self, record: Entry, folder: str) -> Iterator[Converted]:
         try:

@@ -1,8 +1,13 @@
 """A typed client of the rescorer service, sync and async, with retries, a deadline and a circuit breaker."""
 
 from kitpick_rescorers.client.clients import AsyncRescorerClient, RemoteRescorer, RescorerClient
-from kitpick_rescorers.client.conversation import ClientSettings
-from kitpick_rescorers.client.errors import CircuitOpen, ClientError, Refused, Unreachable
+from kitpick_rescorers.client.conversation import (
+    CircuitOpen,
+    ClientError,
+    ClientSettings,
+    Refused,
+    Unreachable,
+)
 
 __all__ = [
     "AsyncRescorerClient",

@@ -18,8 +18,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from kitpick_foundation.errors import MissingExtra
-from kitpick_rescorers.client.conversation import PATH, ClientSettings, Conversation, Reply
-from kitpick_rescorers.client.errors import CircuitOpen, Refused, Unreachable
+from kitpick_rescorers.client.conversation import (
+    PATH,
+    CircuitOpen,
+    ClientSettings,
+    Conversation,
+    Refused,
+    Reply,
+    Unreachable,
+)
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import DEFAULT_PROFILE, Profile
@@ -198,7 +205,7 @@ class RescorerClient:
             self._started.close()
 
     def _of_this_process(self) -> _Started:
-        """A process that was forked has the client, but not its thread: it starts one of its own."""
+        """A process that was forked has the client, but not its thread: it starts its own."""
         with self._lock:
             if self._started.process != os.getpid():
                 self._started = _Started(*self._connecting)

@@ -9,11 +9,38 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from kitpick_rescorers.client.errors import Refused, Unreachable
+from kitpick_rescorers.errors import RescorerError
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import MAX_CANDIDATES, Rescored, RescoreRequest
 from kitpick_rescorers.service.exchange import call_of
 from kitpick_rescorers.service.protocol import ErrorAnswer, RescoreAnswer
+
+
+class ClientError(RescorerError):
+    """Base of the errors of a client."""
+
+
+class Unreachable(ClientError):
+    """There was no usable answer in time."""
+
+
+class CircuitOpen(Unreachable):
+    """The service failed several times in a row. No request is sent to it for a while."""
+
+
+class Refused(ClientError):
+    """The service refused the request. `code` is that of `docs/protocol.md`."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(f"the rescorer refused: {status} {code}: {message}")
+        self.status = status
+        self.code = code
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the request may succeed later: the service is overloaded or has a defect."""
+        return self.status == 429 or self.status >= 500
+
 
 PATH = "/v1/rescore"
 _RETRIED = frozenset({429, 502, 503})

@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from kitpick_foundation.errors import MissingExtra
-from kitpick_rescorers.llm.likelihood import summed
 from kitpick_rescorers.llm.model import (
     CallFailed,
     Completion,
     Likelihoods,
     Message,
     NoLikelihoods,
+    summed,
 )
 
 MAX_ANSWER_BYTES = 1024 * 1024

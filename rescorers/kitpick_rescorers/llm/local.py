@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from kitpick_foundation.errors import MissingExtra
-from kitpick_rescorers.llm.likelihood import spellings
 from kitpick_rescorers.llm.model import (
     CallFailed,
     Completion,
@@ -17,6 +16,7 @@ from kitpick_rescorers.llm.model import (
     LlmUnavailable,
     Message,
     NoLikelihoods,
+    spellings,
 )
 
 

@@ -67,7 +67,7 @@ class Writing(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys((*self.requests, self.sentence)))
 
 
-class _Answer(msgspec.Struct):
+class _ModelAnswer(msgspec.Struct):
     sentence: str
     requests: list[str]
 
@@ -105,7 +105,7 @@ def read_writing(text: str, document: ApiDocument) -> Writing | None:
     """
     found = _OBJECT.search(text) if len(text) <= _MAX_ANSWER else None
     try:
-        answer = msgspec.json.decode(found[0] if found else b"", type=_Answer)
+        answer = msgspec.json.decode(found[0] if found else b"", type=_ModelAnswer)
     except (msgspec.DecodeError, RecursionError):
         return None
     given = [_folded(each) for each in (answer.sentence, *answer.requests)]

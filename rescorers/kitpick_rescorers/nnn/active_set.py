@@ -43,7 +43,7 @@ _INNER_SHARE = 1e-4
 _WORTH_GATHERING = 0.3
 """Reading scattered rows costs up to three times as much a row as a scan does."""
 _SAMPLED = 16
-"""Every so many-th score of a long list tells where its largest begin."""
+"""Of a long list, every n-th score is read to see where its largest begin."""
 _LONG = 8192
 
 
@@ -454,7 +454,7 @@ def beyond(rows: Rows, known: Rows) -> Rows:
 
 
 def largest(scores: Float32 | NDArray[np.int32], count: int) -> Rows:
-    """Places of the `count` largest scores (n,) in any order; of a long list, about so many and never fewer.
+    """Places of the `count` largest scores (n,) in any order; of a long list, about `count` and never fewer.
 
     A long list is cut at a quantile of a sample: one comparison a score instead of a partial sort.
     """

@@ -100,7 +100,7 @@ def solve_path(
         problem: Fixes the query, l2 and the penalties at which the path ends; one per row keep their
             differences all along.
         tolerance: Largest violation that counts as none.
-        max_support: End the path where so many rows are active.
+        max_support: End the path where this number of rows is active.
         deadline: When to give up.
 
     Raises:

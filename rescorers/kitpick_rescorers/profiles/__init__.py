@@ -1,14 +1,169 @@
-"""Profiles: pipelines as data, shipped as the TOML files beside this module or read from a user's own."""
+"""Profiles: pipelines as data, shipped as the TOML files beside this module or read from a user's own.
+
+Errors of a profile name the file, the field and the allowed values.
+"""
 
 from __future__ import annotations
 
-from kitpick_rescorers.profiles.profile import (
-    DEFAULT_PROFILE,
-    FirstStage,
-    Profile,
-    load_profile,
-    parse_profile,
-    shipped_profiles,
-)
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, get_args
 
-__all__ = ["DEFAULT_PROFILE", "FirstStage", "Profile", "load_profile", "parse_profile", "shipped_profiles"]
+import msgspec
+from msgspec.structs import replace
+
+from kitpick_rescorers.errors import InvalidProfile, UnknownProfile
+from kitpick_rescorers.stages import AnyStage, CrossEncode, Requirement, Stage
+from kitpick_rescorers.stages.base import Count
+
+
+class FirstStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How many candidates the caller should propose for k hits."""
+
+    size: Count = 200
+    """Least candidates of each ranking: four times the fifty that are reranked, because fusion needs them."""
+    factor: Annotated[int, msgspec.Meta(ge=1, le=100)] = 4
+    """At least this many times k."""
+
+    def size_for(self, k: int) -> int:
+        """Candidates of each ranking for k hits, at most 10,000 in all."""
+        return min(max(self.size, self.factor * k), 5_000)
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A named pipeline: what to ask the engine for, and the stages in their order."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    stages: Annotated[tuple[AnyStage, ...], msgspec.Meta(max_length=50)]
+    description: str = ""
+    first_stage: FirstStage = FirstStage()
+
+    def needs(self) -> frozenset[Requirement]:
+        """The requirements of its stages: rankings to run and models to load."""
+        return frozenset[Requirement]().union(*(stage.needs() for stage in self.stages))
+
+    @property
+    def needs_vector(self) -> bool:
+        """Whether the query has to be embedded."""
+        return not self.needs().isdisjoint({"dense", "intent", "sentence", "vector"})
+
+    def then(self, *stages: AnyStage) -> Profile:
+        """The same profile with more stages at the end."""
+        return replace(self, stages=(*self.stages, *stages))
+
+    def scoring_all(self) -> Profile:
+        """The profile with a cross-encoder that scores every candidate, for short lists."""
+        stages = tuple(
+            replace(stage, candidates=10_000) if isinstance(stage, CrossEncode) else stage
+            for stage in self.stages
+        )
+        return replace(self, stages=stages)
+
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DEFAULT_PROFILE = "kitpick"
+MAX_PROFILE_BYTES = 256 * 1024
+
+_STAGES: dict[str, type[Stage]] = {str(stage.__struct_config__.tag): stage for stage in get_args(AnyStage)}
+_WHERE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
+_STAGE_AT = re.compile(r"^stages\[(?P<index>\d+)\]\.?(?P<field>.*)$")
+_UNKNOWN_FIELD = re.compile(r"unknown field `(?P<field>[^`]*)`")
+
+
+def shipped_profiles() -> tuple[str, ...]:
+    """Names of the profiles that come with this package, sorted."""
+    files = resources.files(__package__).iterdir()
+    return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
+
+
+def load_profile(name: str | Path) -> Profile:
+    """A shipped profile by its name, or one of the user's by the path of its `.toml` file.
+
+    Raises:
+        UnknownProfile: neither a shipped name nor a file.
+        InvalidProfile: the file is not a profile.
+    """
+    if str(name).endswith(".toml"):
+        return parse_profile(_read(Path(name)), str(name))
+    if str(name) not in shipped_profiles():
+        raise UnknownProfile(str(name), shipped_profiles())
+    return _shipped(str(name))
+
+
+def parse_profile(text: str, file: str) -> Profile:
+    """Parses a profile. `file` is its name, for errors.
+
+    Raises:
+        InvalidProfile: not TOML, or a field or value that is not allowed.
+    """
+    try:
+        raw = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # also numbers too long, and nesting too deep
+        raise InvalidProfile(file, "TOML", str(error)) from error
+    try:
+        return msgspec.convert(raw, Profile)
+    except msgspec.ValidationError as error:
+        raise _explained(file, raw, str(error)) from error
+
+
+@lru_cache(maxsize=64)
+def _shipped(name: str) -> Profile:
+    file = resources.files(__package__) / f"{name}.toml"
+    return parse_profile(file.read_text("utf-8"), file.name)
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_PROFILE_BYTES:
+            raise InvalidProfile(str(path), "file", f"larger than {MAX_PROFILE_BYTES:,} bytes")
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidProfile(str(path), "file", "not UTF-8 text") from error
+    except OSError as error:
+        raise UnknownProfile(str(path), shipped_profiles()) from error
+
+
+def _explained(file: str, raw: Mapping[str, Any], message: str) -> InvalidProfile:
+    """Turns a decoding error into one that names the stage, the field and the allowed values."""
+    where = _WHERE.search(message)
+    path = where["path"] if where else ""
+    reason = _WHERE.sub("", message)
+    at_stage = _STAGE_AT.match(path)
+    if at_stage is None:
+        struct = FirstStage if path.startswith("first_stage") else Profile
+        return InvalidProfile(file, path or "profile", reason, _allowed(struct, reason))
+    index = int(at_stage["index"])
+    given = raw["stages"][index]
+    name = given.get("stage") if isinstance(given, dict) else None
+    label = f"stages[{index}]" + (f" ({name})" if name in _STAGES else "")
+    if name not in _STAGES:
+        return InvalidProfile(file, f"{label}.stage", f"no stage {name!r}", sorted(_STAGES))
+    field = _unknown_field(reason) or at_stage["field"]
+    return InvalidProfile(file, f"{label}.{field}", reason, _allowed(_STAGES[name], reason, field))
+
+
+def _unknown_field(reason: str) -> str:
+    found = _UNKNOWN_FIELD.search(reason)
+    return found["field"] if found else ""
+
+
+def _allowed(struct: type[msgspec.Struct], reason: str, field: str = "") -> Iterable[str]:
+    """Field names for an unknown field, values of an enumeration; else the reason says it all."""
+    if _unknown_field(reason):
+        return sorted(item.encode_name for item in msgspec.structs.fields(struct))
+    if "Invalid enum value" in reason:
+        return _enumerated(struct, field)
+    return ()
+
+
+def _enumerated(struct: type[msgspec.Struct], field: str) -> tuple[str, ...]:
+    types = {item.encode_name: item.type for item in msgspec.structs.fields(struct)}
+    return tuple(str(value) for value in get_args(types.get(field)))

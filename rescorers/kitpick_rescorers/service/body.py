@@ -24,7 +24,7 @@ def count_values(body: bytes) -> int:
     """An upper bound, give or take one, of the strings, numbers, lists and objects in a body.
 
     A value follows a comma or begins a list or an object. Marks inside of strings count while there are few;
-    where that could matter, strings are told apart. Linear in time, whatever the body holds.
+    where that could matter, strings are left out. Linear in time, whatever the body holds.
     """
     marks = sum(body.count(mark) for mark in _MARKS)
     if marks <= _FEW:

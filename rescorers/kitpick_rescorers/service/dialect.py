@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import msgspec
 
@@ -12,6 +12,17 @@ from kitpick_rescorers.service.ticket import Ticket
 
 if TYPE_CHECKING:
     from kitpick_rescorers.service.core import Service
+
+
+PlainNumber = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "number"})]
+
+
+def plain_number(value: float) -> msgspec.Raw:
+    """The value as every known client can parse it: with a point and six decimals, without an exponent.
+
+    ml-commons casts a score to `Double`, which fails for `1` and for more than 18 characters.
+    """
+    return msgspec.Raw(f"{value + 0.0:.6f}".replace("-0.000000", "0.000000").encode())
 
 
 class Dialect(Protocol):

@@ -60,7 +60,7 @@ class Gate:
             self.bytes -= held.count
 
     def take(self, count: int) -> None:
-        """Reserves so many more bytes.
+        """Reserves more bytes.
 
         Raises:
             Overloaded: other bodies take it.
@@ -78,11 +78,11 @@ class HeldBytes:
         self.count = 0
 
     def grow(self, count: int) -> None:
-        """Reserves so many more bytes, or raises `Overloaded`."""
+        """Reserves more bytes, or raises `Overloaded`."""
         self._gate.take(count)
         self.count += count
 
     def keep(self, count: int) -> None:
-        """Reserves so many more bytes beyond any limit, so that a finished answer is not discarded."""
+        """Reserves more bytes, beyond any limit, so that a finished answer is not discarded."""
         self._gate.bytes += count
         self.count += count

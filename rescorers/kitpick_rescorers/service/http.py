@@ -168,7 +168,7 @@ def _without_nulls(decoder: msgspec.json.Decoder[object], body: bytes) -> object
 
 
 def _stripped(value: object, depth: int) -> object:
-    """A value of JSON without the fields that are null, down to so many levels."""
+    """A value of JSON without the fields that are null, down to this number of levels."""
     if depth and isinstance(value, dict):
         return {key: _stripped(item, depth - 1) for key, item in value.items() if item is not None}
     if depth and isinstance(value, list):

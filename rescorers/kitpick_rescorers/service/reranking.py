@@ -93,7 +93,7 @@ def _by_profile(
     )
     candidates = [item.candidate(position) for position, item in enumerate(documents)]
     request = RescoreRequest(query, candidates, vector, k=len(documents))
-    # Clients that send so many documents want all of them scored: they are already.
+    # Clients that send that many documents want all of them scored, and they are.
     rescored = rescore(request, profile.scoring_all(), models, deadline=ticket.working())
     ranked = [int(hit.id) for hit in rescored.results]
     if ticket.refusal is not None:

@@ -45,7 +45,7 @@ class Ticket:
         self.spans.append((name, start, time.perf_counter() if end is None else end))
 
     def shorten(self, milliseconds: int | None) -> None:
-        """Moves the deadline to so many seconds after the start, if that is earlier."""
+        """Moves the deadline to this number of seconds after the start, if that is earlier."""
         if milliseconds is not None:
             self.deadline = min(self.deadline, self.started + milliseconds / 1e3)
 

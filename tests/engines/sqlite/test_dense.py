@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kitpick_engines.contract import checked
+from kitpick_engines.contract import checked_vector
 from kitpick_engines.errors import InvalidVector
 from kitpick_engines.sqlite.matrix import nearest
 
@@ -73,7 +73,7 @@ def test_a_query_of_any_length_gives_the_same_order(length):
 
 
 def test_a_vector_is_checked_for_shape_and_values():
-    assert checked(np.array([1.0, 2.0]), 2).dtype == np.float32
+    assert checked_vector(np.array([1.0, 2.0]), 2).dtype == np.float32
     for bad in ([1.0], [1.0, np.nan], [1.0, 1e300], [[1.0, 2.0]]):
         with pytest.raises(InvalidVector):
-            checked(np.array(bad), 2)
+            checked_vector(np.array(bad), 2)

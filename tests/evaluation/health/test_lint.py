@@ -8,9 +8,9 @@ import numpy as np
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter
 from kitpick_evaluation.health.duplicates import near_duplicates, word_vectors
-from kitpick_evaluation.health.finding_itself import own_request
 from kitpick_evaluation.health.findings import FindingKind
 from kitpick_evaluation.health.lint import lint
+from kitpick_evaluation.health.self_retrieval import own_request
 
 
 def api(name: str, description: str, tool: str = "shop", **fields: object) -> ApiDocument:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from kitpick_evaluation.calibration import ReliabilityBin
 from kitpick_evaluation.comparison import Changed, Comparison, PairTest, Side
 from kitpick_evaluation.html.page import comparison_page
-from kitpick_evaluation.observations import DEPTHS, Bin, DepthRecall
+from kitpick_evaluation.observations import DEPTHS, DepthRecall
 from kitpick_evaluation.report import MEAN, Cost, Provenance, Report, ReportRow, Timing
 
 HOSTILE = "<script>document.title='owned'</script><img src=https://example.com/x.png onerror=alert(1)>"
@@ -48,7 +49,7 @@ def comparison() -> Comparison:
         figure="ndcg@5",
         tests=(PairTest("kitpick", "hybrid", "ndcg@5", 0.05, (0.01, 0.09), 0.01, 0.03, 12, 3),),
         changed=(Changed("1", HOSTILE, ("a",), sides),),
-        calibration={"kitpick": (Bin(0.1, 0.05, 9), Bin(0.9, 0.8, 4))},
+        calibration={"kitpick": (ReliabilityBin(0.1, 0.05, 9), ReliabilityBin(0.9, 0.8, 4))},
         depth_recall={
             name: (DepthRecall("seen", 5, recall), DepthRecall("unseen", 5, recall)) for name in SYSTEMS
         },

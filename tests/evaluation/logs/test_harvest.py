@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.queries_file import queries_file
 from kitpick_evaluation.errors import InvalidLog
-from kitpick_evaluation.logs.harvest import harvest, query_lines
-from kitpick_evaluation.logs.reading import LoggedRequest, read_logs
+from kitpick_evaluation.logs import LoggedRequest, harvest, query_lines, read_logs
 
 
 def api(tool: str, name: str) -> ApiDocument:

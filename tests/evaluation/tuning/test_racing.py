@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kitpick_evaluation.tuning.racing import Race
-from kitpick_evaluation.tuning.search import Effort, search
+from kitpick_evaluation.tuning.search import Effort, Race, search
 from kitpick_evaluation.tuning.space import Choice, Setting
 from kitpick_evaluation.tuning.tune import flatness, share_near
 

@@ -10,8 +10,8 @@ from kitpick_evaluation.tuning.space import (
     check_space,
     parse_choice,
     set_choices,
+    setting_values,
     usual_space,
-    written,
 )
 from kitpick_evaluation.tuning.writing import profile_toml
 from kitpick_rescorers.profiles import load_profile, parse_profile, shipped_profiles
@@ -52,7 +52,7 @@ def test_a_setting_changes_what_it_names_and_nothing_else() -> None:
     assert stages["concentrate"].threshold == 0.9
     assert stages["fuse"].k == 60.0
     assert stages["cross_encode"] == next(s for s in PROFILE.stages if s.name == "cross_encode")
-    assert written(choices, (1, 1)) == {"concentrate.threshold": 0.9, "fuse.k": 60.0}
+    assert setting_values(choices, (1, 1)) == {"concentrate.threshold": 0.9, "fuse.k": 60.0}
 
 
 @pytest.mark.parametrize(

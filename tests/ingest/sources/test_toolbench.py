@@ -109,9 +109,9 @@ def test_a_file_that_is_no_json_stops_the_source(tmp_path: Path, content: str) -
 
 
 def test_a_missing_file_and_an_empty_folder_stop_the_source(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="No such file"):
+    with pytest.raises(SourceError, match="does not exist"):
         read(tmp_path / "nowhere.jsonl")
-    with pytest.raises(SourceError, match="holds no JSON file"):
+    with pytest.raises(SourceError, match="holds no file with suffix"):
         read(tmp_path)
 
 

@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitpick_rescorers.llm.endpoint import ChatEndpoint, LlmSettings
-from kitpick_rescorers.llm.likelihood import spellings, summed
 from kitpick_rescorers.llm.meter import CallMeter, Caps
-from kitpick_rescorers.llm.model import CallFailed, CapReached, Likelihoods, Message, NoLikelihoods
+from kitpick_rescorers.llm.model import (
+    CallFailed,
+    CapReached,
+    Likelihoods,
+    Message,
+    NoLikelihoods,
+    spellings,
+    summed,
+)
 
 ANSWERS = ("Yes", "No")
 QUESTION = (Message("user", "Is it?"),)

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from kitpick_rescorers.scoring import is_blank
 from kitpick_rescorers.service.core import Service
-from kitpick_rescorers.service.dialect import Endpoint
+from kitpick_rescorers.service.dialect import Endpoint, PlainNumber, plain_number
 from kitpick_rescorers.service.documents import DocumentFormat, Given, ReadDocuments, read_documents
 from kitpick_rescorers.service.errors import Empty, Failure, Invalid
-from kitpick_rescorers.service.numbers import PlainNumber, plain_number
 from kitpick_rescorers.service.reranking import PLAIN, rank_documents, require_count
 from kitpick_rescorers.service.ticket import Ticket
 
@@ -75,7 +74,7 @@ class V2Call(msgspec.Struct, frozen=True, kw_only=True):
     model: str = PLAIN
     top_n: Count | None = None
     max_tokens_per_doc: Count | None = None
-    """Of each document, no more than so many tokens are read, and never more than the model reads."""
+    """The most tokens of a document that are read; never more than the model reads."""
     document_format: DocumentFormat = "text"
     """Not Cohere's: with `yaml`, strings are read as YAML objects, for clients that can send strings only."""
 
@@ -196,7 +195,7 @@ def _documents(service: Service, call: V2Call, ticket: Ticket, fields: Sequence[
 
 
 def _cut(service: Service, read: ReadDocuments, ticket: Ticket, most: int) -> ReadDocuments:
-    """The documents with at most so many tokens each."""
+    """The documents, each cut to this number of tokens."""
     tokens, items = service.models.cross_encoder.tokens, []
     most = min(most, service.models.cross_encoder.manifest.max_tokens)
     for item in read.items:

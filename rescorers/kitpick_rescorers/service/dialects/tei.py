@@ -16,13 +16,12 @@ from msgspec.structs import replace
 
 from kitpick_rescorers.scoring import score_pairs
 from kitpick_rescorers.service.core import Service
-from kitpick_rescorers.service.dialect import Endpoint
+from kitpick_rescorers.service.dialect import Endpoint, PlainNumber, plain_number
 from kitpick_rescorers.service.dialects.cohere import SharedAnswer, SharedCall, answer_shared
 from kitpick_rescorers.service.documents import Given, read_documents
 from kitpick_rescorers.service.embedding import Input, embed, require_dimensions
 from kitpick_rescorers.service.errors import Empty, Failure, Invalid
 from kitpick_rescorers.service.health import answer_ready
-from kitpick_rescorers.service.numbers import PlainNumber, plain_number
 from kitpick_rescorers.service.reranking import PLAIN, rank_documents, require_count
 from kitpick_rescorers.service.ticket import Ticket
 

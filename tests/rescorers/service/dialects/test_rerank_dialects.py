@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kitpick_rescorers.service.dialect import plain_number
 from kitpick_rescorers.service.documents import read_document, read_documents
-from kitpick_rescorers.service.numbers import plain_number
 from kitpick_rescorers.service.ticket import Ticket
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")

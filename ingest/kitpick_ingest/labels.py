@@ -9,8 +9,8 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_engines.errors import InvalidDocument
+from kitpick_ingest.fingerprints import digest, fingerprint_of
 from kitpick_ingest.source import DeadLetter, Source, watch_source
-from kitpick_ingest.unchanged import digest, fingerprint_of
 
 
 class Labels(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,7 +1,7 @@
 """Quantised layers as the operators that a processor runs fastest, put in place of the pairs in the file.
 
 The file says QuantizeLinear and DequantizeLinear around a plain product, which every device understands.
-onnxruntime makes integer products of them on a CPU, but leaves the bias as an addition of its own and
+onnxruntime makes integer products of them on a CPU, but leaves the bias as a separate addition and
 attention with three products before it. The answers are the same to the last bit: sums of integers are exact,
 and every float is computed in the same order.
 """

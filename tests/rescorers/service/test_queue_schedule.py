@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitpick_models.batching import Row
-from kitpick_rescorers.service.queue.job import Job
-from kitpick_rescorers.service.queue.model_queue import Schedule
+from kitpick_rescorers.service.queue import Job, Schedule
 from kitpick_rescorers.service.ticket import Ticket
 
 BUDGET = 64

@@ -10,14 +10,14 @@ import pytest
 from shops import Shop, api
 
 from kitpick_engines.document import ApiDocument
-from kitpick_ingest import unchanged
+from kitpick_ingest import fingerprints
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.fingerprints import fingerprint_of
 from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_ingest.sources.google_discovery import GoogleDiscoverySource
 from kitpick_ingest.sources.openapi import OpenApiSource
 from kitpick_ingest.sync import SyncOptions, SyncReport, sync
-from kitpick_ingest.unchanged import fingerprint_of
 
 
 class Files:
@@ -32,7 +32,7 @@ class Files:
             yield api(line, source=self.name) if line else DeadLetter(self.name, "line", "empty")
 
     def fingerprint(self) -> str:
-        return unchanged.file_fingerprint([self.path])
+        return fingerprints.file_fingerprint([self.path])
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(shop: Shop, source: 
 
 def test_other_code_reads_again(shop: Shop, source: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     run(shop, source)
-    monkeypatch.setattr(unchanged, "_code", lambda: "a later version")
+    monkeypatch.setattr(fingerprints, "_code", lambda: "a later version")
     run(shop, source)
     assert source.reads == 2
 

@@ -9,7 +9,7 @@ import pytest
 
 from kitpick_engines.document import ApiDocument
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.labelled import LabelledSource, Labels
+from kitpick_ingest.labels import LabelledSource, Labels
 from kitpick_ingest.source import DeadLetter, Source
 
 DOCUMENT = ApiDocument(id="s/t/a", source="s", category="own", tool="t", api="a", allowed=("bob",))

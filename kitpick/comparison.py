@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
-from kitpick.definitions import DefinitionTokens
+from kitpick.definition_tokens import DefinitionTokens
 from kitpick.evaluation import Judged, Plan, measure, ranker_of
 from kitpick.systems import CatalogSystem, SystemSpec
 from kitpick_evaluation.answer import Answer, Ranker, run_ranker

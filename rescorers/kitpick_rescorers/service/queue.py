@@ -1,4 +1,4 @@
-"""The queue of one model, and the threads that process it.
+"""The queue of a model: rows of all requests, batched by length, with a fair share for each request.
 
 Smaller jobs may overtake larger ones for a limited time; batches are filled up.
 """
@@ -19,8 +19,79 @@ from numpy.typing import NDArray
 from kitpick_models.batching import Row, padded_length
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.service.errors import Cancelled, DeadlinePassed, NotInTime, Overloaded, Unready
-from kitpick_rescorers.service.queue.job import Job
 from kitpick_rescorers.service.ticket import Ticket
+
+Array = NDArray[np.float32]
+
+
+class Job:
+    """Rows of one request by padded length, and the numbers that came back. Guarded by the queue's lock."""
+
+    def __init__(self, rows: Sequence[Row], ticket: Ticket, bucket: int) -> None:
+        self.rows = rows
+        self.ticket = ticket
+        self.by_length: dict[int, list[int]] = {}
+        for position, row in enumerate(rows):
+            self.by_length.setdefault(padded_length(len(row.ids), bucket), []).append(position)
+        self.waiting = sum(length * len(members) for length, members in self.by_length.items())
+        """Padded tokens that are not yet being processed."""
+        self.running = 0
+        """Rows that are being worked on."""
+        self.due = 0
+        """When it should be done, in padded tokens that the queue has worked on."""
+        self.finished = threading.Event()
+        self.error: Exception | None = None
+        self.entered = time.perf_counter()
+        self.begun: float | None = None
+        self._out: Array | None = None
+
+    def take(self, length: int, most: int) -> list[int]:
+        """Takes at most `most` rows of this length for processing, and returns their positions."""
+        members = self.by_length[length]
+        taken, rest = members[:most], members[most:]
+        if rest:
+            self.by_length[length] = rest
+        else:
+            del self.by_length[length]
+        self.waiting -= length * len(taken)
+        self.running += len(taken)
+        if self.begun is None:
+            self.begun = time.perf_counter()
+        return taken
+
+    def put(self, positions: Sequence[int], numbers: Array) -> None:
+        """Stores the numbers (n, …) of rows; the last ones finish the job."""
+        if self._out is None:
+            self._out = np.empty((len(self.rows), *numbers.shape[1:]), np.float32)
+        self._out[list(positions)] = numbers
+        self.running -= len(positions)
+        if self.complete:
+            self.finished.set()
+
+    def fail(self, error: Exception) -> None:
+        """Ends the job with an error for its caller."""
+        self.error = self.error or error
+        self.by_length.clear()
+        self.waiting = 0
+        self.finished.set()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the numbers of all rows are stored."""
+        return self.error is None and not self.by_length and not self.running
+
+    @property
+    def numbers(self) -> Array:
+        """The numbers of all rows, (n, …).
+
+        Raises:
+            Exception: whatever the model raised.
+        """
+        if self.error is not None:
+            raise self.error
+        assert self._out is not None, "a job with rows that finished has numbers"
+        return self._out
+
 
 Batch = list[tuple[Job, list[int]]]
 """Jobs with positions of their rows, all of one padded length."""
@@ -51,7 +122,7 @@ class Schedule:
         return sum(job.waiting for job in self._jobs)
 
     def until_done(self, tokens: int) -> int:
-        """Padded tokens to process until a job of so many tokens would be done if it came now.
+        """Padded tokens to process until a job of `tokens` would be done if it came now.
 
         Its own, those due before it, and as many again that may yet overtake it.
         """
@@ -94,12 +165,10 @@ class Schedule:
         return batch
 
 
-Array = NDArray[np.float32]
-
 _MEMORY = 0.2
 """Weight of the last batch in the estimate of the model's speed."""
 _HEADROOM = 1.5
-"""A job is taken if a model so many times slower would do it in time: others may need the machine."""
+"""A job is taken if a model slower by this factor would do it in time: others may need the machine."""
 _LARGE = 16
 """Batches of a job that is refused even on an idle queue where it cannot be done in time."""
 _MARGIN = 0.01
@@ -122,7 +191,7 @@ class QueueObserver(Protocol):
         """A batch was run: its padded tokens, the budget of tokens, and its seconds."""
 
     def job(self, waited: float, rows: int) -> None:
-        """A job was begun after waiting so many seconds."""
+        """A job was begun after waiting this number of seconds."""
 
     def refused(self, reason: str) -> None:
         """A job was refused or abandoned: `overloaded`, `deadline`, `cancelled`."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kitpick_models import session
-from kitpick_models.fusing import fused
 from kitpick_models.graph_file import GraphFile
+from kitpick_models.graph_fusion import fused
 from kitpick_models.manifest import MODEL
 from kitpick_models.runtime import find_model
 from kitpick_models.session import Session, saturates

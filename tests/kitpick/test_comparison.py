@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kitpick.catalog import Catalog
-from kitpick.comparing import Wishes, compare
+from kitpick.comparison import Wishes, compare
 from kitpick.evaluation import Judged, Plan, judged_queries
 from kitpick.settings import Settings
 from kitpick.systems import InvalidSystem, parse_system

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from kitpick_models.workers import Workers
+from kitpick_models.batching import Workers
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])

@@ -1,1 +1,0 @@
-"""Makes judged requests from logged tool calls: read, mask, resolve against the catalog, merge."""
