@@ -526,6 +526,17 @@ def test_a_deadline_ends_the_stages_of_a_profile(service: Any) -> None:
     assert [item["stage"] for item in answer.json()["degraded"]] == ["decode", "decode"]
 
 
+def test_requests_that_compute_for_long_take_turns_and_short_ones_do_not_wait(start: Any) -> None:
+    """Four that decode for a minute each, one of which computes at a time."""
+    with start(threads=1, deadline_seconds=600) as service, ThreadPoolExecutor(4) as callers:
+        for _ in range(4):
+            callers.submit(service.post, "/v1/rescore", hard_call(2), timeout=600)
+        eventually(lambda: service.service.turns.waiting >= 2)
+        assert service.post("/v1/rescore", CALL).status_code == 200
+        assert service.service.gate.requests == 4
+        service.service.gate.give_up()
+
+
 def test_a_caller_that_leaves_ends_the_stages_of_a_profile(service: Any) -> None:
     with pytest.raises(httpx2.ReadTimeout):
         service.post("/v1/rescore", hard_call(2), timeout=1.0)
