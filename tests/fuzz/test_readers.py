@@ -85,7 +85,8 @@ TOKENS = [
     *(b'"documents"', b'"document_format": "yaml"', b'"tool"', b'"$ref": "#"', b'"query"', b'"profile"'),
 ]
 READERS = [
-    *(f"text:{name}" for name in ("yaml", "verbatim", "profile", "keys", "graph", "manifest")),
+    *(f"text:{name}" for name in ("yaml", "verbatim", "profile", "keys", "graph", "manifest", "reference")),
+    *(f"text:{name}" for name in ("ranking", "writing", "pool", "config", "lock", "run")),
     *(f"wire:{endpoint.path}" for endpoint in ENDPOINTS if endpoint.request is not None),
     "wire:answer",
     *(f"source:{kind}" for kind in ("openapi", "mcp", "functions")),

@@ -141,7 +141,10 @@ class RemoteEngine:
             with suppress(EngineUnavailable):
                 lease.abort()
             raise
-        self._publish(state)
+        if state.live == index:
+            self._publish(state)
+        else:  # an index that is built beside the live one: nothing that is searched has changed yet
+            self._tidy(self._reader.remember(state))
 
     def hashes(
         self, index: str, source: str | None = None, part: JobPart | None = None
