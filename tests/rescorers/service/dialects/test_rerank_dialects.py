@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitpick_rescorers.service.documents import read_document, read_documents
+from kitpick_rescorers.service.errors import Cancelled
 from kitpick_rescorers.service.numbers import plain_number
 from kitpick_rescorers.service.ticket import Ticket
 
@@ -282,6 +283,26 @@ def test_reading_documents_counts_against_the_deadline(service: Any) -> None:
     answer = service.post("/v2/rerank", call, headers={"x-deadline-ms": "1000"})
     assert answer.status_code == 504
     assert time.process_time() - started < 4, "of the processor, for both sides"
+
+
+class Leaving(Ticket):
+    """The caller leaves after the third look at the ticket."""
+
+    looks = 0
+
+    def check(self) -> None:
+        self.looks += 1
+        if self.looks > 3:
+            self.cancel()
+        super().check()
+
+
+@pytest.mark.parametrize("document_format", ["text", "yaml"])
+def test_no_document_is_read_for_a_caller_who_has_left(document_format: Any) -> None:
+    ticket = Leaving("t", 600)
+    with pytest.raises(Cancelled):
+        read_documents(["tool: x"] * 100, ticket, (), document_format)
+    assert ticket.looks == 4, "one before each document"
 
 
 @pytest.mark.parametrize("blank", ["", " \n\t", "\u200b\u200d\ufeff", "\u2060\u00ad", "\u3164", "\u2800\x00"])
