@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "nodes"))
 sys.path.insert(0, str(Path(__file__).parent / "language_models"))
 sys.path.insert(0, str(Path(__file__).parent / "decoding"))
+sys.path.insert(0, str(Path(__file__).parent / "connections"))
 
 from fake_endpoint import fake
 from jdk import INSTALL, has_jdk_and_maven

@@ -29,8 +29,8 @@ class FeatureRows:
     Of rows: `features` float32 (rows, features); `label` 1, 0, or −1 where the candidate is neither right nor
     wrong; `request` number of the request; `candidate` id as bytes. Of requests: `request_id`, `set`, `split`
     (`none` where the set is never to be trained on), `style`, `wanted` (how many APIs, found or not; 0 where
-    the request was asked of a catalog without the tools that do the job), `documents` (name of the catalog that
-    was asked: some are asked by several sets). `names`: of the features.
+    the request was asked of a catalog without the tools that do the job), `documents` (name of the catalog
+    that was asked: some are asked by several sets). `names`: of the features.
     """
 
     def __init__(self, profile: Profile) -> None:

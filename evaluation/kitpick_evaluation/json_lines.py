@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from kitpick_evaluation.errors import InvalidDataset
+from kitpick_foundation.decoding import UNDECODABLE
 
 Record = TypeVar("Record")
 
@@ -32,5 +33,5 @@ def read_json_lines(path: Path, record: type[Record]) -> Iterator[Record]:
 def _decoded(decoder: msgspec.json.Decoder[Record], line: bytes, where: str) -> Record:
     try:
         return decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise InvalidDataset(f"{where}: {error}") from error

@@ -17,6 +17,7 @@ import msgspec
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import InvalidLog
+from kitpick_foundation.decoding import UNDECODABLE
 from kitpick_ingest.function_names import function_names
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -68,7 +69,7 @@ def _lines(path: Path) -> Iterator[tuple[str, Json]]:
 def _object(line: bytes, where: str) -> Json:
     try:
         found = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise InvalidLog(f"{where}: not JSON: {error}") from error
     if not isinstance(found, dict) or not ("resourceSpans" in found or "query" in found):
         raise InvalidLog(f'{where}: neither OTLP spans ("resourceSpans") nor {{"query": …, "tools": […]}}')
@@ -126,7 +127,7 @@ def _first(attributes: Json, names: Sequence[str]) -> list[Json]:
     if isinstance(found, str):
         try:
             found = msgspec.json.decode(found)
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             return []
     return [message for message in found if isinstance(message, dict)] if isinstance(found, list) else []
 

@@ -15,6 +15,7 @@ from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import InvalidReport
 from kitpick_evaluation.failures import FailureReport
 from kitpick_evaluation.metrics import Figures
+from kitpick_foundation.decoding import UNDECODABLE
 
 VERSION = 1
 MEAN = "mean"
@@ -168,7 +169,7 @@ def read_report(path: Path) -> Report:
         report = msgspec.json.decode(path.read_bytes(), type=Report)
     except OSError as error:
         raise InvalidReport(f"{path}: cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise InvalidReport(f"{path}: not a complete report: {error}") from error
     if report.version != VERSION:
         raise InvalidReport(f"{path}: report version {report.version}, this is {VERSION}: measure it again")

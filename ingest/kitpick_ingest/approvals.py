@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
+from kitpick_foundation.decoding import UNDECODABLE
 from kitpick_ingest.errors import InvalidLockFile
 from kitpick_ingest.source import DeadLetter
 
@@ -87,7 +88,7 @@ class Approvals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return msgspec.json.decode(path.read_bytes(), type=cls)
         except OSError as error:
             raise InvalidLockFile(path, error.strerror or str(error)) from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             raise InvalidLockFile(path, str(error)) from error
 
     def encode(self) -> bytes:

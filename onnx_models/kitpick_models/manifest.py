@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from kitpick_foundation.decoding import UNDECODABLE
 from kitpick_models.errors import CorruptModel, UnsupportedModel
 
 FORMAT = 1
@@ -117,7 +118,7 @@ def read_manifest(folder: Path) -> Manifest:
         return msgspec.json.decode(data, type=Manifest)
     except OSError as error:
         raise CorruptModel(path, f"cannot be read ({error.strerror})") from error
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise CorruptModel(path, f"not a manifest: {error}") from error
 
 

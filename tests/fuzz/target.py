@@ -8,6 +8,7 @@ What ends this process without a line is a native crash.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import sys
@@ -31,9 +32,20 @@ def reader_named(name: str) -> Reader:
 
 
 def _text_reader(what: str) -> Reader:
+    from msgspec.structs import replace
+
+    from kitpick.mcp.config import read_config
+    from kitpick_engines.document import ApiDocument
+    from kitpick_evaluation.json_lines import read_json_lines
     from kitpick_foundation.yaml_values import parse_yaml
+    from kitpick_ingest.approvals import Approvals
     from kitpick_models.graph_file import keeps_weights_elsewhere
     from kitpick_models.manifest import read_manifest
+    from kitpick_models.reference import REFERENCE, read_reference
+    from kitpick_models.runtime import find_model
+    from kitpick_rescorers.demorank.pool import Demonstration, read_pool
+    from kitpick_rescorers.llm.windows import read_ranking
+    from kitpick_rescorers.llm.writing import read_writing
     from kitpick_rescorers.profiles import parse_profile
     from kitpick_rescorers.service.keys import parse_keys
 
@@ -48,6 +60,23 @@ def _text_reader(what: str) -> Reader:
             (Path(folder) / "manifest.json").write_bytes(data)
             return read_manifest(Path(folder))
 
+    def in_file(read: Callable[[Path], object]) -> Reader:
+        def given(data: bytes) -> object:
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / "given"
+                file.write_bytes(data)
+                return read(file)
+
+        return given
+
+    def reference(data: bytes) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / REFERENCE).write_bytes(data)
+            digest = hashlib.sha256(data).hexdigest()
+            return read_reference(Path(folder), replace(shipped, files={REFERENCE: digest}))
+
+    shipped = read_manifest(find_model("reranker-l6"))
+    document = ApiDocument(id="s/t/a", source="s", category="c", tool="t", api="a", description="weather")
     readers: dict[str, Reader] = {
         "yaml": lambda data: parse_yaml(data, 100_000),
         "verbatim": lambda data: parse_yaml(data, 65_536, verbatim=True),
@@ -55,6 +84,13 @@ def _text_reader(what: str) -> Reader:
         "keys": lambda data: parse_keys(data.decode("utf-8", "replace"), "keys.toml"),
         "graph": graph,
         "manifest": manifest,
+        "reference": reference,
+        "ranking": lambda data: read_ranking(data.decode("utf-8", "replace"), 5),
+        "writing": lambda data: read_writing(data.decode("utf-8", "replace"), document),
+        "pool": in_file(read_pool),
+        "config": in_file(read_config),
+        "lock": in_file(Approvals.read),
+        "run": in_file(lambda file: list(read_json_lines(file, Demonstration))),
     }
     return readers[what]
 

@@ -101,9 +101,9 @@ def test_schemas_that_contain_themselves_many_times_over_take_no_time() -> None:
         f"s{n}": {"allOf": [{"$ref": f"#/s{n + 1}"}] * 100, "anyOf": [{"$ref": "#/s0"}]} for n in range(50)
     }
     root: dict[str, Any] = {**levels, "s50": {"properties": {"end": {}}}, "$ref": "#/s0"}
-    began = time.perf_counter()
+    began = time.process_time()
     assert [p.name for p in parameters(root)] == ["end"]
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_ten_thousand_parameters_come_out_and_long_descriptions_are_cut() -> None:

@@ -28,9 +28,9 @@ def test_markup_goes_and_words_stay_apart(markup: str, text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["<", "<p", "<!--", "<!-- -", "</p><", "&", "&lt;"])
 def test_the_time_it_takes_grows_with_the_length_only(piece: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     html_text(piece * 20_000)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_limit_holds_and_is_shown() -> None:

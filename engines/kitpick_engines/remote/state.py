@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kitpick_engines.contract import IndexSchema
-from kitpick_engines.errors import CorruptStore, EngineUnavailable, OtherFormat, UnknownIndex
+from kitpick_engines.errors import CorruptStore, EngineError, EngineUnavailable, OtherFormat, UnknownIndex
 from kitpick_engines.remote.server import Json, RequestRefused, SearchServer
 
 FORMAT = 1
@@ -137,7 +137,25 @@ class StateStore:
                 raise
             current = self.load()
             return current is not None and current.state == state
+        except EngineUnavailable as error:
+            return self._is_stored(state, error)
         return True
+
+    def _is_stored(self, state: CatalogState, error: EngineUnavailable) -> bool:
+        """True if a change is there whose answer was lost.
+
+        Raises:
+            EngineUnavailable: it is not there, or nobody knows.
+        """
+        try:
+            current = self.load()
+        except EngineError:
+            raise EngineUnavailable(
+                f"{error}; whether the change was stored is not known: run it again, it does nothing twice"
+            ) from error
+        if current is not None and current.state == state:
+            return True
+        raise error
 
     def _create(self) -> None:
         body = {

@@ -21,6 +21,7 @@ from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_evaluation.dataset import Dataset, JudgedQuery
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_evaluation.json_lines import read_json_lines
+from kitpick_foundation.decoding import UNDECODABLE
 from kitpick_ingest.json_values import as_string
 from kitpick_ingest.source import DeadLetter
 
@@ -155,7 +156,7 @@ def _parsed(value: object) -> object:
         return value
     try:
         return msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
+    except UNDECODABLE:
         return value
 
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from kitpick_foundation.errors import MissingExtra
 from kitpick_ingest.entries import Converted, documents
@@ -18,6 +18,9 @@ from kitpick_ingest.json_files import Entry, within
 from kitpick_ingest.source import Source
 from kitpick_ingest.sources.mcp_endpoint import Listing, LiveSettings, McpEndpoint
 from kitpick_ingest.sources.mcp_tools import McpServer, tool_document
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncBaseTransport
 
 _POLL_SECONDS = 0.1
 _MAX_COMPLAINT = 300
@@ -31,8 +34,14 @@ class McpLiveSource:
     server sent it, with every field in its order, written compactly.
     """
 
-    def __init__(self, target: str, name: str = "mcp", settings: LiveSettings | None = None) -> None:
-        """Takes a URL, or `stdio:COMMAND ARGUMENT …`.
+    def __init__(
+        self,
+        target: str,
+        name: str = "mcp",
+        settings: LiveSettings | None = None,
+        sockets: AsyncBaseTransport | None = None,
+    ) -> None:
+        """Takes a URL, or `stdio:COMMAND ARGUMENT …`. `sockets` carries what is read from a URL.
 
         Raises:
             UnknownSource: neither of them.
@@ -43,6 +52,7 @@ class McpLiveSource:
         self.name = name
         self._endpoint = McpEndpoint.parse(target)
         self._settings = settings or LiveSettings()
+        self._sockets = sockets
 
     def read(self) -> Iterator[Converted]:
         """Documents in the server's order.
@@ -89,7 +99,7 @@ class McpLiveSource:
 
         with complaints() as errors, start_blocking_portal() as portal:
             try:
-                return portal.call(fetch, self._endpoint, self._settings, errors)
+                return portal.call(fetch, self._endpoint, self._settings, errors, self._sockets)
             except (
                 Exception
             ) as error:  # whatever fails in a foreign process or on the way is the source's failure

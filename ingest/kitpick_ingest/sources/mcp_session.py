@@ -69,6 +69,7 @@ async def connected(
     on_message: MessageHandlerFnT | None = None,
     *,
     idle_seconds: float | None = None,
+    sockets: httpx2.AsyncBaseTransport | None = None,
 ) -> AsyncIterator[Client]:
     """An initialised session. A server started for it is stopped with it, gently first.
 
@@ -78,12 +79,13 @@ async def connected(
         errors: receives what a started server writes to its standard error.
         on_message: called with every notification.
         idle_seconds: how long a stream of events may be silent; None for any time.
+        sockets: carries requests to a URL, in place of sockets of its own.
     """
     async with AsyncExitStack() as stack:
         if endpoint.url:
             timeout = httpx2.Timeout(settings.request_seconds, read=idle_seconds)
             http = await stack.enter_async_context(
-                httpx2.AsyncClient(headers=dict(settings.headers), timeout=timeout)
+                httpx2.AsyncClient(headers=dict(settings.headers), timeout=timeout, transport=sockets)
             )
             transport = streamable_http_client(
                 endpoint.url, http_client=http, max_sse_event_size=_MAX_EVENT_BYTES
@@ -129,14 +131,20 @@ def _listing(client: Client, tools: list[dict[str, Any]]) -> Listing:
     return Listing(server.name if server else "", server.version if server else "", tuple(tools))
 
 
-async def fetch(endpoint: McpEndpoint, settings: LiveSettings, errors: TextIO) -> Listing:
+async def fetch(
+    endpoint: McpEndpoint,
+    settings: LiveSettings,
+    errors: TextIO,
+    sockets: httpx2.AsyncBaseTransport | None = None,
+) -> Listing:
     """Connects, lists and disconnects, all within `total_seconds`.
 
     Raises:
         TimeoutError: it took longer.
     """
     with anyio.fail_after(settings.total_seconds):
-        async with connected(endpoint, settings, errors, idle_seconds=settings.request_seconds) as client:
+        idle = settings.request_seconds
+        async with connected(endpoint, settings, errors, idle_seconds=idle, sockets=sockets) as client:
             return await list_tools(client, settings)
 
 

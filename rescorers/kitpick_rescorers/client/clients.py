@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -32,6 +32,9 @@ from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import DEFAULT_PROFILE, Profile
 from kitpick_rescorers.request import Rescored, RescoreRequest
 from kitpick_rescorers.state import Degradation
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncBaseTransport
 
 
 class Breaker:
@@ -99,8 +102,16 @@ _DEFAULT = ClientSettings()
 class AsyncRescorerClient:
     """Asks a rescorer service without blocking the event loop; connections are kept."""
 
-    def __init__(self, url: str, key: str = "", settings: ClientSettings = _DEFAULT) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: str = "",
+        settings: ClientSettings = _DEFAULT,
+        transport: AsyncBaseTransport | None = None,
+    ) -> None:
         """A client of the service at `url`, such as `http://rescorer:8080`.
+
+        `transport` carries its requests in place of sockets of its own, such as one that fails for a test.
 
         Raises:
             MissingExtra: the HTTP package is not installed.
@@ -111,7 +122,7 @@ class AsyncRescorerClient:
         self._settings = settings
         self._breaker = Breaker(settings.failures, settings.rest)
         self._errors = httpx2.HTTPError
-        self._http = httpx2.AsyncClient(**connecting)
+        self._http = httpx2.AsyncClient(**connecting, transport=transport)
 
     async def rescore(self, request: RescoreRequest, profile: Profile | str = DEFAULT_PROFILE) -> Rescored:
         """Like `RescorerClient.rescore`."""
@@ -173,13 +184,19 @@ class RescorerClient:
     not all of them together: a service that sends a byte now and then would hold it for ever.
     """
 
-    def __init__(self, url: str, key: str = "", settings: ClientSettings = _DEFAULT) -> None:
-        """A client of the service at `url`, such as `http://rescorer:8080`.
+    def __init__(
+        self,
+        url: str,
+        key: str = "",
+        settings: ClientSettings = _DEFAULT,
+        transport: AsyncBaseTransport | None = None,
+    ) -> None:
+        """Like `AsyncRescorerClient`.
 
         Raises:
             MissingExtra: the HTTP package is not installed.
         """
-        self._connecting = (url, key, settings)
+        self._connecting = (url, key, settings, transport)
         self._lock = threading.Lock()
         self._started = _Started(*self._connecting)
 
@@ -223,8 +240,10 @@ class RescorerClient:
 class _Started:
     """A client with the event loop that it runs on."""
 
-    def __init__(self, url: str, key: str, settings: ClientSettings) -> None:
-        self.client = AsyncRescorerClient(url, key, settings)
+    def __init__(
+        self, url: str, key: str, settings: ClientSettings, transport: AsyncBaseTransport | None
+    ) -> None:
+        self.client = AsyncRescorerClient(url, key, settings, transport)
         self.process = os.getpid()
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, name="kitpick-client", daemon=True)

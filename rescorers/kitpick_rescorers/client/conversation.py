@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from kitpick_foundation.decoding import UNDECODABLE
 from kitpick_rescorers.errors import RescorerError
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import MAX_CANDIDATES, Rescored, RescoreRequest
@@ -163,7 +164,7 @@ def read_answer(status: int, content: bytes) -> Rescored:
         if status == 200:
             return rescored_of(msgspec.json.decode(content, type=RescoreAnswer))
         problem = msgspec.json.decode(content, type=ErrorAnswer).error
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Unreachable(f"HTTP {status}, and no answer of a rescorer: {str(error)[:200]}") from error
     raise Refused(status, problem.code, problem.message)
 

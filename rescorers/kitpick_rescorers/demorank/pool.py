@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 
+from kitpick_foundation.decoding import UNDECODABLE
 from kitpick_rescorers.errors import RescorerError
 
 MAX_DEMONSTRATIONS = 50_000
@@ -43,7 +44,7 @@ def read_pool(path: Path) -> list[Demonstration]:
             continue
         try:
             item = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             raise InvalidPool(f"{path}:{number}: {error}") from error
         known = found.setdefault((item.query, item.api), item)
         if known.useful != item.useful:

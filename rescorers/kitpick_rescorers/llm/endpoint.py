@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from math import ceil
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,6 +20,9 @@ from kitpick_rescorers.llm.model import (
     NoLikelihoods,
     summed,
 )
+
+if TYPE_CHECKING:
+    from httpx2 import BaseTransport
 
 MAX_ANSWER_BYTES = 1024 * 1024
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -75,8 +78,8 @@ class _ChatResponse(msgspec.Struct):
 class ChatEndpoint:
     """`POST {url}/chat/completions`. Safe to use from several threads."""
 
-    def __init__(self, settings: LlmSettings) -> None:
-        """Opens no connection yet.
+    def __init__(self, settings: LlmSettings, transport: BaseTransport | None = None) -> None:
+        """Opens no connection yet. `transport` carries its requests in place of sockets of its own.
 
         Raises:
             MissingExtra: the package `httpx2` is not installed.
@@ -88,7 +91,7 @@ class ChatEndpoint:
         self._settings = settings
         self._schemas = settings.structured != "never"
         headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
-        self._client = httpx2.Client(headers=headers, follow_redirects=False)
+        self._client = httpx2.Client(headers=headers, follow_redirects=False, transport=transport)
 
     @property
     def identity(self) -> str:

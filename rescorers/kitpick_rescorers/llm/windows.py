@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from kitpick_foundation.decoding import UNDECODABLE
 from kitpick_rescorers.llm.injection import hold_back, sanitise
 from kitpick_rescorers.llm.meter import CallMeter
 from kitpick_rescorers.llm.model import Message
@@ -70,7 +71,7 @@ def _orders(text: str) -> list[tuple[int, ...]]:
 def _decoded(text: str) -> tuple[int, ...]:
     try:
         value: Any = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return ()
     lists = value.values() if isinstance(value, dict) else [value]
     return next((tuple(_numbers(items)) for items in lists if isinstance(items, list)), ())

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 from kitpick_engines.lexical.words import Terms
+from kitpick_models.workers import available_cpus
 from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
 from kitpick_rescorers.service.connections import ConnectionCount
 from kitpick_rescorers.service.errors import Invalid, NotFound
@@ -16,6 +17,7 @@ from kitpick_rescorers.service.metrics import Metrics
 from kitpick_rescorers.service.models import ServiceModels
 from kitpick_rescorers.service.settings import ServiceSettings
 from kitpick_rescorers.service.traces import tracer_to
+from kitpick_rescorers.service.turns import Turns
 from kitpick_rescorers.stages import CrossEncode
 
 _MOST_STAGES = 20
@@ -43,6 +45,7 @@ class Service:
         self.keys = KeyRing(Path(settings.keys) if settings.keys else None)
         self.default_profile = load_profile(settings.profile)
         self.tracer = tracer_to(settings.traces)
+        self.turns = Turns(max(1, (settings.threads or available_cpus()) // 2), self._models_busy)
         self.proving = threading.Lock()
         self.proved = -math.inf
         """When every model last answered a probe, by `time.perf_counter`; guarded by `proving`."""
@@ -65,6 +68,9 @@ class Service:
             known = sorted({*shipped_profiles(), self.default_profile.name})
             raise NotFound(f"no profile {wanted[:100]!r}; known are {', '.join(known)}")
         return load_profile(wanted)
+
+    def _models_busy(self) -> bool:
+        return any(queue.busy for queue in self.models.queues)
 
     def reload(self) -> None:
         """Loads the models again, and closes the old ones when no request can use them any more.

@@ -126,11 +126,12 @@ def _work(
 
     def work() -> bytes | Exception:
         try:
-            ticket.check()
-            call = decode(decoder, given.body) if decoder is not None else given.path or None
-            if service.settings.log_queries:
-                ticket.query = getattr(call, "query", None)
-            return msgspec.json.encode(endpoint.answer(service, call, ticket))
+            with ticket.computing(service.turns):
+                ticket.check()
+                call = decode(decoder, given.body) if decoder is not None else given.path or None
+                if service.settings.log_queries:
+                    ticket.query = getattr(call, "query", None)
+                return msgspec.json.encode(endpoint.answer(service, call, ticket))
         except Exception as error:  # noqa: BLE001 - told to the caller by `failed`
             return error
 

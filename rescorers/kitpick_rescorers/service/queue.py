@@ -225,6 +225,7 @@ class ModelQueue:
         self._limits = limits
         self._ready = threading.Condition()
         self._closed = False
+        self._inside = 0
         self._slots = [session for session in sessions for _ in range(threads)]
         self._speed = 0.0
         self._threads = [
@@ -245,6 +246,11 @@ class ModelQueue:
         """Requests with rows that are not yet being processed."""
         with self._ready:
             return len(self._schedule)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request waits for rows, also for those that are being processed."""
+        return self._inside > 0
 
     @property
     def speed(self) -> float:
@@ -303,6 +309,7 @@ class ModelQueue:
             if not job.ticket.probe:
                 self._require_room(job)
             self._schedule.add(job)
+            self._inside += 1
             self._ready.notify(len(job.by_length))
 
     def _require_room(self, job: Job) -> None:
@@ -337,6 +344,7 @@ class ModelQueue:
     def _leave(self, job: Job) -> None:
         """Removes everything of a job from the queue."""
         with self._ready:
+            self._inside -= 1
             if job.complete:
                 self._note_done(job)
                 return

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from kitpick_foundation.deadline import Deadline
 from kitpick_rescorers.service.errors import Cancelled, DeadlinePassed, ServiceError
 from kitpick_rescorers.service.keys import NOBODY
+from kitpick_rescorers.service.turns import Turn, Turns
 
 
 class Ticket:
@@ -39,6 +40,7 @@ class Ticket:
         """Name, start and end (`perf_counter`) of what took its time, for a trace."""
         self._sleeper: threading.Event | None = None
         self._working: Deadline | None = None
+        self._turn: Turn | None = None
 
     def spent(self, name: str, start: float, end: float | None = None) -> None:
         """Records what the time since `start` (`perf_counter`) was spent on."""
@@ -61,14 +63,31 @@ class Ticket:
 
     def working(self) -> Deadline:
         """The deadline for stages of a pipeline. It also passes when the caller disconnects."""
-        self._working = Deadline(max(0.0, self.left))
+        self._working = _Stages(self)
         if self.cancelled:
             self._working.cancel()
         return self._working
 
     @contextmanager
+    def computing(self, turns: Turns) -> Iterator[None]:
+        """A context in which this thread computes; beyond a moment, only when it is its turn."""
+        self._turn = Turn(turns)
+        try:
+            yield
+        finally:
+            self._turn.release()
+            self._turn = None
+
+    def pause(self) -> None:
+        """Waits for a turn where this thread has computed for long, for as long as the answer is wanted."""
+        if self._turn is not None:
+            self._turn.take(lambda: self.lapsed() is None)
+
+    @contextmanager
     def waking(self, sleeper: threading.Event) -> Iterator[None]:
-        """A context in which `cancel` sets the event."""
+        """A context in which this thread waits, and `cancel` sets the event."""
+        if self._turn is not None:
+            self._turn.release()
         self._sleeper = sleeper
         if self.cancelled:
             sleeper.set()
@@ -96,11 +115,25 @@ class Ticket:
         return None
 
     def check(self) -> None:
-        """Raises if the answer is not wanted any more.
+        """Raises if the answer is not wanted any more. May wait for a turn before it.
 
         Raises:
             Cancelled, DeadlinePassed, Unready: nobody does, or the process ends.
         """
+        self.pause()
         reason = self.lapsed()
         if reason is not None:
             raise reason
+
+
+class _Stages(Deadline):
+    """The deadline of a ticket for the loops of stages, each turn of which may have to wait for its own."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        super().__init__(max(0.0, ticket.left))
+        self._ticket = ticket
+
+    def check(self, work: str) -> None:
+        """Like `Deadline.check`."""
+        self._ticket.pause()
+        super().check(work)

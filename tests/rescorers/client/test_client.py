@@ -148,12 +148,12 @@ def test_tries_are_bounded(asynchronous: bool) -> None:
 
 def test_it_does_not_wait_beyond_its_deadline(asynchronous: bool) -> None:
     script = Scripted((200, ANSWER, {}))
-    script.pause = 3.0
+    script.pause = 30.0
     started = time.perf_counter()
     with serving(script) as url:
         with pytest.raises(Unreachable):
             ask(url, ClientSettings(deadline=0.2), asynchronous)
-        assert time.perf_counter() - started < 2.5
+        assert time.perf_counter() - started < 20
 
 
 def test_a_retry_after_beyond_the_deadline_is_not_waited_for(asynchronous: bool) -> None:
@@ -245,7 +245,7 @@ def test_a_service_that_trickles_is_given_up_in_time(asynchronous: bool, start: 
     started = time.perf_counter()
     with trickling(start) as url, pytest.raises(Unreachable):
         ask(url, ClientSettings(deadline=0.5, tries=1), asynchronous)
-    assert time.perf_counter() - started < 2
+    assert time.perf_counter() - started < 20, "it would go on for an hour and a half"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -36,6 +36,8 @@ from kitpick_rescorers.service.http import handler
 from kitpick_rescorers.service.keys import digest, new_key, parse_keys
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
+LONGEST = 160
+"""Tokens that the cross-encoder reads of a pair."""
 CALL = {"query": "weather", "candidates": [{"id": "a", "text": "weather of a city"}], "profile": "rerank"}
 
 
@@ -230,20 +232,23 @@ def test_what_a_page_of_its_own_sends_is_answered(service: Any) -> None:
 
 
 def test_a_deadline_gives_what_there_is_or_says_so(service: Any) -> None:
-    texts = [f"text number {n} " + "of many words " * 20 for n in range(300)]
+    """A thousand long texts in a third of a second: more than dozens of cores do."""
+    texts = [f"text number {n} " + "of many words " * 60 for n in range(1_000)]
     candidates = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
-    profile = {"name": "all", "stages": [{"stage": "cross_encode", "candidates": 300}]}
-    call = {"query": "q", "candidates": candidates, "profile": profile, "deadline_ms": 150}
+    profile = {"name": "all", "stages": [{"stage": "cross_encode", "candidates": 1_000}]}
+    call = {"query": "q", "candidates": candidates, "profile": profile, "deadline_ms": 300}
     answer = service.post("/v1/rescore", call).json()
     assert [item["stage"] for item in answer["degraded"]] == ["cross_encode"]
     assert [hit["id"] for hit in answer["results"]] == [str(n) for n in range(10)]
-    late = service.post("/rerank", {"query": "q", "texts": texts}, headers={"x-deadline-ms": "150"})
+    late = service.post("/rerank", {"query": "q", "texts": texts}, headers={"x-deadline-ms": "300"})
     assert (late.status_code, late.json()["error_type"]) in {(504, "Backend"), (429, "Overloaded")}
     eventually(lambda: service.service.models.queues[1].waiting_tokens == 0)
 
 
 def test_a_caller_that_leaves_frees_the_queue(service: Any) -> None:
-    texts = [f"text number {n} " + "of other words " * 40 for n in range(150)]
+    """It waits half a second for what takes this machine about four, as its queue knows."""
+    count = int(4 * service.service.models.queues[1].speed / LONGEST)
+    texts = [f"text number {n} " + "of other words " * 60 for n in range(max(50, min(count, 2_000)))]
     with pytest.raises(httpx2.ReadTimeout):
         service.post("/rerank", {"query": "q", "texts": texts}, timeout=0.5)
     eventually(lambda: service.service.gate.requests == 0)
@@ -281,27 +286,40 @@ class Process:
 
 
 def test_it_says_where_it_listens_logs_no_query_and_drains_when_told_to_stop() -> None:
-    process = Process()
-    texts = [f"text {n} " + "of many words " * 30 for n in range(150)]
+    process = Process("--set", "body_seconds=60")
+    told = threading.Event()
+
+    def slow_body() -> Any:
+        yield b'{"query": "my secret wish", '
+        assert told.wait(60)
+        yield b'"texts": ["one", "two"]}'
+
     answers: list[httpx2.Response] = []
     caller = threading.Thread(
-        target=lambda: answers.append(
-            httpx2.post(
-                process.url + "/rerank", json={"query": "my secret wish", "texts": texts}, timeout=120
-            )
-        )
+        target=lambda: answers.append(httpx2.post(process.url + "/rerank", content=slow_body(), timeout=120))
     )
     caller.start()
     eventually(lambda: "requests_under_way 1.0" in httpx2.get(process.url + "/metrics").text)
     process.process.send_signal(signal.SIGTERM)
+    eventually(lambda: refuses_connections(process.url))
+    told.set()
     caller.join(120)
     log = process.end()
     assert answers[0].status_code == 200, "a request under way is finished"
-    assert len(answers[0].json()) == 150
+    assert len(answers[0].json()) == 2
     answered = [item for item in log if item["message"] == "answered"]
     assert answered[-1]["path"] == "/rerank"
     assert answered[-1]["request_id"] == answers[0].headers["x-request-id"]
     assert "secret" not in json.dumps(log)
+
+
+def refuses_connections(url: str) -> bool:
+    """Whether the service does not listen any more."""
+    try:
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=5):
+            return False
+    except OSError:
+        return True
 
 
 def test_queries_are_logged_only_where_that_was_asked_for() -> None:
@@ -418,21 +436,32 @@ def test_draining_ends_in_the_time_it_was_given() -> None:
     started = time.perf_counter()
     process.process.send_signal(signal.SIGTERM)
     process.process.wait(60)
-    assert time.perf_counter() - started < 8
+    assert time.perf_counter() - started < 60, "not the two minutes of its deadline"
     caller.join(60)
     process.end()
     assert answers[0].status_code == 503
     assert answers[0].json()["error"]["code"] == "unavailable"
 
 
-def test_what_cannot_be_done_in_time_is_refused_early_on_an_idle_queue(service: Any) -> None:
-    texts = [f"text number {n} " + "of many words and letters " * 270 for n in range(2_000)]
-    started = time.perf_counter()
-    answer = service.post("/rerank", {"query": "q", "texts": texts})
-    assert answer.status_code == 429
-    assert int(answer.headers["retry-after"]) >= 1
-    assert time.perf_counter() - started < 15, "tokenised, and no more"
-    assert service.post("/rerank", {"query": "q", "texts": texts[:3]}).status_code == 200
+def test_what_cannot_be_done_in_time_is_refused_early_on_an_idle_queue(start: Any) -> None:
+    """A queue that is believed to be slow: how fast this machine is does not matter."""
+    texts = [f"text number {n} " + "of many words and letters " * 20 for n in range(300)]
+    with start() as service:
+        scores = service.service.models.queues[1]
+        scores._speed = 10.0  # tokens a second: what a first pass on a busy machine might have shown
+        answer = service.post("/rerank", {"query": "q", "texts": texts})
+        assert answer.status_code == 429
+        assert int(answer.headers["retry-after"]) >= 1
+        assert rows_scored(service) == 0, "tokenised, and no more"
+        assert service.post("/rerank", {"query": "q", "texts": texts[:3]}).status_code == 200
+        assert rows_scored(service) == 3
+        assert scores.speed > 10, "what is small is done, and shows the speed again"
+
+
+def rows_scored(service: Any) -> float:
+    """How many rows the cross-encoder has run."""
+    name, labels = "kitpick_model_rows_total", {"model": "cross_encoder"}
+    return float(service.service.metrics.registry.get_sample_value(name, labels))
 
 
 def test_a_caller_cannot_tell_what_another_asked(start: Any, tmp_path: Path) -> None:
@@ -511,8 +540,19 @@ def hard_call(stages: int) -> dict[str, Any]:
 def test_a_deadline_ends_the_stages_of_a_profile(service: Any) -> None:
     started = time.perf_counter()
     answer = service.post("/v1/rescore", {**hard_call(2), "deadline_ms": 1_000})
-    assert time.perf_counter() - started < 4
+    assert time.perf_counter() - started < 20, "not the minutes that they would take"
     assert [item["stage"] for item in answer.json()["degraded"]] == ["decode", "decode"]
+
+
+def test_requests_that_compute_for_long_take_turns_and_short_ones_do_not_wait(start: Any) -> None:
+    """Four that decode for a minute each, one of which computes at a time."""
+    with start(threads=1, deadline_seconds=600) as service, ThreadPoolExecutor(4) as callers:
+        for _ in range(4):
+            callers.submit(service.post, "/v1/rescore", hard_call(2), timeout=600)
+        eventually(lambda: service.service.turns.waiting >= 2)
+        assert service.post("/v1/rescore", CALL).status_code == 200
+        assert service.service.gate.requests == 4
+        service.service.gate.give_up()
 
 
 def test_a_caller_that_leaves_ends_the_stages_of_a_profile(service: Any) -> None:
@@ -520,7 +560,7 @@ def test_a_caller_that_leaves_ends_the_stages_of_a_profile(service: Any) -> None
         service.post("/v1/rescore", hard_call(2), timeout=1.0)
     started = time.perf_counter()
     eventually(lambda: service.service.gate.requests == 0)
-    assert time.perf_counter() - started < 3
+    assert time.perf_counter() - started < 20, "not the minutes that they would take"
 
 
 @pytest.mark.parametrize(
