@@ -59,7 +59,8 @@ def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticke
         return rescored
 
     started = time.perf_counter()
-    search = Search(_index(service, call), service.models.remembered_queries(ticket), rescorer, _unmeasured)
+    encoder = service.models.remembered_queries(ticket)
+    search = Search(_index(service, call), encoder, rescorer, _unmeasured, service.votes)
     query = search.prepare(call.query, profile.needs())
     embed_ms = (time.perf_counter() - started) * 1e3
     permitted = Filter(tenant=call.tenant, principals=frozenset(call.principals))
@@ -70,8 +71,8 @@ def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticke
         raise Invalid("found: no answers of a search server to the searches asked for") from error
     rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES), profile, permitted)
     rescored = replace(rescored, degraded=(*query.degraded, *rescored.degraded))
-    encoder = () if query.vector is None else ("encoder",)
-    models = replace(used[-1], roles=(*encoder, *used[-1].roles), embed_ms=embed_ms)
+    embedded = () if query.vector is None else ("encoder",)
+    models = replace(used[-1], roles=(*embedded, *used[-1].roles), embed_ms=embed_ms)
     return answered(service, rescored, profile, models, ticket, explain=False)
 
 
