@@ -11,6 +11,9 @@ from kitpick_engines.remote.server import Json
 class ServerDialect(Protocol):
     """The dialect of one kind of server."""
 
+    search_pipelines: bool
+    """Whether it has search pipelines, which may name the model of an index."""
+
     def vector_field(self, dimensions: int) -> Json:
         """Mapping of the vector field."""
 

@@ -29,7 +29,7 @@ from kitpick_engines.contract import (
 )
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.lexical.words import Terms
-from kitpick_engines.remote import indexes
+from kitpick_engines.remote import indexes, pipelines
 from kitpick_engines.remote.address import Address
 from kitpick_engines.remote.dialect import ServerDialect
 from kitpick_engines.remote.lease import Lease, PartLease
@@ -87,6 +87,8 @@ class RemoteEngine:
         if not now.live:  # only what is there may be read
             now = self._store.change(partial(indexes.with_live, index=chosen))
         self._tidy(self._reader.remember(now))
+        if chosen == now.live:
+            self._name_model(chosen, schema)
         return chosen
 
     def swap(self, index: str) -> None:
@@ -95,7 +97,9 @@ class RemoteEngine:
         Raises:
             UnknownIndex: there is no index of this name.
         """
-        self._tidy(self._reader.remember(self._store.change(lambda state: indexes.swapped(state, index))))
+        state = self._store.change(lambda state: indexes.swapped(state, index))
+        self._tidy(self._reader.remember(state))
+        self._name_model(index, state.index(index).schema)
 
     @contextmanager
     def writing(self, index: str) -> Iterator[RemoteWriter]:
@@ -216,6 +220,10 @@ class RemoteEngine:
     def close(self) -> None:
         """Releases connections."""
         self.server.close()
+
+    def _name_model(self, index: str, schema: IndexSchema) -> None:
+        if self.dialect.search_pipelines:
+            pipelines.name_model(self.server, self.address.name, index, schema.model)
 
     def _tidy(self, state: CatalogState | None) -> None:
         """Updates alias and indexes to the state, also after a session was killed.
