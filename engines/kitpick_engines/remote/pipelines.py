@@ -20,9 +20,9 @@ def name_model(server: SearchServer, catalog: str, index: str, model: str) -> No
     """
     with suppress(EngineError):
         for name in dict.fromkeys((catalog, default_of(server, index))):
-            found = server.find("GET", f"/_search/pipeline/{name}") if name != "_none" else None
+            found = None if name == "_none" else server.find("GET", f"/_search/pipeline/{name}", patience=0)
             if found and (changed := _naming(found[name], model)) != found[name]:
-                server.call("PUT", f"/_search/pipeline/{name}", changed)
+                server.call("PUT", f"/_search/pipeline/{name}", changed, patience=0)
 
 
 def default_of(server: SearchServer, index: str) -> str:
@@ -31,7 +31,8 @@ def default_of(server: SearchServer, index: str) -> str:
     Raises:
         EngineError: it cannot be read.
     """
-    found = server.find("GET", f"/{index}/_settings/{DEFAULT_PIPELINE}?flat_settings=true") or {}
+    wanted = f"/{index}/_settings/{DEFAULT_PIPELINE}?flat_settings=true"
+    found = server.find("GET", wanted, patience=0) or {}
     named = (each["settings"].get(DEFAULT_PIPELINE) for each in found.values())
     return next((str(each) for each in named if each), "_none")
 

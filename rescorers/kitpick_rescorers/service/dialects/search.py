@@ -1,4 +1,7 @@
-"""A whole search for a caller who reads the index: `POST /v1/search`. The OpenSearch plugin is one."""
+"""A whole search for a caller who reads the index: `POST /v1/search`.
+
+The OpenSearch plugin is one, and any client of Elasticsearch can be.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Filter, IndexSchema
 from kitpick_engines.document import ApiDocument
+from kitpick_engines.elasticsearch import ElasticsearchDialect
 from kitpick_engines.opensearch import OpenSearchDialect
+from kitpick_engines.remote.dialect import ServerDialect
 from kitpick_engines.remote.indexes import is_of_schema
 from kitpick_engines.remote.live_index import LiveIndex
 from kitpick_engines.text import TEMPLATE_VERSION
@@ -25,7 +30,10 @@ from kitpick_rescorers.service.protocol import RescoreAnswer, SearchAnswer, Sear
 from kitpick_rescorers.service.relay import Relay, RelayedState, SearchesAsked
 from kitpick_rescorers.service.ticket import Ticket
 
-_DIALECT = OpenSearchDialect("hnsw", "lucene")
+_DIALECTS: dict[str, ServerDialect] = {
+    "opensearch": OpenSearchDialect("hnsw", "lucene"),
+    "elasticsearch": ElasticsearchDialect("hnsw"),
+}
 
 
 def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchAnswer:
@@ -81,7 +89,7 @@ def _index(service: Service, call: SearchCall) -> LiveIndex:
     own = IndexSchema(encoder.identity, encoder.dimensions, TEMPLATE_VERSION)
     schema = own if is_of_schema(call.index, own) else replace(own, model="another model or template")
     relay = Relay(RelayedState.of(schema, call.committed, call.filter), call.found)
-    return LiveIndex(call.index, relay, _DIALECT, service.terms)
+    return LiveIndex(call.index, relay, _DIALECTS[call.engine], service.terms)
 
 
 def _unmeasured(documents: Sequence[ApiDocument]) -> PackingSizes:
