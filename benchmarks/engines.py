@@ -11,7 +11,10 @@ JSON object; `--parts` chooses, and `--keep FILE` adds to what former runs of ot
   that the server's graph (HNSW) finds chooses the support of the exact solution over the whole corpus within
   3 rounds, the smaller of both servers; `columns_certified` that of those which could report a certificate.
 - `dsl`: `same_top10_dsl` is the share of requests whose ten best by a `kitpick` query, sent to a node with
-  the plugin and a service beside it, are those of `Catalog.search` over the same index (HNSW), in order.
+  the plugin and a service beside it, are those of `Catalog.search` over the same index (HNSW), in order;
+  `degraded_dsl` says what could not be done for which request. No deadline ends anything there.
+- `routes`: what each way of searching Elasticsearch without a plugin finds; `es_minus_hybrid`: the points of
+  R@5 that stored searches with the rescorer have more than Python's `hybrid`.
 - `times`: documents a second of a copy; median and 99th percentile of a search for 50 candidates of each
   ranking, in ms.
 - `ingest`: all operations of AWS services in one sync, with drawn vectors, so that no encoder counts.
@@ -30,7 +33,6 @@ import statistics
 import sys
 import tempfile
 import time
-import urllib.request
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -39,13 +41,17 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from engine_routes import METRICS, PROFILES, measure_routes, route_figures
 from numpy.typing import NDArray
+from own_query import compare_own_query, node_with_plugin
 
 from kitpick.catalog import Catalog
+from kitpick.cli.evaluate import print_report
 from kitpick.evaluation import Plan, judged_dataset
 from kitpick_engines.contract import Candidate, Engine, Filter, SearchRequest
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.opening import open_engine
+from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_ingest.copies import copy_catalog
 from kitpick_ingest.progress import NullProgress
 from kitpick_ingest.source import DeadLetter
@@ -92,7 +98,7 @@ class FirstOperations:
         return itertools.islice(BotocoreSource().read(), self._most)
 
 
-PARTS = ("same", "columns", "times", "ingest", "dsl", "large")
+PARTS = ("same", "columns", "times", "ingest", "dsl", "routes", "large")
 
 
 def main() -> None:
@@ -112,11 +118,13 @@ def main() -> None:
     if options.keep and options.keep.exists():
         report = json.loads(options.keep.read_text("utf-8"))
     with ExitStack() as stack:
-        if set(parts) - {"dsl", "large"}:
+        if set(parts) - {"dsl", "routes", "large"}:
             servers = {kind: stack.enter_context(node(kind)) for kind in SERVERS}
             report |= against_servers(stack, options, parts, servers)
         if "dsl" in parts:
             report |= compare_dsl(stack, options)
+        if "routes" in parts:
+            report |= compare_routes(stack, options)
     if "large" in parts:
         report |= json.loads((options.large / "figures.json").read_text("utf-8"))
     if options.keep:
@@ -184,8 +192,9 @@ def copies(
 
 
 def new_url(server: str, kind: str, vectors: str) -> str:
-    """URL of a catalog of its own."""
-    return f"{kind}://{server.partition('://')[2]}/bench-{uuid.uuid4().hex[:8]}?vectors={vectors}&replicas=0"
+    """URL of a catalog of its own, with time enough for a machine on which much else runs."""
+    address = f"{kind}://{server.partition('://')[2]}/bench-{uuid.uuid4().hex[:8]}"
+    return f"{address}?vectors={vectors}&replicas=0&timeout=600&patience=600"
 
 
 def compare(catalogs: dict[str, Catalog], requests: Sequence[str]) -> dict[str, Any]:
@@ -213,57 +222,28 @@ def compare(catalogs: dict[str, Catalog], requests: Sequence[str]) -> dict[str, 
 
 
 def compare_dsl(stack: ExitStack, options: argparse.Namespace) -> dict[str, Any]:
-    """The share of requests that the plugin's own query answers as Python does, and some that it does not."""
+    """Part `dsl`."""
     plan = Plan(profiles=("kitpick",), limit=options.limit)
     judged = stack.enter_context(judged_dataset("toolbench", options.data, plan, NullProgress()))
     url = stack.enter_context(node_with_plugin())
     engine = stack.enter_context(closing(open_engine(new_url(url, "opensearch", "hnsw"))))
     copy_catalog(judged.catalog.engine, engine, NullProgress())
     catalog = Catalog(engine, judged.catalog.settings, judged.catalog.models)
-    different = []
-    for text in (query.text for query in judged.queries):
-        ours, degraded = own_query(f"{url}/{engine.url.rpartition('/')[2].partition('?')[0]}/_search", text)
-        theirs = [hit.document.id for hit in catalog.search(text, 10).hits]
-        if ours != theirs:
-            different.append({"request": text[:80], "plugin": ours, "python": theirs, "degraded": degraded})
-    requests = len(judged.queries)
-    return {
-        "requests": requests,
-        "same_top10_dsl": 1 - len(different) / requests,
-        "different_dsl": different[:5],
-    }
+    address = f"{url}/{engine.url.rpartition('/')[2].partition('?')[0]}/_search"
+    return compare_own_query(catalog, address, [query.text for query in judged.queries])
 
 
-def own_query(address: str, text: str) -> tuple[list[str], list[Any]]:
-    """Ids of the ten best by a `kitpick` query, none if nobody ranked them, and what could not be done."""
-    body = json.dumps({"size": 10, "query": {"kitpick": {"text": text}}, "_source": ["id"]}).encode()
-    request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=120) as response:
-        answer = json.loads(response.read())
-    said = answer["ext"]["kitpick"]
-    hits = answer["hits"]["hits"] if said["status"] == "rescored" else []
-    return [hit["_source"]["id"] for hit in hits], said.get("degraded", [])
-
-
-@contextlib.contextmanager
-def node_with_plugin() -> Iterator[str]:
-    """HTTP address of an OpenSearch node with the plugin, which asks a service that was started for it."""
-    sys.path[:0] = [str(NODES), str(NODES.parent / "plugin")]
-    from building import build
-    from keystore import write_key
-    from opensearch_node import opensearch_node
-    from real_service import serving
-
-    plugin = build("package", "-DskipTests")
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as service:
-        settings = [f"kitpick.endpoint={service.url}", "kitpick.deadline=60s"]
-        (home := Path(folder) / "node").mkdir()
-        running = opensearch_node(home, [plugin], settings=settings)
-        write_key(home, service.key)
-        try:
-            yield running.start().url
-        finally:
-            running.stop()
+def compare_routes(stack: ExitStack, options: argparse.Namespace) -> dict[str, Any]:
+    """Part `routes`."""
+    plan = Plan(profiles=PROFILES, limit=options.limit, timed=0)
+    judged = stack.enter_context(judged_dataset("toolbench", options.data, plan, NullProgress()))
+    server = stack.enter_context(node("elasticsearch"))
+    engine = stack.enter_context(closing(open_engine(new_url(server, "elasticsearch", "hnsw"))))
+    assert isinstance(engine, RemoteEngine)
+    copy_catalog(judged.catalog.engine, engine, NullProgress())
+    measured = measure_routes(judged, engine, plan)
+    print_report(measured.report, list(METRICS), ["subset"])
+    return {"requests": len(judged.queries), **route_figures(measured)}
 
 
 def place(candidate: Candidate) -> tuple[object, ...]:

@@ -63,7 +63,7 @@ class Catalog:
             self.models.queries,
             self._remote or LocalRescorer(self.models),
             measure_definitions,
-            self.intents,
+            self.intents.votes,
         )
         """The steps of a search, for whoever needs some of them, or another index."""
 

@@ -1,26 +1,18 @@
-"""Sample requests of a catalog: adding them, learning from choices, and adding their votes to a search."""
+"""Sample requests of a catalog: adding them, and learning from choices. `SampleVotes` adds their votes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from kitpick.settings import Settings
-from kitpick_engines.contract import Candidate, Engine, Filter, Vector
-from kitpick_engines.document import ApiDocument
-from kitpick_engines.intents.store import Intent, IntentStore
-from kitpick_engines.intents.votes import NO_INTENTS, Voting, near_samples, trust, vote
-from kitpick_engines.intents.written import WrittenStore, WrittenWeights
-from kitpick_engines.text import rerank_text, retrieval_text
-from kitpick_rescorers.search import QueryEncoder, SearchedIndex
+from kitpick_engines.contract import Engine, Filter
+from kitpick_engines.intents.store import Intent
+from kitpick_rescorers.sample_votes import SampleVotes
+from kitpick_rescorers.search import QueryEncoder
 
 _ANONYMOUS = "anonymous"
 _BATCH = 256
-_RRF = 10.0
-_MAX_NEAREST = 1_000
-"""Rows that are looked at for those of visible APIs."""
 
 
 class CatalogIntents:
@@ -32,10 +24,9 @@ class CatalogIntents:
         """`path` is the file of the samples, `enriched` that of what was written; None without one."""
         self._engine = engine
         self._encoder = encoder
-        self._store = None if path is None else IntentStore(path)
-        self._voting = Voting()
-        self.written = None if enriched is None else WrittenStore(enriched, self._voting, WrittenWeights())
-        """What `kitpick enrich` wrote about the APIs."""
+        self.votes = SampleVotes(path, enriched)
+        self._store = self.votes.samples
+        self.written = self.votes.written
 
     def add(self, intents: Iterable[Intent]) -> int:
         """Adds samples and returns their number. Samples of the same request and API are one.
@@ -57,68 +48,6 @@ class CatalogIntents:
         visible = self._engine.fetch(list(dict.fromkeys(chosen)), permitted)
         return self._put([Intent(request, document.id) for document in visible], client or _ANONYMOUS)
 
-    def add_votes(
-        self,
-        candidates: Sequence[Candidate],
-        vector: Vector | None,
-        permitted: Filter,
-        index: SearchedIndex,
-        encoder: QueryEncoder,
-        request: str = "",
-    ) -> tuple[list[Candidate], float]:
-        """The candidates with their places by the votes of visible samples, and those that only votes found.
-
-        The second value says how far to trust these places, in [0, 1].
-
-        Args:
-            candidates: of the other rankings.
-            vector: the request's, float32 (d,); without one nothing is added.
-            permitted: what whoever asks may see.
-            index: that the candidates are from.
-            encoder: that made the vector.
-            request: in words; what was written votes by words as well.
-
-        Raises:
-            EngineUnavailable: the samples cannot be read.
-        """
-        stores = [store for store in self._stores() if store.path.exists()]
-        if vector is None or not stores:
-            return list(candidates), 1.0
-        for store in stores:
-            self._embed_stale(store, encoder)
-        intents = NO_INTENTS if self._store is None else self._store.of_model(encoder.identity)
-        written, covered = self._written_votes(request, vector, encoder)
-        near = near_samples(intents, vector, self._voting)[:_MAX_NEAREST]
-        # The filter comes before the vote: samples of APIs that may not be seen take nobody's place.
-        ids = list(dict.fromkeys((*(intents.apis[row] for row, _ in near), *written)))
-        visible = {document.id: document for document in index.fetch(ids, permitted)}
-        permitted_rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
-        seen = {api: votes for api, votes in written.items() if api in visible}
-        places = vote(intents, permitted_rows, self._voting, written=seen)
-        found = [replace(item, intent=places.get(item.id)) for item in candidates]
-        missing = [visible[key] for key in places if key not in {item.id for item in candidates}]
-        vectors = encoder.vectors(tuple(retrieval_text(document) for document in missing)) if missing else ()
-        found += [
-            replace(_candidate(document, vector), intent=places[document.id])
-            for document, vector in zip(missing, vectors, strict=True)
-        ]
-        return found, trust(_order(candidates), intents.covered | covered)
-
-    def _stores(self) -> list[IntentStore]:
-        kept = (self._store, None if self.written is None else self.written.samples)
-        return [store for store in kept if store is not None]
-
-    def _written_votes(
-        self, request: str, vector: Vector, encoder: QueryEncoder
-    ) -> tuple[dict[str, float], frozenset[str]]:
-        """The votes of what was written, the strongest `_MAX_NEAREST`; and the APIs that have such texts."""
-        if self.written is None or not self.written.path.exists():
-            return {}, frozenset()
-        votes = self.written.votes(request, vector, encoder.identity)
-        strongest = sorted(votes, key=lambda api: (-votes[api], api))[:_MAX_NEAREST]
-        covered = self.written.samples.of_model(encoder.identity).covered
-        return {api: votes[api] for api in strongest}, covered
-
     def _put(self, intents: Sequence[Intent], client: str) -> int:
         if self._store is None:
             return 0
@@ -127,13 +56,6 @@ class CatalogIntents:
             vectors = self._encoder.vectors(tuple(intent.request for intent in batch))
             self._store.put(batch, list(vectors), self._encoder.identity, client)
         return len(intents)
-
-    def _embed_stale(self, store: IntentStore, encoder: QueryEncoder) -> None:
-        """Embeds a batch of samples of another encoder with every search."""
-        stale = store.stale(encoder.identity, _BATCH)
-        if stale:
-            vectors = encoder.vectors(tuple(intent.request for intent, _ in stale))
-            store.embedded(stale, list(vectors), encoder.identity)
 
 
 def intents_file(url: str, settings: Settings) -> Path | None:
@@ -149,26 +71,3 @@ def enriched_file(url: str, settings: Settings) -> Path | None:
 def _beside(url: str, ending: str) -> Path | None:
     kind, _, path = url.partition(":")
     return Path(f"{path}.{ending}") if kind == "sqlite" else None
-
-
-def _order(candidates: Sequence[Candidate]) -> list[str]:
-    """Ids by reciprocal rank over both rankings, best first."""
-
-    def worth(item: Candidate) -> float:
-        places = [place.rank for place in (item.lexical, item.dense) if place is not None]
-        return sum(1 / (_RRF + rank) for rank in places)
-
-    return [item.id for item in sorted(candidates, key=lambda item: (-worth(item), item.id))]
-
-
-def _candidate(document: ApiDocument, vector: Vector) -> Candidate:
-    return Candidate(
-        id=document.id,
-        category=document.category,
-        tool=document.tool,
-        api=document.api,
-        text=rerank_text(document),
-        vector=vector,
-        deprecated=document.deprecated,
-        effect=document.effect,
-    )

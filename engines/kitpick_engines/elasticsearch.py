@@ -20,6 +20,8 @@ _GRAPH = {"type": "hnsw", "m": 16, "ef_construction": 128}
 class ElasticsearchDialect:
     """The dialect of Elasticsearch. `exact` decides how a new index is built."""
 
+    search_pipelines = False
+
     def __init__(self, vectors: Literal["hnsw", "exact"]) -> None:
         self._options: Json = {"type": "flat"} if vectors == "exact" else _GRAPH
 

@@ -21,6 +21,8 @@ _GRAPH = {"m": 16, "ef_construction": 128}
 class OpenSearchDialect:
     """The dialect of OpenSearch."""
 
+    search_pipelines = True
+
     def __init__(self, vectors: Literal["hnsw", "exact"], graph: Literal["lucene", "faiss"]) -> None:
         self._exact = vectors == "exact"
         self._graph = graph

@@ -23,8 +23,9 @@ from kitpick.settings import Settings
 from kitpick_engines.opening import open_engine, without_secrets
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.setup import SetupStep, index_template, send_steps
+from kitpick_ingest.embedder import schema_of
 
-Way = Literal["opensearch-plugin", "opensearch-ml-commons", "elasticsearch-inference"]
+Way = Literal["opensearch-plugin", "opensearch-ml-commons", "elasticsearch-basic", "elasticsearch-inference"]
 
 
 def template_steps(way: Way) -> list[SetupStep]:
@@ -33,8 +34,10 @@ def template_steps(way: Way) -> list[SetupStep]:
     return [msgspec.json.decode(entry.read_bytes(), type=SetupStep) for entry in entries]
 
 
-def template_values(name: str, rescorer: str, key: str) -> dict[str, str]:
+def template_values(name: str, rescorer: str, key: str, model: str) -> dict[str, str]:
     """Values for the requests of a setup, for a catalog of this name and a rescorer at this URL.
+
+    `model` is the identity of the encoder behind the catalog's vectors.
 
     Raises:
         InvalidAddress: the URL names no host.
@@ -50,6 +53,7 @@ def template_values(name: str, rescorer: str, key: str) -> dict[str, str]:
         "host": parts.netloc,
         "host_regex": re.escape(parts.netloc),
         "key": key,
+        "vector_model": model,
     }
 
 
@@ -87,9 +91,11 @@ def setup(
     with closing(open_engine(url)) as engine:
         if not isinstance(engine, RemoteEngine):
             raise NotAServer(without_secrets(url))
-        dimensions = ModelSet(settings).encoder.dimensions
-        steps = [index_template(engine.address, engine.dialect, dimensions)]
-        values = template_values(engine.address.name, rescorer, os.environ.get("KITPICK_RESCORER_KEY", ""))
+        live = None if dry_run else engine.live()  # a dry run needs no server
+        schema = live[1] if live else schema_of(ModelSet(settings).encoder)
+        steps = [index_template(engine.address, engine.dialect, schema.dimensions)]
+        key = os.environ.get("KITPICK_RESCORER_KEY", "")
+        values = template_values(engine.address.name, rescorer, key, schema.model)
         steps += template_steps(way) if way else []
         if not dry_run:
             send_steps(engine.server, steps, values)

@@ -157,9 +157,8 @@ class Desk:
         """A search with the models of the service, for one request."""
         models = ServiceModelSource(self._service, self._catalog.models, ticket, watch)
         encoder = TimedEncoder(self._service.models.queries(ticket), watch)
-        return Search(
-            self._catalog.engine, encoder, LocalRescorer(models), measure_definitions, self._catalog.intents
-        )
+        votes = self._catalog.intents.votes
+        return Search(self._catalog.engine, encoder, LocalRescorer(models), measure_definitions, votes)
 
     def _answer(self, call: ExplainCall, profile: Profile, outcome: SearchOutcome) -> ExplainAnswer:
         rescored = outcome.rescored

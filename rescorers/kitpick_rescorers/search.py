@@ -24,6 +24,7 @@ from kitpick_engines.contract import (
     Vector,
 )
 from kitpick_engines.document import ApiDocument
+from kitpick_engines.errors import EngineError
 from kitpick_engines.sentences import sentences_of
 from kitpick_foundation.errors import MissingExtra
 from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
@@ -295,6 +296,8 @@ class Search:
 
         The query comes back as the index understands it, see `Query.over`.
 
+        If the samples cannot be read, nobody votes, and the query says so in `degraded`.
+
         Raises:
             EmptyCatalog: nothing is in the index yet.
             EngineError: it cannot be searched.
@@ -309,9 +312,13 @@ class Search:
         proposed: Sequence[Candidate] = found
         trust = 1.0
         if self._voters is not None and "intent" in needs:
-            proposed, trust = self._voters.add_votes(
-                found, query.vector, permitted, self._index, self._encoder, query.text
-            )
+            try:
+                proposed, trust = self._voters.add_votes(
+                    found, query.vector, permitted, self._index, self._encoder, query.text
+                )
+            except EngineError as error:
+                lost = Degradation("intent", f"no sample request votes: {error}")
+                query = replace(query, degraded=(*query.degraded, lost))
         return query, RescoreRequest(
             query.text, proposed, query.vector, intent_trust=trust, vector_model=query.model
         )

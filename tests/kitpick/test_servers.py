@@ -176,7 +176,9 @@ def test_setup_prints_before_it_makes(settings, functions_file: Path, remote: Re
         remote.server.call("DELETE", template)
 
 
-@pytest.mark.parametrize("way", ["opensearch-plugin", "opensearch-ml-commons", "elasticsearch-inference"])
+@pytest.mark.parametrize(
+    "way", ["opensearch-plugin", "opensearch-ml-commons", "elasticsearch-basic", "elasticsearch-inference"]
+)
 def test_ways_to_rerank_are_shown_without_the_key(settings, monkeypatch, way: str) -> None:
     monkeypatch.setenv("KITPICK_RESCORER_KEY", "hunter2")
     kind = way.partition("-")[0]
@@ -187,7 +189,7 @@ def test_ways_to_rerank_are_shown_without_the_key(settings, monkeypatch, way: st
     assert shown.returncode == ExitCode.OK, shown.stderr
     assert len(json.loads(shown.stdout)) > 1
     assert "hunter2" not in shown.stdout
-    assert "rank.internal" in shown.stdout or way == "opensearch-plugin"
+    assert "rank.internal" in shown.stdout or way in ("opensearch-plugin", "elasticsearch-basic")
 
 
 def test_a_catalog_without_a_server_needs_no_setup(settings) -> None:

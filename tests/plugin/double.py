@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 import struct
 import threading
 import urllib.error
@@ -20,7 +21,8 @@ Behaviour = Callable[[Call, asyncio.StreamWriter], Awaitable[None]]
 class Double:
     """An HTTP server in a thread. `calls` are the bodies it was sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.behaviour: Behaviour = answering(backwards)
         self.calls: list[Call] = []
         self.headers: list[dict[str, str]] = []
@@ -33,7 +35,7 @@ class Double:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
 
     @contextmanager
     def behaving(self, behaviour: Behaviour) -> Iterator[Double]:
@@ -52,7 +54,7 @@ class Double:
         self._thread.join()
 
     def _run(self) -> None:
-        self._loop.run_until_complete(asyncio.start_server(self._serve, sock=self._listening))
+        self._loop.run_until_complete(asyncio.start_server(self._serve, sock=self._listening, ssl=self._tls))
         self._loop.run_forever()
         for task in asyncio.all_tasks(self._loop):
             task.cancel()

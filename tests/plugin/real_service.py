@@ -22,8 +22,8 @@ class Service(NamedTuple):
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Service]:
-    """Starts it on a free port; its key file lies in `folder`."""
+def serving(folder: Path, *options: str) -> Iterator[Service]:
+    """Starts it on a free port, with further options; its key file lies in `folder`."""
     command = [KITPICK, "serve", "--new-key", "node"]
     said = subprocess.run(command, check=True, capture_output=True, text=True)
     line, _, entry = said.stdout.partition("\n")
@@ -31,7 +31,8 @@ def serving(folder: Path) -> Iterator[Service]:
     keys.write_text(entry, "utf-8")
     log = folder / "service.log"  # a pipe that nobody reads would fill up and stop the service
     with log.open("wb") as errors:
-        process = subprocess.Popen([KITPICK, "serve", "--port", "0", "--keys", str(keys)], stderr=errors)
+        given = ["--port", "0", "--keys", str(keys), *options]
+        process = subprocess.Popen([KITPICK, "serve", *given], stderr=errors)
     try:
         yield Service(_address(process, log), line.removeprefix("key: "))
     finally:

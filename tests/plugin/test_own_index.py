@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from kitpick_engines.text import rerank_text
 pytestmark = pytest.mark.needs("opensearch")
 
 TEMPLATE = Path(__file__).resolve().parents[2] / "plugin/templates/opensearch-plugin/01-pipeline.json"
+SCHEMA = IndexSchema("test-encoder", 8, 1)
 APIS = {
     "forecast": ("weather", "Weather forecast of a city for the coming days."),
     "current": ("weather", "Weather of a city as it is now."),
@@ -47,17 +49,22 @@ def vector_of(api: str) -> Vector:
     return values
 
 
+def opensearch(search: Search) -> str:
+    """URL of the catalog."""
+    return search.url.replace("http:", "opensearch:") + "/plugin-catalog"
+
+
 @pytest.fixture(scope="module", autouse=True)
 def catalog(search: Search) -> None:
-    with closing(open_engine(search.url.replace("http:", "opensearch:") + "/plugin-catalog")) as engine:
-        index = engine.ensure(IndexSchema("test-encoder", 8, 1))
+    with closing(open_engine(opensearch(search))) as engine:
+        index = engine.ensure(SCHEMA)
         items = [IndexedDocument(document(api), vector_of(api)) for api in APIS]
         with engine.writing(index) as writer:
             writer.write(items)
         with engine.writing(index) as writer:  # another version of each: the former ones must not be seen
             writer.write(items)
             writer.delete(["demo/travel/guides"])
-    step = json.loads(TEMPLATE.read_text("utf-8"))
+    step = json.loads(TEMPLATE.read_text("utf-8").replace("{{vector_model}}", "test-encoder"))
     search.put("/_search/pipeline/own-index", step["body"])
 
 
@@ -117,10 +124,81 @@ def test_nnn_decoding_runs_over_the_stored_vectors(search: Search, double: Doubl
     assert any(reason.startswith("decode:") for hit in report(answer)["hits"] for reason in hit["reasons"])
 
 
+@contextmanager
+def naming(search: Search, model: str | None) -> Iterator[None]:
+    """The pipeline names another model for a while; None: it names none."""
+    before = search.call("GET", "/_search/pipeline/own-index")["own-index"]
+    (processor,) = before["response_processors"]
+    said = {key: value for key, value in processor["kitpick"].items() if key != "vector_model"}
+    named = said if model is None else {**said, "vector_model": model}
+    search.put("/_search/pipeline/own-index", {**before, "response_processors": [{"kitpick": named}]})
+    try:
+        yield
+    finally:
+        search.put("/_search/pipeline/own-index", before)
+
+
+class TestTheModelOfTheVectors:
+    """What ingestion wrote into the index is compared with what pipeline and request say."""
+
+    def test_is_known_from_the_index(self, search: Search, double: Double) -> None:
+        with naming(search, None), double.behaving(answering(backwards)):
+            answer = asked(search)
+            (call,) = double.calls
+        assert call["vector_model"] == "test-encoder"
+        assert "vector" in call
+        assert "degraded" not in report(answer)
+
+    def test_another_one_in_the_pipeline_takes_the_vectors_and_nothing_else(
+        self, search: Search, double: Double
+    ) -> None:
+        with naming(search, "another"), double.behaving(answering(backwards)):
+            answer = asked(search)
+            (call,) = double.calls
+        assert report(answer)["status"] == "rescored"
+        (degraded,) = report(answer)["degraded"]
+        assert degraded["stage"] == "vectors"
+        assert "another" in degraded["reason"]
+        assert "test-encoder" in degraded["reason"]
+        assert not {"vector", "vector_model"} & call.keys()
+        assert not [each for each in call["candidates"] if "vector" in each]
+        assert [each["text"] for each in call["candidates"]]
+
+    def test_a_request_may_say_whose_its_vector_is(self, search: Search, double: Double) -> None:
+        with double.behaving(answering(backwards)):
+            asked(search, vector_model="test-encoder")
+            other = asked(search, vector_model="mine@1")
+            calls = [*double.calls]
+        assert "vector" in calls[0]
+        assert "vector" not in calls[1]
+        assert report(other)["degraded"][0]["stage"] == "vectors"
+
+    def test_an_ingest_brings_the_pipelines_up_to_date(self, search: Search) -> None:
+        search.put("/plugin-catalog/_settings", {"index.search.default_pipeline": "own-index"})
+        try:
+            with naming(search, "before"), closing(open_engine(opensearch(search))) as engine:
+                engine.ensure(SCHEMA)
+                pipeline = search.call("GET", "/_search/pipeline/own-index")["own-index"]
+        finally:
+            search.put("/plugin-catalog/_settings", {"index.search.default_pipeline": None})
+        assert pipeline["response_processors"][0]["kitpick"]["vector_model"] == "test-encoder"
+        assert pipeline["response_processors"][0]["kitpick"]["vector_field"] == "vector"
+        assert pipeline["request_processors"]
+
+    def test_an_index_of_an_earlier_version_gets_it_with_the_next_ingest(self, search: Search) -> None:
+        with closing(open_engine(opensearch(search))) as engine:
+            index = engine.ensure(SCHEMA)
+            search.put(f"/{index}/_mapping", {"_meta": {}})
+            engine.ensure(SCHEMA)
+            mapped = search.call("GET", f"/{index}/_mapping")[index]["mappings"]
+        assert mapped["_meta"] == {"kitpick": {"vector_model": "test-encoder"}}
+        assert mapped["properties"]["vector"]["type"] == "knn_vector"
+
+
 def parts(search: Search) -> dict[str, list[tuple[str, bool | None]]]:
     """What `kitpick doctor` finds, by part."""
     found: dict[str, list[tuple[str, bool | None]]] = {}
-    with closing(open_engine(search.url.replace("http:", "opensearch:") + "/plugin-catalog")) as engine:
+    with closing(open_engine(opensearch(search))) as engine:
         assert isinstance(engine, RemoteEngine)
         live = engine.live()
         assert live is not None
@@ -134,7 +212,7 @@ class TestTheDoctor:
         found = parts(search)
         assert found["plugin"] == [("0.1.0 on every node", True)]
         assert found["pipeline"] == [("own-index agrees with the index", True)]
-        with closing(open_engine(search.url.replace("http:", "opensearch:") + "/plugin-catalog")) as engine:
+        with closing(open_engine(opensearch(search))) as engine:
             assert isinstance(engine, RemoteEngine)
             assert list(endpoints(engine.server).values()) == [double.url]
 

@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 import pytest
 from double import Double, forwarding, silent, status
-from real_service import Service
+from real_service import Service, serving
 from searching import Refused, Search, report
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter, IndexedDocument
 from kitpick_engines.document import ApiDocument, Effect
+from kitpick_engines.intents.store import Intent
 from kitpick_engines.text import retrieval_text
 from kitpick_ingest.embedder import schema_of
 from kitpick_rescorers.profiles import Profile
@@ -155,6 +156,67 @@ def test_what_the_ranking_needs_is_fetched_as_in_python(
     theirs = catalog.search("copy a file", 10, profile=msgspec.convert(needing, Profile))
     assert apis(answer) == [hit.document.id for hit in theirs.hits]
     assert len(served.calls[-1]["found"]) == 2
+
+
+SLANG = "ping the gang about tonight"
+
+
+@pytest.fixture(scope="module")
+def samples(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    """The catalog with sample requests; every third API has one, in words that its description lacks."""
+    path = tmp_path_factory.mktemp("samples") / "intents.db"
+    with_votes = Catalog(catalog.engine, Settings(intents=path), catalog.models)
+    usual = [
+        Intent(f"{each.api.partition('_')[0]} my stuff about {each.tool}s", each.id)
+        for each in [*catalog_documents()][::3]
+    ]
+    with_votes.add_intents([*usual, Intent(SLANG, "made/email message/share_email_message")])
+    return with_votes
+
+
+@pytest.fixture(scope="module")
+def voting(samples: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    given = ("--set", f"intents={samples.settings.intents}")
+    with serving(tmp_path_factory.mktemp("voting"), *given) as running:
+        yield running
+
+
+class TestSampleRequests:
+    """They vote in the service as in Python: both read the same file."""
+
+    def test_they_vote_as_in_python(
+        self, search: Search, catalog: Catalog, samples: Catalog, voting: Service, double: Double
+    ) -> None:
+        requests = (*REQUESTS[:5], SLANG, "share my stuff about photos")
+        with double.behaving(forwarding(*voting, path="/v1/search")):
+            answers = {text: asked(search, text) for text in requests}
+        assert {text: apis(answer) for text, answer in answers.items()} == {
+            text: python_ids(samples, text) for text in requests
+        }
+        assert not [answer for answer in answers.values() if "degraded" in report(answer)]
+        assert apis(answers[SLANG]) != python_ids(catalog, SLANG), "they change something"
+
+    def test_a_sample_of_what_one_may_not_see_does_not_vote(
+        self, search: Search, samples: Catalog, voting: Service, double: Double
+    ) -> None:
+        wanted = Filter(tenant="acme", principals=frozenset({"ann"}))
+        with double.behaving(forwarding(*voting, path="/v1/search")):
+            for text in REQUESTS[:2]:
+                assert apis(asked(search, text, tenant="acme", principals=["ann"])) == python_ids(
+                    samples, text, wanted=wanted
+                )
+
+    def test_a_damaged_file_takes_the_votes_and_nothing_else(
+        self, search: Search, catalog: Catalog, double: Double, tmp_path: Path
+    ) -> None:
+        (tmp_path / "intents.db").write_bytes(b"no database at all")
+        given = ("--set", f"intents={tmp_path / 'intents.db'}")
+        with serving(tmp_path, *given) as broken, double.behaving(forwarding(*broken, path="/v1/search")):
+            answer = asked(search, REQUESTS[0])
+        assert apis(answer) == python_ids(catalog, REQUESTS[0])
+        (lost,) = report(answer)["degraded"]
+        assert lost["stage"] == "intent"
+        assert "not a database" in lost["reason"]
 
 
 def test_the_line_of_the_docs_works(search: Search, catalog: Catalog, served: Double) -> None:

@@ -48,7 +48,7 @@ def assert_alike(real: Any, shown: Any) -> None:
 
 def test_every_node_setting_is_explained() -> None:
     settings = re.findall(r'"(kitpick\.[a-z_.]+)"', (JAVA / "NodeSettings.java").read_text("utf-8"))
-    assert len(settings) == 9
+    assert len(settings) == 13
     for name in settings:
         assert f"`{name}`" in PAGE
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from double import Call, Double, answering, backwards, reset, silent
+from real_service import Service
 from searching import QUERY, TOTAL, Refused, Search, report
 
 pytestmark = pytest.mark.needs("jdk")
@@ -161,3 +166,60 @@ class TestLimitsChangeWithoutARestart:
             with pytest.raises(Refused) as refused, setting(search, name, value):
                 pass
             assert refused.value.status == 400
+
+
+DASHBOARD = Path(__file__).resolve().parents[2] / "plugin" / "dashboards" / "kitpick.json"
+
+
+def metrics(search: Search) -> str:
+    """What Prometheus reads of the node."""
+    with urllib.request.urlopen(f"{search.url}/_plugins/_kitpick/metrics", timeout=60) as answer:
+        assert answer.headers["Content-Type"].lower().startswith("text/plain; version=0.0.4")
+        return str(answer.read().decode())
+
+
+def metric_names(text: str) -> set[str]:
+    return set(re.findall(r"^# TYPE (\w+) ", text, re.MULTILINE))
+
+
+class TestPrometheus:
+    def test_the_same_counts_with_the_nodes_name(self, search: Search, double: Double) -> None:
+        with double.behaving(answering(backwards)):
+            search()
+        shown, text = stats(search), metrics(search)
+        name = shown["name"]
+        assert f'kitpick_node_rescored_total{{node="{name}"}} {shown["rescored"]}\n' in text
+        assert f'kitpick_node_breaker_open{{node="{name}"}} 0\n' in text
+        (median,) = re.findall(r'kitpick_node_took_seconds\{[^}]*quantile="0.5"} (\S+)', text)
+        assert float(median) == pytest.approx(shown["took_ms"]["p50"] / 1e3)
+
+    def test_every_line_is_one_that_prometheus_reads(self, search: Search) -> None:
+        text = metrics(search)
+        assert text.endswith("\n")
+        for line in text.splitlines():
+            assert re.fullmatch(r'# TYPE \w+ (counter|gauge)|\w+\{(\w+="[^"]*",?)+} [0-9.Ee+-]+', line), line
+
+    @pytest.mark.slow
+    @pytest.mark.needs("serve", "onnxruntime", "weights")
+    def test_the_dashboard_asks_for_what_is_there(
+        self, search: Search, double: Double, service: Service
+    ) -> None:
+        search({"size": 0})
+        with double.behaving(reset):
+            search()
+        request = urllib.request.Request(
+            f"{service.url}/metrics", headers={"Authorization": f"Bearer {service.key}"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            there = metric_names(metrics(search)) | metric_names(answer.read().decode())
+        panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
+        asked = {
+            name.removesuffix("_bucket")
+            for panel in panels
+            for target in panel["targets"]
+            for name in re.findall(r"\bkitpick_\w+", target["expr"])
+        }
+        assert len(panels) == len({panel["id"] for panel in panels})
+        assert asked - there == set()
+        counted = {name for name in metric_names(metrics(search)) if name.startswith("kitpick_node_")}
+        assert counted - asked == set(), "and shows all that a node counts"

@@ -25,6 +25,7 @@ VALUES = {
     "pipeline": "from-template",
     "inference_id": "rescorer",
     "index": "apis",
+    "vector_model": "m@1",
     "connector_id": "c1",
     "model_id": "m1",
 }
@@ -33,6 +34,10 @@ SCHEMA_OF = {
     "opensearch-ml-commons/02-connector.json": "ml-connector",
     "opensearch-ml-commons/03-model.json": "ml-model",
     "opensearch-ml-commons/04-pipeline.json": "rerank-pipeline",
+    "elasticsearch-basic/01-words.json": "stored-search",
+    "elasticsearch-basic/02-vectors.json": "stored-search",
+    "elasticsearch-basic/03-search.json": "stored-search",
+    "elasticsearch-basic/04-search.json": "template-search",
     "elasticsearch-inference/01-inference.json": "custom-inference",
     "elasticsearch-inference/02-search.json": "reranked-search",
 }

@@ -30,7 +30,7 @@ from kitpick_engines.contract import (
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineError, EngineUnavailable
 from kitpick_engines.lexical.words import Terms
-from kitpick_engines.remote import indexes
+from kitpick_engines.remote import indexes, pipelines
 from kitpick_engines.remote.address import Address
 from kitpick_engines.remote.lease import Lease, PartLease
 from kitpick_engines.remote.live_index import LiveIndex
@@ -87,6 +87,8 @@ class RemoteEngine:
         if not now.live:  # only what is there may be read
             now = self._store.change(partial(indexes.with_live, index=chosen))
         self._tidy(self._reader.remember(now))
+        if chosen == now.live:
+            self._name_model(chosen, schema)
         return chosen
 
     def swap(self, index: str) -> None:
@@ -95,7 +97,9 @@ class RemoteEngine:
         Raises:
             UnknownIndex: there is no index of this name.
         """
-        self._publish(self._store.change(lambda state: indexes.swapped(state, index)))
+        state = self._store.change(lambda state: indexes.swapped(state, index))
+        self._publish(state)
+        self._name_model(index, state.index(index).schema)
 
     @contextmanager
     def writing(self, index: str) -> Iterator[RemoteWriter]:
@@ -232,6 +236,10 @@ class RemoteEngine:
                 f"{error}; the change is in place, but whoever searches by the alias {self.address.name!r} "
                 "may not see it yet: run it again"
             ) from error
+
+    def _name_model(self, index: str, schema: IndexSchema) -> None:
+        if self.dialect.search_pipelines:
+            pipelines.name_model(self.server, self.address.name, index, schema.model)
 
     def _tidy(self, state: CatalogState | None) -> None:
         """Updates alias and indexes to the state, also after a session was killed.

@@ -24,20 +24,21 @@ def body(address: Address, dialect: ServerDialect, schema: IndexSchema) -> Json:
         settings["number_of_shards"] = address.settings.shards
     if address.settings.replicas >= 0:
         settings["number_of_replicas"] = address.settings.replicas
-    described = mapping(dialect.vector_field(schema.dimensions))
+    described = mapping(dialect.vector_field(schema.dimensions), schema.model)
     return {"settings": {"index": settings}, "mappings": described}
 
 
 def make_index(server: SearchServer, name: str, described: Json) -> None:
-    """Creates an index unless it is there, and adds fields that one of an earlier version lacks."""
+    """Creates an index unless it is there, and adds what one of an earlier version lacks."""
     if server.find("GET", f"/{name}/_settings/index.uuid") is None:
         create_index(server, name, described)
         return
-    # Who may not look or add finds out when a document that has the fields is refused.
+    # Who may not look or add finds out when a document that has the fields is refused, or by the doctor.
     with suppress(EngineError):
-        found = server.call("GET", f"/{name}/_mapping")
-        if not CHAINS.keys() <= found[name]["mappings"]["properties"].keys():
-            server.call("PUT", f"/{name}/_mapping", {"properties": CHAINS})
+        found = server.call("GET", f"/{name}/_mapping")[name]["mappings"]
+        said = described["mappings"]["_meta"]
+        if not CHAINS.keys() <= found["properties"].keys() or found.get("_meta") != said:
+            server.call("PUT", f"/{name}/_mapping", {"properties": CHAINS, "_meta": said})
 
 
 def delete(server: SearchServer, names: Sequence[str]) -> None:

@@ -27,6 +27,11 @@ CHAINS: Json = {"needs": _SHOWN_KEYWORD, "gives": _SHOWN_KEYWORD}
 """Fields that indexes from before 23 November 2026 lack."""
 
 
+def meta(model: str) -> Json:
+    """What the plugin reads of an index before it compares vectors."""
+    return {"kitpick": {"vector_model": model}}
+
+
 def index_settings() -> Json:
     """Settings that ranking depends on. Refreshes happen at commits only."""
     return {
@@ -51,9 +56,13 @@ def index_settings() -> Json:
     }
 
 
-def mapping(vector: Json) -> Json:
-    """The mapping, with the engine's own definition of the vector field."""
+def mapping(vector: Json, model: str = "") -> Json:
+    """The mapping, with the engine's own definition of the vector field.
+
+    `model` is the identity of what made the vectors; empty in a template, which is for any.
+    """
     return {
+        **({"_meta": meta(model)} if model else {}),
         "dynamic": "strict",
         "_source": {"excludes": list(EXCLUDED_FROM_SOURCE)},
         "properties": {**_document(), **_ranking(), "vector": vector, **_sessions()},

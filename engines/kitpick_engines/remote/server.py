@@ -236,6 +236,9 @@ def _cure(status: int) -> str:
 class ServerDialect(Protocol):
     """The dialect of one kind of server."""
 
+    search_pipelines: bool
+    """Whether it has search pipelines, which may name the model of an index."""
+
     def vector_field(self, dimensions: int) -> Json:
         """Mapping of the vector field."""
 

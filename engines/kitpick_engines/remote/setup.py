@@ -12,6 +12,7 @@ import msgspec
 from kitpick_engines.errors import EngineError, EngineUnavailable
 from kitpick_engines.remote.address import Address
 from kitpick_engines.remote.mapping import index_settings, mapping
+from kitpick_engines.remote.pipelines import rescoring
 from kitpick_engines.remote.server import Json, RequestRefused, SearchServer, ServerDialect
 
 _PLUGINS = {
@@ -157,7 +158,7 @@ def _pipeline(server: SearchServer, name: str, is_default: bool, mapped: Json, m
             gone = f"{name} is the index's default and does not exist: searches are refused until it does"
             yield Part("pipeline", gone, ok=False)
         return
-    processors = [each["kitpick"] for each in found[name].get("response_processors", ()) if "kitpick" in each]
+    processors = [*rescoring(found[name])]
     if not processors:
         yield Part("pipeline", f"{name} does not rescore: it has no kitpick processor")
         return

@@ -9,6 +9,7 @@ from pathlib import Path
 from kitpick_engines.lexical.words import Terms
 from kitpick_models.workers import available_cpus
 from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
+from kitpick_rescorers.sample_votes import SampleVotes
 from kitpick_rescorers.service.connections import ConnectionCount
 from kitpick_rescorers.service.errors import Invalid, NotFound
 from kitpick_rescorers.service.gate import Gate
@@ -40,9 +41,10 @@ class Service:
         self.metrics = Metrics()
         self.models = ServiceModels(settings, self.metrics)
         self.terms = Terms()
+        self.votes = SampleVotes(_file(settings.intents), _file(settings.enriched))
         self.connections = ConnectionCount(settings.max_connections)
         self.gate = Gate(settings.max_requests, settings.max_waiting_bytes)
-        self.keys = KeyRing(Path(settings.keys) if settings.keys else None)
+        self.keys = KeyRing(_file(settings.keys))
         self.default_profile = load_profile(settings.profile)
         self.tracer = tracer_to(settings.traces)
         self.turns = Turns(max(1, (settings.threads or available_cpus()) // 2), self._models_busy)
@@ -105,6 +107,10 @@ class Service:
         """Stops the models' queues, and sends the last traces."""
         self.models.close()
         self.tracer.close()
+
+
+def _file(name: str) -> Path | None:
+    return Path(name) if name else None
 
 
 def _require_affordable(profile: Profile) -> None:

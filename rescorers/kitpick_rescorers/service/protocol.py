@@ -155,6 +155,8 @@ class SearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     committed: JsonObject
     """The query for the documents of its last committed state: the filter of the catalog's alias."""
     protocol: Literal[1] = 1
+    engine: Literal["opensearch", "elasticsearch"] = "opensearch"
+    """Which server runs the searches: they ask for vectors in different words."""
     k: Annotated[int, msgspec.Meta(ge=0, le=MAX_CANDIDATES)] = 10
     """How many hits are wanted. The answer ranks all candidates."""
     tenant: Name = ""

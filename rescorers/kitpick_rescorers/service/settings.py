@@ -32,6 +32,10 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """A model's name or folder."""
     cross_encoder: str = DEFAULT_CROSS_ENCODER
     query_kind: str = DEFAULT_QUERY_KIND
+    intents: str = ""
+    """File of sample requests, which vote in `/v1/search`; empty: none do."""
+    enriched: str = ""
+    """File of what `kitpick enrich` wrote about the APIs, likewise."""
     list_ranker: str = ""
     """Learned fusion for the stage `learned`; empty loads none."""
     provider: Provider = "cpu"

@@ -23,7 +23,7 @@ from kitpick_rescorers.service.errors import (
     Unready,
     failure_of,
 )
-from kitpick_rescorers.service.protocol import RescoreAnswer, RescoreCall
+from kitpick_rescorers.service.protocol import RescoreAnswer, RescoreCall, SearchAnswer, SearchCall
 
 HERE = Path(__file__).resolve().parent
 WIRE = HERE.parents[1] / "data" / "wire"
@@ -54,10 +54,10 @@ def fixture(name: str) -> Any:
 
 def exchanged(service: Any, name: str) -> dict[str, Any]:
     """The fixture of a case as the service answers it now."""
-    body = CASES.RESCORE[name]
-    answer = service.post("/v1/rescore", body, headers={"x-request-id": name})
+    path, body = CASES.BODIES[name]
+    answer = service.post(path, body, headers={"x-request-id": name})
     return {
-        "request": {"method": "POST", "path": "/v1/rescore", "body": body},
+        "request": {"method": "POST", "path": path, "body": body},
         "response": {"status": answer.status_code, "body": CASES.settled(answer.json())},
     }
 
@@ -92,7 +92,7 @@ def alike(found: Any, expected: Any) -> bool:
     return bool(found == expected)
 
 
-@pytest.mark.parametrize("name", sorted(CASES.RESCORE))
+@pytest.mark.parametrize("name", sorted(CASES.BODIES))
 def test_answers_as_the_fixture_says(name: str, service: Any) -> None:
     found, expected = exchanged(service, name), fixture(name)
     assert found["request"] == expected["request"]
@@ -105,7 +105,7 @@ def test_refuses_as_the_fixture_says(name: str) -> None:
 
 
 def test_every_fixture_has_its_case() -> None:
-    assert {path.stem for path in WIRE.glob("*.json")} == {*CASES.RESCORE, *REFUSALS}
+    assert {path.stem for path in WIRE.glob("*.json")} == {*CASES.BODIES, *REFUSALS}
 
 
 @pytest.mark.parametrize("name", sorted(name for name in CASES.RESCORE if name.startswith("rescore-")))
@@ -118,10 +118,20 @@ def test_requests_and_answers_survive_a_round_trip(name: str) -> None:
     assert json.loads(msgspec.json.encode(answer)) == kept["response"]["body"]
 
 
+@pytest.mark.parametrize("name", sorted(name for name in CASES.SEARCH if name.startswith("search-")))
+def test_searches_and_their_answers_survive_a_round_trip(name: str) -> None:
+    kept = fixture(name)
+    call = msgspec.convert(kept["request"]["body"], SearchCall)
+    assert msgspec.json.decode(msgspec.json.encode(call), type=SearchCall) == call
+    answer = msgspec.convert(kept["response"]["body"], SearchAnswer)
+    assert json.loads(msgspec.json.encode(answer)) == kept["response"]["body"]
+    assert bool(answer.searches) is not bool(call.found), "a ranking only of what was found"
+
+
 if __name__ == "__main__":
     fixtures = _load("conftest")
     with fixtures.running(fixtures.ServiceSettings(port=0)) as at_work:
-        found = {name: exchanged(at_work, name) for name in CASES.RESCORE}
+        found = {name: exchanged(at_work, name) for name in CASES.BODIES}
     found |= {name: refused(name) for name in REFUSALS}
     WIRE.mkdir(parents=True, exist_ok=True)
     for file_name, content in found.items():

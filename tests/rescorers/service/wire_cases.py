@@ -141,6 +141,56 @@ RESCORE: dict[str, dict[str, Any]] = {
 }
 """Bodies of `POST /v1/rescore`, by the name of their fixture."""
 
+STORED = {
+    **{key: WEATHER[key] for key in ("id", "tool", "category", "api", "text", "effect")},
+    "vector_f32": vector(1, 0),
+    "deprecated": False,
+    "lengths": {"category": 1, "tool": 1, "api": 1, "description": 8, "parameters": 1, "examples": 0},
+    "counts": {"weather": [1, 1, 0, 1, 0, 0], "citi": [0, 0, 0, 1, 1, 0]},
+}
+"""What the server holds of an API; `counts` are occurrences by field, in the order of `lengths`."""
+COUNTED = {
+    "hits": {"total": {"value": 2, "relation": "eq"}, "hits": []},
+    "aggregations": {
+        **{field: {"value": 2.0 * length} for field, length in STORED["lengths"].items()},
+        "holders": {"buckets": {"0": {"doc_count": 1}, "1": {"doc_count": 1}}},
+    },
+}
+BEGIN = {
+    "protocol": 1,
+    "query": "weather city",
+    # Of no model: the examples stay the same when a shipped one changes.
+    "index": "tools-apis-0123456789ab-1",
+    "committed": {"bool": {"filter": [{"range": {"born": {"lte": 7}}}]}},
+    "profile": "bm25",
+}
+SEARCH: dict[str, dict[str, Any]] = {
+    "search-begin": BEGIN,
+    "search-found": {
+        **BEGIN,
+        "found": [[{"hits": {"hits": [{"_id": "1", "_score": 2.5, "_source": STORED}]}}, COUNTED]],
+    },
+    "search-filtered": {
+        **BEGIN,
+        "k": 20,
+        "tenant": "acme",
+        "principals": ["ann"],
+        "filter": {"term": {"effect": "read"}},
+        "deadline_ms": 20000,
+    },
+    "search-other-model": {
+        **BEGIN,
+        "profile": "hybrid",
+        "found": [[{"hits": {"hits": [{"_id": "1", "_score": 2.5, "_source": STORED}]}}, COUNTED]],
+    },
+    "error-search-found": {**BEGIN, "found": [[{"error": "no answer of a search"}, {}]]},
+    "error-search-no-words": {**BEGIN, "query": " "},
+}
+"""Bodies of `POST /v1/search`, likewise."""
+BODIES = {**{name: ("/v1/rescore", body) for name, body in RESCORE.items()},
+          **{name: ("/v1/search", body) for name, body in SEARCH.items()}}  # fmt: skip
+"""Path and body by the name of the fixture."""
+
 
 def settled(body: Any) -> Any:
     """A body without what differs between runs: times are 1 ms."""

@@ -1,4 +1,7 @@
-"""A whole search for a caller who reads the index: `POST /v1/search`. The OpenSearch plugin is one."""
+"""A whole search for a caller who reads the index: `POST /v1/search`.
+
+The OpenSearch plugin is one, and any client of Elasticsearch can be.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Filter, IndexSchema
 from kitpick_engines.document import ApiDocument
+from kitpick_engines.elasticsearch import ElasticsearchDialect
 from kitpick_engines.opensearch import OpenSearchDialect
 from kitpick_engines.remote.indexes import is_of_schema
 from kitpick_engines.remote.live_index import LiveIndex
+from kitpick_engines.remote.server import ServerDialect
 from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_rescorers.packing import PackingSizes
 from kitpick_rescorers.profiles import Profile
@@ -25,7 +30,10 @@ from kitpick_rescorers.service.protocol import RescoreAnswer, SearchAnswer, Sear
 from kitpick_rescorers.service.relay import Relay, RelayedState, SearchesAsked
 from kitpick_rescorers.service.ticket import Ticket
 
-_DIALECT = OpenSearchDialect("hnsw", "lucene")
+_DIALECTS: dict[str, ServerDialect] = {
+    "opensearch": OpenSearchDialect("hnsw", "lucene"),
+    "elasticsearch": ElasticsearchDialect("hnsw"),
+}
 
 
 def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchAnswer:
@@ -59,7 +67,8 @@ def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticke
         return rescored
 
     started = time.perf_counter()
-    search = Search(_index(service, call), service.models.remembered_queries(ticket), rescorer, _unmeasured)
+    encoder = service.models.remembered_queries(ticket)
+    search = Search(_index(service, call), encoder, rescorer, _unmeasured, service.votes)
     query = search.prepare(call.query, profile.needs())
     embed_ms = (time.perf_counter() - started) * 1e3
     permitted = Filter(tenant=call.tenant, principals=frozenset(call.principals))
@@ -70,8 +79,8 @@ def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticke
         raise Invalid("found: no answers of a search server to the searches asked for") from error
     rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES), profile, permitted)
     rescored = replace(rescored, degraded=(*query.degraded, *rescored.degraded))
-    encoder = () if query.vector is None else ("encoder",)
-    models = replace(used[-1], roles=(*encoder, *used[-1].roles), embed_ms=embed_ms)
+    embedded = () if query.vector is None else ("encoder",)
+    models = replace(used[-1], roles=(*embedded, *used[-1].roles), embed_ms=embed_ms)
     return answered(service, rescored, profile, models, ticket, explain=False)
 
 
@@ -80,7 +89,7 @@ def _index(service: Service, call: SearchCall) -> LiveIndex:
     own = IndexSchema(encoder.identity, encoder.dimensions, TEMPLATE_VERSION)
     schema = own if is_of_schema(call.index, own) else replace(own, model="another model or template")
     relay = Relay(RelayedState.of(schema, call.committed, call.filter), call.found)
-    return LiveIndex(call.index, relay, _DIALECT, service.terms)
+    return LiveIndex(call.index, relay, _DIALECTS[call.engine], service.terms)
 
 
 def _unmeasured(documents: Sequence[ApiDocument]) -> PackingSizes:

@@ -1,6 +1,7 @@
 package org.kitpick.opensearch;
 
 import java.net.URI;
+import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -14,11 +15,14 @@ import org.kitpick.opensearch.guard.HeapShare;
 import org.kitpick.opensearch.guard.LoadShare;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.http.HttpRescorer;
+import org.kitpick.opensearch.http.TlsStores;
 import org.kitpick.opensearch.rescore.NodeRuntime;
 import org.kitpick.opensearch.rescore.ReportExt;
 import org.kitpick.opensearch.rescore.RequestExt;
 import org.kitpick.opensearch.rescore.RescoreProcessor;
+import org.kitpick.opensearch.rescore.VectorModels;
 import org.kitpick.opensearch.rescore.WindowProcessor;
+import org.kitpick.opensearch.stats.RestMetricsAction;
 import org.kitpick.opensearch.stats.RestStatsAction;
 import org.kitpick.opensearch.stats.Statistics;
 import org.kitpick.opensearch.stats.StatsAction;
@@ -75,6 +79,7 @@ public final class KitpickPlugin extends Plugin
   private static final String THREAD_POOL = "kitpick";
 
   private final Settings settings;
+  private final TlsStores tls;
   private volatile String key;
   private HttpRescorer http;
   private volatile CircuitBreaker memory;
@@ -85,6 +90,7 @@ public final class KitpickPlugin extends Plugin
   public KitpickPlugin(Settings settings) {
     this.settings = settings;
     this.key = NodeSettings.keyIn(settings);
+    this.tls = NodeSettings.tlsIn(settings);
   }
 
   @Override
@@ -117,7 +123,7 @@ public final class KitpickPlugin extends Plugin
     Executor executor = threadPool.executor(THREAD_POOL);
     ClusterSettings live = clusterService.getClusterSettings();
     Statistics statistics = new Statistics();
-    Rescorer rescorer = rescorer(executor, statistics, live);
+    Rescorer rescorer = rescorer(executor, statistics, live, environment.configDir());
     Supplier<TimeValue> deadline = latest(NodeSettings.DEADLINE, live);
     runtime =
         new NodeRuntime(
@@ -128,7 +134,8 @@ public final class KitpickPlugin extends Plugin
             executor,
             latest(NodeSettings.ENABLED, live)::get,
             () -> deadline.get().millis(),
-            latest(NodeSettings.MAX_WINDOW, live)::get);
+            latest(NodeSettings.MAX_WINDOW, live)::get,
+            new VectorModels(() -> clusterService.state().metadata()));
     catalogs =
         new CatalogRuntime(runtime, () -> clusterService.state().metadata(), xContentRegistry);
     return List.of(rescorer);
@@ -141,11 +148,13 @@ public final class KitpickPlugin extends Plugin
     return value::get;
   }
 
-  private Rescorer rescorer(Executor executor, Statistics statistics, ClusterSettings live) {
+  private Rescorer rescorer(
+      Executor executor, Statistics statistics, ClusterSettings live, Path config) {
     String endpoint = NodeSettings.ENDPOINT.get(settings);
     if (!endpoint.isEmpty()) {
       long limit = NodeSettings.MAX_ANSWER.get(settings).getBytes();
-      http = new HttpRescorer(URI.create(endpoint), () -> key, limit, executor);
+      http =
+          new HttpRescorer(URI.create(endpoint), () -> key, limit, executor, tls.context(config));
     }
     Supplier<TimeValue> pause = latest(NodeSettings.BREAKER_PAUSE, live);
     var breaker =
@@ -233,7 +242,7 @@ public final class KitpickPlugin extends Plugin
       SettingsFilter settingsFilter,
       IndexNameExpressionResolver indexNameExpressionResolver,
       Supplier<DiscoveryNodes> nodesInCluster) {
-    return List.of(new RestStatsAction());
+    return List.of(new RestStatsAction(), new RestMetricsAction());
   }
 
   /** {@code POST _nodes/reload_secure_settings}: a new key without a restart. */

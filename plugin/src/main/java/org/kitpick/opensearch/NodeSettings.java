@@ -2,6 +2,7 @@ package org.kitpick.opensearch;
 
 import java.net.URI;
 import java.util.List;
+import org.kitpick.opensearch.http.TlsStores;
 import org.opensearch.common.settings.SecureSetting;
 import org.opensearch.common.settings.Setting;
 import org.opensearch.common.settings.Setting.Property;
@@ -29,6 +30,22 @@ public final class NodeSettings {
    * API key of the rescorer, in the keystore; {@code POST _nodes/reload_secure_settings} renews it.
    */
   public static final Setting<SecureString> KEY = SecureSetting.secureString("kitpick.key", null);
+
+  /** Certificates that the client trusts, a PKCS12 or JKS file below the config folder. */
+  public static final Setting<String> TRUSTSTORE =
+      Setting.simpleString("kitpick.tls.truststore", Property.NodeScope);
+
+  /** Its password, in the keystore. */
+  public static final Setting<SecureString> TRUSTSTORE_PASSWORD =
+      SecureSetting.secureString("kitpick.tls.truststore_password", null);
+
+  /** Certificate and key that the client shows, likewise. */
+  public static final Setting<String> KEYSTORE =
+      Setting.simpleString("kitpick.tls.keystore", Property.NodeScope);
+
+  /** Its password, in the keystore. */
+  public static final Setting<SecureString> KEYSTORE_PASSWORD =
+      SecureSetting.secureString("kitpick.tls.keystore_password", null);
 
   /** The longest that rescoring may hold up a search. */
   public static final Setting<TimeValue> DEADLINE =
@@ -83,6 +100,10 @@ public final class NodeSettings {
     return List.of(
         ENDPOINT,
         KEY,
+        TRUSTSTORE,
+        TRUSTSTORE_PASSWORD,
+        KEYSTORE,
+        KEYSTORE_PASSWORD,
         DEADLINE,
         MAX_CONCURRENT,
         MAX_WINDOW,
@@ -96,8 +117,32 @@ public final class NodeSettings {
    * The key, empty where the keystore has none. Only to be called while secure settings are open.
    */
   public static String keyIn(Settings settings) {
-    try (SecureString key = KEY.get(settings)) {
-      return key.toString();
+    return secret(KEY, settings);
+  }
+
+  /**
+   * The files of certificates, with their passwords. Only to be called while secure settings are
+   * open.
+   *
+   * @throws IllegalArgumentException where they would protect nothing
+   */
+  public static TlsStores tlsIn(Settings settings) {
+    TlsStores stores =
+        new TlsStores(
+            TRUSTSTORE.get(settings),
+            secret(TRUSTSTORE_PASSWORD, settings),
+            KEYSTORE.get(settings),
+            secret(KEYSTORE_PASSWORD, settings));
+    if (!stores.isEmpty() && ENDPOINT.get(settings).startsWith("http:")) {
+      throw new IllegalArgumentException(
+          "kitpick.tls: kitpick.endpoint is http://, which uses no certificate: make it https://");
+    }
+    return stores;
+  }
+
+  private static String secret(Setting<SecureString> setting, Settings settings) {
+    try (SecureString secret = setting.get(settings)) {
+      return secret.toString();
     }
   }
 

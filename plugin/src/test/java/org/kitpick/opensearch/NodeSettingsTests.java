@@ -34,7 +34,16 @@ public class NodeSettingsTests extends OpenSearchTestCase {
 
   public void testWhoMayChangeTheClusterNamesNoPlaceAndNoKey() {
     List<Setting<?>> fixed = NodeSettings.all().stream().filter(each -> !each.isDynamic()).toList();
-    assertEquals(List.of(NodeSettings.ENDPOINT, NodeSettings.KEY, NodeSettings.MAX_ANSWER), fixed);
+    assertEquals(
+        List.of(
+            NodeSettings.ENDPOINT,
+            NodeSettings.KEY,
+            NodeSettings.TRUSTSTORE,
+            NodeSettings.TRUSTSTORE_PASSWORD,
+            NodeSettings.KEYSTORE,
+            NodeSettings.KEYSTORE_PASSWORD,
+            NodeSettings.MAX_ANSWER),
+        fixed);
     assertTrue(NodeSettings.all().stream().allMatch(Setting::hasNodeScope));
   }
 
@@ -49,6 +58,15 @@ public class NodeSettingsTests extends OpenSearchTestCase {
   public void testAKeyOutsideOfTheKeystoreIsRefused() {
     Settings open = Settings.builder().put("kitpick.key", "secret").build();
     expectThrows(IllegalArgumentException.class, () -> NodeSettings.keyIn(open));
+  }
+
+  public void testCertificatesNeedAnEndpointThatUsesThem() {
+    Settings.Builder stores = Settings.builder().put("kitpick.tls.truststore", "ca.p12");
+    Settings plain = stores.put("kitpick.endpoint", "http://rescorer:8080").build();
+    expectThrows(IllegalArgumentException.class, () -> NodeSettings.tlsIn(plain));
+    Settings secure = stores.put("kitpick.endpoint", "https://rescorer:8080").build();
+    assertEquals("ca.p12", NodeSettings.tlsIn(secure).truststore());
+    assertTrue(NodeSettings.tlsIn(Settings.EMPTY).isEmpty());
   }
 
   private static Settings settings(String endpoint) {

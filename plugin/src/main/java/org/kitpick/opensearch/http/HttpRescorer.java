@@ -10,6 +10,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
+import javax.net.ssl.SSLContext;
 import org.kitpick.opensearch.guard.FailureReason;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.opensearch.common.xcontent.XContentHelper;
@@ -37,20 +38,26 @@ public final class HttpRescorer implements AutoCloseable {
   private final long maxAnswerBytes;
   private final HttpClient http;
 
-  /** The key is asked for at each call: it may change while the node runs. */
-  public HttpRescorer(URI base, Supplier<String> key, long maxAnswerBytes, Executor executor) {
+  /**
+   * The key is asked for at each call: it may change while the node runs.
+   *
+   * @param tls what connections trust and show; null for what the JDK trusts
+   */
+  public HttpRescorer(
+      URI base, Supplier<String> key, long maxAnswerBytes, Executor executor, SSLContext tls) {
     this.base = base.toString().replaceAll("/+$", "");
     this.key = key;
     this.maxAnswerBytes = maxAnswerBytes;
-    this.http =
-        AccessController.doPrivileged(
-            () ->
-                HttpClient.newBuilder()
-                    .version(HttpClient.Version.HTTP_1_1)
-                    .followRedirects(HttpClient.Redirect.NEVER)
-                    .proxy(HttpClient.Builder.NO_PROXY)
-                    .executor(executor)
-                    .build());
+    HttpClient.Builder client =
+        HttpClient.newBuilder()
+            .version(HttpClient.Version.HTTP_1_1)
+            .followRedirects(HttpClient.Redirect.NEVER)
+            .proxy(HttpClient.Builder.NO_PROXY)
+            .executor(executor);
+    if (tls != null) {
+      client.sslContext(tls);
+    }
+    this.http = AccessController.doPrivileged(client::build);
   }
 
   /**

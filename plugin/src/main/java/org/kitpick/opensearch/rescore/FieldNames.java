@@ -43,6 +43,16 @@ record FieldNames(
         name(type, tag, config, "effect_field", "effect"));
   }
 
+  /** Whether vectors are read or compared at all. */
+  boolean holdVectors() {
+    return !vector.isEmpty() || !storedVector.isEmpty();
+  }
+
+  /** The same names for a search that compares no vectors. */
+  FieldNames withoutVectors() {
+    return new FieldNames(text, category, tool, api, toolKey, "", "", deprecated, effect);
+  }
+
   private static String name(
       String type, String tag, Map<String, Object> config, String key, String otherwise) {
     return ConfigurationUtils.readStringProperty(type, tag, config, key, otherwise);

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.kitpick.opensearch.wire.Candidate;
 import org.kitpick.opensearch.wire.Place;
@@ -26,10 +27,15 @@ final class HitReader {
 
   private final FieldNames names;
   private final int maxText;
+  private final Predicate<SearchHit> comparable;
 
-  /** For calls of at most so many documents. */
-  HitReader(FieldNames names, int documents) {
+  /**
+   * For calls of at most so many documents. {@code comparable} says which hits' vectors are of the
+   * search's model.
+   */
+  HitReader(FieldNames names, int documents, Predicate<SearchHit> comparable) {
     this.names = names;
+    this.comparable = comparable;
     this.maxText = Math.min(MAX_TEXT, MAX_CALL_TEXT / Math.max(1, documents));
   }
 
@@ -43,7 +49,9 @@ final class HitReader {
         text(hit, source, names.tool(), MAX_NAME),
         text(hit, source, names.api(), MAX_NAME),
         cut(allText(hit, source), maxText),
-        names.storedVector().isEmpty() ? null : Vectors.encode(vector(hit, source)),
+        names.storedVector().isEmpty() || !comparable.test(hit)
+            ? null
+            : Vectors.encode(vector(hit, source)),
         place,
         "true".equals(text(hit, source, names.deprecated(), MAX_NAME)),
         EFFECTS.contains(effect) ? effect : null);

@@ -20,6 +20,7 @@ import org.opensearch.transport.client.Client;
  * @param enabled the cluster's switch
  * @param deadlineMillis the longest that a search may be held up
  * @param maxWindow the most hits of a search that are rescored
+ * @param models behind the vectors of this cluster's indexes
  */
 public record NodeRuntime(
     Rescorer rescorer,
@@ -29,4 +30,5 @@ public record NodeRuntime(
     Executor executor,
     BooleanSupplier enabled,
     LongSupplier deadlineMillis,
-    IntSupplier maxWindow) {}
+    IntSupplier maxWindow,
+    VectorModels models) {}

@@ -21,12 +21,16 @@ final class ResponseBuilder {
   private final Page page;
   private final Options options;
   private final int maxWindow;
+  private final String conflict;
 
-  ResponseBuilder(SearchResponse response, Page page, Options options, int maxWindow) {
+  /** {@code conflict} says why vectors were left out; null where they were not. */
+  ResponseBuilder(
+      SearchResponse response, Page page, Options options, int maxWindow, String conflict) {
     this.response = response;
     this.page = page;
     this.options = options;
     this.maxWindow = maxWindow;
+    this.conflict = conflict;
   }
 
   /** The first-stage order, because there was nothing to rescore. */
@@ -79,6 +83,9 @@ final class ResponseBuilder {
     List<Map<String, Object>> degraded = new ArrayList<>(answer.degraded());
     if (ranking.unanswered() != null) {
       degraded.add(Map.of("stage", "fetch", "reason", ranking.unanswered()));
+    }
+    if (conflict != null) {
+      degraded.add(Map.of("stage", "vectors", "reason", conflict));
     }
     if (options.window() > maxWindow) {
       degraded.add(Map.of("stage", "window", "reason", "kitpick.max_window is " + maxWindow));

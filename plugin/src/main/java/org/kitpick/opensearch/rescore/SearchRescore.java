@@ -31,6 +31,8 @@ final class SearchRescore {
   private final Options said;
   private final Options options;
   private final int maxWindow;
+  private final VectorModel model;
+  private final FieldNames names;
   private final ResponseBuilder responses;
 
   SearchRescore(
@@ -44,7 +46,12 @@ final class SearchRescore {
     this.said = RequestExt.optionsOf(request);
     this.options = said.over(config.options());
     this.maxWindow = node.maxWindow().getAsInt();
-    this.responses = new ResponseBuilder(response, page, options, maxWindow);
+    this.model =
+        config.names().holdVectors()
+            ? VectorModel.of(options.vectorModel(), window(), node.models()::of)
+            : new VectorModel(options.vectorModel(), null);
+    this.names = model.conflict() == null ? config.names() : config.names().withoutVectors();
+    this.responses = new ResponseBuilder(response, page, options, maxWindow, model.conflict());
   }
 
   /**
@@ -65,7 +72,7 @@ final class SearchRescore {
   }
 
   private void rescore(ActionListener<SearchResponse> listener) {
-    Question question = Question.of(request, page, options, config.names());
+    Question question = Question.of(request, page, options, names);
     SkipReason skip = skip(question);
     Documents documents = skip == null ? new Documents(reader(), window()) : null;
     if (skip == null && documents.window().stream().allMatch(each -> each.text().isBlank())) {
@@ -117,7 +124,7 @@ final class SearchRescore {
   }
 
   private NeedSearch need(Question question) {
-    return new NeedSearch(request, page, question, config.names(), config.maxFetched());
+    return new NeedSearch(request, page, question, names, config.maxFetched());
   }
 
   private Job job(Question question, Documents documents) {
@@ -132,7 +139,7 @@ final class SearchRescore {
             question.text(),
             options.profile(),
             question.vector(),
-            options.vectorModel(),
+            model.name(),
             documents.window(),
             documents.fetched(),
             Set.of());
@@ -170,7 +177,9 @@ final class SearchRescore {
     SearchResponse built = responses.rescored(ranking, took);
     node.statistics().count(Count.RESCORED);
     node.statistics().add(Count.FETCHED_DOCUMENTS, ranking.documents().fetched().size());
-    if (ranking.unanswered() != null || !ranking.answer().degraded().isEmpty()) {
+    if (ranking.unanswered() != null
+        || model.conflict() != null
+        || !ranking.answer().degraded().isEmpty()) {
       node.statistics().count(Count.DEGRADED);
     }
     node.statistics().took(took, ranking.serviceMillis());
@@ -206,6 +215,9 @@ final class SearchRescore {
   }
 
   private HitReader reader() {
-    return new HitReader(config.names(), windowSize() + config.maxFetched());
+    return new HitReader(
+        names,
+        windowSize() + config.maxFetched(),
+        hit -> model.takes(node.models().of(hit.getIndex())));
   }
 }

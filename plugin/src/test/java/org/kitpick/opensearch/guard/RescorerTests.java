@@ -67,7 +67,8 @@ public class RescorerTests extends OpenSearchTestCase {
           exchange.close();
         });
     server.start();
-    http = new HttpRescorer(endpoint(server.getAddress().getPort()), () -> "", 1000, executor);
+    http =
+        new HttpRescorer(endpoint(server.getAddress().getPort()), () -> "", 1000, executor, null);
     CircuitBreaker breaker = new CircuitBreaker(() -> 3, () -> 100, now::get);
     rescorer = new Rescorer(http, breaker, share(), heap, most::get, statistics);
   }

@@ -60,7 +60,7 @@ public class HttpRescorerTests extends OpenSearchTestCase {
           exchange.close();
         });
     server.start();
-    http = new HttpRescorer(base("/"), () -> key, LIMIT, executor);
+    http = new HttpRescorer(base("/"), () -> key, LIMIT, executor, null);
   }
 
   @Override
@@ -114,7 +114,7 @@ public class HttpRescorerTests extends OpenSearchTestCase {
   }
 
   public void testThePathOfTheEndpointIsKept() {
-    try (HttpRescorer below = new HttpRescorer(base("/rank//"), () -> key, LIMIT, executor)) {
+    try (HttpRescorer below = new HttpRescorer(base("/rank//"), () -> key, LIMIT, executor, null)) {
       below.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join();
     }
     assertEquals(List.of("/rank/v1/rescore"), paths);

@@ -76,7 +76,7 @@ public class HitReaderTests extends OpenSearchTestCase {
             "t",
             "tag",
             new HashMap<>(Map.of("text_fields", List.of("text", "more"), "vector_field", "v")));
-    return new HitReader(names, documents).read(hit, "id", null);
+    return new HitReader(names, documents, any -> true).read(hit, "id", null);
   }
 
   private static SearchHit hit(String source) {

@@ -117,7 +117,7 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
   public void testAFailureIsToldAndLeavesTheOrder() {
     Page page = new Page(1, 2, null, true, SourceView.WHOLE, null);
     SearchResponse response =
-        new ResponseBuilder(response(5), page, Options.DEFAULTS, 50)
+        new ResponseBuilder(response(5), page, Options.DEFAULTS, 50, null)
             .original(new RescoreFailure(FailureReason.BUSY, "no time"), 1.23456);
     assertEquals(List.of("h1", "h2"), ids(response));
     assertEquals("original", report(response).get("status"));
@@ -133,13 +133,15 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
       SearchResponse response, int window, List<String> ranked, Page page, int maxWindow) {
     FieldNames names = FieldNames.read("t", "tag", new HashMap<>());
     List<SearchHit> all = Arrays.asList(response.getHits().getHits());
-    Documents documents = new Documents(new HitReader(names, 50), all.subList(0, window));
+    Documents documents =
+        new Documents(new HitReader(names, 50, hit -> true), all.subList(0, window));
     List<Hit> results =
         ranked.stream().map(id -> new Hit(id, randomFloat(), null, List.of("why"))).toList();
     RescoreAnswer answer =
         new RescoreAnswer("p", results, new Need(List.of(), null, 0), 1, Map.of(), List.of());
     Ranking ranking = new Ranking(answer, documents, 0, answer.totalMillis(), null);
-    return new ResponseBuilder(response, page, Options.DEFAULTS, maxWindow).rescored(ranking, 1);
+    return new ResponseBuilder(response, page, Options.DEFAULTS, maxWindow, null)
+        .rescored(ranking, 1);
   }
 
   private static SearchResponse response(int count) {

@@ -1,9 +1,11 @@
 package org.kitpick.opensearch.wire;
 
 import java.nio.charset.StandardCharsets;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.kitpick.opensearch.wire.WireFixtures.Fixture;
 import org.opensearch.common.xcontent.XContentHelper;
 import org.opensearch.common.xcontent.json.JsonXContent;
 import org.opensearch.core.xcontent.ToXContent;
@@ -24,6 +26,25 @@ public class SearchAnswerTests extends OpenSearchTestCase {
             {"searches": [], "ranking": {"profile": "p", "results": [{"id": "b", "score": 1}]}}""");
     assertTrue(last.searches().isEmpty());
     assertEquals("b", last.ranking().results().get(0).id());
+  }
+
+  public void testTheServicesAnswersAreRead() {
+    for (Fixture fixture : WireFixtures.searches()) {
+      SearchAnswer answer = SearchAnswer.parse(fixture.body(), Set.of("demo/weather/forecast"));
+      boolean brought = fixture.call().containsKey("found");
+      assertEquals(fixture.name(), brought, answer.searches().isEmpty());
+      assertEquals(fixture.name(), brought, answer.ranking() != null);
+    }
+  }
+
+  public void testTheServiceKnowsEveryFieldThatIsSent() {
+    Set<Object> known = new HashSet<>();
+    WireFixtures.searches().forEach(fixture -> known.addAll(fixture.call().keySet()));
+    SearchCall call =
+        new SearchCall("q", "i", Map.of(), 10, "acme", List.of("ann"), Map.of("term", 1), "bm25");
+    String json = new String(call.toJson(List.of(), 250), StandardCharsets.UTF_8);
+    Map<String, Object> sent = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
+    assertTrue(sent.keySet() + " in " + known, known.containsAll(sent.keySet()));
   }
 
   public void testWhatIsNeitherIsRefused() {

@@ -36,6 +36,10 @@ public final class WireFixtures {
     return named("rescore-.*\\.json");
   }
 
+  public static List<Fixture> searches() {
+    return named("search-.*\\.json");
+  }
+
   public static List<Fixture> errors() {
     return named("error-.*\\.json");
   }

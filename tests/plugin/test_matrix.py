@@ -1,0 +1,63 @@
+"""Which releases the plugin is built for, and what is published of each."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+PLUGIN = Path(__file__).resolve().parents[2] / "plugin"
+
+
+@pytest.fixture(scope="module")
+def matrix() -> ModuleType:
+    sys.path.insert(0, str(PLUGIN))
+    try:
+        import matrix as found
+    finally:
+        sys.path.remove(str(PLUGIN))
+    return found
+
+
+def test_every_release_from_the_oldest_and_the_last_of_the_long_term_line(matrix: ModuleType) -> None:
+    served = [
+        "2.18.0", "2.19.0", "2.19.10", "2.19.9", "3.0.0-beta1", "3.0.0", "3.1.0", "3.2.0", "3.10.0", "3.9.0",
+        "4.0.0-alpha1",
+    ]  # fmt: skip
+    assert matrix.supported(served) == ["2.19.10", "3.2.0", "3.9.0", "3.10.0"]
+
+
+def test_a_failed_build_is_named_by_maven_s_first_error(matrix: ModuleType) -> None:
+    said = "mvn verify failed:\n[INFO] ok\n[ERROR] A.java:[3,1] cannot find symbol\n[ERROR] -> [Help 1]"
+    assert matrix.cause_of(said) == "A.java:[3,1] cannot find symbol"
+    assert matrix.cause_of("there is no JDK") == "there is no JDK"
+
+
+def test_a_release_that_fails_does_not_stop_the_others(
+    matrix: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tmp_path / "kitpick-0.1.0.zip"
+    made.write_bytes(b"a zip")
+
+    def build(*goals: str, version: str) -> Path:
+        if version == "3.2.0":
+            raise RuntimeError("[ERROR] no such class")
+        return made
+
+    monkeypatch.setattr(matrix, "build", build)
+    monkeypatch.setattr(matrix, "log4j_of", lambda release: "2.25.3")
+    into = tmp_path / "matrix"
+    monkeypatch.setattr(sys, "argv", ["matrix.py", "--releases", "3.2.0,3.5.0", "--into", str(into)])
+    assert matrix.main() == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "3.2.0    failed: no such class",
+        f"3.5.0    {hashlib.sha256(b'a zip').hexdigest()} kitpick-0.1.0-opensearch-3.5.0.zip",
+    ]
+    checked = subprocess.run(
+        ["sha256sum", "--check", "SHA256SUMS"], cwd=into, capture_output=True, check=False
+    )
+    assert checked.returncode == 0, checked.stderr

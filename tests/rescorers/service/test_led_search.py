@@ -1,0 +1,120 @@
+"""`POST /v1/search` with sample requests: they vote for what the caller may see, and for nothing else."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kitpick_engines.contract import IndexSchema
+from kitpick_engines.intents.store import Intent, IntentStore
+from kitpick_engines.lexical.words import FIELDS
+from kitpick_engines.text import TEMPLATE_VERSION
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
+
+SLANG = "ping the gang about tonight"
+VOTES = {"name": "votes", "stages": [{"stage": "fuse", "lexical": 0.0, "intent": 1.0}]}
+
+
+@pytest.fixture(scope="module")
+def samples(service: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One sample request of an API that no ranking finds, and one of the API that they find."""
+    encoder = service.service.models.encoder
+    texts = [SLANG, "ping the team"]
+    path = tmp_path_factory.mktemp("samples") / "intents.db"
+    intents = [Intent(SLANG, "demo/mail/send"), Intent("ping the team", "demo/weather/forecast")]
+    IntentStore(path).put(intents, list(encoder.encode(texts)), encoder.identity)
+    return path
+
+
+@pytest.fixture(scope="module")
+def voting(start: Any, samples: Path) -> Iterator[Any]:
+    with start(intents=str(samples), warm_up_seconds=0) as running:
+        yield running
+
+
+def stored(id: str, dimensions: int) -> dict[str, Any]:  # noqa: A002
+    """A document as the server holds it, with a vector that says nothing."""
+    _, tool, api = id.split("/")
+    vector = np.zeros(dimensions, "<f4")
+    vector[0] = 1
+    return {
+        "id": id, "source": "demo", "category": "any", "tool": tool, "api": api, "description": "Does it.",
+        "text": f"{tool}: {api}", "deprecated": False, "effect": "unknown",
+        "vector_f32": base64.b64encode(vector.tobytes()).decode(),
+        "lengths": dict.fromkeys(FIELDS, 1), "counts": {},
+    }  # fmt: skip
+
+
+def call(running: Any, found: list[Any], **more: Any) -> dict[str, Any]:
+    encoder = running.service.models.encoder
+    schema = IndexSchema(encoder.identity, encoder.dimensions, TEMPLATE_VERSION)
+    body = {
+        "query": SLANG, "index": f"tools-apis-{schema.fingerprint}-1", "committed": {"match_all": {}},
+        "profile": VOTES, "found": found, **more,
+    }  # fmt: skip
+    answer = running.post("/v1/search", body)
+    assert answer.status_code == 200, answer.text
+    decoded: dict[str, Any] = answer.json()
+    return decoded
+
+
+def hits(*sources: dict[str, Any]) -> dict[str, Any]:
+    return {"hits": {"hits": [{"_source": each} for each in sources], "total": {"value": len(sources)}}}
+
+
+def first_stage(running: Any) -> list[Any]:
+    """What the rankings find: one API, for every search that is asked for."""
+    searches = call(running, [])["searches"]
+    known = stored("demo/weather/forecast", running.service.models.encoder.dimensions)
+    assert not [each for each in searches if "aggs" in each], "this profile ranks by no words"
+    return [hits(known) for _ in searches]
+
+
+def asked_for(search: dict[str, Any]) -> list[str]:
+    filters = search["query"]["bool"]["filter"]
+    (ids,) = [each["terms"]["id"] for each in filters if "id" in each.get("terms", {})]
+    return sorted(ids)
+
+
+def test_the_apis_of_near_samples_are_asked_for_under_what_the_caller_may_see(voting: Any) -> None:
+    (search,) = call(voting, [first_stage(voting)], tenant="acme")["searches"]
+    assert asked_for(search) == ["demo/mail/send", "demo/weather/forecast"]
+    shown = str(search["query"])
+    assert "'public': True" in shown
+    assert "'acme'" in shown
+
+
+def test_what_is_visible_gets_its_votes(voting: Any) -> None:
+    size = voting.service.models.encoder.dimensions
+    visible = [stored("demo/mail/send", size), stored("demo/weather/forecast", size)]
+    ranking = call(voting, [first_stage(voting), [hits(*visible)]])["ranking"]
+    assert ranking["degraded"] == []
+    reasons = {each["id"]: each["reasons"][0] for each in ranking["results"]}
+    assert "intent rank 1" in reasons["demo/mail/send"], "which no other ranking found"
+    assert "dense rank 1 + intent rank 2" in reasons["demo/weather/forecast"]
+
+
+def test_what_is_hidden_gets_none(voting: Any) -> None:
+    visible = stored("demo/weather/forecast", voting.service.models.encoder.dimensions)
+    ranking = call(voting, [first_stage(voting), [hits(visible)]])["ranking"]
+    assert [each["id"] for each in ranking["results"]] == ["demo/weather/forecast"]
+
+
+def test_a_damaged_file_takes_the_votes_and_nothing_else(start: Any, tmp_path: Path) -> None:
+    (tmp_path / "intents.db").write_bytes(b"no database at all")
+    with start(intents=str(tmp_path / "intents.db"), warm_up_seconds=0) as running:
+        ranking = call(running, [first_stage(running)])["ranking"]
+    (lost,) = ranking["degraded"]
+    assert lost["stage"] == "intent"
+    assert "not a database" in lost["reason"]
+    assert [each["id"] for each in ranking["results"]] == ["demo/weather/forecast"]
+
+
+def test_a_service_without_samples_asks_for_nothing_more(service: Any) -> None:
+    assert call(service, [first_stage(service)])["ranking"]["results"]
