@@ -1,8 +1,11 @@
-"""Sample requests of a catalog: adding them, learning from choices, and adding their votes to a search."""
+"""Sample requests of a catalog: adding them, learning from use, and adding their votes to a search."""
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -10,8 +13,17 @@ from msgspec.structs import replace
 from kitpick.settings import Settings
 from kitpick_engines.contract import Candidate, Engine, Filter, Vector
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.intents.store import Intent, IntentStore
-from kitpick_engines.intents.votes import NO_INTENTS, Voting, near_samples, trust, vote
+from kitpick_engines.intents.store import OPERATOR, Chooser, Intent, IntentStore, Verdict
+from kitpick_engines.intents.votes import (
+    NO_INTENTS,
+    Intents,
+    Tally,
+    Voting,
+    near_samples,
+    tally_votes,
+    trust,
+    vote,
+)
 from kitpick_engines.intents.written import WrittenStore, WrittenWeights
 from kitpick_engines.text import rerank_text, retrieval_text
 from kitpick_rescorers.search import QueryEncoder, SearchedIndex
@@ -36,6 +48,16 @@ class CatalogIntents:
         self._voting = Voting()
         self.written = None if enriched is None else WrittenStore(enriched, self._voting, WrittenWeights())
         """What `kitpick enrich` wrote about the APIs."""
+        self._until = math.inf
+
+    def as_of(self, moment: float) -> CatalogIntents:
+        """The same with what clients had said before a moment, seconds since the epoch; 0: nothing.
+
+        Samples of the operator count as they are today.
+        """
+        earlier = copy.copy(self)
+        earlier._until = moment
+        return earlier
 
     def add(self, intents: Iterable[Intent]) -> int:
         """Adds samples and returns their number. Samples of the same request and API are one.
@@ -44,18 +66,43 @@ class CatalogIntents:
             EngineUnavailable: they cannot be stored.
             ModelError: they cannot be embedded.
         """
-        return self._put(list(intents), "")
+        return self._put(list(intents), OPERATOR)
 
-    def choose(self, request: str, chosen: Sequence[str], client: str, permitted: Filter) -> int:
-        """Stores the choices of a client. Returns the number of ids that it may see and that were stored.
+    def judge(
+        self, request: str, apis: Sequence[str], client: str, permitted: Filter, verdict: Verdict
+    ) -> list[str]:
+        """Stores what became of APIs. Returns the ids that the client may see and that were stored.
 
         Raises:
             EngineUnavailable, ModelError: as `add`.
         """
         if self._store is None or not request.strip():
-            return 0
-        visible = self._engine.fetch(list(dict.fromkeys(chosen)), permitted)
-        return self._put([Intent(request, document.id) for document in visible], client or _ANONYMOUS)
+            return []
+        visible = self._engine.fetch(list(dict.fromkeys(apis)), permitted)
+        by = Chooser(client or _ANONYMOUS, permitted.tenant)
+        self._put([Intent(request, document.id) for document in visible], by, verdict)
+        return [document.id for document in visible]
+
+    def forget(self, tenant: str | None, before: float) -> int:
+        """Removes what clients said, as `IntentStore.forget`; how many rows."""
+        return 0 if self._store is None else self._store.forget(tenant, before)
+
+    def behind(self, request: str, permitted: Filter) -> dict[str, Tally]:
+        """What speaks for and against the APIs that samples and choices name for a request, by API.
+
+        What was written about APIs is not in it.
+
+        Raises:
+            EngineUnavailable, ModelError: the samples cannot be read, or the request not embedded.
+        """
+        if self._store is None or not self._store.path.exists() or not request.strip():
+            return {}
+        (vector,) = self._encoder.vectors((request,))
+        intents = self._store.of_model(self._encoder.identity)
+        near = self._near(intents, vector, permitted)
+        visible = {document.id for document in self._engine.fetch(_apis(intents, near), permitted)}
+        rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
+        return tally_votes(intents, rows, self._voting)
 
     def add_votes(
         self,
@@ -88,9 +135,9 @@ class CatalogIntents:
             self._embed_stale(store, encoder)
         intents = NO_INTENTS if self._store is None else self._store.of_model(encoder.identity)
         written, covered = self._written_votes(request, vector, encoder)
-        near = near_samples(intents, vector, self._voting)[:_MAX_NEAREST]
+        near = self._near(intents, vector, permitted)
         # The filter comes before the vote: samples of APIs that may not be seen take nobody's place.
-        ids = list(dict.fromkeys((*(intents.apis[row] for row, _ in near), *written)))
+        ids = list(dict.fromkeys((*_apis(intents, near), *written)))
         visible = {document.id: document for document in index.fetch(ids, permitted)}
         permitted_rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
         seen = {api: votes for api, votes in written.items() if api in visible}
@@ -103,6 +150,12 @@ class CatalogIntents:
             for document, vector in zip(missing, vectors, strict=True)
         ]
         return found, trust(_order(candidates), intents.covered | covered)
+
+    def _near(self, intents: Intents, vector: Vector, permitted: Filter) -> list[tuple[int, float]]:
+        """The nearest rows that have a say for these callers."""
+        near = near_samples(intents, vector, self._voting)
+        counting = (each for each in near if intents.counts_for(each[0], permitted.tenant, self._until))
+        return list(islice(counting, _MAX_NEAREST))
 
     def _stores(self) -> list[IntentStore]:
         kept = (self._store, None if self.written is None else self.written.samples)
@@ -119,13 +172,13 @@ class CatalogIntents:
         covered = self.written.samples.of_model(encoder.identity).covered
         return {api: votes[api] for api in strongest}, covered
 
-    def _put(self, intents: Sequence[Intent], client: str) -> int:
+    def _put(self, intents: Sequence[Intent], by: Chooser, verdict: Verdict = "chosen") -> int:
         if self._store is None:
             return 0
         for start in range(0, len(intents), _BATCH):
             batch = intents[start : start + _BATCH]
             vectors = self._encoder.vectors(tuple(intent.request for intent in batch))
-            self._store.put(batch, list(vectors), self._encoder.identity, client)
+            self._store.put(batch, list(vectors), self._encoder.identity, by, verdict)
         return len(intents)
 
     def _embed_stale(self, store: IntentStore, encoder: QueryEncoder) -> None:
@@ -149,6 +202,10 @@ def enriched_file(url: str, settings: Settings) -> Path | None:
 def _beside(url: str, ending: str) -> Path | None:
     kind, _, path = url.partition(":")
     return Path(f"{path}.{ending}") if kind == "sqlite" else None
+
+
+def _apis(intents: Intents, near: Sequence[tuple[int, float]]) -> list[str]:
+    return list(dict.fromkeys(intents.apis[row] for row, _ in near))
 
 
 def _order(candidates: Sequence[Candidate]) -> list[str]:

@@ -44,6 +44,8 @@ class SearchResult(msgspec.Struct, frozen=True):
     trace: tuple[StageTrace, ...] = ()
     slimmed: frozenset[str] = frozenset()
     """Ids of hits whose definitions come without most of their prose, to fit into the budget."""
+    id: str = ""
+    """Names this answer in `Catalog.feedback`; equal answers to the same people have the same."""
 
     @classmethod
     def of(cls, profile: str, outcome: SearchOutcome) -> SearchResult:
