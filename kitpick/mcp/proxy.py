@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 
 from kitpick.catalog import Catalog
 from kitpick.mcp.config import Caller, McpConfig, UpstreamConfig
+from kitpick.mcp.credentials import lacking
 from kitpick.mcp.errors import CallRefused
 from kitpick.mcp.upstream import Upstream
 from kitpick_engines.contract import Filter
@@ -85,12 +86,12 @@ class Proxy:
             return "no server is configured that would run it"
         if not caller.may_call:
             return "this caller may search and not call"
-        return _rule_against(upstream.config, document)
+        return _rule_against(upstream.config, document) or lacking(upstream.config)
 
     async def call(
         self, document: ApiDocument, arguments: dict[str, Any], caller: Caller
     ) -> types.CallToolResult:
-        """Passes a call on, with the operator's credentials, never the caller's.
+        """Passes a call on, with the operator's credentials; with the caller's where `forward` names them.
 
         Raises:
             CallRefused: it may not be called.

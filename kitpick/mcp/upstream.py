@@ -9,8 +9,10 @@ from typing import Any
 import anyio
 import mcp_types as types
 from mcp import Client, MCPError
+from msgspec.structs import replace
 
 from kitpick.mcp.config import UpstreamConfig, live_settings
+from kitpick.mcp.credentials import brought
 from kitpick.mcp.errors import UpstreamFailed
 from kitpick_ingest.sources.mcp_endpoint import Listing
 from kitpick_ingest.sources.mcp_live import complaints
@@ -69,10 +71,24 @@ class Upstream:
         try:
             with anyio.fail_after(seconds):
                 async with self._limiter:
+                    if self.config.forward:
+                        return await self._called_as_user(tool, arguments)
                     client = await self._connected()
                     return await self._answered(client, tool, arguments)
         except TimeoutError as error:
             raise UpstreamFailed(self.config.name, f"no answer within {seconds:g} s") from error
+
+    async def _called_as_user(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+        """One call in a session of its own, with the credentials that its caller brought along."""
+        live = replace(self._live, headers=self._live.headers | brought(self.config))
+        try:
+            with complaints() as errors:
+                async with connected(self.config.endpoint, live, errors) as client:
+                    return await self._answered(client, tool, arguments)
+        except (TimeoutError, UpstreamFailed):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a foreign server does; its trace may hold headers
+            raise UpstreamFailed(self.config.name, _innermost(error)) from None
 
     async def _answered(self, client: Client, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
         try:
@@ -149,6 +165,13 @@ class Upstream:
         if not self._opened:
             attempt.set()
         self.settled.set()
+
+
+def _innermost(error: BaseException) -> str:
+    """Kind of the first error of nested groups: its text could repeat what was sent."""
+    while nested := getattr(error, "exceptions", None):
+        error = nested[0]
+    return error.reason if isinstance(error, UpstreamFailed) else type(error).__name__
 
 
 class _Newest:

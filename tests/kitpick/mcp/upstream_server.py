@@ -1,6 +1,6 @@
 """An MCP server to stand behind the door, run as `python upstream_server.py stdio|http [PORT [TOOL …]]`.
 
-Further tools can be named; `learn` adds one, `rename` gives all but itself other names, and after `stall`
+Further tools can be named, `whoami` says whose credentials a call brought; `learn` adds one, `rename` gives all but itself other names, and after `stall`
 no list of tools is answered any more.
 """
 
@@ -65,6 +65,8 @@ class Notebook:
                 f"{name}_{self.renamed}": tool for name, tool in TOOLS.items() if name not in kept
             } | kept
             await self.bus.publish(ToolsListChanged())
+        elif params.name == "whoami":
+            answer = ctx.request.headers.get("authorization", "nobody")
         elif params.name == "whisper":
             self.tools["hum_tune"] = ("Hum a tune", READ)
         elif params.name == "chatter":
