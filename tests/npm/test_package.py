@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -105,6 +106,27 @@ def test_the_package_finds_refers_and_tells(package: Path, environment: dict[str
     assert done.returncode == 0, done.stdout + done.stderr
     assert "# pass 6" in done.stdout or "pass 6" in done.stdout, done.stdout
     assert "skipped 0" in done.stdout, "the MCP server was tried too"
+
+
+def test_the_page_for_agents_runs_in_node(package: Path, environment: dict[str, str]) -> None:
+    page = (ROOT / "docs" / "agents.md").read_text("utf-8")
+    (code,) = re.findall(r"```ts\n(.*?)```", page, re.DOTALL)
+    (package / "test" / "page.ts").write_text(code.replace('"kitpick"', '"../src/index.js"'))
+    built = ["npx", "tsc", "-p", "tsconfig.test.json"]
+    subprocess.run(built, cwd=package, check=True, timeout=300, capture_output=True)
+    with serving(environment, "serve", "--tools") as service:
+        done = subprocess.run(
+            ["node", "dist-test/test/page.js"],
+            cwd=package,
+            env={**environment, "KITPICK_URL": service},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.stdout, done.stderr
+    shown = "".join(f"    {line}\n" for line in done.stdout.splitlines())
+    assert shown in page
 
 
 def test_the_package_needs_nothing_and_has_the_version_of_the_project() -> None:

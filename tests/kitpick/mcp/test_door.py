@@ -296,6 +296,14 @@ def test_over_http_a_token_decides_what_is_seen_and_what_may_be_called(
         ),
         ("[[callers]]\nname = 'x'\n", "no sha256"),
         ("[[callers]]\nname = 'x'\nsha256 = 'short'\n", "sha256"),
+        (
+            "[[upstreams]]\nname='x'\ntarget='stdio:x'\nforward={X-Token='Authorization'}\n",
+            "only a URL can be given headers",
+        ),
+        (
+            "[[upstreams]]\nname='x'\ntarget='https://x/mcp'\nforward={Authorization='X'}\n",
+            "a caller's token for this door is not forwarded",
+        ),
         ("other = 1", "unknown field `other`"),
         ("no toml", "mcp.toml"),
     ],

@@ -1,7 +1,7 @@
 """An MCP server to stand behind the door, run as `python upstream_server.py stdio|http [PORT [TOOL …]]`.
 
-Further tools can be named, `whoami` says whose credentials a call brought; `learn` adds one, `rename` gives all but itself other names, and after `stall`
-no list of tools is answered any more.
+Further tools can be named, of which `whoami` says whose credentials a call brought. `learn` adds one, `rename`
+gives all but itself other names, and after `stall` no list of tools is answered any more.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Notebook:
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        answer, failed = f"{params.name}: {(params.arguments or {}).get('title')}", False
+        usual = f"{params.name}: {(params.arguments or {}).get('title')}"
+        answer, failed = {"whoami": whose(ctx)}.get(params.name, usual), False
         if params.name == "learn":
             self.tools["paint_picture"] = ("Paint a picture in oil", READ)
             await self.bus.publish(ToolsListChanged())
@@ -65,8 +66,6 @@ class Notebook:
                 f"{name}_{self.renamed}": tool for name, tool in TOOLS.items() if name not in kept
             } | kept
             await self.bus.publish(ToolsListChanged())
-        elif params.name == "whoami":
-            answer = ctx.request.headers.get("authorization", "nobody")
         elif params.name == "whisper":
             self.tools["hum_tune"] = ("Hum a tune", READ)
         elif params.name == "chatter":
@@ -101,6 +100,11 @@ class Notebook:
             on_call_tool=self.call_tool,
             on_subscriptions_listen=ListenHandler(self.bus),
         )
+
+
+def whose(ctx: Any) -> str:
+    """Credentials of a call over HTTP."""
+    return "nobody" if ctx.request is None else str(ctx.request.headers.get("authorization", "nobody"))
 
 
 async def serve_stdio(server: Server[Any]) -> None:
