@@ -26,6 +26,7 @@ from kitpick_ingest.labelled import LabelledSource, Labels
 from kitpick_ingest.source import Source
 from kitpick_ingest.sources.mcp_endpoint import Listing
 from kitpick_ingest.sources.mcp_live import ListedTools
+from kitpick_ingest.sources.mcp_offers import offer_of
 from kitpick_ingest.sync import SyncOptions
 
 _FIRST_LISTING_SECONDS = 30.0
@@ -100,7 +101,9 @@ class Proxy:
         if reason := self.refusal(document, caller):
             raise CallRefused(document.id, reason)
         _log.info("%s calls %s", caller.name, document.id)
-        return await self._upstreams[document.source].call(document.api, arguments)
+        return await self._upstreams[document.source].call(
+            document.api, arguments, offer_of(document.definition)
+        )
 
     async def _take_in(self, config: UpstreamConfig, listing: Listing) -> bool:
         """Brings the catalog in line with a new list of tools; a failure leaves the old one."""

@@ -11,10 +11,32 @@ import pytest
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
+from kitpick_engines.intents.store import Intent
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 
 SLANG = "ping the gang about tonight"
+
+
+EMAIL = "functions/functions/send_email"
+PAGE = (Path(__file__).parents[3] / "docs" / "intents.md").read_text("utf-8")
+
+
+def test_a_replay_prints_what_the_documentation_shows(
+    settings: Settings, catalog: Catalog, kitpick: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.add_intents(Intent(f"please use {each.api}", each.id) for each in catalog.documents())
+    monkeypatch.setenv("KITPICK_ANSWERS", str(tmp_path / "answers.db"))
+    monkeypatch.setenv("KITPICK_PROFILE", "hybrid")
+    answer = json.loads(kitpick("search", SLANG, "-k", "8", "--json").out)["id"]
+    for client in ("ann", "bob", "carl"):
+        assert kitpick("feedback", answer, "--chosen", EMAIL, "--client", client).code == ExitCode.OK
+    replayed = kitpick("replay")
+    shown = {" ".join(line.split()) for line in PAGE.splitlines()}
+    lines = [" ".join(line.split()) for line in (replayed.out + replayed.err).splitlines()]
+    wanted = [line for line in lines if "MRR" in line or "effective;" in line]
+    assert len(wanted) == 3
+    assert [line for line in wanted if line not in shown] == []
 
 
 def test_the_commands_say_what_they_did(

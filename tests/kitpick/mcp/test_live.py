@@ -220,6 +220,24 @@ def test_what_a_caller_may_not_see_or_call_is_not_listed(settings: Settings, con
     at_the_door(ann, "--config", str(config), "--principal", "ann")
 
 
+def test_resources_and_prompts_are_found_beside_tools(settings: Settings, config: Path) -> None:
+    command = shlex.join([sys.executable, str(UPSTREAM), "stdio", "0", "rules"])
+    config.write_text(upstream("notes", f"stdio:{command}"))
+
+    async def ask(door: Door) -> None:
+        await settled(door)
+        found = await door.search("house rules for writing notes", k=1)
+        assert found["tools"][0]["id"] == "notes/notes/resource.rules"
+        read = await door.call("notes/notes/resource.rules")
+        assert read.content[0].resource.text == "notes://rules: be brief"
+        found = await door.search("shorten a long text", k=1)
+        assert (found["tools"][0]["name"], found["tools"][0]["needs"]) == ("prompt.shorten", ["text"])
+        prompt = await door.call("notes/notes/prompt.shorten", text="on and on")
+        assert prompt.content[0].text == "Shorten: on and on"
+
+    at_the_door(ask, "--config", str(config))
+
+
 def test_a_change_that_is_not_announced_is_found_out(settings: Settings, config: Path) -> None:
     config.write_text(upstream("notes", poll_seconds=1.0))
 
