@@ -55,29 +55,29 @@ def said(model: Any, tools: Any, request: str) -> str:
 
 
 @pytest.mark.parametrize("run", ["run", "arun"])
-def test_hits_are_tools(catalog: Catalog, calls: Any, run: str) -> None:
+def test_hits_are_tools(catalog: Catalog, calls: Any, weather: str, run: str) -> None:
     from kitpick.adapters.google_adk import adk_tools
 
-    model = calling("get_weather")
+    model = calling(weather)
     tools = adk_tools(catalog.search("will it rain in Paris?", k=2), getattr(calls, run))
     assert "rain" in said(model, tools, "will it rain in Paris?")
     assert calls.made == [("get_weather", {"city": "Paris"})]
-    assert model.offered[0][0] == "get_weather"
+    assert model.offered[0][0] == weather
 
 
-def test_a_toolset_is_chosen_for_what_the_user_wrote(catalog: Catalog, calls: Any) -> None:
+def test_a_toolset_is_chosen_for_what_the_user_wrote(catalog: Catalog, calls: Any, weather: str) -> None:
     from kitpick.adapters.google_adk import KitpickAdkToolset
 
-    model = calling("get_weather")
+    model = calling(weather)
     assert "rain" in said(model, [KitpickAdkToolset(catalog, calls.run, k=1)], "will it rain in Paris?")
-    assert model.offered == [["get_weather"]] * 2
+    assert model.offered == [[weather]] * 2
 
 
-def test_what_an_api_raises_is_said_to_the_model(catalog: Catalog) -> None:
+def test_what_an_api_raises_is_said_to_the_model(catalog: Catalog, weather: str) -> None:
     from kitpick.adapters.google_adk import adk_tools
 
     def broken(document: Any, arguments: Any) -> Any:
         raise OSError("the server is gone")
 
     tools = adk_tools(catalog.search("will it rain in Paris?", k=1), broken)
-    assert "OSError: the server is gone" in said(calling("get_weather"), tools, "will it rain?")
+    assert "OSError: the server is gone" in said(calling(weather), tools, "will it rain?")

@@ -50,12 +50,12 @@ def ask(text: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": text}]}
 
 
-def test_an_agent_finds_tools_while_it_works(catalog: Catalog, calls: Any) -> None:
+def test_an_agent_finds_tools_while_it_works(catalog: Catalog, calls: Any, weather: str) -> None:
     from langchain.agents import create_agent
 
     from kitpick.adapters.langchain_agents import KitpickMiddleware
 
-    model, offered = scripted(search(), call("get_weather", city="Paris"), final("It will rain."))
+    model, offered = scripted(search(), call(weather, city="Paris"), final("It will rain."))
     agent = create_agent(
         model, [], middleware=[KitpickMiddleware(ConversationTools(catalog, calls.run, k=1))]
     )
@@ -63,15 +63,15 @@ def test_an_agent_finds_tools_while_it_works(catalog: Catalog, calls: Any) -> No
     assert said[-1].content == "It will rain."
     assert said[-2].content == '{"weather":"rain"}'
     assert calls.made == [("get_weather", {"city": "Paris"})]
-    assert offered == [["search_tools"], *[["search_tools", "get_weather"]] * 2]
+    assert offered == [["search_tools"], *[["search_tools", weather]] * 2]
 
 
-def test_so_does_an_async_one(catalog: Catalog, calls: Any) -> None:
+def test_so_does_an_async_one(catalog: Catalog, calls: Any, weather: str) -> None:
     from langchain.agents import create_agent
 
     from kitpick.adapters.langchain_agents import KitpickMiddleware
 
-    model, _ = scripted(search(), call("get_weather", city="Paris"), final("It will rain."))
+    model, _ = scripted(search(), call(weather, city="Paris"), final("It will rain."))
     tools = ConversationTools(catalog, calls.arun, k=1)
     agent = create_agent(model, [], middleware=[KitpickMiddleware(tools)])
     said = asyncio.run(agent.ainvoke(ask("will it rain in Paris?")))["messages"]
@@ -79,7 +79,9 @@ def test_so_does_an_async_one(catalog: Catalog, calls: Any) -> None:
     assert calls.made == [("get_weather", {"city": "Paris"})]
 
 
-def test_what_an_api_raises_and_what_was_never_offered_is_said_to_the_model(catalog: Catalog) -> None:
+def test_what_an_api_raises_and_what_was_never_offered_is_said_to_the_model(
+    catalog: Catalog, weather: str
+) -> None:
     from langchain.agents import create_agent
 
     from kitpick.adapters.langchain_agents import KitpickMiddleware
@@ -87,9 +89,7 @@ def test_what_an_api_raises_and_what_was_never_offered_is_said_to_the_model(cata
     def broken(document: Any, arguments: Any) -> Any:
         raise OSError("the server is gone")
 
-    model, _ = scripted(
-        call("delete_file", path="/"), search(), call("get_weather", city="Paris"), final("Sorry.")
-    )
+    model, _ = scripted(call("delete_file", path="/"), search(), call(weather, city="Paris"), final("Sorry."))
     agent = create_agent(model, [], middleware=[KitpickMiddleware(ConversationTools(catalog, broken, k=1))])
     said = agent.invoke(ask("will it rain in Paris?"))["messages"]
     refused, failed = said[2], said[-2]
@@ -98,20 +98,21 @@ def test_what_an_api_raises_and_what_was_never_offered_is_said_to_the_model(cata
     assert failed.content == "OSError: the server is gone"
 
 
-def test_bigtool_retrieves_from_the_catalog(catalog: Catalog, calls: Any) -> None:
+def test_bigtool_retrieves_from_the_catalog(catalog: Catalog, calls: Any, weather: str) -> None:
     from langgraph_bigtool import create_agent
 
     from kitpick.adapters.langchain_agents import bigtool_registry, bigtool_retriever
 
     model, offered = scripted(
-        call("retrieve_tools", query="forecast the weather"),
-        call("get_weather", city="Paris"),
-        final("It will rain."),
+        call("retrieve_tools", query="forecast the weather"), final("I can see to that.")
     )
     registry = bigtool_registry(catalog, calls.run)
     assert len(registry) == 8
     builder = create_agent(model, registry, retrieve_tools_function=bigtool_retriever(catalog, k=1))
-    said = builder.compile().invoke({**ask("will it rain?"), "selected_tool_ids": []})["messages"]
-    assert said[-1].content == "It will rain."
+    # Its version 0.0.3 cannot call tools with the latest langgraph, whatever they are: so none is called here.
+    found = builder.compile().invoke({**ask("will it rain?"), "selected_tool_ids": []})
+    assert found["messages"][-1].content == "I can see to that."
+    assert found["selected_tool_ids"] == ["functions/functions/get_weather"]
+    assert offered[1] == ["retrieve_tools", weather]
+    assert registry["functions/functions/get_weather"].invoke({"city": "Paris"}) == {"weather": "rain"}
     assert calls.made == [("get_weather", {"city": "Paris"})]
-    assert offered[1:] == [["retrieve_tools", "get_weather"]] * 2

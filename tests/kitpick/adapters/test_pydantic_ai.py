@@ -30,22 +30,24 @@ def scripted(*turns: Any) -> tuple[Any, list[list[str]]]:
 
 
 @pytest.mark.parametrize("run", ["run", "arun"])
-def test_hits_are_tools(catalog: Catalog, calls: Any, run: str) -> None:
+def test_hits_are_tools(catalog: Catalog, calls: Any, weather: str, run: str) -> None:
     from pydantic_ai import Agent
     from pydantic_ai.messages import TextPart, ToolCallPart
 
     from kitpick.adapters.pydantic_ai import pydantic_ai_tools
 
-    model, offered = scripted(ToolCallPart("get_weather", {"city": "Paris"}), TextPart("It will rain."))
+    model, offered = scripted(ToolCallPart(weather, {"city": "Paris"}), TextPart("It will rain."))
     tools = pydantic_ai_tools(catalog.search("will it rain in Paris?", k=2), getattr(calls, run))
     answer = Agent(model, tools=tools).run_sync("will it rain in Paris?")
     assert answer.output == "It will rain."
     assert calls.made == [("get_weather", {"city": "Paris"})]
-    assert offered[0][0] == "get_weather"
+    assert offered[0][0] == weather
 
 
 @pytest.mark.parametrize("run", ["run", "arun"])
-def test_a_toolset_searches_and_what_it_finds_can_be_called(catalog: Catalog, calls: Any, run: str) -> None:
+def test_a_toolset_searches_and_what_it_finds_can_be_called(
+    catalog: Catalog, calls: Any, weather: str, run: str
+) -> None:
     from pydantic_ai import Agent
     from pydantic_ai.messages import TextPart, ToolCallPart
 
@@ -53,9 +55,9 @@ def test_a_toolset_searches_and_what_it_finds_can_be_called(catalog: Catalog, ca
 
     model, offered = scripted(
         ToolCallPart("search_tools", {"capabilities": ["forecast the weather"]}),
-        ToolCallPart("get_weather", {"city": "Paris"}),
+        ToolCallPart(weather, {"city": "Paris"}),
         TextPart("It will rain."),
-        ToolCallPart("get_weather", {"city": "Rome"}),
+        ToolCallPart(weather, {"city": "Rome"}),
         TextPart("There as well."),
     )
     agent = Agent(model, toolsets=[KitpickToolset(ConversationTools(catalog, getattr(calls, run), k=1))])
@@ -64,7 +66,7 @@ def test_a_toolset_searches_and_what_it_finds_can_be_called(catalog: Catalog, ca
     assert calls.made == [("get_weather", {"city": "Paris"})]
     again = agent.run_sync("and in Rome?", message_history=first.all_messages())
     assert again.output == "There as well."
-    assert offered == [["search_tools"], *[["search_tools", "get_weather"]] * 4], "what was found stays"
+    assert offered == [["search_tools"], *[["search_tools", weather]] * 4], "what was found stays"
 
 
 def test_a_tool_that_was_never_offered_is_not_called(catalog: Catalog, calls: Any) -> None:

@@ -53,20 +53,20 @@ def calling(name: str) -> Any:
 
 
 @pytest.mark.parametrize("run", ["run", "arun"])
-def test_hits_are_tools(catalog: Catalog, calls: Any, run: str) -> None:
+def test_hits_are_tools(catalog: Catalog, calls: Any, weather: str, run: str) -> None:
     from strands import Agent
 
     from kitpick.adapters.strands import strands_tools
 
-    model = calling("get_weather")
+    model = calling(weather)
     tools = strands_tools(catalog.search("will it rain in Paris?", k=2), getattr(calls, run))
     answer = Agent(model=model, tools=tools, callback_handler=None)("will it rain in Paris?")
     assert str(answer).strip() == 'success: {"weather":"rain"}'
     assert calls.made == [("get_weather", {"city": "Paris"})]
-    assert "get_weather" in model.offered[0]
+    assert weather in model.offered[0]
 
 
-def test_what_an_api_raises_is_said_to_the_model(catalog: Catalog) -> None:
+def test_what_an_api_raises_is_said_to_the_model(catalog: Catalog, weather: str) -> None:
     from strands import Agent
 
     from kitpick.adapters.strands import strands_tools
@@ -75,5 +75,5 @@ def test_what_an_api_raises_is_said_to_the_model(catalog: Catalog) -> None:
         raise OSError("the server is gone")
 
     tools = strands_tools(catalog.search("will it rain in Paris?", k=1), broken)
-    answer = Agent(model=calling("get_weather"), tools=tools, callback_handler=None)("will it rain?")
+    answer = Agent(model=calling(weather), tools=tools, callback_handler=None)("will it rain?")
     assert str(answer).strip() == "error: OSError: the server is gone"
