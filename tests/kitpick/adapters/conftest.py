@@ -58,7 +58,7 @@ class Calls:
 def weather() -> str:
     """Name under which a model calls `get_weather` of the catalog."""
     key = "functions/functions/get_weather"
-    return function_name(ApiDocument(id=key, source="functions", tool="functions", api="get_weather"))
+    return function_name(ApiDocument(key, "functions", "", "functions", "get_weather"))
 
 
 @pytest.fixture

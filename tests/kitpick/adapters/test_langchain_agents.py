@@ -109,7 +109,7 @@ def test_bigtool_retrieves_from_the_catalog(catalog: Catalog, calls: Any, weathe
     registry = bigtool_registry(catalog, calls.run)
     assert len(registry) == 8
     builder = create_agent(model, registry, retrieve_tools_function=bigtool_retriever(catalog, k=1))
-    # Its version 0.0.3 cannot call tools with the latest langgraph, whatever they are: so none is called here.
+    # Its version 0.0.3 cannot call any tool with the latest langgraph: so none is called through it.
     found = builder.compile().invoke({**ask("will it rain?"), "selected_tool_ids": []})
     assert found["messages"][-1].content == "I can see to that."
     assert found["selected_tool_ids"] == ["functions/functions/get_weather"]
