@@ -13,12 +13,14 @@ from msgspec.structs import replace
 
 from kitpick.conversation import Messages, request_of
 from kitpick.definition_tokens import measure_definitions
+from kitpick.feedback import Feedback, Forgotten, Outcome
 from kitpick.intents import CatalogIntents, enriched_file, intents_file
 from kitpick.model_set import ModelSet
 from kitpick.result import NextStep, SearchResult
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest
 from kitpick_engines.document import ApiDocument, Thing
+from kitpick_engines.intents.answers import AnswerLog
 from kitpick_engines.intents.store import Intent
 from kitpick_engines.opening import open_engine
 from kitpick_ingest.embedding_cache import EmbeddingCache
@@ -57,6 +59,8 @@ class Catalog:
             self.models.queries,
             enriched_file(engine.url, settings),
         )
+        self.learning = Feedback(AnswerLog(settings.answers, settings.feedback_days), self.intents)
+        """Answers that were given, and what was said about them."""
         self._remote = remote_rescorer(settings)
         self.way = Search(
             engine,
@@ -140,7 +144,8 @@ class Catalog:
         if k == "auto":
             enough = Enough()
             chosen, k = chosen.then(enough), enough.most
-        return SearchResult.of(chosen.name, self.way.run(text, chosen, k, filter, budget))
+        found = SearchResult.of(chosen.name, self.way.run(text, chosen, k, filter, budget))
+        return self.learning.named(text, filter, found)
 
     async def aingest(
         self,
@@ -221,25 +226,44 @@ class Catalog:
     def feedback(
         self,
         request: str,
-        chosen: Sequence[str],
+        chosen: Sequence[str] = (),
         *,
+        failed: Sequence[str] = (),
+        not_needed: Sequence[str] = (),
         client: str = "",
         filter: Filter = _NOBODY,  # noqa: A002
     ) -> int:
-        """Learns from what somebody chose for a request; how many ids were remembered.
+        """Learns from what became of tools that were found; how many ids were remembered.
 
-        Choices count once two clients agree, lose weight with age, and push out nobody else's.
+        Choices count once two clients agree, lose weight with age, push out nobody else's, and move only what
+        their own tenant finds. Failures and tools that were not needed take back what choices gave.
 
         Args:
-            request: what was wanted.
+            request: the id of an answer (`SearchResult.id`; several joined by `+`), or what was wanted, in
+                words. What an answer did not show is left out.
             chosen: ids of the APIs that served it; those the client may not see are left out.
-            client: who chose, as one and the same name each time; nameless ones count as one client.
+            failed: ids of APIs that were called and did not do the job.
+            not_needed: ids of APIs that had no part in it.
+            client: who says so, as one and the same name each time; nameless ones count as one client.
             filter: what the client may see.
 
         Raises:
+            UnknownResult: there is no such answer of this tenant.
             EngineUnavailable, ModelError: as `add_intents`.
         """
-        return self.intents.choose(request, chosen, client, filter)
+        return self.learning.take(request, Outcome(chosen, failed, not_needed), client, filter)
+
+    def forget(self, tenant: str | None = None, *, older_than_days: float | None = None) -> Forgotten:
+        """Removes answers and everything that clients said; samples of the operator stay.
+
+        Args:
+            tenant: of this tenant alone (empty: of clients without one); None for all.
+            older_than_days: only what is older; None for any age.
+
+        Raises:
+            EngineUnavailable: a file cannot be written.
+        """
+        return self.learning.forget(tenant, older_than_days)
 
     def enricher(self) -> Enricher:
         """Has a language model write about the APIs of this catalog.
@@ -271,6 +295,7 @@ class Catalog:
     def close(self) -> None:
         """Releases the engine and the connections to a rescorer."""
         self.engine.close()
+        self.learning.answers.close()
         if self._remote is not None:
             self._remote.close()
 

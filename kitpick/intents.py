@@ -1,4 +1,4 @@
-"""Sample requests of a catalog: adding them, and learning from choices. `SampleVotes` adds their votes."""
+"""Sample requests of a catalog: adding them, and learning from use. `SampleVotes` adds their votes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter
-from kitpick_engines.intents.store import Intent
-from kitpick_rescorers.sample_votes import SampleVotes
+from kitpick_engines.intents.store import OPERATOR, Chooser, Intent, Verdict
+from kitpick_engines.intents.votes import Tally, tally_votes
+from kitpick_rescorers.sample_votes import SampleVotes, apis_of
 from kitpick_rescorers.search import QueryEncoder
 
 _ANONYMOUS = "anonymous"
@@ -35,26 +36,51 @@ class CatalogIntents:
             EngineUnavailable: they cannot be stored.
             ModelError: they cannot be embedded.
         """
-        return self._put(list(intents), "")
+        return self._put(list(intents), OPERATOR)
 
-    def choose(self, request: str, chosen: Sequence[str], client: str, permitted: Filter) -> int:
-        """Stores the choices of a client. Returns the number of ids that it may see and that were stored.
+    def judge(
+        self, request: str, apis: Sequence[str], client: str, permitted: Filter, verdict: Verdict
+    ) -> list[str]:
+        """Stores what became of APIs. Returns the ids that the client may see and that were stored.
 
         Raises:
             EngineUnavailable, ModelError: as `add`.
         """
         if self._store is None or not request.strip():
-            return 0
-        visible = self._engine.fetch(list(dict.fromkeys(chosen)), permitted)
-        return self._put([Intent(request, document.id) for document in visible], client or _ANONYMOUS)
+            return []
+        visible = self._engine.fetch(list(dict.fromkeys(apis)), permitted)
+        by = Chooser(client or _ANONYMOUS, permitted.tenant)
+        self._put([Intent(request, document.id) for document in visible], by, verdict)
+        return [document.id for document in visible]
 
-    def _put(self, intents: Sequence[Intent], client: str) -> int:
+    def forget(self, tenant: str | None, before: float) -> int:
+        """Removes what clients said, as `IntentStore.forget`; how many rows."""
+        return 0 if self._store is None else self._store.forget(tenant, before)
+
+    def behind(self, request: str, permitted: Filter) -> dict[str, Tally]:
+        """What speaks for and against the APIs that samples and choices name for a request, by API.
+
+        What was written about APIs is not in it.
+
+        Raises:
+            EngineUnavailable, ModelError: the samples cannot be read, or the request not embedded.
+        """
+        if self._store is None or not self._store.path.exists() or not request.strip():
+            return {}
+        (vector,) = self._encoder.vectors((request,))
+        intents = self._store.of_model(self._encoder.identity)
+        near = self.votes.near(intents, vector, permitted)
+        visible = {document.id for document in self._engine.fetch(apis_of(intents, near), permitted)}
+        rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
+        return tally_votes(intents, rows, self.votes.voting)
+
+    def _put(self, intents: Sequence[Intent], by: Chooser, verdict: Verdict = "chosen") -> int:
         if self._store is None:
             return 0
         for start in range(0, len(intents), _BATCH):
             batch = intents[start : start + _BATCH]
             vectors = self._encoder.vectors(tuple(intent.request for intent in batch))
-            self._store.put(batch, list(vectors), self._encoder.identity, client)
+            self._store.put(batch, list(vectors), self._encoder.identity, by, verdict)
         return len(intents)
 
 

@@ -46,6 +46,8 @@ class SearchResult(msgspec.Struct, frozen=True):
     """Ids of hits whose definitions come without most of their prose, to fit into the budget."""
     unmatched: tuple[str, ...] = ()
     """Sentences of the request that ask for something which nothing in the catalog is like."""
+    id: str = ""
+    """Names this answer in `Catalog.feedback`; equal answers to the same people have the same."""
 
     @classmethod
     def of(cls, profile: str, outcome: SearchOutcome) -> SearchResult:

@@ -103,6 +103,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Threads of a model; 0: all it may use."""
     intents: Path | None = _read("intents", None)
     """File of sample requests; by default beside an SQLite catalog."""
+    answers: Path | None = _read("answers", None)
+    """File that remembers answers for feedback; without one, each process remembers its latest."""
+    feedback_days: Annotated[float, msgspec.Meta(gt=0)] = _read("feedback_days", 90.0)
+    """Days after which answers, and what was said about them, are removed."""
     enriched: Path | None = _read("enriched", None)
     """File of what `kitpick enrich` wrote; by default beside an SQLite catalog."""
     llm_url: str = _read("llm_url", "")

@@ -80,6 +80,20 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         "apt-get install chromium; pip install 'kitpick[browser]'",
     ),
     "curl": (lambda: shutil.which("curl") is not None, "apt-get install curl"),
+    "node": (
+        lambda: shutil.which("node") is not None and shutil.which("npm") is not None,
+        "install node 20 or newer, with npm",
+    ),
+    "pydantic_ai": (_has_module("pydantic_ai"), "pip install 'kitpick[pydantic-ai]'"),
+    "langchain_agents": (
+        _has_module("langchain", "langgraph_bigtool"),
+        "pip install 'kitpick[langchain-agents]'",
+    ),
+    "strands": (_has_module("strands"), "pip install 'kitpick[strands]', beside no newer mcp"),
+    "adk": (
+        lambda: _has_module("google")() and _has_module("google.adk")(),
+        "pip install 'kitpick[google-adk]', in an environment of its own",
+    ),
     "google": (_has_module("googleapiclient"), "pip install google-api-python-client"),
 }
 """What a test can need: how to find out, and what to say where it is absent."""

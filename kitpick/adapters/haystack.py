@@ -1,4 +1,4 @@
-"""Haystack: a ranker of documents and a retriever of APIs, both to be saved in pipelines."""
+"""Haystack: a ranker of documents and a retriever of APIs, both to be saved in pipelines; hits as tools."""
 
 from __future__ import annotations
 
@@ -7,10 +7,30 @@ from typing import Any
 from kitpick.adapters.errors import needing
 from kitpick.adapters.reranking import Reranker, in_hierarchy
 from kitpick.adapters.retrieval import RetrievalArguments, described
+from kitpick.adapters.tools import CallableTool, Run, callable_tools
 from kitpick.catalog import Catalog
+from kitpick.result import SearchResult
 
 with needing("haystack"):
     from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack.tools import Tool
+
+
+def haystack_tools(result: SearchResult, run: Run) -> list[Tool]:
+    """The hits as tools of an `Agent` or a chat generator; `run` must not be async."""
+    return [_tool(tool) for tool in callable_tools(result, run)]
+
+
+def _tool(tool: CallableTool) -> Tool:
+    def call(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
+        return tool.call(arguments)
+
+    return Tool(
+        name=tool.name,
+        description=tool.description or tool.name,
+        parameters=tool.schema,
+        function=call,
+    )
 
 
 @component

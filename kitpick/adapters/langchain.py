@@ -96,14 +96,16 @@ class KitpickCompressor(BaseDocumentCompressor):
 
 def langchain_tools(result: SearchResult, run: Run) -> list[StructuredTool]:
     """The hits as tools for `model.bind_tools` or an agent; `run` gets the API and its arguments."""
-    return [_tool(tool) for tool in callable_tools(result, run)]
+    return [structured_tool(tool) for tool in callable_tools(result, run)]
 
 
 def _documents(result: SearchResult) -> list[Document]:
     return [Document(id=hit.id, page_content=hit.text, metadata=hit.metadata) for hit in described(result)]
 
 
-def _tool(tool: CallableTool) -> StructuredTool:
+def structured_tool(tool: CallableTool) -> StructuredTool:
+    """A tool as LangChain holds it."""
+
     def call(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
         return tool.call(arguments)
 

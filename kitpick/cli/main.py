@@ -30,6 +30,15 @@ COMMANDS = {
         "Has a language model write what APIs are for, so that they are found by other words.",
     ),
     "harvest": ("harvest", "Turns logged tool calls into judged requests for `kitpick eval --queries`."),
+    "feedback": (
+        "feedback",
+        "Tells the catalog what became of tools that it found, so that it learns from use.",
+    ),
+    "replay": ("feedback:replay", "Shows offline what choices would have changed."),
+    "forget": (
+        "feedback:forget",
+        "Removes answers, and what clients said about them; sample requests of the operator stay.",
+    ),
     "models": ("models", "Lists, verifies, exports and trains models."),
     "catalog": ("catalog_files", "Backs up a SQLite catalog, and restores it."),
     "copy": (

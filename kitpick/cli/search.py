@@ -97,7 +97,11 @@ def search(
     with existing_catalog(catalog) as opened:
         check_names(opened, permitted)
         result = opened.search(text, depth, filter=permitted, profile=profile, budget=budget)
+        behind = opened.intents.behind(text, permitted) if explain and not as_json else {}
     _print(result, definitions, explain, as_json)
+    for hit in result.hits if definitions is None else ():
+        if hit.id in behind and behind[hit.id].words:
+            note(f"{hit.id}: {behind[hit.id].words}, for requests like this")
 
 
 def _print(result: SearchResult, format: DefinitionFormat | None, explain: bool, as_json: bool) -> None:  # noqa: A002

@@ -48,6 +48,10 @@ def serve(
     ui: Annotated[
         bool, typer.Option("--ui", help="Also serve the explain page, at /ui/, over a catalog.")
     ] = False,
+    tools: Annotated[
+        bool,
+        typer.Option("--tools", help="Also find tools of a catalog and take feedback, at /v1/tools."),
+    ] = False,
     catalog: CatalogOption = None,
     marks: Annotated[
         Path | None,
@@ -59,9 +63,9 @@ def serve(
         str | None, typer.Option("--new-key", help="Print a new API key with this name and exit.")
     ] = None,
 ) -> None:
-    """Serves the rescorer over HTTP, with --ui also the explain page.
+    """Serves the rescorer over HTTP, with --ui also the explain page, with --tools also a catalog.
 
-    The page searches a catalog as --tenant and --principal. With --keys, the caller's key decides instead.
+    A catalog is searched as --tenant and --principal. With --keys, the caller's key decides instead.
     """
     if named_key is not None:
         _print_key(named_key)
@@ -70,10 +74,11 @@ def serve(
     flags |= {"host": host, "port": port, "profile": profile}
     flags |= {"keys": _text(keys), "tls_certificate": _text(tls_certificate), "tls_key": _text(tls_key)}
     permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
-    _run(flags, config, UiSettings(catalog=catalog, marks=marks, permitted=permitted) if ui else None)
+    shown = UiSettings(catalog=catalog, marks=marks, permitted=permitted)
+    _run(flags, config, shown, page=ui, tools=tools)
 
 
-def _run(flags: dict[str, Any], config: Path | None, page: UiSettings | None) -> None:
+def _run(flags: dict[str, Any], config: Path | None, shown: UiSettings, *, page: bool, tools: bool) -> None:
     settings = read_service_settings(flags, config).settings
     if find_spec("uvicorn") is None or find_spec("starlette") is None:
         raise MissingExtra("serve", "the service")
@@ -91,11 +96,18 @@ def _run(flags: dict[str, Any], config: Path | None, page: UiSettings | None) ->
         # A log that takes no more, on a full disk, is no reason not to serve.
         with suppress(OSError):
             ERR.print(f"kitpick serves {url} on {settings.provider} with {roles}", soft_wrap=True)
-            if page is not None:
+            if page:
                 ERR.print(f"the explain page is at {url}/ui/", soft_wrap=True)
+            if tools:
+                ERR.print(f"tools are found at {url}/v1/tools/search", soft_wrap=True)
 
     with ExitStack() as stack:
-        run(service, started, None if page is None else _page(service, page, stack))
+        additions: list[Addition] = []
+        if page:
+            additions.append(_page(service, shown, stack))
+        if tools:
+            additions.append(_tools(service, shown, stack))
+        run(service, started, _together(additions) if additions else None)
 
 
 def _page(service: Service, settings: UiSettings, stack: ExitStack) -> Addition:
@@ -103,6 +115,17 @@ def _page(service: Service, settings: UiSettings, stack: ExitStack) -> Addition:
     from kitpick.ui.routes import page_routes
 
     return partial(page_routes, stack.enter_context(closing(Desk(service, settings))))
+
+
+def _tools(service: Service, settings: UiSettings, stack: ExitStack) -> Addition:
+    from kitpick.tools_api import ToolsApi, tools_routes
+
+    api = stack.enter_context(closing(ToolsApi(service, settings.catalog, settings.permitted)))
+    return partial(tools_routes, api)
+
+
+def _together(additions: list[Addition]) -> Addition:
+    return lambda service, threads: [route for one in additions for route in one(service, threads)]
 
 
 def _print_key(name: str) -> None:

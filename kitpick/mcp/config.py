@@ -64,6 +64,9 @@ class UpstreamConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Principals who may see its tools; none: everybody."""
     headers: Mapping[str, str] = {}
     """Header → name of the environment variable with its value."""
+    forward: Mapping[str, str] = {}
+    """Header of a caller's request → header of the call that is made for it: credentials of the user's own.
+    They are stored nowhere; a call without them is refused. Over HTTP alone."""
     environment: tuple[str, ...] = ()
     """Environment variables that a started server gets."""
     timeout_seconds: Seconds = 30.0
@@ -128,10 +131,19 @@ def _check(config: McpConfig, where: str) -> None:
     for upstream in config.upstreams:
         live_settings(upstream, where)
         _endpoint(upstream, where)
+        if upstream.forward and not upstream.endpoint.url:
+            raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: only a URL can be given headers")
+        if _OWN & {name.lower() for name in upstream.forward}:
+            reason = "a caller's token for this door is not forwarded: take another header"
+            raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: {reason}")
     if config.hold_back and config.lock is None:
         raise InvalidMcpConfig(where, "`hold_back` needs `lock`, which says what is approved")
     if config.lock is not None:
         Approvals.read(config.lock)
+
+
+_OWN = frozenset({"authorization"})
+"""Headers of a caller that are meant for the door."""
 
 
 def _path(kind: type, value: object) -> object:

@@ -35,3 +35,4 @@ class UpstreamFailed(ToolProblem):
 
     def __init__(self, upstream: str, reason: str) -> None:
         super().__init__(f"the server {upstream!r} failed: {reason[:500]}")
+        self.reason = reason

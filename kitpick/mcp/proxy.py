@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 
 from kitpick.catalog import Catalog
 from kitpick.mcp.config import Caller, McpConfig, UpstreamConfig
+from kitpick.mcp.credentials import lacking
 from kitpick.mcp.errors import CallRefused
 from kitpick.mcp.upstream import Upstream
 from kitpick_engines.contract import Filter
@@ -25,6 +26,7 @@ from kitpick_ingest.labels import LabelledSource, Labels
 from kitpick_ingest.source import Source
 from kitpick_ingest.sources.mcp_endpoint import Listing
 from kitpick_ingest.sources.mcp_live import ListedTools
+from kitpick_ingest.sources.mcp_offers import offer_of
 from kitpick_ingest.sync import SyncOptions
 
 _FIRST_LISTING_SECONDS = 30.0
@@ -85,12 +87,12 @@ class Proxy:
             return "no server is configured that would run it"
         if not caller.may_call:
             return "this caller may search and not call"
-        return _rule_against(upstream.config, document)
+        return _rule_against(upstream.config, document) or lacking(upstream.config)
 
     async def call(
         self, document: ApiDocument, arguments: dict[str, Any], caller: Caller
     ) -> types.CallToolResult:
-        """Passes a call on, with the operator's credentials, never the caller's.
+        """Passes a call on, with the operator's credentials; with the caller's where `forward` names them.
 
         Raises:
             CallRefused: it may not be called.
@@ -99,7 +101,9 @@ class Proxy:
         if reason := self.refusal(document, caller):
             raise CallRefused(document.id, reason)
         _log.info("%s calls %s", caller.name, document.id)
-        return await self._upstreams[document.source].call(document.api, arguments)
+        return await self._upstreams[document.source].call(
+            document.api, arguments, offer_of(document.definition)
+        )
 
     async def _take_in(self, config: UpstreamConfig, listing: Listing) -> bool:
         """Brings the catalog in line with a new list of tools; a failure leaves the old one."""

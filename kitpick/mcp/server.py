@@ -5,14 +5,14 @@ The bearer token of an HTTP request tells who calls; on standard streams it is w
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
 import mcp_types as types
 import uvicorn
-from mcp.server import NotificationOptions, Server, ServerRequestContext
+from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import AccessToken
 from mcp.server.stdio import stdio_server
@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kitpick.catalog import Catalog
 from kitpick.mcp.config import Caller, McpConfig
+from kitpick.mcp.credentials import bringing
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick.mcp.listeners import Listeners
 from kitpick.mcp.proxy import Proxy
@@ -61,7 +62,24 @@ class Callers:
         return guard
 
 
+class _Announcing(Server[Any]):
+    """A server that says to clients of older protocols whether its list of tools changes."""
+
+    tools_changed = False
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """As the base class, over HTTP as well, where nobody hands in the options."""
+        announced = notification_options or NotificationOptions(tools_changed=self.tools_changed)
+        return super().create_initialization_options(announced, experimental_capabilities, extensions)
+
+
 PATH = "/mcp"
+_SESSION = "mcp-session-id"
 _INSTRUCTIONS = "Search with search_tools before assuming that no tool exists for a task."
 
 
@@ -80,7 +98,7 @@ class Door:
         calls = any(upstream.allow for upstream in config.upstreams) and any(c.may_call for c in callers)
         self._tools = DoorTools(catalog, self._proxy, profile, calls=calls)
         self._changes = any(upstream.listed for upstream in config.upstreams)
-        self._server: Server[Any] = Server(
+        self._server = _Announcing(
             "kitpick",
             version=version("kitpick"),
             instructions=_INSTRUCTIONS,
@@ -89,12 +107,12 @@ class Door:
             on_call_tool=self._call,
             on_subscriptions_listen=self._listeners.handler if self._changes else None,
         )
+        self._server.tools_changed = self._changes
 
     async def serve_stdio(self) -> None:
         """Answers the process at the other end of the standard streams until it ends."""
         async with stdio_server() as (read, write):
-            announced = NotificationOptions(tools_changed=self._changes)
-            await self._server.run(read, write, self._server.create_initialization_options(announced))
+            await self._server.run(read, write, self._server.create_initialization_options())
 
     def app(self, host: str) -> ASGIApp:
         """The ASGI application. Its upstreams run as long as its lifespan.
@@ -124,15 +142,24 @@ class Door:
     async def _list(
         self, context: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        if context.request is None:
-            self._listeners.remember(context.session)
+        headers = _headers(context.request)
+        if context.request is None or _SESSION in headers:
+            self._listeners.remember(context.session, headers.get(_SESSION, ""))
         caller = self._callers.of(context.request)
-        return types.ListToolsResult(tools=await self._tools.listed(caller))
+        with bringing(headers):
+            return types.ListToolsResult(tools=await self._tools.listed(caller))
 
     async def _call(
         self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        return await self._tools.answer(params.name, params.arguments, self._callers.of(context.request))
+        caller = self._callers.of(context.request)
+        with bringing(_headers(context.request)):
+            return await self._tools.answer(params.name, params.arguments, caller)
+
+
+def _headers(request: Any) -> Mapping[str, str]:  # noqa: ANN401 - as in `Callers.of`
+    """Headers of an HTTP request, under lower-case names; none on standard streams."""
+    return {} if request is None else dict(request.headers)
 
 
 class _Uvicorn(uvicorn.Server):

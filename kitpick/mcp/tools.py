@@ -1,4 +1,4 @@
-"""The tools of the MCP server: search, what comes next, definitions, describe, call.
+"""The tools of the MCP server: search, what comes next, definitions, describe, feedback, call.
 
 The types of their arguments stand here once: they check a call, and a model reads them as JSON Schema.
 """
@@ -22,6 +22,7 @@ from kitpick.mcp.errors import ToolProblem, UnknownTool
 from kitpick.mcp.proxy import Proxy
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, Effect
+from kitpick_engines.intents.answers import JOINT
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.definitions import render_definitions
 from kitpick_ingest.function_names import documents_by_name
@@ -87,6 +88,21 @@ class DefinitionArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     ids: Annotated[list[ToolId], msgspec.Meta(min_length=1, max_length=20)]
 
 
+class FeedbackArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of `feedback`."""
+
+    answer: Annotated[
+        str, msgspec.Meta(min_length=1, max_length=2_000, description="`answer` of a search_tools result.")
+    ]
+    chosen: Annotated[list[ToolId], msgspec.Meta(max_length=50, description="They did the job.")] = []
+    failed: Annotated[
+        list[ToolId], msgspec.Meta(max_length=50, description="They were called and did not do it.")
+    ] = []
+    not_needed: Annotated[
+        list[ToolId], msgspec.Meta(max_length=50, description="They had no part in it.")
+    ] = []
+
+
 class DescribeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `describe_tool`."""
 
@@ -129,6 +145,9 @@ _NEXT = (
 )
 _DEFINITION = "Definitions of tools by the ids that search_tools gave, with the inputs that they take."
 _DESCRIBE = "Everything about one tool: its full definition as published, and whether it can be called here."
+_FEEDBACK = (
+    "Says what became of tools that search_tools found, once the job is done, so that it finds better."
+)
 _CALL = "Calls a tool that search_tools found, and returns its result."
 _LISTED_SECONDS = 5.0
 """How long the list waits for the first tools of servers that were just started."""
@@ -153,6 +172,7 @@ class DoorTools:
             "next_tools": self._next,
             "get_definition": self._define,
             "describe_tool": self._describe,
+            "feedback": self._feedback,
         }
         if calls:
             self._answers["call_tool"] = self._call
@@ -160,12 +180,16 @@ class DoorTools:
     async def listed(self, caller: Caller) -> list[types.Tool]:
         """The answer to `tools/list`: the server's own tools, and those that the operator wants listed."""
         await self._proxy.settled(_LISTED_SECONDS)
+        says = types.ToolAnnotations(
+            read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        )
         read_only = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
         tools = [
             _tool("search_tools", _SEARCH, SearchArguments, read_only),
             _tool("next_tools", _NEXT, NextArguments, read_only),
             _tool("get_definition", _DEFINITION, DefinitionArguments, read_only),
             _tool("describe_tool", _DESCRIBE, DescribeArguments, read_only),
+            _tool("feedback", _FEEDBACK, FeedbackArguments, says),
             _tool("call_tool", _CALL, CallArguments, types.ToolAnnotations(open_world_hint=True)),
         ]
         own = [tool for tool in tools if tool.name in self._answers]
@@ -220,6 +244,8 @@ class DoorTools:
             answer["nothing_fits"] = results[0].abstained_because
         elif found.unmatched:
             answer["unmatched"] = list(found.unmatched)
+        if name := JOINT.join(one.id for one in results if one.id):
+            answer["answer"] = name
         degraded = dict.fromkeys(f"{item.stage}: {item.reason}" for one in results for item in one.degraded)
         return answer | ({"degraded": list(degraded)} if degraded else {})
 
@@ -299,6 +325,19 @@ class DoorTools:
         wanted = read_arguments(given, CallArguments)
         document = await self._document(wanted.id, caller)
         return await self._proxy.call(document, wanted.arguments, caller)
+
+    async def _feedback(self, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
+        said = read_arguments(given, FeedbackArguments)
+        learn = partial(
+            self._catalog.feedback,
+            said.answer,
+            said.chosen,
+            failed=said.failed,
+            not_needed=said.not_needed,
+            client=caller.name,
+            filter=caller.filter,
+        )
+        return _result({"remembered": await run_sync(learn)})
 
     async def _document(self, tool_id: str, caller: Caller) -> ApiDocument:
         found = await run_sync(self._catalog.engine.fetch, [tool_id], caller.filter)

@@ -9,11 +9,14 @@ from typing import Any
 import anyio
 import mcp_types as types
 from mcp import Client, MCPError
+from msgspec.structs import replace
 
 from kitpick.mcp.config import UpstreamConfig, live_settings
+from kitpick.mcp.credentials import brought
 from kitpick.mcp.errors import UpstreamFailed
 from kitpick_ingest.sources.mcp_endpoint import Listing
 from kitpick_ingest.sources.mcp_live import complaints
+from kitpick_ingest.sources.mcp_offers import Offer
 from kitpick_ingest.sources.mcp_session import (
     AnnouncesNothing,
     Changes,
@@ -59,8 +62,10 @@ class Upstream:
             with anyio.move_on_after(pause):
                 await self._wanted.wait()
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
-        """The server's answer to one call.
+    async def call(
+        self, tool: str, arguments: dict[str, Any], offer: Offer | None = None
+    ) -> types.CallToolResult:
+        """The server's answer to one call; with an offer, that to reading its resource or getting its prompt.
 
         Raises:
             UpstreamFailed: it cannot be reached, dies, is silent for too long, or its answer is none.
@@ -69,14 +74,32 @@ class Upstream:
         try:
             with anyio.fail_after(seconds):
                 async with self._limiter:
+                    if self.config.forward:
+                        return await self._called_as_user(tool, arguments, offer)
                     client = await self._connected()
-                    return await self._answered(client, tool, arguments)
+                    return await self._answered(client, tool, arguments, offer)
         except TimeoutError as error:
             raise UpstreamFailed(self.config.name, f"no answer within {seconds:g} s") from error
 
-    async def _answered(self, client: Client, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+    async def _called_as_user(
+        self, tool: str, arguments: dict[str, Any], offer: Offer | None
+    ) -> types.CallToolResult:
+        """One call in a session of its own, with the credentials that its caller brought along."""
+        live = replace(self._live, headers=self._live.headers | brought(self.config))
         try:
-            result = await client.call_tool(tool, arguments)
+            with complaints() as errors:
+                async with connected(self.config.endpoint, live, errors) as client:
+                    return await self._answered(client, tool, arguments, offer)
+        except (TimeoutError, UpstreamFailed):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a foreign server does; its trace may hold headers
+            raise UpstreamFailed(self.config.name, _innermost(error)) from None
+
+    async def _answered(
+        self, client: Client, tool: str, arguments: dict[str, Any], offer: Offer | None
+    ) -> types.CallToolResult:
+        try:
+            result = await _asked(client, tool, arguments, offer)
         except MCPError as error:
             if error.code == types.CONNECTION_CLOSED and self._client is client:
                 # The session ends a moment later; the next call must not be given this one again.
@@ -149,6 +172,28 @@ class Upstream:
         if not self._opened:
             attempt.set()
         self.settled.set()
+
+
+async def _asked(
+    client: Client, tool: str, arguments: dict[str, Any], offer: Offer | None
+) -> types.CallToolResult:
+    if offer is None:
+        return await client.call_tool(tool, arguments)
+    if offer.prompt:
+        texts = {name: str(value) for name, value in arguments.items()}
+        prompt = await client.get_prompt(offer.prompt, texts)
+        return types.CallToolResult(content=[message.content for message in prompt.messages])
+    read = await client.read_resource(offer.uri(arguments))
+    return types.CallToolResult(
+        content=[types.EmbeddedResource(type="resource", resource=each) for each in read.contents]
+    )
+
+
+def _innermost(error: BaseException) -> str:
+    """Kind of the first error of nested groups: its text could repeat what was sent."""
+    while nested := getattr(error, "exceptions", None):
+        error = nested[0]
+    return error.reason if isinstance(error, UpstreamFailed) else type(error).__name__
 
 
 class _Newest:

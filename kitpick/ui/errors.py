@@ -38,11 +38,11 @@ class UnknownApi(NotFound):
 
 
 class OpenToOthers(InvalidSetting):
-    """A page that others could open, without keys."""
+    """A page, or a catalog, that others could reach, without keys."""
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, option: str = "--ui") -> None:
         super().__init__(
-            f"--ui on --host {host}: others could reach the catalog: name --keys, or stay on 127.0.0.1"
+            f"{option} on --host {host}: others could reach the catalog: name --keys, or stay on 127.0.0.1"
         )
 
 

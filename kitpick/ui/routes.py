@@ -42,7 +42,7 @@ FILE_HEADERS = {
 def page_routes(desk: Desk, service: Service, threads: anyio.CapacityLimiter) -> Sequence[Route]:
     """Routes of the page: its files and its requests, with keys, limits and deadlines as everywhere."""
     asked = [
-        Route(item.path, _guarded(service, item, threads), methods=[item.method]) for item in _endpoints(desk)
+        Route(item.path, guarded(service, item, threads), methods=[item.method]) for item in _endpoints(desk)
     ]
     return [*file_routes(PREFIX), *asked]
 
@@ -65,10 +65,11 @@ def _endpoints(desk: Desk) -> tuple[Endpoint, ...]:
     )
 
 
-def _guarded(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter) -> Handler:
+def guarded(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter) -> Handler:
+    """The handler of an endpoint, for requests that no browser sends for another site."""
     answer = handler(service, endpoint, threads)
 
-    async def guarded(request: Request) -> Response:
+    async def checked(request: Request) -> Response:
         open_on_loopback = not service.settings.keys and service.settings.host in LOOPBACK
         if reason := foreign_reason(request.headers, open_on_loopback):
             return failed(NATIVE, ForeignOrigin(reason), open_ticket(request, 1.0))
@@ -76,7 +77,7 @@ def _guarded(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimite
         response.headers.update(_ANSWER_HEADERS)
         return response
 
-    return guarded
+    return checked
 
 
 def file_routes(prefix: str) -> Iterator[Route]:

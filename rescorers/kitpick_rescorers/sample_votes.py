@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -10,7 +13,7 @@ from msgspec.structs import replace
 from kitpick_engines.contract import Candidate, Filter, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.intents.store import IntentStore
-from kitpick_engines.intents.votes import NO_INTENTS, Voting, near_samples, trust, vote
+from kitpick_engines.intents.votes import NO_INTENTS, Intents, Voting, near_samples, trust, vote
 from kitpick_engines.intents.written import WrittenStore, WrittenWeights
 from kitpick_engines.text import rerank_text, retrieval_text
 from kitpick_rescorers.search import QueryEncoder, SearchedIndex
@@ -26,10 +29,20 @@ class SampleVotes:
 
     def __init__(self, samples: Path | None, enriched: Path | None) -> None:
         """`samples` is the file of sample requests, `enriched` that of what was written; None without one."""
-        self._voting = Voting()
+        self.voting = Voting()
         self.samples = None if samples is None else IntentStore(samples)
-        self.written = None if enriched is None else WrittenStore(enriched, self._voting, WrittenWeights())
+        self.written = None if enriched is None else WrittenStore(enriched, self.voting, WrittenWeights())
         """What `kitpick enrich` wrote about the APIs."""
+        self._until = math.inf
+
+    def as_of(self, moment: float) -> SampleVotes:
+        """The same with what clients had said before a moment, seconds since the epoch; 0: nothing.
+
+        Samples of the operator count as they are today.
+        """
+        earlier = copy.copy(self)
+        earlier._until = moment
+        return earlier
 
     def add_votes(
         self,
@@ -62,13 +75,13 @@ class SampleVotes:
             self._embed_stale(store, encoder)
         intents = NO_INTENTS if self.samples is None else self.samples.of_model(encoder.identity)
         written, covered = self._written_votes(request, vector, encoder)
-        near = near_samples(intents, vector, self._voting)[:_MAX_NEAREST]
+        near = self.near(intents, vector, permitted)
         # The filter comes before the vote: samples of APIs that may not be seen take nobody's place.
-        ids = list(dict.fromkeys((*(intents.apis[row] for row, _ in near), *written)))
+        ids = list(dict.fromkeys((*apis_of(intents, near), *written)))
         visible = {document.id: document for document in index.fetch(ids, permitted)}
         permitted_rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
         seen = {api: votes for api, votes in written.items() if api in visible}
-        places = vote(intents, permitted_rows, self._voting, written=seen)
+        places = vote(intents, permitted_rows, self.voting, written=seen)
         found = [replace(item, intent=places.get(item.id)) for item in candidates]
         missing = [visible[key] for key in places if key not in {item.id for item in candidates}]
         vectors = encoder.vectors(tuple(retrieval_text(document) for document in missing)) if missing else ()
@@ -77,6 +90,12 @@ class SampleVotes:
             for document, vector in zip(missing, vectors, strict=True)
         ]
         return found, trust(_order(candidates), intents.covered | covered)
+
+    def near(self, intents: Intents, vector: Vector, permitted: Filter) -> list[tuple[int, float]]:
+        """The nearest rows of samples that have a say for these callers, each with its cosine."""
+        near = near_samples(intents, vector, self.voting)
+        counting = (each for each in near if intents.counts_for(each[0], permitted.tenant, self._until))
+        return list(islice(counting, _MAX_NEAREST))
 
     def _stores(self) -> list[IntentStore]:
         kept = (self.samples, None if self.written is None else self.written.samples)
@@ -99,6 +118,11 @@ class SampleVotes:
         if stale:
             vectors = encoder.vectors(tuple(intent.request for intent, _ in stale))
             store.embedded(stale, list(vectors), encoder.identity)
+
+
+def apis_of(intents: Intents, near: Sequence[tuple[int, float]]) -> list[str]:
+    """The APIs of rows, each once, in order."""
+    return list(dict.fromkeys(intents.apis[row] for row, _ in near))
 
 
 def _order(candidates: Sequence[Candidate]) -> list[str]:

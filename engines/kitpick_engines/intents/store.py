@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -21,15 +23,22 @@ MAX_PER_CLIENT = 200
 """Choices kept of one client: the oldest make room, so that a flood only drowns its own."""
 MAX_CHOICES = 100_000
 """Choices kept of all clients together."""
+_FOREVER = 1e300
+"""Later than any time: SQLite has no infinity to be given."""
 MAX_REQUEST = 2_000
 """Characters of a sample request that are kept."""
+Verdict = Literal["chosen", "failed", "not_needed"]
+"""What became of an API that was found: it did the job, it was called and did not, or it had no part."""
 TABLES = """
 CREATE TABLE IF NOT EXISTS intents (
     request TEXT NOT NULL, api TEXT NOT NULL, client TEXT NOT NULL, at REAL NOT NULL,
-    model TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (client, request, api)
+    model TEXT NOT NULL, vector BLOB NOT NULL, tenant TEXT NOT NULL DEFAULT '',
+    verdict TEXT NOT NULL DEFAULT 'chosen', PRIMARY KEY (tenant, client, request, api)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS by_age ON intents (client, at);
+CREATE INDEX IF NOT EXISTS by_client_age ON intents (tenant, client, at);
 """
+_COLUMNS = "request, api, client, at, model, vector"
+"""Those of files from before tenants and verdicts."""
 
 
 class Intent(msgspec.Struct, frozen=True):
@@ -40,6 +49,17 @@ class Intent(msgspec.Struct, frozen=True):
     """Id of the document."""
 
 
+class Chooser(msgspec.Struct, frozen=True):
+    """Who says what became of an API."""
+
+    client: str = ""
+    """Empty for the operator."""
+    tenant: str = ""
+
+
+OPERATOR = Chooser()
+
+
 class IntentStore:
     """A SQLite file of samples and choices. It is created with the first write."""
 
@@ -48,30 +68,48 @@ class IntentStore:
         self._lock = threading.Lock()
         self._known: tuple[object, Intents] | None = None
 
-    def put(self, intents: Sequence[Intent], vectors: Sequence[Vector], model: str, client: str = "") -> None:
-        """Adds samples or choices of a client; known ones get the current time.
+    def put(
+        self,
+        intents: Sequence[Intent],
+        vectors: Sequence[Vector],
+        model: str,
+        by: Chooser = OPERATOR,
+        verdict: Verdict = "chosen",
+    ) -> None:
+        """Adds samples or verdicts of a client; the latest of a client on a request and an API counts.
 
         Args:
             intents: the samples.
             vectors: Unit vectors of their requests, one each.
             model: identity of the encoder.
-            client: who chose them; empty for the operator.
+            by: who says so.
+            verdict: what became of the APIs.
 
         Raises:
             EngineUnavailable: the file cannot be written.
         """
         now = time.time()
         rows = [
-            (intent.request[:MAX_REQUEST], intent.api, client, now, model, _bytes(vector))
+            (
+                intent.request[:MAX_REQUEST],
+                intent.api,
+                by.client,
+                now,
+                model,
+                _bytes(vector),
+                by.tenant,
+                verdict,
+            )
             for intent, vector in zip(intents, vectors, strict=True)
         ]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._connection() as connection:
             connection.execute("PRAGMA journal_mode = WAL")
+            _upgrade(connection)
             connection.executescript(TABLES)
-            connection.executemany("INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?)", rows)
-            if client:
-                _forget(connection, "client = ?", (client,), MAX_PER_CLIENT)
+            connection.executemany("INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            if by.client:
+                _forget(connection, "tenant = ? AND client = ?", (by.tenant, by.client), MAX_PER_CLIENT)
                 _forget(connection, "client <> ''", (), MAX_CHOICES)
 
     def remove(self, api: str) -> None:
@@ -83,6 +121,26 @@ class IntentStore:
         if self.path.exists():
             with self._connection() as connection:
                 connection.execute("DELETE FROM intents WHERE api = ?", (api,))
+
+    def forget(self, tenant: str | None = None, before: float = math.inf) -> int:
+        """Removes what clients said, never samples of the operator; how many rows.
+
+        Args:
+            tenant: of this tenant alone; None for all.
+            before: only what is older than this, seconds since the epoch.
+
+        Raises:
+            EngineUnavailable: the file cannot be written.
+        """
+        if not self.path.exists():
+            return 0
+        with self._connection() as connection:
+            _upgrade(connection)
+            whose = "client <> '' AND at < ? AND (? IS NULL OR tenant = ?)"
+            return connection.execute(
+                f"DELETE FROM intents WHERE {whose}",  # noqa: S608 - a literal
+                (min(before, _FOREVER), tenant, tenant),
+            ).rowcount
 
     def of_model(self, model: str) -> Intents:
         """Samples embedded by this encoder; read again only after the file has changed.
@@ -96,7 +154,7 @@ class IntentStore:
                 self._known = (key, self._read(model))
             return self._known[1]
 
-    def stale(self, model: str, limit: int) -> list[tuple[Intent, str]]:
+    def stale(self, model: str, limit: int) -> list[tuple[Intent, Chooser]]:
         """Samples embedded by another encoder, with their clients, at most `limit`.
 
         Raises:
@@ -104,33 +162,40 @@ class IntentStore:
         """
         if not self.path.exists():
             return []
-        query = "SELECT request, api, client FROM intents WHERE model <> ? ORDER BY at DESC LIMIT ?"
         with self._connection() as connection:
+            query = (
+                f"SELECT request, api, client, {_tenant(connection)} FROM intents "  # noqa: S608 - literals
+                "WHERE model <> ? ORDER BY at DESC LIMIT ?"
+            )
             found = connection.execute(query, (model, limit)).fetchall()
-        return [(Intent(request, api), client) for request, api, client in found]
+        return [(Intent(request, api), Chooser(client, tenant)) for request, api, client, tenant in found]
 
-    def embedded(self, rows: Sequence[tuple[Intent, str]], vectors: Sequence[Vector], model: str) -> None:
+    def embedded(self, rows: Sequence[tuple[Intent, Chooser]], vectors: Sequence[Vector], model: str) -> None:
         """Replaces the vectors of `stale` rows; their times stay.
 
         Raises:
             EngineUnavailable: the file cannot be written.
         """
         changes = [
-            (_bytes(vector), model, client, intent.request, intent.api)
-            for (intent, client), vector in zip(rows, vectors, strict=True)
+            (_bytes(vector), model, by.tenant, by.client, intent.request, intent.api)
+            for (intent, by), vector in zip(rows, vectors, strict=True)
         ]
-        change = "UPDATE intents SET vector = ?, model = ? WHERE client = ? AND request = ? AND api = ?"
+        whose = "tenant = ? AND client = ? AND request = ? AND api = ?"
         with self._connection() as connection:
-            connection.executemany(change, changes)
+            _upgrade(connection)
+            connection.executemany(
+                f"UPDATE intents SET vector = ?, model = ? WHERE {whose}",  # noqa: S608 - a literal
+                changes,
+            )
 
     def _read(self, model: str) -> Intents:
         if not self.path.exists():
             return NO_INTENTS
-        query = (
-            "SELECT api, client, at, vector, request FROM intents WHERE model = ? "
-            "ORDER BY request, api, client"
-        )
         with self._connection() as connection:
+            query = (
+                f"SELECT api, client, at, vector, request, {_tenant(connection)}, {_verdict(connection)} "  # noqa: S608 - literals
+                "FROM intents WHERE model = ? ORDER BY request, api, tenant, client"
+            )
             rows = connection.execute(query, (model,)).fetchall()
         vectors = [np.frombuffer(row[3], dtype="<f4") for row in rows]
         return Intents(
@@ -138,8 +203,10 @@ class IntentStore:
             tuple(row[1] for row in rows),
             np.array([row[2] for row in rows]),
             np.stack(vectors).astype(np.float32) if vectors else np.zeros((0, 0), dtype=np.float32),
-            frozenset(row[0] for row in rows),
+            frozenset(row[0] for row in rows if row[6] == "chosen"),
             tuple(row[4] for row in rows),
+            tuple(row[5] for row in rows),
+            tuple(row[6] for row in rows),
         )
 
     def _stamp(self) -> object:
@@ -164,10 +231,35 @@ class IntentStore:
 
 
 def _forget(connection: sqlite3.Connection, whose: str, given: tuple[str, ...], keep: int) -> None:
+    oldest = f"SELECT tenant, client, request, api FROM intents WHERE {whose} ORDER BY at DESC, request"  # noqa: S608 - `whose` is one of two literals
     connection.execute(
-        f"DELETE FROM intents WHERE (client, request, api) IN (SELECT client, request, api FROM intents "  # noqa: S608 - `whose` is one of two literals
-        f"WHERE {whose} ORDER BY at DESC, request LIMIT -1 OFFSET {keep})",
+        f"DELETE FROM intents WHERE (tenant, client, request, api) IN ({oldest} LIMIT -1 OFFSET {keep})",  # noqa: S608 - as above
         given,
+    )
+
+
+def _has(connection: sqlite3.Connection, column: str) -> bool:
+    """Whether the table has this column: files from before it are read as they are."""
+    found = connection.execute("SELECT 1 FROM pragma_table_info('intents') WHERE name = ?", (column,))
+    return found.fetchone() is not None
+
+
+def _tenant(connection: sqlite3.Connection) -> str:
+    return "tenant" if _has(connection, "tenant") else "'' AS tenant"
+
+
+def _verdict(connection: sqlite3.Connection) -> str:
+    return "verdict" if _has(connection, "verdict") else "'chosen' AS verdict"
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Brings a file from before tenants and verdicts into the present form; others stay as they are."""
+    if not _has(connection, "request") or _has(connection, "tenant"):
+        return
+    copied = f"INSERT INTO intents ({_COLUMNS}) SELECT {_COLUMNS} FROM intents_before;"  # noqa: S608 - literals
+    connection.executescript(
+        f"BEGIN IMMEDIATE; ALTER TABLE intents RENAME TO intents_before; {TABLES} {copied} "
+        "DROP TABLE intents_before; COMMIT;"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,25 @@ class Intents(msgspec.Struct, frozen=True, eq=False):
     """APIs that have samples at all."""
     requests: Sequence[str] = ()
     """The requests themselves."""
+    tenants: Sequence[str] = ()
+    """Tenant of each client; empty for none."""
+    verdicts: Sequence[str] = ()
+    """What became of each API, see `store.Verdict`; without them, all were chosen."""
+
+    def counts_for(self, row: int, tenant: str, until: float = math.inf) -> bool:
+        """Whether a row has a say for callers of a tenant, at a moment (seconds since the epoch).
+
+        A sample of the operator always has; what a client said, for its own tenant or, from a client of
+        none, for everybody.
+        """
+        if not self.clients[row]:
+            return True
+        owner = self.tenants[row] if self.tenants else ""
+        return owner in ("", tenant) and bool(self.times[row] < until)
+
+    def chosen(self, row: int) -> bool:
+        """Whether the API did the job."""
+        return not self.verdicts or self.verdicts[row] == "chosen"
 
 
 NO_INTENTS = Intents((), (), np.zeros(0), np.zeros((0, 0), dtype=np.float32), frozenset())
@@ -85,6 +105,8 @@ def vote(
 
     Every sample of the operator counts. Of a client's choices, one API gets the best one only, so that
     repeating oneself changes nothing; choices count when `QUORUM` clients agree, and lose weight with age.
+    Where as many clients say that an API failed or was not needed, that takes back what choices gave it, and
+    no more: an API can lose its votes here, never its place in the other rankings.
 
     Args:
         intents: the samples.
@@ -93,27 +115,65 @@ def vote(
         now: seconds since the epoch; by default the present.
         written: further votes by API, of what was written about those that the caller may see.
     """
+    tally = tally_votes(intents, near, voting, now, written)
+    scores = {api: tallied.total for api, tallied in tally.items() if tallied.total > 0}
+    ordered = sorted(scores, key=lambda api: (-scores[api], api))
+    return {api: Place(rank, scores[api]) for rank, api in enumerate(ordered, start=1)}
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """What speaks for and against an API, for one request."""
+
+    samples: float = 0.0
+    """Votes of the operator's samples, and of what was written."""
+    choices: Mapping[str, float] = {}
+    """Votes of those who chose it, by client, each in (0, 1]."""
+    objections: Mapping[str, float] = {}
+    """Votes of those for whom it failed, or who did not need it, likewise."""
+
+    @property
+    def total(self) -> float:
+        """What it comes to, at least 0. Choices, and objections likewise, count from `QUORUM` clients on."""
+        return self.samples + max(0.0, _agreed(self.choices) - _agreed(self.objections))
+
+    @property
+    def words(self) -> str:
+        """The tally for people; empty where nothing of it counts."""
+        parts = ["samples of the operator"] if self.samples else []
+        for clients, what in (
+            (self.choices, "chose it"),
+            (self.objections, "say that it failed or was not needed"),
+        ):
+            if len(clients) >= QUORUM:
+                parts.append(f"{len(clients)} clients {what}")
+        return ", ".join(parts)
+
+
+def tally_votes(
+    intents: Intents,
+    near: Sequence[tuple[int, float]],
+    voting: Voting,
+    now: float | None = None,
+    written: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, Tally]:
+    """What speaks for and against each API that the nearest samples name; arguments as of `vote`."""
     now = time.time() if now is None else now
     trusted: dict[str, float] = defaultdict(float, written)
-    chosen: dict[str, dict[str, float]] = defaultdict(dict)
+    said: dict[bool, dict[str, dict[str, float]]] = {True: defaultdict(dict), False: defaultdict(dict)}
     for row, cosine in near[: voting.neighbours]:
         weight, api, client = cosine**voting.sharpness, intents.apis[row], intents.clients[row]
         if not client:
             trusted[api] += weight
             continue
         weight *= 0.5 ** (max(0.0, now - intents.times[row]) / _DAY / HALF_LIFE_DAYS)
-        chosen[api][client] = max(weight, chosen[api].get(client, 0.0))
-    return _places(_total(trusted, chosen))
+        mine = said[intents.chosen(row)][api]
+        mine[client] = max(weight, mine.get(client, 0.0))
+    chosen, refused = said[True], said[False]
+    return {
+        api: Tally(trusted.get(api, 0.0), chosen.get(api, {}), refused.get(api, {}))
+        for api in (*trusted, *(key for key in (*chosen, *refused) if key not in trusted))
+    }
 
 
-def _total(trusted: Mapping[str, float], chosen: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    total = dict(trusted)
-    for api, by_client in chosen.items():
-        if len(by_client) >= QUORUM:
-            total[api] = total.get(api, 0.0) + sum(by_client.values())
-    return total
-
-
-def _places(scores: Mapping[str, float]) -> dict[str, Place]:
-    ordered = sorted(scores, key=lambda api: (-scores[api], api))
-    return {api: Place(rank, scores[api]) for rank, api in enumerate(ordered, start=1)}
+def _agreed(clients: Mapping[str, float]) -> float:
+    return sum(clients.values()) if len(clients) >= QUORUM else 0.0

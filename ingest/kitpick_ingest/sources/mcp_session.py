@@ -20,17 +20,42 @@ from pydantic import BaseModel, Field, ValidationError
 
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.sources.mcp_endpoint import Listing, LiveSettings, McpEndpoint
+from kitpick_ingest.sources.mcp_offers import prompt_tool, resource_tool, template_tool
 
 _MAX_EVENT_BYTES = 16 * 1024 * 1024
 _REST_SECONDS = 0.2
 """Between two listings, so that a server that announces changes without end is not listed without end."""
 
 
-class _ToolsPage(BaseModel):
-    """A page with its tools as they came over the wire: the SDK's own model drops what it does not know."""
+class _Page(BaseModel):
+    """A page of a list."""
 
-    tools: list[dict[str, Any]]
+    listed: list[dict[str, Any]]
     next_cursor: str | None = Field(default=None, alias="nextCursor")
+
+
+class _Tools(_Page):
+    listed: list[dict[str, Any]] = Field(alias="tools")
+
+
+class _Resources(_Page):
+    listed: list[dict[str, Any]] = Field(alias="resources")
+
+
+class _Templates(_Page):
+    listed: list[dict[str, Any]] = Field(alias="resourceTemplates")
+
+
+class _Prompts(_Page):
+    listed: list[dict[str, Any]] = Field(alias="prompts")
+
+
+_PAGES: dict[str, type[_Page]] = {
+    "tools": _Tools,
+    "resources": _Resources,
+    "resourceTemplates": _Templates,
+    "prompts": _Prompts,
+}
 
 
 class AnnouncesNothing(SourceError):
@@ -38,6 +63,13 @@ class AnnouncesNothing(SourceError):
 
     def __init__(self) -> None:
         super().__init__("tools/list", "the server does not announce changes", "read it from time to time")
+
+
+_CHANGES = (
+    mcp_types.ToolListChangedNotification,
+    mcp_types.ResourceListChangedNotification,
+    mcp_types.PromptListChangedNotification,
+)
 
 
 class Changes:
@@ -48,7 +80,7 @@ class Changes:
 
     async def __call__(self, message: object) -> None:
         """Takes every notification of a session."""
-        if isinstance(message, mcp_types.ToolListChangedNotification):
+        if isinstance(message, _CHANGES):
             self._announced.set()
 
     async def wait(self, seconds: float) -> bool:
@@ -103,27 +135,69 @@ async def connected(
 
 
 async def list_tools(client: Client, settings: LiveSettings) -> Listing:
-    """Every page of `tools/list`.
+    """Every page of `tools/list`; and of resources and prompts, written as tools, where the server has any.
 
     Raises:
         SourceError: pages that repeat, or more pages or tools than the settings allow.
     """
-    tools: list[dict[str, Any]] = []
+    tools = await _pages(client, settings, mcp_types.ListToolsRequest, "tools")
+    offers = client.server_capabilities
+    if offers.resources is not None:
+        tools += map(
+            resource_tool, await _offered(client, settings, mcp_types.ListResourcesRequest, "resources")
+        )
+        templates = mcp_types.ListResourceTemplatesRequest
+        tools += map(template_tool, await _offered(client, settings, templates, "resourceTemplates"))
+    if offers.prompts is not None:
+        tools += map(prompt_tool, await _offered(client, settings, mcp_types.ListPromptsRequest, "prompts"))
+    if len(tools) > settings.max_tools:
+        raise SourceError("tools/list", f"more than {settings.max_tools:,} tools", "raise max_tools")
+    return _listing(client, tools)
+
+
+async def _offered(
+    client: Client, settings: LiveSettings, request: Callable[..., Any], field: str
+) -> list[dict[str, Any]]:
+    """Like `_pages`; none where the server does not know the request after all."""
+    try:
+        return await _pages(client, settings, request, field)
+    except MCPError as error:
+        if error.code != mcp_types.METHOD_NOT_FOUND:
+            raise
+        return []
+
+
+async def _pages(
+    client: Client, settings: LiveSettings, request: Callable[..., Any], field: str
+) -> list[dict[str, Any]]:
+    """What a list has on all its pages, as it came: the SDK's models drop what they do not know.
+
+    Args:
+        client: an open session.
+        settings: its limits.
+        request: class of the request.
+        field: name of the list in an answer.
+
+    Raises:
+        SourceError: pages that repeat, or more pages or entries than the settings allow.
+    """
+    where = f"{field}/list"
+    listed: list[dict[str, Any]] = []
     seen: set[str] = set()
     cursor: str | None = None
     for _ in range(settings.max_pages):
         params = mcp_types.PaginatedRequestParams(cursor=cursor)
-        page = await client.session.send_request(mcp_types.ListToolsRequest(params=params), _ToolsPage)
-        tools += page.tools
-        if len(tools) > settings.max_tools:
-            raise SourceError("tools/list", f"more than {settings.max_tools:,} tools", "raise max_tools")
+        page = await client.session.send_request(request(params=params), _PAGES[field])
+        listed += page.listed
+        if len(listed) > settings.max_tools:
+            raise SourceError(where, f"more than {settings.max_tools:,} {field}", "raise max_tools")
         cursor = page.next_cursor
         if not cursor:
-            return _listing(client, tools)
+            return listed
         if cursor in seen:
-            raise SourceError("tools/list", "the server gives the same cursor again: its pages go round")
+            raise SourceError(where, "the server gives the same cursor again: its pages go round")
         seen.add(cursor)
-    raise SourceError("tools/list", f"more than {settings.max_pages:,} pages", "raise max_pages")
+    raise SourceError(where, f"more than {settings.max_pages:,} pages", "raise max_pages")
 
 
 def _listing(client: Client, tools: list[dict[str, Any]]) -> Listing:
@@ -206,7 +280,13 @@ async def _follow_subscription(
     """Protocol 2026-07-28 and later: changes arrive on a subscribed stream."""
     async with AsyncExitStack() as stack:
         try:
-            subscription = await stack.enter_async_context(client.listen(tools_list_changed=True))
+            offers = client.server_capabilities
+            wanted = client.listen(
+                tools_list_changed=True,
+                prompts_list_changed=offers.prompts is not None,
+                resources_list_changed=offers.resources is not None,
+            )
+            subscription = await stack.enter_async_context(wanted)
         except MCPError as error:
             if error.code == mcp_types.METHOD_NOT_FOUND:
                 raise AnnouncesNothing() from error

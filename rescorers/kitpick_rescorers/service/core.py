@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from kitpick_engines.lexical.words import Terms
-from kitpick_models.workers import available_cpus
+from kitpick_models.batching import available_cpus
 from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
 from kitpick_rescorers.sample_votes import SampleVotes
 from kitpick_rescorers.service.connections import ConnectionCount

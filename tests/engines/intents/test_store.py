@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents.store import MAX_PER_CLIENT, Intent, IntentStore
+from kitpick_engines.intents.store import MAX_PER_CLIENT, Chooser, Intent, IntentStore
 
 VECTOR = np.array([0.6, 0.8], dtype=np.float32)
 
@@ -19,7 +19,7 @@ def store(tmp_path: Path) -> IntentStore:
 
 
 def put(store: IntentStore, *pairs: tuple[str, str], client: str = "", model: str = "m@1") -> None:
-    store.put([Intent(*pair) for pair in pairs], [VECTOR] * len(pairs), model, client)
+    store.put([Intent(*pair) for pair in pairs], [VECTOR] * len(pairs), model, Chooser(client))
 
 
 def test_before_the_first_sample_there_is_no_file(store: IntentStore) -> None:
@@ -65,7 +65,7 @@ def test_samples_of_another_encoder_wait_until_they_are_embedded_anew(store: Int
     put(store, ("rain?", "weather"), client="x")
     assert store.of_model("m@2").apis == ()
     stale = store.stale("m@2", 10)
-    assert stale == [(Intent("rain?", "weather"), "x")]
+    assert stale == [(Intent("rain?", "weather"), Chooser("x"))]
     at = store.of_model("m@1").times[0]
     store.embedded(stale, [VECTOR], "m@2")
     assert store.stale("m@2", 10) == []

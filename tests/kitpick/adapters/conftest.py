@@ -14,6 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from model_server import ModelServer, answering
 
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.function_names import function_name
+
 
 @pytest.fixture(autouse=True)
 def _silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -49,6 +52,13 @@ class Calls:
 
     async def arun(self, document: Any, arguments: dict[str, Any]) -> dict[str, str]:
         return self.run(document, arguments)
+
+
+@pytest.fixture
+def weather() -> str:
+    """Name under which a model calls `get_weather` of the catalog."""
+    key = "functions/functions/get_weather"
+    return function_name(ApiDocument(key, "functions", "", "functions", "get_weather"))
 
 
 @pytest.fixture

@@ -84,3 +84,17 @@ def test_principals_come_with_the_component_or_with_the_request(
     staff.close()
     with pytest.raises(InvalidArguments, match="principal"):
         KitpickApiRetriever(filters={"principal": ["staff"]})
+
+
+def test_hits_are_tools_that_an_agent_calls(catalog: Catalog, calls: Any, model: Any) -> None:
+    from haystack.components.agents import Agent
+    from haystack.components.generators.chat import OpenAIChatGenerator
+    from haystack.dataclasses import ChatMessage
+
+    from kitpick.adapters.haystack import haystack_tools
+
+    tools = haystack_tools(catalog.search("will it rain in Paris?", k=2), calls.run)
+    agent = Agent(chat_generator=OpenAIChatGenerator(), tools=tools)
+    answer = agent.run(messages=[ChatMessage.from_user("will it rain in Paris?")])
+    assert answer["messages"][-1].text == "It will rain."
+    assert calls.made == [("get_weather", {"city": "Paris"})]

@@ -87,15 +87,18 @@ async def at_stdio(*arguments: str, **options: Any) -> AsyncIterator[Door]:
 
 
 @asynccontextmanager
-async def at_url(url: str, token: str = "") -> AsyncIterator[Door]:
+async def at_url(
+    url: str, token: str = "", headers: dict[str, str] | None = None, **options: Any
+) -> AsyncIterator[Door]:
+    """`headers` come with every request; `options` are those of the SDK's client."""
     import httpx2
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
 
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    own = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=60) as http,
-        Client(streamable_http_client(url, http_client=http), read_timeout_seconds=60) as client,
+        httpx2.AsyncClient(headers=own | (headers or {}), timeout=60) as http,
+        Client(streamable_http_client(url, http_client=http), read_timeout_seconds=60, **options) as client,
     ):
         yield Door(client)
 

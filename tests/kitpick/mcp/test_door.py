@@ -14,6 +14,7 @@ from doors import COMMAND, NOTES, TARGET, Door, at_the_door, over_http, serving,
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
+from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_ingest.approvals import Approvals
 from kitpick_ingest.opening import open_source
@@ -31,7 +32,7 @@ def notes_config(tmp_path: Path) -> Path:
 
 def test_a_catalog_can_be_searched_and_its_tools_described(catalog: Catalog) -> None:
     async def ask(door: Door) -> None:
-        listed = ["search_tools", "next_tools", "get_definition", "describe_tool"]
+        listed = ["search_tools", "next_tools", "get_definition", "describe_tool", "feedback"]
         assert await door.tools() == listed, "nothing behind it could be called"
         found = await door.search("will it rain in Paris tomorrow?", k=2)
         best = found["tools"][0]
@@ -50,6 +51,29 @@ def test_a_catalog_can_be_searched_and_its_tools_described(catalog: Catalog) -> 
         assert hedge["nothing_fits"]
 
     at_the_door(ask)
+
+
+def test_what_became_of_tools_is_said_by_the_answer(catalog: Catalog) -> None:
+    email = "functions/functions/send_email"
+
+    async def ask(door: Door) -> None:
+        found = await door.search("write to Bob", k=8)
+        two = Door.content(
+            await door.client.call_tool(
+                "search_tools", {"capabilities": ["send an email", "forecast the weather"]}
+            )
+        )
+        assert len(two["answer"].split("+")) == 2
+        for answer, stored in ((found["answer"], 2), (two["answer"], 1)):
+            said = {"answer": answer, "chosen": [email], "not_needed": ["functions/functions/delete_file"]}
+            told = Door.content(await door.client.call_tool("feedback", said))
+            assert told["remembered"] >= stored
+        unknown = await door.problem("feedback", answer="answer-" + "0" * 24, chosen=[email])
+        assert "no answer has the id" in unknown
+
+    at_the_door(ask)
+    tally = catalog.intents.behind("write to Bob", Filter())[email]
+    assert list(tally.choices) == ["local"], "the caller of the door is the client"
 
 
 def test_several_capabilities_are_searched_at_once(catalog: Catalog) -> None:
@@ -272,6 +296,14 @@ def test_over_http_a_token_decides_what_is_seen_and_what_may_be_called(
         ),
         ("[[callers]]\nname = 'x'\n", "no sha256"),
         ("[[callers]]\nname = 'x'\nsha256 = 'short'\n", "sha256"),
+        (
+            "[[upstreams]]\nname='x'\ntarget='stdio:x'\nforward={X-Token='Authorization'}\n",
+            "only a URL can be given headers",
+        ),
+        (
+            "[[upstreams]]\nname='x'\ntarget='https://x/mcp'\nforward={Authorization='X'}\n",
+            "a caller's token for this door is not forwarded",
+        ),
         ("other = 1", "unknown field `other`"),
         ("no toml", "mcp.toml"),
     ],

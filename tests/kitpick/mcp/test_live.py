@@ -104,6 +104,72 @@ def test_a_client_of_an_older_protocol_is_told_unasked(settings: Settings, confi
     anyio.run(main)
 
 
+def test_clients_of_an_older_protocol_over_http_are_told_unasked(settings: Settings, config: Path) -> None:
+    config.write_text(upstream("notes", listed=["paint_*"]))
+    heard: list[str] = []
+
+    def listening(name: str) -> Any:
+        async def hear(message: object) -> None:
+            if isinstance(message, types.ToolListChangedNotification):
+                heard.append(name)
+
+        return hear
+
+    async def main(url: str) -> None:
+        async with (
+            at_url(url, mode="legacy", message_handler=listening("one")) as one,
+            at_url(url, mode="legacy", message_handler=listening("other")) as other,
+        ):
+            assert one.client.server_capabilities.tools.list_changed
+            await settled(one)
+            before = await one.tools()
+            await other.tools()
+            await one.call("notes/notes/learn", title="x")
+
+            async def both() -> bool:
+                return sorted(heard) == ["one", "other"]
+
+            await until(both)
+            assert len(await one.tools()) == len(before) + 1
+
+    with serving("--config", str(config)) as url:
+        anyio.run(main, url)
+
+
+@pytest.mark.parametrize("given", [{}, {"x-notes-token": "Bearer of-ann-alone"}])
+def test_a_call_goes_out_with_the_credentials_of_its_user_and_they_stay_nowhere(
+    settings: Settings, config: Path, tmp_path: Path, given: dict[str, str]
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    forward = 'forward = { "X-Notes-Token" = "Authorization" }\n'
+    config.write_text(upstream("notes", f"http://127.0.0.1:{port}/mcp") + forward)
+
+    async def main(url: str) -> None:
+        async with at_url(url, headers=given) as door:
+
+            async def there() -> bool:
+                return await finds(door, "notes/notes/whoami")
+
+            await until(there)
+            if not given:
+                said = await door.problem("call_tool", id="notes/notes/whoami", arguments={"title": "x"})
+                assert "send your own credentials with it, in the header X-Notes-Token" in said
+                return
+            answer = await door.call("notes/notes/whoami", title="x")
+            assert answer.content[0].text == "Bearer of-ann-alone"
+        async with at_url(url) as another:
+            assert "send your own" in await another.problem(
+                "call_tool", id="notes/notes/whoami", arguments={"title": "x"}
+            )
+
+    with notes_at(port, "whoami"), serving("--config", str(config)) as url:
+        anyio.run(main, url)
+    kept = [file for file in tmp_path.rglob("*") if file.is_file() and b"of-ann-alone" in file.read_bytes()]
+    assert kept == []
+
+
 def test_clients_over_http_subscribe_and_see_what_they_may_call(settings: Settings, config: Path) -> None:
     callers = "".join(
         f'[[callers]]\nname = "{name}"\nsha256 = "{digest(name)}"\nmay_call = {may_call}\n'
@@ -152,6 +218,24 @@ def test_what_a_caller_may_not_see_or_call_is_not_listed(settings: Settings, con
 
     at_the_door(anybody, "--config", str(config))
     at_the_door(ann, "--config", str(config), "--principal", "ann")
+
+
+def test_resources_and_prompts_are_found_beside_tools(settings: Settings, config: Path) -> None:
+    command = shlex.join([sys.executable, str(UPSTREAM), "stdio", "0", "rules"])
+    config.write_text(upstream("notes", f"stdio:{command}"))
+
+    async def ask(door: Door) -> None:
+        await settled(door)
+        found = await door.search("house rules for writing notes", k=1)
+        assert found["tools"][0]["id"] == "notes/notes/resource.rules"
+        read = await door.call("notes/notes/resource.rules")
+        assert read.content[0].resource.text == "notes://rules: be brief"
+        found = await door.search("shorten a long text", k=1)
+        assert (found["tools"][0]["name"], found["tools"][0]["needs"]) == ("prompt.shorten", ["text"])
+        prompt = await door.call("notes/notes/prompt.shorten", text="on and on")
+        assert prompt.content[0].text == "Shorten: on and on"
+
+    at_the_door(ask, "--config", str(config))
 
 
 def test_a_change_that_is_not_announced_is_found_out(settings: Settings, config: Path) -> None:

@@ -1,6 +1,7 @@
 """An MCP server to stand behind the door, run as `python upstream_server.py stdio|http [PORT [TOOL …]]`.
 
-Further tools can be named; `learn` adds one, `rename` gives all but itself other names, and after `stall`
+Further tools can be named, of which `whoami` says whose credentials a call brought, and `rules` is no tool
+but a resource and a prompt. `learn` adds a tool, `rename` gives all but itself other names, and after `stall`
 no list of tools is answered any more.
 """
 
@@ -54,7 +55,8 @@ class Notebook:
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        answer, failed = f"{params.name}: {(params.arguments or {}).get('title')}", False
+        usual = f"{params.name}: {(params.arguments or {}).get('title')}"
+        answer, failed = {"whoami": whose(ctx)}.get(params.name, usual), False
         if params.name == "learn":
             self.tools["paint_picture"] = ("Paint a picture in oil", READ)
             await self.bus.publish(ToolsListChanged())
@@ -91,14 +93,42 @@ class Notebook:
             await anyio.sleep(0.02)
         return f"{self.asked - before} {anyio.current_time() - began}"
 
+    async def list_resources(self, ctx: Any, params: Any) -> types.ListResourcesResult:
+        rules = types.Resource(uri="notes://rules", name="rules", description="House rules for writing notes")
+        return types.ListResourcesResult(resources=[rules])
+
+    async def read_resource(self, ctx: Any, params: Any) -> types.ReadResourceResult:
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=params.uri, text=f"{params.uri}: be brief")]
+        )
+
+    async def list_prompts(self, ctx: Any, params: Any) -> types.ListPromptsResult:
+        text = types.PromptArgument(name="text", required=True)
+        shorten = types.Prompt(name="shorten", description="Shorten a long text", arguments=[text])
+        return types.ListPromptsResult(prompts=[shorten])
+
+    async def get_prompt(self, ctx: Any, params: Any) -> types.GetPromptResult:
+        said = types.TextContent(type="text", text=f"Shorten: {params.arguments['text']}")
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=said)])
+
     def server(self) -> Server[Any]:
+        more: dict[str, Any] = {}
+        if self.tools.pop("rules", None):
+            more |= {"on_list_resources": self.list_resources, "on_read_resource": self.read_resource}
+            more |= {"on_list_prompts": self.list_prompts, "on_get_prompt": self.get_prompt}
         return Server(
             "notes",
             version="1",
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
             on_subscriptions_listen=ListenHandler(self.bus),
+            **more,
         )
+
+
+def whose(ctx: Any) -> str:
+    """Credentials of a call over HTTP."""
+    return "nobody" if ctx.request is None else str(ctx.request.headers.get("authorization", "nobody"))
 
 
 async def serve_stdio(server: Server[Any]) -> None:

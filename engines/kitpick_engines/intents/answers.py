@@ -1,0 +1,218 @@
+"""What was answered, and what became of it: so that feedback needs no more than the id of an answer."""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from kitpick_engines.errors import EngineUnavailable
+from kitpick_engines.intents.store import Verdict
+from kitpick_foundation.disk import full_disk, is_full
+
+MAX_IN_MEMORY = 1_000
+"""Answers that a process remembers without a file: the latest."""
+MAX_IN_FILE = 100_000
+MAX_SHOWN = 100
+"""APIs of an answer that are remembered: the first."""
+MAX_REQUEST = 2_000
+"""Characters of a request that are remembered."""
+_DAY = 86_400.0
+_FOREVER = 1e300
+_TABLES = """
+CREATE TABLE IF NOT EXISTS answers (
+    id TEXT PRIMARY KEY, tenant TEXT NOT NULL, at REAL NOT NULL, answer BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS answers_by_age ON answers (at);
+CREATE TABLE IF NOT EXISTS verdicts (
+    answer TEXT NOT NULL, client TEXT NOT NULL, api TEXT NOT NULL, verdict TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (answer, client, api)
+) WITHOUT ROWID;
+"""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What somebody was shown for a request."""
+
+    request: str
+    tenant: str
+    principals: tuple[str, ...]
+    """Of whoever asked, in order."""
+    profile: str
+    shown: tuple[str, ...]
+    """Ids of the APIs, best first."""
+
+    @property
+    def id(self) -> str:
+        """`answer-` and 24 hex digits: the same for the same answer to the same people."""
+        return f"answer-{blake2b(msgspec.json.encode(self), digest_size=12).hexdigest()}"
+
+
+JOINT = "+"
+"""Between the ids of answers that were given together."""
+_ID = re.compile(r"answer-[0-9a-f]{24}(?:\+answer-[0-9a-f]{24}){0,19}")
+
+
+def answer_ids(text: str) -> tuple[str, ...]:
+    """The ids that a text consists of, joined by `+`; none where it is a request in words."""
+    return tuple(text.split(JOINT)) if _ID.fullmatch(text) else ()
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """An API of an answer, and what a client said became of it."""
+
+    answer: Answer
+    api: str
+    client: str
+    verdict: Verdict
+    at: float
+    """When it was said, seconds since the epoch."""
+
+    @property
+    def rank(self) -> int:
+        """Where it was shown, from 1."""
+        return self.answer.shown.index(self.api) + 1
+
+
+class AnswerLog:
+    """A SQLite file of answers, or the memory of this process. Safe to use from several threads.
+
+    Requests are in it in plain text. What is older than `days` is removed as others come.
+    """
+
+    def __init__(self, path: Path | None = None, days: float = 90.0) -> None:
+        """`path` is the file; without one, the last `MAX_IN_MEMORY` answers are kept in memory."""
+        self.path = path
+        self._days = days
+        self._most = MAX_IN_MEMORY if path is None else MAX_IN_FILE
+        self._lock = threading.Lock()
+        self._opened: sqlite3.Connection | None = None
+        self._writes = 0
+
+    def remember(self, answer: Answer) -> str:
+        """The id under which feedback can name this answer from now on.
+
+        Raises:
+            EngineUnavailable: the file cannot be written.
+        """
+        short = msgspec.structs.replace(
+            answer, request=answer.request[:MAX_REQUEST], shown=answer.shown[:MAX_SHOWN]
+        )
+        with self._connection() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)",
+                (short.id, short.tenant, time.time(), msgspec.json.encode(short)),
+            )
+            self._writes += 1
+            if self._writes % 100 == 1:
+                _tidy(connection, time.time() - self._days * _DAY, self._most)
+        return short.id
+
+    def find(self, answer_id: str, tenant: str) -> Answer | None:
+        """The answer of this id, None where this tenant was given none.
+
+        Raises:
+            EngineUnavailable: the file cannot be read.
+        """
+        with self._connection() as connection:
+            row = connection.execute(
+                "SELECT answer FROM answers WHERE id = ? AND tenant = ?", (answer_id, tenant)
+            ).fetchone()
+        return None if row is None else msgspec.json.decode(row[0], type=Answer)
+
+    def judge(self, answer_id: str, apis: Iterable[str], client: str, verdict: Verdict, at: float) -> None:
+        """Stores what became of APIs, at a moment (seconds since the epoch); the latest of a client counts.
+
+        Raises:
+            EngineUnavailable: the file cannot be written.
+        """
+        rows = [(answer_id, client, api, verdict, at) for api in apis]
+        with self._connection() as connection:
+            connection.executemany("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)", rows)
+
+    def judged(self, tenant: str | None = None) -> Sequence[Judged]:
+        """Everything that was said, the oldest first; of one tenant, or of all.
+
+        Raises:
+            EngineUnavailable: the file cannot be read.
+        """
+        query = (
+            "SELECT answers.answer, api, client, verdict, verdicts.at FROM verdicts "
+            "JOIN answers ON answers.id = verdicts.answer WHERE ? IS NULL OR tenant = ? "
+            "ORDER BY verdicts.at, verdicts.answer, api, client"
+        )
+        with self._connection() as connection:
+            rows = connection.execute(query, (tenant, tenant)).fetchall()
+        return [Judged(msgspec.json.decode(row[0], type=Answer), *row[1:]) for row in rows]
+
+    def forget(self, tenant: str | None = None, before: float = math.inf) -> int:
+        """Removes answers and what was said about them; how many answers.
+
+        Args:
+            tenant: of this tenant alone; None for all.
+            before: only what is older than this, seconds since the epoch.
+
+        Raises:
+            EngineUnavailable: the file cannot be written.
+        """
+        if self.path is not None and not self.path.exists():
+            return 0
+        with self._connection() as connection:
+            gone = connection.execute(
+                "DELETE FROM answers WHERE at < ? AND (? IS NULL OR tenant = ?)",
+                (min(before, _FOREVER), tenant, tenant),
+            ).rowcount
+            _drop_orphans(connection)
+        return gone
+
+    def close(self) -> None:
+        """Releases the file."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """The one connection, in a transaction, for one thread at a time."""
+        try:
+            with self._lock:
+                if self._opened is None:
+                    self._opened = self._open()
+                with self._opened:
+                    yield self._opened
+        except (sqlite3.Error, OSError) as error:
+            where = self.path or Path()
+            cure = f"; {full_disk(where)}" if is_full(error) else ""
+            raise EngineUnavailable(f"{self.path or 'memory'}: answers: {error}{cure}") from error
+
+    def _open(self) -> sqlite3.Connection:
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        opened = sqlite3.connect(self.path or ":memory:", timeout=30.0, check_same_thread=False)
+        opened.execute("PRAGMA journal_mode = WAL")
+        opened.execute("PRAGMA synchronous = NORMAL")  # no wait for the disk in a search
+        opened.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
+        opened.executescript(_TABLES)
+        return opened
+
+
+def _tidy(connection: sqlite3.Connection, oldest: float, most: int) -> None:
+    """Removes what is too old, and the oldest of what is too much."""
+    connection.execute("DELETE FROM answers WHERE at < ?", (oldest,))
+    connection.execute(
+        "DELETE FROM answers WHERE id IN (SELECT id FROM answers ORDER BY at DESC LIMIT -1 OFFSET ?)", (most,)
+    )
+    _drop_orphans(connection)
+
+
+def _drop_orphans(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM verdicts WHERE answer NOT IN (SELECT id FROM answers)")

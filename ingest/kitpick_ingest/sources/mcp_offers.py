@@ -1,0 +1,104 @@
+"""Resources and prompts of an MCP server, written as tools, so that they are found beside its tools.
+
+A resource becomes a tool `resource.NAME` that is read without inputs, a template one whose inputs are its
+variables, a prompt a tool `prompt.NAME` with the prompt's arguments. `_meta` of the definition says what is
+meant; whoever runs such a tool asks the server for `resources/read` or `prompts/get`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+KEY = "kitpick/offer"
+"""In `_meta` of a definition."""
+_VARIABLE = re.compile(r"\{[+#./;?&]?([\w,*.]+)\}")
+
+
+class Offer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a tool stands for that is none."""
+
+    resource: str = ""
+    """URI."""
+    template: str = ""
+    """URI with variables."""
+    prompt: str = ""
+    """Name."""
+
+    def uri(self, arguments: dict[str, Any]) -> str:
+        """The URI that is read; variables are filled with the arguments, without which they are empty."""
+        if self.resource:
+            return self.resource
+
+        def filled(found: re.Match[str]) -> str:
+            return ",".join(quote(str(arguments.get(name, "")), safe="") for name in _names(found[1]))
+
+        return _VARIABLE.sub(filled, self.template)
+
+
+class _Definition(msgspec.Struct):
+    meta: dict[str, Any] = msgspec.field(default_factory=dict, name="_meta")
+
+
+def offer_of(definition: str) -> Offer | None:
+    """What the definition of a document stands for, None for a tool.
+
+    A server that writes this into a tool of its own gains nothing: it is itself that is asked.
+    """
+    try:
+        return msgspec.convert(msgspec.json.decode(definition, type=_Definition).meta.get(KEY), Offer | None)
+    except msgspec.MsgspecError:
+        return None
+
+
+def resource_tool(resource: dict[str, Any]) -> dict[str, Any]:
+    """A resource of `resources/list` as a tool."""
+    offer = Offer(resource=str(resource.get("uri", "")))
+    return _tool("resource", resource, _kind(resource, "Resource"), [], offer)
+
+
+def template_tool(template: dict[str, Any]) -> dict[str, Any]:
+    """A template of `resources/templates/list` as a tool."""
+    uri = str(template.get("uriTemplate", ""))
+    names = [name for found in _VARIABLE.findall(uri) for name in _names(found)]
+    inputs = [{"name": name, "required": True} for name in dict.fromkeys(names)]
+    return _tool("resource", template, _kind(template, "Resource"), inputs, Offer(template=uri))
+
+
+def prompt_tool(prompt: dict[str, Any]) -> dict[str, Any]:
+    """A prompt of `prompts/list` as a tool."""
+    arguments = prompt.get("arguments")
+    inputs = [each for each in arguments if isinstance(each, dict)] if isinstance(arguments, list) else []
+    return _tool("prompt", prompt, "Prompt", inputs, Offer(prompt=str(prompt.get("name", ""))))
+
+
+def _tool(
+    kind: str, given: dict[str, Any], what: str, inputs: list[dict[str, Any]], offer: Offer
+) -> dict[str, Any]:
+    about = str(given.get("description") or given.get("title") or given.get("name", ""))
+    properties = {
+        str(each.get("name", "")): {"type": "string"}
+        | ({"description": str(each["description"])} if each.get("description") else {})
+        for each in inputs
+    }
+    required = [str(each.get("name", "")) for each in inputs if each.get("required")]
+    return {
+        "name": f"{kind}.{given.get('name', '')}",
+        "description": f"{about} ({what})",
+        "inputSchema": {"type": "object", "properties": properties, "required": required},
+        "annotations": {"readOnlyHint": True},
+        "_meta": {KEY: json.loads(msgspec.json.encode(offer))},
+    }
+
+
+def _kind(given: dict[str, Any], what: str) -> str:
+    mime = given.get("mimeType")
+    return f"{what}, {mime}" if isinstance(mime, str) and mime else what
+
+
+def _names(found: str) -> list[str]:
+    return [name.rstrip("*") for name in found.split(",") if name.rstrip("*")]

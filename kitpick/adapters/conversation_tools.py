@@ -1,0 +1,133 @@
+"""Tools of a conversation, for frameworks without a tool search of their own: the search, and what it found.
+
+What is loaded is read from the conversation: each answer of the search carries the ids of what it found. So
+one object serves many conversations, and a restart loses nothing. Found tools are appended, bounded in
+tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from kitpick.adapters.deferral import SEARCH
+from kitpick.adapters.tools import CallableTool, Run
+from kitpick.capabilities import Capabilities, schema_of, search_steps
+from kitpick.catalog import Catalog
+from kitpick.exposure import MOST_TOKENS, Exposure
+from kitpick_engines.contract import Filter
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.intents.answers import JOINT
+from kitpick_foundation.errors import KitpickError
+from kitpick_ingest.definitions import render_definitions
+
+DESCRIPTION = (
+    "Finds tools. Search before you say that something cannot be done, with one short capability for each "
+    "step. What is found can be called from then on."
+)
+_NOBODY = Filter()
+MAX_FINDINGS = 200
+"""Answers of the search in one conversation that are looked at: the latest."""
+
+
+class _Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the model gives the search."""
+
+    capabilities: Capabilities
+
+
+SEARCH_SCHEMA: dict[str, Any] = schema_of(_Wanted)
+"""JSON Schema of what the search takes."""
+
+
+class Findings(msgspec.Struct, frozen=True):
+    """An answer of the search: what the model reads, and what the conversation keeps."""
+
+    text: str
+    ids: tuple[str, ...] = ()
+    """Of the tools that can be called from now on."""
+    answer: str = ""
+    """Names the answer in `Catalog.feedback`."""
+
+    def kept(self) -> dict[str, Any]:
+        """As a framework stores it beside the message."""
+        return {"kitpick": list(self.ids), "answer": self.answer}
+
+
+class ConversationTools:
+    """The search over a catalog, and the tools that it found in a conversation."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        run: Run,
+        *,
+        k: int = 5,
+        filter: Filter = _NOBODY,  # noqa: A002
+        profile: str | None = None,
+        most: int = MOST_TOKENS,
+    ) -> None:
+        """Takes what calls an API, who asks, and how many tokens definitions of found tools may take."""
+        self._catalog = catalog
+        self._run = run
+        self._filter = filter
+        self._most = most
+        self._search = partial(catalog.search, k=k, filter=filter, profile=profile)
+
+    def search(self, arguments: Any) -> Findings:  # noqa: ANN401 - whatever a model gave
+        """Finds tools; what is wrong is said to the model."""
+        try:
+            wanted = msgspec.convert(arguments, _Wanted)
+            steps = search_steps(self._search, wanted.capabilities)
+        except (msgspec.ValidationError, KitpickError) as error:
+            return Findings(f"the search failed: {error}")
+        hits = steps.joint
+        if not hits:
+            missing = "; ".join(steps.unmatched) or "an empty request"
+            return Findings(f"no tool fits: {missing}. Say it in other words, or go on without one.")
+        names = ", ".join(tool.name for tool in self._tools([hit.document for hit in hits]))
+        missing = f"; nothing fits: {'; '.join(steps.unmatched)}" if steps.unmatched else ""
+        answer = JOINT.join(step.result.id for step in steps.steps if step.result.id)
+        return Findings(f"loaded: {names}{missing}", tuple(hit.id for hit in hits), answer)
+
+    def loaded(self, kept: Iterable[object]) -> list[CallableTool]:
+        """What can be called, in the order in which it was found.
+
+        Documents are read again, with the filter: what was taken away meanwhile is not there.
+
+        Args:
+            kept: what `Findings.kept` gave, as the conversation holds it, the oldest first; anything else in
+                it is passed over.
+        """
+        findings = [ids for each in kept if (ids := _ids(each))][-MAX_FINDINGS:]
+        wanted = list(dict.fromkeys(key for ids in findings for key in ids))
+        documents = {document.id: document for document in self._catalog.engine.fetch(wanted, self._filter)}
+        shown = Exposure(most=self._most)
+        for ids in findings:
+            shown.show([documents[key] for key in ids if key in documents])
+        return self._tools(shown.shown)
+
+    def _tools(self, documents: Sequence[ApiDocument]) -> list[CallableTool]:
+        functions = [each["function"] for each in render_definitions(documents, "openai")]
+        return [
+            CallableTool(
+                function["name"],
+                function.get("description", ""),
+                function["parameters"],
+                function.get("strict") is True,
+                document,
+                self._run,
+            )
+            for document, function in zip(documents, functions, strict=True)
+        ]
+
+
+def _ids(kept: object) -> list[str]:
+    ids = kept.get("kitpick") if isinstance(kept, dict) else None
+    return [key for key in ids if isinstance(key, str)] if isinstance(ids, list) else []
+
+
+__all__ = ["DESCRIPTION", "SEARCH", "SEARCH_SCHEMA", "ConversationTools", "Findings"]

@@ -1,0 +1,78 @@
+"""Google's Agent Development Kit: hits as tools of an agent, and a toolset chosen for each request."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from kitpick.adapters.errors import needing
+from kitpick.adapters.retrieval import RetrievalArguments
+from kitpick.adapters.tools import CallableTool, Run, callable_tools
+from kitpick.catalog import Catalog
+from kitpick.result import SearchResult
+
+with needing("google-adk"):
+    from google.adk.agents.readonly_context import ReadonlyContext
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.base_toolset import BaseToolset
+    from google.adk.tools.tool_context import ToolContext
+    from google.genai import types
+
+
+def adk_tools(result: SearchResult, run: Run) -> list[BaseTool]:
+    """The hits as tools: `LlmAgent(tools=adk_tools(result, run))`."""
+    return [AdkTool(tool) for tool in callable_tools(result, run)]
+
+
+class AdkTool(BaseTool):
+    """One API. What `run` raises is said to the model."""
+
+    def __init__(self, tool: CallableTool) -> None:
+        super().__init__(name=tool.name, description=tool.description)
+        self._tool = tool
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        tool = self._tool
+        return types.FunctionDeclaration(
+            name=tool.name, description=tool.description, parameters_json_schema=tool.schema
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:  # noqa: ANN401 - as the API gives
+        """Calls the API."""
+        try:
+            if self._tool.is_async:
+                return await self._tool.acall(args)
+            return await asyncio.to_thread(self._tool.call, args)
+        except Exception as error:  # noqa: BLE001 - whatever the API raises, the conversation goes on
+            return {"error": f"{type(error).__name__}: {error}"}
+
+
+class KitpickAdkToolset(BaseToolset):
+    """The tools that what the user wrote last needs: one search for each message of the user."""
+
+    def __init__(self, catalog: Catalog, run: Run, **wanted: Any) -> None:  # noqa: ANN401 - checked
+        """`wanted` are `k`, `budget`, `filter` and `profile` of a search.
+
+        Raises:
+            InvalidArguments: an unknown one, or a value out of range.
+        """
+        super().__init__()
+        self._catalog = catalog
+        self._run = run
+        self._wanted = RetrievalArguments.of(**wanted)
+        self._last: tuple[str, list[BaseTool]] = ("", [])
+
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        """Tools for the message that this invocation answers; none without one."""
+        content = readonly_context.user_content if readonly_context is not None else None
+        request = " ".join(part.text or "" for part in (content.parts or [])) if content is not None else ""
+        if not request.strip():
+            return []
+        known, tools = self._last
+        if known != request:
+            tools = adk_tools(await self._wanted.asearch(self._catalog, request), self._run)
+            self._last = (request, tools)
+        return tools
+
+    async def close(self) -> None:
+        """Holds nothing open."""

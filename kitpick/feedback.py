@@ -1,0 +1,137 @@
+"""What became of tools that were found: who says so, by the id of an answer, and for how long it is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from kitpick.intents import CatalogIntents
+from kitpick.result import SearchResult
+from kitpick_engines.contract import Filter
+from kitpick_engines.errors import EngineUnavailable
+from kitpick_engines.intents.answers import Answer, AnswerLog, answer_ids
+from kitpick_engines.intents.store import Verdict
+from kitpick_foundation.errors import KitpickError
+from kitpick_rescorers.state import Degradation
+
+_ANONYMOUS = "anonymous"
+_DAY = 86_400.0
+
+
+class UnknownResult(KitpickError):
+    """An id under which these people were given no answer, or which is forgotten by now."""
+
+    def __init__(self, result: str, where: str) -> None:
+        super().__init__(
+            f"no answer has the id {result[:200]!r}: {where}; or say what the request was in place of the id"
+        )
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """Ids of APIs by what became of them."""
+
+    chosen: Sequence[str] = ()
+    """They did the job."""
+    failed: Sequence[str] = ()
+    """They were called and did not."""
+    not_needed: Sequence[str] = ()
+    """They had no part in it."""
+
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """Each id once: whoever chose a tool in the end did so, whatever else they say about it."""
+        said: dict[str, Verdict] = dict.fromkeys(self.not_needed, "not_needed")
+        said |= dict.fromkeys(self.failed, "failed")
+        return said | dict.fromkeys(self.chosen, "chosen")
+
+
+class Forgotten(msgspec.Struct, frozen=True):
+    """How much was removed."""
+
+    answers: int
+    choices: int
+
+
+class Feedback:
+    """The answers of a catalog, and what was said about them."""
+
+    def __init__(self, answers: AnswerLog, intents: CatalogIntents) -> None:
+        self.answers = answers
+        self._intents = intents
+
+    def named(self, request: str, permitted: Filter, result: SearchResult) -> SearchResult:
+        """The result with the id under which feedback can name it; without one where it cannot be stored."""
+        try:
+            name = self.answers.remember(
+                Answer(
+                    request=request,
+                    tenant=permitted.tenant,
+                    principals=tuple(sorted(permitted.principals)),
+                    profile=result.profile,
+                    shown=tuple(hit.id for hit in result.hits),
+                )
+            )
+        except EngineUnavailable as error:
+            return replace(result, degraded=(*result.degraded, Degradation("feedback", str(error))))
+        return replace(result, id=name)
+
+    def take(self, about: str, outcome: Outcome, client: str, permitted: Filter) -> int:
+        """Takes what became of APIs; how many verdicts were stored.
+
+        What was not shown in an answer is left out, as is what the client may not see (any more).
+
+        Args:
+            about: id of an answer, or ids joined by `+`, or a request in words.
+            outcome: what became of which.
+            client: who says so.
+            permitted: what they may see.
+
+        Raises:
+            UnknownResult: there is no such answer of this tenant.
+            EngineUnavailable, ModelError: as `CatalogIntents.judge`.
+        """
+        names = answer_ids(about)
+        if not names:
+            return self._on_request(about, outcome, client, permitted)
+        stored = 0
+        for name in names:
+            answer = self.answers.find(name, permitted.tenant)
+            if answer is None:
+                raise UnknownResult(name, self._where())
+            for verdict, apis in _by_verdict(outcome, answer.shown).items():
+                at = time.time()  # before what is stored of it: in a replay it must not count for itself
+                kept = self._intents.judge(answer.request, apis, client, permitted, verdict)
+                self.answers.judge(name, kept, client or _ANONYMOUS, verdict, at)
+                stored += len(kept)
+        return stored
+
+    def _on_request(self, request: str, outcome: Outcome, client: str, permitted: Filter) -> int:
+        return sum(
+            len(self._intents.judge(request, apis, client, permitted, verdict))
+            for verdict, apis in _by_verdict(outcome, tuple(outcome.verdicts)).items()
+        )
+
+    def forget(self, tenant: str | None, older_than_days: float | None) -> Forgotten:
+        """Removes answers and what was said: of a tenant or of all, older than this or whatever its age.
+
+        Raises:
+            EngineUnavailable: a file cannot be written.
+        """
+        until = float("inf") if older_than_days is None else time.time() - older_than_days * _DAY
+        return Forgotten(self.answers.forget(tenant, until), self._intents.forget(tenant, until))
+
+    def _where(self) -> str:
+        if self.answers.path is None:
+            return "this process remembers its latest answers alone, KITPICK_ANSWERS names a file for more"
+        return f"{self.answers.path} does not hold it (any more)"
+
+
+def _by_verdict(outcome: Outcome, shown: Sequence[str]) -> dict[Verdict, list[str]]:
+    found: dict[Verdict, list[str]] = {}
+    for api, verdict in outcome.verdicts.items():
+        if api in shown:
+            found.setdefault(verdict, []).append(api)
+    return found

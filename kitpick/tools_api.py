@@ -1,0 +1,281 @@
+"""A catalog behind the service, over HTTP: finding tools, and saying what became of them.
+
+`POST /v1/tools/search` and `POST /v1/tools/feedback`, with the keys, limits and deadlines of the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+from starlette.routing import Route
+
+from kitpick.capabilities import Capabilities, Steps, search_steps
+from kitpick.catalog import Catalog
+from kitpick.conversation import NothingAsked, request_of
+from kitpick.definition_tokens import measure_definitions
+from kitpick.feedback import Outcome, UnknownResult
+from kitpick.result import Provider, SearchResult
+from kitpick.settings import Settings
+from kitpick.ui.errors import CatalogProblem, OpenToOthers
+from kitpick.ui.models import ServiceModelSource, Stopwatch
+from kitpick.ui.routes import guarded
+from kitpick_engines.contract import Filter
+from kitpick_engines.document import Effect
+from kitpick_engines.errors import EngineError
+from kitpick_engines.intents.answers import JOINT
+from kitpick_ingest.definitions import DefinitionFormat
+from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.search import LocalRescorer, Search, SearchHit
+from kitpick_rescorers.service.core import Service
+from kitpick_rescorers.service.dialect import Endpoint
+from kitpick_rescorers.service.dialects.native import NATIVE
+from kitpick_rescorers.service.errors import Invalid, NotFound
+from kitpick_rescorers.service.origin import LOOPBACK
+from kitpick_rescorers.service.ticket import Ticket
+from kitpick_rescorers.stages import Enough
+
+PATH = "/v1/tools"
+MAX_REQUEST = 20_000
+"""Characters of a request in words."""
+Ids = Annotated[list[str], msgspec.Meta(max_length=100)]
+
+
+class SearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One of `query`, `messages` and `capabilities`, and what is wanted of the answer."""
+
+    query: Annotated[str, msgspec.Meta(max_length=MAX_REQUEST)] = ""
+    messages: list[dict[str, Any]] | None = None
+    """A conversation as OpenAI, Anthropic or MCP sampling write it."""
+    capabilities: Capabilities | None = None
+    k: Annotated[int, msgspec.Meta(ge=1, le=100)] | Literal["auto"] = 5
+    budget: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] | None = None
+    profile: str | None = None
+    definitions: DefinitionFormat | None = None
+    """Whole definitions in this format as well."""
+    references: Provider | None = None
+    """What the tool search of this provider is answered with as well."""
+    categories: Ids = []
+    tools: Ids = []
+    effects: Annotated[list[Effect], msgspec.Meta(max_length=4)] = []
+    deprecated: Literal["include", "exclude", "only"] = "include"
+
+
+class FoundTool(msgspec.Struct, frozen=True, rename="camel"):
+    """A tool that was found."""
+
+    id: str
+    name: str
+    tool: str
+    category: str
+    description: str
+    effect: Effect
+    needs: tuple[str, ...]
+    """Required inputs."""
+    probability: float | None
+    reasons: tuple[str, ...]
+    steps: tuple[int, ...]
+    """Numbers, from 1, of the capabilities that it serves."""
+
+
+class SearchReply(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The tools for a request, every one once, the best of each capability first."""
+
+    answer: str
+    """Names this answer in `POST /v1/tools/feedback`; empty where it could not be kept."""
+    hits: tuple[FoundTool, ...]
+    nothing_fits: str = ""
+    """Why nothing here is likely to do it; `hits` are the nearest then."""
+    unmatched: tuple[str, ...] = ()
+    """Capabilities that nothing fits."""
+    degraded: tuple[str, ...] = ()
+    definitions: tuple[dict[str, Any], ...] | None = None
+    references: tuple[dict[str, Any], ...] | None = None
+
+
+class FeedbackCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What became of tools that an answer named."""
+
+    answer: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_REQUEST)]
+    """Its id, or what was wanted, in words."""
+    chosen: Ids = []
+    failed: Ids = []
+    not_needed: Ids = msgspec.field(default_factory=list, name="notNeeded")
+    client: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """User of whoever holds the key: two different ones have to agree."""
+
+
+class FeedbackReply(msgspec.Struct, frozen=True):
+    """How many verdicts were stored."""
+
+    remembered: int
+
+
+class ToolsApi:
+    """Answers over one catalog with the models of the service. Safe to use from several threads."""
+
+    def __init__(self, service: Service, catalog: str | None, permitted: Filter) -> None:
+        """Opens the catalog; `permitted` is the caller of a service without keys.
+
+        Raises:
+            UnknownEngine, EngineUnavailable: it cannot be opened.
+            OpenToOthers: reachable from other machines, without keys.
+        """
+        if service.settings.host not in LOOPBACK and not service.settings.keys:
+            raise OpenToOthers(service.settings.host, "--tools")
+        self._service = service
+        self._permitted = permitted
+        self._catalog = Catalog.open(catalog, settings=Settings(rescorer=""))
+
+    def search(self, call: SearchCall, ticket: Ticket) -> SearchReply:
+        """Finds tools.
+
+        Raises:
+            Invalid, InvalidRequest, NotFound: the request, or its profile, cannot be answered as asked.
+            CatalogProblem: the catalog cannot be searched.
+            Overloaded, DeadlinePassed, Cancelled: no model had time for it.
+        """
+        wanted = _wanted(call)
+        caller = self._caller(ticket)
+        with _problems():
+            steps = search_steps(lambda text: self._found(text, call, caller, ticket), wanted)
+        if ticket.refusal is not None:
+            raise ticket.refusal
+        return _reply(steps, call)
+
+    def feedback(self, call: FeedbackCall, ticket: Ticket) -> FeedbackReply:
+        """Takes what became of tools.
+
+        Raises:
+            NotFound: no answer of this tenant has that id.
+            CatalogProblem: it cannot be stored.
+        """
+        key = ticket.bearer.name if self._service.settings.keys else ""
+        client = "/".join(part for part in (key, call.client) if part)
+        outcome = Outcome(call.chosen, call.failed, call.not_needed)
+        with _problems():
+            try:
+                stored = self._catalog.learning.take(call.answer, outcome, client, self._caller(ticket))
+            except UnknownResult as error:
+                raise NotFound(str(error)) from error
+        return FeedbackReply(stored)
+
+    def close(self) -> None:
+        """Releases the catalog."""
+        self._catalog.close()
+
+    def _found(self, text: str, call: SearchCall, caller: Filter, ticket: Ticket) -> SearchResult:
+        profile = self._service.profile(call.profile)
+        k = call.k
+        if k == "auto":
+            enough = Enough()
+            profile, k = profile.then(enough), enough.most
+        narrowed = replace(
+            caller,
+            categories=frozenset(call.categories),
+            tools=frozenset(call.tools),
+            effects=frozenset(call.effects),
+            deprecated=call.deprecated,
+        )
+        outcome = self._way(ticket).run(text, profile, k, narrowed, call.budget)
+        return self._catalog.learning.named(text, caller, SearchResult.of(profile.name, outcome))
+
+    def _way(self, ticket: Ticket) -> Search:
+        """A search with the models of the service, for one request."""
+        models = ServiceModelSource(self._service, self._catalog.models, ticket, Stopwatch())
+        encoder = self._service.models.queries(ticket)
+        catalog = self._catalog
+        return Search(catalog.engine, encoder, LocalRescorer(models), measure_definitions, catalog.intents)
+
+    def _caller(self, ticket: Ticket) -> Filter:
+        if not self._service.settings.keys:
+            return self._permitted
+        return Filter(tenant=ticket.bearer.tenant, principals=frozenset(ticket.bearer.principals))
+
+
+def tools_routes(api: ToolsApi, service: Service, threads: anyio.CapacityLimiter) -> Sequence[Route]:
+    """Routes of the two paths."""
+    endpoints = (
+        Endpoint(
+            path=f"{PATH}/search",
+            summary="Finds tools of the catalog",
+            dialect=NATIVE,
+            request=SearchCall,
+            reply=SearchReply,
+            answer=lambda service, call, ticket: api.search(call, ticket),
+        ),
+        Endpoint(
+            path=f"{PATH}/feedback",
+            summary="Takes what became of tools",
+            dialect=NATIVE,
+            request=FeedbackCall,
+            reply=FeedbackReply,
+            answer=lambda service, call, ticket: api.feedback(call, ticket),
+        ),
+    )
+    return [Route(each.path, guarded(service, each, threads), methods=[each.method]) for each in endpoints]
+
+
+def _wanted(call: SearchCall) -> list[str]:
+    """The requests that a call consists of.
+
+    Raises:
+        Invalid: none, or in several forms.
+    """
+    if sum((bool(call.query.strip()), call.messages is not None, call.capabilities is not None)) != 1:
+        raise Invalid("name one of `query`, `messages` and `capabilities`")
+    if call.capabilities is not None:
+        return list(call.capabilities)
+    try:
+        return [request_of(call.messages) if call.messages is not None else call.query]
+    except NothingAsked as error:
+        raise Invalid(str(error)) from error
+
+
+def _reply(steps: Steps, call: SearchCall) -> SearchReply:
+    results = [step.result for step in steps.steps]
+    single = len(results) == 1
+    hits = results[0].hits if single else steps.joint
+    joint = replace(results[0], hits=hits, slimmed=frozenset().union(*(one.slimmed for one in results)))
+    return SearchReply(
+        answer=JOINT.join(one.id for one in results if one.id),
+        hits=tuple(_tool(hit, steps) for hit in hits),
+        nothing_fits=results[0].abstained_because if single and results[0].abstained else "",
+        unmatched=() if single else steps.unmatched,
+        degraded=tuple(dict.fromkeys(f"{d.stage}: {d.reason}" for one in results for d in one.degraded)),
+        definitions=None if call.definitions is None else tuple(joint.definitions(call.definitions)),
+        references=None if call.references is None else tuple(joint.references(call.references)),
+    )
+
+
+def _tool(hit: SearchHit, steps: Steps) -> FoundTool:
+    document = hit.document
+    return FoundTool(
+        id=document.id,
+        name=document.api,
+        tool=document.tool,
+        category=document.category,
+        description=document.description,
+        effect=document.effect,
+        needs=tuple(each.name for each in document.parameters if each.required),
+        probability=hit.probability,
+        reasons=tuple(hit.reasons),
+        steps=tuple(
+            place
+            for place, step in enumerate(steps.steps, start=1)
+            if any(other.id == hit.id for other in step.result.hits)
+        ),
+    )
+
+
+@contextmanager
+def _problems() -> Iterator[None]:
+    """A context that turns errors of the catalog into errors of the service."""
+    try:
+        yield
+    except (EngineError, EmptyCatalog) as error:
+        raise CatalogProblem(str(error)) from error

@@ -1,0 +1,51 @@
+"""Resources and prompts as tools, and the way back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kitpick_ingest.sources.mcp_offers import Offer, offer_of, prompt_tool, resource_tool, template_tool
+
+
+def offer(tool: dict[str, Any]) -> Offer | None:
+    return offer_of(json.dumps(tool))
+
+
+def test_a_resource_is_read_without_inputs() -> None:
+    given = {
+        "uri": "file:///rules.md",
+        "name": "rules",
+        "description": "House rules",
+        "mimeType": "text/plain",
+    }
+    tool = resource_tool(given)
+    assert (tool["name"], tool["description"]) == ("resource.rules", "House rules (Resource, text/plain)")
+    assert tool["inputSchema"]["properties"] == {}
+    assert offer(tool) == Offer(resource="file:///rules.md")
+
+
+def test_a_template_is_filled_with_its_inputs() -> None:
+    tool = template_tool({"uriTemplate": "notes://{user}/{note}", "name": "note"})
+    assert tool["inputSchema"]["required"] == ["user", "note"]
+    found = offer(tool)
+    assert found is not None
+    assert found.uri({"user": "ann", "note": "a/b ../c"}) == "notes://ann/a%2Fb%20..%2Fc"
+
+
+def test_a_prompt_has_its_own_arguments() -> None:
+    arguments = [{"name": "text", "required": True, "description": "What to shorten"}, {"name": "style"}, 3]
+    tool = prompt_tool({"name": "shorten", "title": "Shorten a text", "arguments": arguments})
+    assert tool["name"] == "prompt.shorten"
+    assert tool["inputSchema"]["required"] == ["text"]
+    assert tool["inputSchema"]["properties"]["text"]["description"] == "What to shorten"
+    assert offer(tool) == Offer(prompt="shorten")
+
+
+@pytest.mark.parametrize(
+    "definition", ["", "no json", "{}", "[]", '{"_meta": 3}', '{"_meta": {"kitpick/offer": 3}}']
+)
+def test_other_definitions_stand_for_themselves(definition: str) -> None:
+    assert offer_of(definition) is None

@@ -1,0 +1,83 @@
+"""Google's Agent Development Kit: its own runner calls what was found."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kitpick.catalog import Catalog
+
+pytestmark = [
+    pytest.mark.needs("weights", "onnxruntime", "adk"),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+def calling(name: str) -> Any:
+    """A model that calls a tool, then says what the tool answered."""
+    from google.adk.models.base_llm import BaseLlm
+    from google.adk.models.llm_response import LlmResponse
+    from google.genai import types
+
+    class Scripted(BaseLlm):
+        offered: list[list[str]] = []  # noqa: RUF012 - pydantic copies it
+
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
+            self.offered.append(list(llm_request.tools_dict))
+            last = llm_request.contents[-1].parts[-1]
+            if last.function_response:
+                part = types.Part(text=str(last.function_response.response))
+            else:
+                part = types.Part(function_call=types.FunctionCall(name=name, args={"city": "Paris"}))
+            yield LlmResponse(content=types.Content(role="model", parts=[part]))
+
+    return Scripted(model="scripted")
+
+
+def said(model: Any, tools: Any, request: str) -> str:
+    """The last text of a run."""
+    from google.adk.agents import LlmAgent
+    from google.adk.runners import InMemoryRunner
+    from google.genai import types
+
+    async def main() -> str:
+        runner = InMemoryRunner(agent=LlmAgent(name="assistant", model=model, tools=tools), app_name="test")
+        session = await runner.session_service.create_session(app_name="test", user_id="ann")
+        message = types.Content(role="user", parts=[types.Part(text=request)])
+        text = ""
+        async for event in runner.run_async(user_id="ann", session_id=session.id, new_message=message):
+            text = "".join(part.text or "" for part in event.content.parts) or text
+        return text
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("run", ["run", "arun"])
+def test_hits_are_tools(catalog: Catalog, calls: Any, weather: str, run: str) -> None:
+    from kitpick.adapters.google_adk import adk_tools
+
+    model = calling(weather)
+    tools = adk_tools(catalog.search("will it rain in Paris?", k=2), getattr(calls, run))
+    assert "rain" in said(model, tools, "will it rain in Paris?")
+    assert calls.made == [("get_weather", {"city": "Paris"})]
+    assert model.offered[0][0] == weather
+
+
+def test_a_toolset_is_chosen_for_what_the_user_wrote(catalog: Catalog, calls: Any, weather: str) -> None:
+    from kitpick.adapters.google_adk import KitpickAdkToolset
+
+    model = calling(weather)
+    assert "rain" in said(model, [KitpickAdkToolset(catalog, calls.run, k=1)], "will it rain in Paris?")
+    assert model.offered == [[weather]] * 2
+
+
+def test_what_an_api_raises_is_said_to_the_model(catalog: Catalog, weather: str) -> None:
+    from kitpick.adapters.google_adk import adk_tools
+
+    def broken(document: Any, arguments: Any) -> Any:
+        raise OSError("the server is gone")
+
+    tools = adk_tools(catalog.search("will it rain in Paris?", k=1), broken)
+    assert "OSError: the server is gone" in said(calling(weather), tools, "will it rain?")

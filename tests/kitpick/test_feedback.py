@@ -1,0 +1,168 @@
+"""Learning from use: feedback by the id of an answer, within bounds, within tenants, for so long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kitpick.catalog import Catalog
+from kitpick.feedback import UnknownResult
+from kitpick.replay import replay
+from kitpick.settings import Settings
+from kitpick_engines.contract import Filter
+from kitpick_engines.intents.store import Intent
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime")
+
+SLANG = "ping the gang about tonight"
+EMAIL, EVENT = "functions/functions/send_email", "functions/functions/create_event"
+FLIGHTS = "functions/functions/search_flights"
+ACME, OTHER = Filter(tenant="acme"), Filter(tenant="other")
+
+
+@pytest.fixture
+def learner(catalog: Catalog) -> Catalog:
+    """A catalog in which every API has one dull sample, so that choices can count."""
+    catalog.add_intents(Intent(f"please use {document.api}", document.id) for document in catalog.documents())
+    return catalog
+
+
+def ask(catalog: Catalog, **options: Any) -> Any:
+    return catalog.search(SLANG, 8, profile="hybrid", **options)
+
+
+def order(catalog: Catalog, **options: Any) -> list[str]:
+    return [hit.id for hit in ask(catalog, **options).hits]
+
+
+def test_an_answer_has_an_id_by_which_choices_are_told(learner: Catalog) -> None:
+    result = ask(learner)
+    assert result.id == ask(learner).id, "equal answers have equal ids"
+    assert result.hits[0].id != EMAIL
+    for client in ("ann", "bob"):
+        assert learner.feedback(result.id, [EMAIL], client=client) == 1
+    assert order(learner)[0] == EMAIL
+    found = next(hit for hit in ask(learner).hits if hit.id == EMAIL)
+    assert "intent rank 1" in found.reasons[0]
+    assert learner.intents.behind(SLANG, Filter())[EMAIL].words.endswith("2 clients chose it")
+
+
+def test_several_answers_are_named_at_once(learner: Catalog) -> None:
+    one, other = learner.search("write to Bob", 8), learner.search("book a plane", 8)
+    assert learner.feedback(f"{one.id}+{other.id}", [EMAIL], client="ann") == 2
+    with pytest.raises(UnknownResult, match="KITPICK_ANSWERS"):
+        learner.feedback(f"{one.id[:-4]}0000", [EMAIL])
+
+
+def test_what_was_not_shown_is_left_out(learner: Catalog) -> None:
+    shown = learner.search(SLANG, 1, profile="hybrid")
+    assert learner.feedback(shown.id, [EMAIL, "no/such/api"], client="ann") == 0
+
+
+def test_failures_take_back_what_choices_gave_and_no_more(learner: Catalog) -> None:
+    before = order(learner)
+    result = ask(learner)
+    for client in ("ann", "bob"):
+        learner.feedback(result.id, failed=[before[0]], client=client)
+    assert order(learner) == before, "a failure moves nothing that no choice had moved"
+    for client in ("ann", "bob"):
+        learner.feedback(result.id, [EMAIL], client=client)
+    assert order(learner)[0] == EMAIL
+    learner.feedback(result.id, failed=[EMAIL], client="carl")
+    assert order(learner)[0] == EMAIL, "one alone changes nothing here either"
+    learner.feedback(result.id, not_needed=[EMAIL], client="dora")
+    assert order(learner) == before
+    learner.feedback(result.id, [EMAIL], client="carl")
+    assert order(learner)[0] == EMAIL, "the latest that a client says counts"
+
+
+def test_choices_of_a_tenant_move_only_what_it_finds_itself(learner: Catalog) -> None:
+    usual = order(learner, filter=OTHER)
+    result = ask(learner, filter=ACME)
+    with pytest.raises(UnknownResult):
+        learner.feedback(result.id, [EMAIL], client="ann", filter=OTHER)
+    for client in ("ann", "bob"):
+        assert learner.feedback(result.id, [EMAIL], client=client, filter=ACME) == 1
+    assert order(learner, filter=ACME)[0] == EMAIL
+    assert order(learner, filter=OTHER) == usual
+    assert order(learner) == usual
+    # The same names in another tenant are other people.
+    learner.feedback(SLANG, [FLIGHTS], client="ann", filter=OTHER)
+    assert order(learner, filter=ACME)[0] == EMAIL
+
+
+def test_a_tenant_is_forgotten_and_its_ranking_with_it(learner: Catalog) -> None:
+    usual = order(learner, filter=ACME)
+    result = ask(learner, filter=ACME)
+    for client in ("ann", "bob"):
+        learner.feedback(result.id, [EMAIL], client=client, filter=ACME)
+        learner.feedback(SLANG, [EVENT], client=client, filter=OTHER)
+    assert learner.forget("acme", older_than_days=1.0).choices == 0, "nothing is a day old"
+    gone = learner.forget("acme")
+    assert gone.choices == 2
+    assert gone.answers >= 1
+    assert order(learner, filter=ACME) == usual
+    assert order(learner, filter=OTHER)[0] == EVENT, "others keep theirs"
+    assert learner.forget().choices == 2
+    assert EMAIL in learner.intents.behind(SLANG, ACME) or learner.search("please use send_email").hits
+
+
+def test_a_search_does_not_fail_where_its_answer_cannot_be_kept(
+    settings: Settings, functions_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    with Catalog.open(settings=replace(settings, answers=tmp_path / "folder")) as opened:
+        opened.ingest(f"functions:{functions_file}")
+        result = ask(opened)
+    assert result.hits
+    assert result.id == ""
+    assert [item.stage for item in result.degraded] == ["feedback"]
+
+
+def test_a_file_from_before_tenants_is_read_and_then_brought_up_to_date(learner: Catalog) -> None:
+    import sqlite3
+
+    path = Path(f"{learner.settings.catalog.removeprefix('sqlite:')}.intents")
+    for client in ("ann", "bob"):
+        learner.feedback(SLANG, [EMAIL], client=client)
+    columns = "request, api, client, at, model, vector"
+    with sqlite3.connect(path) as old:
+        old.executescript(
+            f"CREATE TABLE former AS SELECT {columns} FROM intents; DROP TABLE intents;"
+            "CREATE TABLE intents (request TEXT NOT NULL, api TEXT NOT NULL, client TEXT NOT NULL, "
+            "at REAL NOT NULL, model TEXT NOT NULL, vector BLOB NOT NULL, "
+            "PRIMARY KEY (client, request, api)) WITHOUT ROWID;"
+            "INSERT INTO intents SELECT * FROM former; DROP TABLE former;"
+        )
+    old.close()
+    assert order(learner)[0] == EMAIL
+    for client in ("ann", "bob"):
+        learner.feedback(SLANG, [EVENT], client=client, filter=ACME)
+    assert order(learner, filter=ACME)[0] in {EMAIL, EVENT}
+    assert order(learner)[0] == EMAIL
+
+
+def test_a_replay_counts_each_choice_for_later_ones_alone(
+    settings: Settings, functions_file: Path, tmp_path: Path
+) -> None:
+    kept = replace(settings, answers=tmp_path / "answers.db", profile="hybrid")
+    with Catalog.open(settings=kept) as opened:
+        opened.ingest(f"functions:{functions_file}")
+        opened.add_intents(Intent(f"please use {each.api}", each.id) for each in opened.documents())
+        name = opened.search(SLANG, 8).id
+        rank = 1 + [hit.id for hit in opened.search(SLANG, 8).hits].index(EMAIL)
+        for client in ("ann", "bob", "carl"):
+            opened.feedback(name, [EMAIL], client=client)
+        found = replay(opened)
+        none = replay(opened, tenant="acme")
+    assert found.choices == 3
+    assert found.risen == 1, "only the third comes after two that agree"
+    assert found.plain.without == pytest.approx(1 / rank)
+    assert found.plain.with_choices == pytest.approx((2 / rank + 1) / 3)
+    assert found.effective == pytest.approx(3.0), "all were shown at the same place"
+    assert "position bias" in found.cautions[0]
+    assert any("too few" in caution for caution in found.cautions)
+    assert (none.choices, none.effective, none.weighed.gain) == (0, 0.0, 0.0)

@@ -1,0 +1,135 @@
+"""The npm package, built and tried in node against the real service and the real MCP server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kitpick.catalog import Catalog
+from kitpick.settings import Settings
+
+pytestmark = [pytest.mark.needs("weights", "onnxruntime", "serve", "mcp", "node"), pytest.mark.slow]
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = {
+    "get_weather": ("Current weather and forecast for a city", ["city"]),
+    "send_email": ("Send an email message to a recipient", ["recipient", "subject"]),
+    "create_event": ("Create a new event in the calendar", ["title"]),
+    "delete_file": ("Delete a file from the disk for ever", ["path"]),
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of the package, with what its tests need; skips where the registry cannot be reached."""
+    folder = tmp_path / "npm"
+    shutil.copytree(ROOT / "npm", folder, ignore=shutil.ignore_patterns("node_modules", "dist*"))
+    installed = ROOT / "npm" / "node_modules"
+    if installed.is_dir():
+        (folder / "node_modules").symlink_to(installed)
+        return folder
+    command = ["npm", "ci", "--no-audit", "--no-fund", "--prefer-offline"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
+    if done.returncode:
+        pytest.skip(f"npm ci: {done.stderr.strip()[-300:]}")
+    return folder
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Variables that name a catalog of four tools."""
+    functions = [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": text,
+                "parameters": {
+                    "type": "object",
+                    "properties": {each: {"type": "string"} for each in needs},
+                    "required": needs,
+                },
+            },
+        }
+        for name, (text, needs) in TOOLS.items()
+    ]
+    (tmp_path / "functions.json").write_text(json.dumps(functions))
+    settings = Settings(
+        catalog=f"sqlite:{tmp_path / 'catalog.db'}", embedding_cache=tmp_path / "embeddings.db"
+    )
+    with Catalog.open(settings=settings) as catalog:
+        catalog.ingest(f"functions:{tmp_path / 'functions.json'}")
+    return {**os.environ, "KITPICK_CATALOG": settings.catalog}
+
+
+@contextmanager
+def serving(environment: dict[str, str], *arguments: str) -> Iterator[str]:
+    """URL of a kitpick that serves on a free port."""
+    command = [sys.executable, "-c", "from kitpick.cli import main; main()", *arguments, "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                if " serves " in line:
+                    yield next(word for word in line.split() if word.startswith("http"))
+                    return
+            raise AssertionError(f"ended with {process.wait()}")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.stderr.close()
+
+
+def test_the_package_finds_refers_and_tells(package: Path, environment: dict[str, str]) -> None:
+    with (
+        serving(environment, "serve", "--tools") as service,
+        serving(environment, "mcp", "--http") as door,
+    ):
+        done = subprocess.run(
+            ["npm", "test"],
+            cwd=package,
+            env={**environment, "KITPICK_URL": service, "KITPICK_MCP_URL": door},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "# pass 6" in done.stdout or "pass 6" in done.stdout, done.stdout
+    assert "skipped 0" in done.stdout, "the MCP server was tried too"
+
+
+def test_the_page_for_agents_runs_in_node(package: Path, environment: dict[str, str]) -> None:
+    page = (ROOT / "docs" / "agents.md").read_text("utf-8")
+    (code,) = re.findall(r"```ts\n(.*?)```", page, re.DOTALL)
+    (package / "test" / "page.ts").write_text(code.replace('"kitpick"', '"../src/index.js"'))
+    built = ["npx", "tsc", "-p", "tsconfig.test.json"]
+    subprocess.run(built, cwd=package, check=True, timeout=300, capture_output=True)
+    with serving(environment, "serve", "--tools") as service:
+        done = subprocess.run(
+            ["node", "dist-test/test/page.js"],
+            cwd=package,
+            env={**environment, "KITPICK_URL": service},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.stdout, done.stderr
+    shown = "".join(f"    {line}\n" for line in done.stdout.splitlines())
+    assert shown in page
+
+
+def test_the_package_needs_nothing_and_has_the_version_of_the_project() -> None:
+    described = json.loads((ROOT / "npm" / "package.json").read_text("utf-8"))
+    assert "dependencies" not in described
+    assert f'\nversion = "{described["version"]}"\n' in (ROOT / "pyproject.toml").read_text("utf-8")
