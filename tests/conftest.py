@@ -22,6 +22,13 @@ from node_fixtures import elasticsearch_url, opensearch_url
 
 __all__ = ["elasticsearch_url", "fake", "opensearch_url"]
 
+if importlib.util.find_spec("hypothesis") is not None:  # absent where only clients of others are tried
+    from hypothesis import settings
+
+    # An example may take as long as a busy machine needs: what is tested is never its speed.
+    settings.register_profile("any machine", parent=settings(), deadline=None)
+    settings.load_profile("any machine")
+
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "onnx_models" / "weights"
 MODELS = ("minilm-l6", "reranker-l6", "reranker-l3", "query-kind")
