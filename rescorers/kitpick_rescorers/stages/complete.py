@@ -294,18 +294,29 @@ _NAME = re.compile(
 )
 
 
+_PATHS = ("name", "parent")
+"""Inputs of Google's APIs that want the whole name of a resource."""
+_PATH = re.compile(r"\b[A-Za-z]\w*/[\w.@-]*\d|\b[A-Za-z]\w*/[\w.@-]+/\w")
+
+
 class _Brought:
-    """What a request brings itself: literal identifiers, and names in quotes or of machine-made form."""
+    """What a request brings itself: literal identifiers, and names in quotes or of machine-made form.
+
+    A name that is a path through everything around a thing, `accounts/7/sites/3`, is in no quoted word.
+    """
 
     def __init__(self, request: str) -> None:
         start = request[:20_000]
         self._identifier = _IDENTIFIER.search(start) is not None
         self._name = self._identifier or _NAME.search(start) is not None
+        self._path = _PATH.search(start) is not None
 
     def brings(self, need: Thing) -> bool:
         """Whether it may be what a need asks for."""
         if need.role == "call":
             return False
+        if need.role == "name" and need.input in _PATHS:
+            return self._path
         return self._name if need.role == "name" else self._identifier
 
 
