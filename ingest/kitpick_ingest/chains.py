@@ -261,7 +261,8 @@ def _subject(api: str, path: str) -> str:
     template = path or api.partition(" /")[2]
     for part in reversed(template.split("/")):
         words = words_of(part)
-        if words and not part.startswith("{") and words[0] not in _CALLS and not re.fullmatch(r"v\d.*", part):
+        called = words and (words[0] in _CALLS or words[-1].endswith("search"))
+        if words and not part.startswith("{") and not called and not re.fullmatch(r"v\d.*", part):
             return collection_of(words)
     return "" if template else _noun(api)
 
@@ -300,11 +301,13 @@ def _needs(
 
 def _of_its_own(document: ApiDocument, subject: str) -> Iterator[Thing]:
     """What an API that acts on something takes to say on which, though nothing is required of it."""
-    about = set(subject.split())
+    about = subject.split()
     for given in document.parameters[:_MAX_INPUTS]:
         resource, role = _split(given.name[:_MAX_NAME])
-        if role == "id" and about.issuperset(resource.split() or [""]):
-            yield Thing(resource, role, POSSIBLE, given.name[:_MAX_NAME])
+        if role == "id" and resource in about:
+            place = about.index(resource)  # `GroupId` of `authorize security group ingress`: a security group
+            whole = " ".join(about[max(1, place - 1) : place + 1]) if place else resource
+            yield Thing(whole, role, POSSIBLE, given.name[:_MAX_NAME])
 
 
 _BATCHED = ("names", "ids")
@@ -399,9 +402,8 @@ _TURN = re.compile(
 )
 
 
-_MANNER = re.compile(
-    r"(?i)(?<=\w)(?:\.\s|\s(?=(?:that|which|with|used|using|by|from|as|where|when|match\w*)\b))"
-)
+_MANNER = re.compile(r"(?i)\s(?:that|which|with|used|using|by|from|as|where|when|match\w*)\b")
+_PLURAL = re.compile(r"[A-Za-z]{3,30}s\b(?!-)")
 
 
 def _linked(inputs: Iterable[str]) -> Iterator[Thing]:
@@ -446,7 +448,7 @@ def _given_by_name(document: ApiDocument, subject: str) -> Iterator[Thing]:
     if searches or not any(p.required for p in document.parameters):
         # An answer that needs nothing, or only words, is about whatever its first words name in the plural.
         prose = document.description[:300]
-        for word in re.findall(r"[A-Za-z]{3,30}s\b(?!-)", _searched(prose) if searches else _about(prose))[:8]:
+        for word in _searched(prose) if searches else _PLURAL.findall(_about(prose))[:8]:
             named = singular(word.lower())
             if named != word.lower() and (found := resource_of((named,))) and found not in _CALLS:
                 yield Thing(found, "", GUESSED)
@@ -457,9 +459,10 @@ def _about(prose: str) -> str:
     return _TURN.split(prose, maxsplit=1)[0]
 
 
-def _searched(prose: str) -> str:
-    """The first sentence on a search, before it says how: what is searched stands behind `for`, `on` or `of`."""
-    return _MANNER.split(prose, maxsplit=1)[0]
+def _searched(prose: str) -> list[str]:
+    """What the first sentence on a search that names anything says is searched, before it says how."""
+    found = (_PLURAL.findall(_MANNER.split(each, maxsplit=1)[0])[:8] for each in prose.split(". "))
+    return next((each for each in found if each), [])
 
 
 def _is_reading(document: ApiDocument) -> bool:

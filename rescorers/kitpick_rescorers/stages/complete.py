@@ -211,7 +211,8 @@ class Links:
         own = sum((need.resource, need.role) not in held for need in self.open_needs(giver))
         name, wanted, taking = _stems(giver.api), _stems(flow.need.resource), _stems(flow.taker.api)
         near = len(self._words & name) / (1 + len(name))
-        about = (wanted <= name, -own, -len(name - wanted - taking), len(name & taking), near)
+        named = wanted <= name or name <= _LOOKING
+        about = (named, -own, -len(name - wanted - taking - _LOOKING), len(name & taking), near)
         return flow.same_tool, _harmless(giver), round(flow.confidence, 1), *about, -self._place[giver.id]
 
 

@@ -72,6 +72,20 @@ def test_a_name_that_is_quoted_is_brought() -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "brings"),
+    [('drop the site "krume.shop"', False), ("drop accounts/7/sites/3", True), ("drop the site and/or page", False)],
+)
+def test_a_name_that_is_a_path_is_in_no_quotes(query: str, brings: bool) -> None:
+    drop, sites = api("ads/drop", "name=site.name~9"), api("ads/sites", gives="site.name~9")
+    assert (ranked([drop, WEATHER, sites], query)[1] == "sky/weather") is brings
+
+
+def test_a_search_for_anything_is_as_good_as_one_that_is_named_after_it() -> None:
+    search, best = api("music/search", gives="artist.~3"), api("music/get_best_artists", gives="artist.~3")
+    assert ranked([CONCERTS, WEATHER, best, search])[1] == search.id
+
+
+@pytest.mark.parametrize(
     ("better", "worse"),
     [
         (api("music/z", gives="artist.id~5"), api("other/a", gives="artist.id~9")),
