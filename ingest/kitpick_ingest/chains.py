@@ -143,7 +143,8 @@ def _set(words: str) -> frozenset[str]:
 
 _ROLES = {
     "id": "id", "identifier": "id", "uuid": "id", "guid": "id", "ids": "id", "identifiers": "id",
-    "uid": "id", "gid": "id", "pk": "id", "sha": "id", "arn": "arn", "arns": "arn", "name": "name", "names": "name", "key": "key", "keys": "key",
+    "uid": "id", "gid": "id", "pk": "id", "sha": "id",
+    "arn": "arn", "arns": "arn", "name": "name", "names": "name", "key": "key", "keys": "key",
     "slug": "key", "handle": "key", "code": "code", "codes": "code", "url": "url", "urls": "url",
     "uri": "url", "uris": "url",
 }  # fmt: skip

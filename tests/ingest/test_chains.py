@@ -88,11 +88,13 @@ def test_what_acts_on_something_needs_its_id_though_it_is_optional() -> None:
 
 def test_a_search_gives_what_its_first_sentence_with_a_name_says_is_searched() -> None:
     search = api("search", "q", effect=Effect.READ)
-    prose = "Search for an item. Get information about albums or tracks that match keywords. Only in some markets."
+    prose = "Search for an item. Get information about albums or tracks that match words. Only in markets."
     assert given(with_chains(replace(search, description=prose))) == {"album.", "track."}
     prose = "Full-text search on episodes, podcasts, or lists of podcasts."
     assert given(with_chains(replace(search, description=prose), None, "/search")) == {"episode.", "podcast."}
-    assert given(with_chains(replace(search, api="companySearch"), None, "/company/fuzzysearch")) == {"company."}
+    assert given(with_chains(replace(search, api="companySearch"), None, "/company/fuzzysearch")) == {
+        "company."
+    }
 
 
 def test_patterns_say_what_a_name_is_the_name_of() -> None:

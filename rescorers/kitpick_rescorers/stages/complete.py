@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from kitpick_engines.document import Effect, Thing, tool_key
+from kitpick_engines.document import Effect, Thing, escape_part, tool_key
 from kitpick_engines.text import split_identifier
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.stages.base import Count, Probability, Stage
@@ -196,12 +196,9 @@ class Links:
             same_tool = giver.tool_key == taker.tool_key
             confidence = _fit(need, thing, same_tool) * need.confidence * thing.confidence
             asks_back = any(own.resource == need.resource for own in _things(giver.needs))
-            if (
-                giver.id != taker.id
-                and confidence
-                and not asks_back
-                and (self._making or not _makes(giver, need))
-            ):
+            if giver.id == taker.id or not confidence or asks_back:
+                continue
+            if self._making or (not _makes(giver, need) and (same_tool or _acquainted(giver, taker, need))):
                 yield Flow(giver, taker, need, confidence)
 
     def _worth(self, flow: Flow) -> tuple[float, ...]:
@@ -247,6 +244,48 @@ def _makes(giver: Linked, need: Thing) -> bool:
     words = _stems(giver.api)
     lasting = _BEGUN.isdisjoint(_stems(_head(need.resource)))
     return giver.effect is Effect.WRITE and lasting and bool(words & _MAKING) and not words & _LOOKING
+
+
+_LENT = frozenset(("role", "key", "kms key", "encryption key", "bucket", "iam role", "execution role"))
+"""What services of one vendor use of one another, though one word names it."""
+_TOOLISH = _set(
+    "api apis aws amazon google cloud elastic microsoft azure service services rest web http openapi swagger "
+    "data management manager admin platform system systems app application beta alpha documentation "
+    "the of and for"
+)
+"""Words in names of tools that say nothing of which product one is."""
+
+
+def _acquainted(giver: Linked, taker: Linked, need: Thing) -> bool:
+    """Whether an API of another tool may hold what this one means: an app's id is of use where the app is.
+
+    So it is with functions that belong to no tool. Else both must be of one category, the giver named after
+    the thing, and their tools of one product, such as its versions; or the thing has a name of two words
+    (`log group`) or is one that services of a vendor lend one another (a role).
+    """
+    if _stands_alone(taker) or _stands_alone(giver):
+        return True
+    category = giver.tool_key.partition("/")[0]
+    if not category or category != taker.tool_key.partition("/")[0]:
+        return False
+    special = " " in need.resource or need.resource in _LENT or bool(_product(giver) & _product(taker))
+    return special and _stems(need.resource) <= _stems(giver.api)
+
+
+def _stands_alone(api: Linked) -> bool:
+    return api.tool_key.rpartition("/")[2] == escape_part(api.api)
+
+
+def _product(api: Linked) -> frozenset[str]:
+    """The words of its tool's name that say which product it is, as stems."""
+    return _product_of(api.tool_key.rpartition("/")[2])
+
+
+@lru_cache(16_384)
+def _product_of(tool: str) -> frozenset[str]:
+    words = split_identifier(tool[:500]).lower().split()
+    kept = [word for word in words if not word[-1].isdigit() and word not in _TOOLISH and len(word) > 2]
+    return frozenset(word.rstrip("s") for word in kept)
 
 
 def _fit(need: Thing, thing: Thing, same_tool: bool) -> float:

@@ -71,17 +71,7 @@ public class RescoreCallTests extends OpenSearchTestCase {
   public void testAScoreThatIsNoNumberIsNotSent() {
     Candidate sorted =
         new Candidate(
-            "d",
-            "",
-            "",
-            "",
-            "t",
-            null,
-            new Place(1, Float.NaN),
-            false,
-            null,
-            List.of(),
-            List.of());
+            "d", "", "", "", "t", null, new Place(1, Float.NaN), false, null, List.of(), List.of());
     Map<?, ?> candidate =
         (Map<?, ?>)
             ((List<?>) sent(call(List.of(sorted), List.of(), Set.of())).get("candidates")).get(0);
