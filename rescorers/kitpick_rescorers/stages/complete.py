@@ -198,7 +198,9 @@ class Links:
             asks_back = any(own.resource == need.resource for own in _things(giver.needs))
             if giver.id == taker.id or not confidence or asks_back:
                 continue
-            if self._making or (not _makes(giver, need) and (same_tool or _acquainted(giver, taker, need))):
+            if self._making or (
+                not _makes(giver, need) and (same_tool or _acquainted(giver, taker, need, thing))
+            ):
                 yield Flow(giver, taker, need, confidence)
 
     def _worth(self, flow: Flow) -> tuple[float, ...]:
@@ -246,6 +248,7 @@ def _makes(giver: Linked, need: Thing) -> bool:
     return giver.effect is Effect.WRITE and lasting and bool(words & _MAKING) and not words & _LOOKING
 
 
+_VERSION = re.compile(r"v?\d|.*_v\d")
 _LENT = frozenset(("role", "key", "kms key", "encryption key", "bucket", "iam role", "execution role"))
 """What services of one vendor use of one another, though one word names it."""
 _TOOLISH = _set(
@@ -256,20 +259,23 @@ _TOOLISH = _set(
 """Words in names of tools that say nothing of which product one is."""
 
 
-def _acquainted(giver: Linked, taker: Linked, need: Thing) -> bool:
+def _acquainted(giver: Linked, taker: Linked, need: Thing, thing: Thing) -> bool:
     """Whether an API of another tool may hold what this one means: an app's id is of use where the app is.
 
     So it is with functions that belong to no tool. Else both must be of one category, the giver named after
     the thing, and their tools of one product, such as its versions; or the thing has a name of two words
-    (`log group`) or is one that services of a vendor lend one another (a role).
+    (`log group`) or is one that services of a vendor lend one another (a role). A running operation is
+    known to its own service alone.
     """
     if _stands_alone(taker) or _stands_alone(giver):
         return True
     category = giver.tool_key.partition("/")[0]
-    if not category or category != taker.tool_key.partition("/")[0]:
+    if not category or category != taker.tool_key.partition("/")[0] or need.resource == "operation":
         return False
-    special = " " in need.resource or need.resource in _LENT or bool(_product(giver) & _product(taker))
-    return special and _stems(need.resource) <= _stems(giver.api)
+    same_role = need.role in (thing.role, "") or not thing.role or (need.role, thing.role) == ("id", "arn")
+    lent = need.resource in _LENT and need.role in ("arn", "")
+    special = " " in need.resource or lent or bool(_product(giver) & _product(taker))
+    return same_role and special and _stems(need.resource) <= _stems(giver.api)
 
 
 def _stands_alone(api: Linked) -> bool:
@@ -283,8 +289,8 @@ def _product(api: Linked) -> frozenset[str]:
 
 @lru_cache(16_384)
 def _product_of(tool: str) -> frozenset[str]:
-    words = split_identifier(tool[:500]).lower().split()
-    kept = [word for word in words if not word[-1].isdigit() and word not in _TOOLISH and len(word) > 2]
+    words = tool[:500].lower().replace("(", " ").replace(")", " ").split()
+    kept = [word for word in words if not _VERSION.match(word) and word not in _TOOLISH and len(word) > 2]
     return frozenset(word.rstrip("s") for word in kept)
 
 
