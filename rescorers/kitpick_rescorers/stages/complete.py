@@ -63,8 +63,9 @@ class Complete(Stage, frozen=True, tag="complete"):
     """Draws in, for the leading hits, the best producer of what each needs and the request does not bring.
 
     A producer is of the same tool rather than of another, only reads, gives it most surely, is named after
-    it or searches anything, needs least itself, has few words in its name that are not the hit's, shares most words with it, and
-    is closest to the request, in this order. None makes or removes what lasts. It moves up
+    it or searches anything, needs least itself, has few words in its name that are not the hit's, shares
+    most words with it, and is closest to the request, in this order. None makes or removes what lasts, and
+    one of another tool must mean the same thing (`_acquainted`). It moves up
     behind the hit that needs it; what it needs itself is drawn in as well, `steps` deep. Where no candidate
     of the hit's tool gives what is needed, the stage needs all APIs of that tool. Should come late, before
     `enough` and `pack`.
