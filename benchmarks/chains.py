@@ -5,27 +5,38 @@ Steps: 500 requests over operations of AWS, Google and REST APIs whose identifie
 and a desktop, in two ways. *Declared*: with the dependencies that the functions themselves state, as the
 published method has them (its gain: 71.7 % mAP@10). *Inferred*: from names and descriptions alone.
 
-Both with one profile, and with the same profile and `complete` at its end.
+Both with one profile, and with the same profile and `complete` at its end. The requests of several steps are
+divided by a digest of their ids: rules were chosen on half `a`, half `b` was only measured.
 
-Edges: 450 links from an API to the one that gives what it needs, as `complete` infers them, each read and
-judged (`datasets/chains/edges.jsonl`): how many of those that are still inferred are right. The first 300
-were looked at while the rules were mended; the other 150 (`fresh`) were drawn and judged afterwards.
+Edges: links from an API to the one that gives what it needs, as `complete` infers them, each read and judged
+(`datasets/chains/edges.jsonl`): how many of those that are still inferred are right. Within a tool 450, of
+which the first 300 were looked at while the rules were mended; the other 150 (`fresh`) were drawn and judged
+afterwards. `across`: links into another tool, for needs that nothing of the own tool gives, in the same way.
 
-`--part NAME` (repeatable) takes only `steps`, `toollinkos` or `edges`; `--limit N` so many requests of each;
-`--profile bm25` needs no model.
+Ingest: processor time of reading botocore with needs and gives over that without, service by service in
+turn, and the same with documents encoded and written to SQLite. Graph: bytes that needs and gives add to a
+catalog of synthetic copies, per API. Battery: the default (or `--profile`) with `complete` against itself on
+every set of the open battery (`--sets` for some), split `validation`.
+
+`--part NAME` (repeatable) takes only these; `--limit N` so many requests of each; `--profile bm25` needs no
+model.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
+from unittest import mock
 
 import numpy as np
+from battery.__main__ import battery, parsed
 from battery.operations import full_lists
 from battery.toollinkos import read_toollinkos
 from msgspec.structs import replace
@@ -37,12 +48,14 @@ from kitpick.cli.progress import progress
 from kitpick.result import SearchResult
 from kitpick.settings import Settings
 from kitpick_engines.contract import IndexedDocument, IndexSchema
-from kitpick_engines.document import ApiDocument, Thing, document_id
+from kitpick_engines.document import ApiDocument, Thing, document_id, encode_chains
 from kitpick_evaluation.datasets.records import read_records
 from kitpick_ingest.chains import with_chains
+from kitpick_ingest.progress import LineProgress
+from kitpick_ingest.sources import botocore_models
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_rescorers.profiles import Profile, load_profile
-from kitpick_rescorers.stages import Complete
+from kitpick_rescorers.stages import Abstain, Complete, Enough, Pack, Truncate
 from kitpick_rescorers.stages.complete import Links
 from kitpick_training.data.written import WrittenApi, read_apis
 
@@ -50,7 +63,11 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 NAME = "chains"
 DEPTH = 10
-PARTS = ("steps", "toollinkos", "edges")
+PARTS = ("steps", "toollinkos", "edges", "ingest", "graph", "battery")
+COPIES = 20_000
+"""Documents of the part `graph`: what they add is the same for each, so more would say no more."""
+LOSS = 0.5
+"""Points of NDCG@5 or recall@5 that no set may lose."""
 NAMES = ("recall@5", "recall@10", "complete@5", "complete@10", "main@5", "others@5", "map@10", "order")
 GROUP = ("source", "provider", "service", "tool")
 """What says which tool an edge is of."""
@@ -87,15 +104,18 @@ def main() -> None:
     parser.add_argument("--part", action="append", choices=PARTS)
     parser.add_argument("--limit", type=int, default=10_000)
     parser.add_argument("--profile", default="hybrid")
+    parser.add_argument("--sets", default="", help="of the part battery, with commas")
     arguments = parser.parse_args()
     profile = load_profile(arguments.profile)
     figures: Figures = {}
-    for part in arguments.part or PARTS:
+    for part in arguments.part or PARTS[:3]:
         needed = arguments.data / ("toollinkos" if part == "toollinkos" else "openapi")
         if not needed.is_dir():
             Console().print(f"{part} is skipped: {needed} is absent")
-            continue
-        figures |= globals()[part](arguments.data, arguments.limit, profile)
+        elif part == "battery":
+            figures |= on_battery(arguments.data, arguments.limit, profile, arguments.sets)
+        else:
+            figures |= globals()[part](arguments.data, arguments.limit, profile)
     print(json.dumps(figures))
 
 
@@ -108,15 +128,34 @@ def steps(data: Path, limit: int, profile: Profile) -> Figures:
     requests = [
         Request(row["request"], ids[row["main"]], tuple(ids[step] for step in row["steps"])) for row in rows
     ]
-    before, after = _both(
-        list(documents.values()), _some(requests, limit), profile, "requests of several steps"
+    halves = {half: [each for each, row in zip(requests, rows, strict=True) if half_of(row["id"]) == half]
+              for half in "ab"}  # fmt: skip
+    asked = [_some(each, limit // 2) for each in halves.values()]
+    rows_before, rows_after = _both_rows(
+        list(documents.values()),
+        [each for half in asked for each in half],
+        profile,
+        "requests of several steps",
     )
+    before, after = _means(rows_before), _means(rows_after)
+    first = len(asked[0])
+    gain = {
+        half: round(_means(rows_after[part])["recall@5"] - _means(rows_before[part])["recall@5"], 2)
+        for half, part in (("a", slice(0, first)), ("b", slice(first, None)))
+    }
     return {
         "steps_recall5": before["recall@5"],
         "steps_recall5_gain": round(after["recall@5"] - before["recall@5"], 2),
+        "steps_recall5_gain_a": gain["a"],
+        "steps_recall5_gain_b": gain["b"],
         "steps_recall10_gain": round(after["recall@10"] - before["recall@10"], 2),
         "steps_order": after["order"],
     }
+
+
+def half_of(request: str) -> str:
+    """`a`, on which rules were chosen, or `b`, by a digest of a request's id."""
+    return "ab"[hashlib.sha256(request.encode()).digest()[0] % 2]
 
 
 def _named_operations(rows: Iterable[Mapping[str, object]], data: Path) -> dict[str, WrittenApi]:
@@ -150,7 +189,7 @@ def edges(data: Path, limit: int, profile: Profile) -> Figures:
     kept = list(_inferred(rows, data))
     table = Table("judged edges", "inferred", "still inferred", "right", "of these, per cent")
     figures: Figures = {}
-    for name, sample in (("", ("first", "second")), ("_first", ("first",)), ("_fresh", ("second",))):
+    for name, sample in SAMPLES:
         judged = [row for row in rows if row["sample"] in sample]
         held = [row for row in kept if row["sample"] in sample]
         right = sum(row["verdict"] == "right" for row in held)
@@ -162,22 +201,131 @@ def edges(data: Path, limit: int, profile: Profile) -> Figures:
     return figures
 
 
+SAMPLES = (
+    ("", ("first", "second")),
+    ("_first", ("first",)),
+    ("_fresh", ("second",)),
+    ("_across", ("across",)),
+    ("_across_fresh", ("across-second",)),
+)
+"""Names of figures, and the samples of judged edges that they are of."""
+
+
 def _inferred(rows: Sequence[dict[str, str]], data: Path) -> Iterator[dict[str, str]]:
     """Those whose giver is the one that the taker's tool is found to have for the input."""
-    named = {_group(row): _written(*(row[name] for name in (*GROUP, "taker"))) for row in rows}
+    named = {_group(row): _written(*_group(row), row["taker"]) for row in rows}
+    named |= {_giving(row): _written(*_giving(row), row["giver"]) for row in rows}
     documents = full_lists(named.values(), data / "openapi" / "apis.jsonl.gz", NAME)
     tools: defaultdict[tuple[str, ...], dict[str, ApiDocument]] = defaultdict(dict)
     for operation, document in documents.items():
         tools[operation[:4]][document.api] = document
     for row in rows:
-        apis = tools[_group(row)]
-        flows = Links(list(apis.values())).into(apis[row["taker"]]) if row["taker"] in apis else ()
-        if any(flow.need.input == row["input"] and flow.giver.api == row["giver"] for flow in flows):
+        apis, others = tools[_group(row)], tools[_giving(row)]
+        known = {each.id: each for each in (*apis.values(), *others.values())}
+        flows = Links(list(known.values())).into(apis[row["taker"]]) if row["taker"] in apis else ()
+        giver = others.get(row["giver"])
+        if any(flow.need.input == row["input"] and flow.giver is giver for flow in flows):
             yield row
 
 
 def _group(row: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(row[name] for name in GROUP)
+
+
+def _giving(row: Mapping[str, str]) -> tuple[str, ...]:
+    """The tool of the giver, the taker's where no other is named."""
+    return tuple(row.get(f"giver_{name}", row[name]) for name in GROUP)
+
+
+def ingest(data: Path, limit: int, profile: Profile) -> Figures:
+    """Processor time of reading AWS operations with needs and gives and without, and of writing them too."""
+    spent: defaultdict[tuple[str, bool], float] = defaultdict(float)
+    known = botocore_models._new_loader().list_available_services("service-2")[:limit]
+    for number, service in enumerate(known):
+        for linking in (number % 2 == 0, number % 2 == 1):
+            with mock.patch.object(botocore_models, "with_chains", with_chains if linking else _as_it_is):
+                started = time.process_time()
+                found = list(BotocoreSource([service]).read())
+                read = time.process_time()
+                _size_of([each for each in found if isinstance(each, ApiDocument)])
+                spent["read", linking] += read - started
+                spent["write", linking] += time.process_time() - started
+    figures = {
+        f"ingest_{what}_ratio": round(spent[what, True] / spent[what, False], 3) for what in ("read", "write")
+    }
+    Console().print(figures)
+    return figures
+
+
+def _as_it_is(document: ApiDocument, *_: object) -> ApiDocument:
+    return document
+
+
+def graph(data: Path, limit: int, profile: Profile) -> Figures:
+    """Bytes that needs and gives add, per API, over copies of AWS operations under names of their own."""
+    originals = [
+        each for service in ("ec2", "s3", "iam", "lambda", "rds", "sqs")
+        for each in BotocoreSource([service]).read() if isinstance(each, ApiDocument)
+    ]  # fmt: skip
+    copies = [
+        replace(each, id=f"{each.id}/{number}", tool=f"{each.tool} {number}", definition="")
+        for number in range(1 + COPIES // len(originals))
+        for each in originals
+    ][:COPIES]
+    bare = [replace(each, needs=(), gives=()) for each in copies]
+    figures = {
+        "graph_bytes": round(float(np.mean([len(encode_chains(each)) for each in copies])), 1),
+        "graph_bytes_on_disk": round((_size_of(copies) - _size_of(bare)) / len(copies), 1),
+    }
+    Console().print(figures)
+    return figures
+
+
+def _size_of(documents: Sequence[ApiDocument]) -> int:
+    """Bytes of a SQLite catalog of these documents, without vectors."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "chains.db"
+        with Catalog.open(f"sqlite:{place}", settings=Settings(intents=Path(folder) / "samples")) as catalog:
+            _fill(catalog, documents, load_profile("bm25"))
+        return place.stat().st_size
+
+
+def on_battery(data: Path, limit: int, profile: Profile, sets: str) -> Figures:
+    """The profile with `complete` against itself on the sets of the battery: what each gains or loses."""
+    chosen = ["--sets", sets] if sets else []
+    run = parsed(["--data", str(data), "--profiles", "none", "--limit", str(limit), *chosen])
+    with_it = replace(chained(profile), name=f"{profile.name} and complete")
+    run = replace(run, profiles={each.name: each for each in (profile, with_it)})
+    found = battery(run, LineProgress())
+    return compared(cast("SetFigures", found["sets"]), profile.name, with_it.name)
+
+
+def chained(profile: Profile) -> Profile:
+    """The profile with `complete` where it belongs: behind all that ranks, before what cuts the list."""
+    kept = [isinstance(stage, Abstain | Enough | Pack | Truncate) for stage in profile.stages]
+    place = kept.index(True) if True in kept else len(kept)
+    return replace(profile, stages=(*profile.stages[:place], Complete(), *profile.stages[place:]))
+
+
+SetFigures = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]]
+"""Set → `profiles` → profile → figure → mean and interval, as the battery reports them."""
+
+
+def compared(sets: SetFigures, before: str, after: str) -> Figures:
+    """Gains in points by set; `battery_worst` is the largest loss of a set, or the least gain."""
+    table = Table("set", "NDCG@5", "with complete", "recall@5", "with complete", "loses too much")
+    figures: Figures = {}
+    gains: list[float] = []
+    for name, of_set in sets.items():
+        old, new = of_set["profiles"][before], of_set["profiles"][after]
+        gain = {measure: new[measure][0] - old[measure][0] for measure in ("ndcg@5", "recall@5")}
+        gains += gain.values()
+        figures |= {f"battery_{name}_{measure}_gain": round(value, 2) for measure, value in gain.items()}
+        cells = (each[measure][0] for measure in gain for each in (old, new))
+        lost = "yes" if min(gain.values()) < -LOSS else ""
+        table.add_row(name, *(f"{value:.1f}" for value in cells), lost)
+    Console().print(table)
+    return figures | {"battery_worst": round(min(gains, default=0.0), 2)}
 
 
 def toollinkos(data: Path, limit: int, profile: Profile) -> Figures:
@@ -222,6 +370,14 @@ def _both(
     documents: Sequence[ApiDocument], asked: Sequence[Request], profile: Profile, title: str
 ) -> tuple[Figures, Figures]:
     """Figures of the profile as it is, and with `complete` at its end."""
+    before, after = _both_rows(documents, asked, profile, title)
+    return _means(before), _means(after)
+
+
+def _both_rows(
+    documents: Sequence[ApiDocument], asked: Sequence[Request], profile: Profile, title: str
+) -> tuple[list[Figures], list[Figures]]:
+    """The same of each request."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Catalog.open(
@@ -232,8 +388,9 @@ def _both(
         complete = Complete(leads=1, steps=3, each=DEPTH) if title.startswith("ToolLinkOS") else Complete()
         both = [_measured(catalog, asked, each) for each in (profile, profile.then(complete))]
     table = Table(f"{title}: {len(asked):,} of {len(documents):,} APIs", profile.name, "and complete")
-    for name in both[0]:
-        table.add_row(name, *(f"{figures[name]:.1f}" for figures in both))
+    means = [_means(rows) for rows in both]
+    for name in means[0]:
+        table.add_row(name, *(f"{figures[name]:.1f}" for figures in means))
     Console().print(table)
     return both[0], both[1]
 
@@ -248,9 +405,13 @@ def _fill(catalog: Catalog, documents: Sequence[ApiDocument], profile: Profile) 
         writer.write([IndexedDocument(each, np.ones(1, np.float32)) for each in documents])
 
 
-def _measured(catalog: Catalog, asked: Sequence[Request], profile: Profile) -> Figures:
+def _measured(catalog: Catalog, asked: Sequence[Request], profile: Profile) -> list[Figures]:
+    """Figures of each request, in [0, 1]."""
+    return [_figures(each, catalog.search(each.text, DEPTH, profile=profile)) for each in asked]
+
+
+def _means(rows: Sequence[Figures]) -> Figures:
     """Means over requests, in per cent."""
-    rows = [_figures(each, catalog.search(each.text, DEPTH, profile=profile)) for each in asked]
     return {
         name: round(100 * float(np.mean([row[name] for row in rows if name in row] or [0.0])), 2)
         for name in NAMES

@@ -9,7 +9,6 @@ fields of an answer are looked at, level by level, and each shape once.
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
@@ -59,25 +58,33 @@ def answer_fields(root: Node, shape_of: Callable[[Node], Shape[Node]]) -> Iterat
         root: description of the answer.
         shape_of: opens a description; lists and references to their members' shape.
     """
-    pending: deque[tuple[str, str, Node, int]] = deque([("", "", root, 0)])
+    level: list[tuple[str, str, Shape[Node]]] = [("", "", shape_of(root))]
     seen: set[object] = set()
     looked = 0
-    while pending:
-        name, holder, node, depth = pending.popleft()
-        shape = shape_of(node)
-        if not shape.fields:
-            if name and (_split(name)[1] or (depth == 1 and _is_plural(name))):
-                yield Field(name, holder, depth - 1)
-            continue
-        if shape.key in seen or depth >= _MAX_DEPTH:
-            continue
-        seen.add(shape.key)
-        inner = _holder(name) or _holder(shape.name) if depth else _running(shape.name)
-        for below, child in shape.fields[: MAX_FIELDS - looked]:
-            pending.append((below, inner or holder, child, depth + 1))
-            looked += 1
+    for depth in range(_MAX_DEPTH):
+        below: list[tuple[str, str, Shape[Node]]] = []
+        for name, around, shape in level:
+            if shape.key in seen:
+                continue
+            seen.add(shape.key)
+            inner = _holder(name) or _holder(shape.name) if depth else _running(shape.name)
+            holder = inner or around
+            for field, child in shape.fields[: MAX_FIELDS - looked]:
+                looked += 1
+                opened = shape_of(child)
+                if opened.fields:
+                    below.append((field, holder, opened))
+                elif _identifies(field) or (depth == 0 and _is_plural(field)):
+                    yield Field(field, holder, depth)
+        level = below
 
 
+@lru_cache(65_536)
+def _identifies(name: str) -> bool:
+    return bool(name and _split(name)[1])
+
+
+@lru_cache(65_536)
 def _is_plural(name: str) -> bool:
     last = _words_end(name)
     return singular(last) != last
@@ -136,6 +143,7 @@ def _set(words: str) -> frozenset[str]:
 
 _ROLES = {
     "id": "id", "identifier": "id", "uuid": "id", "guid": "id", "ids": "id", "identifiers": "id",
+    "uid": "id", "gid": "id", "pk": "id", "sha": "id",
     "arn": "arn", "arns": "arn", "name": "name", "names": "name", "key": "key", "keys": "key",
     "slug": "key", "handle": "key", "code": "code", "codes": "code", "url": "url", "urls": "url",
     "uri": "url", "uris": "url",
@@ -180,6 +188,7 @@ _READS = _set(
     "get list describe search find fetch read query lookup show retrieve view browse identify detect "
     "validate resolve calculate compute determine check select generate hash"
 )
+_SEARCHES = _set("search find query lookup")
 _MAKES = _set("create add insert put make register post new start open upload import launch run")
 _NAMES_IT = _set("create insert put make new")
 """Verbs of which an identifier in the path may be one that the caller chooses."""
@@ -207,14 +216,18 @@ def singular(word: str) -> str:
 
 def resource_of(words: Sequence[str]) -> str:
     """The name of a resource: no qualifiers, its last word in the singular; empty where nothing is left."""
+    resource = collection_of(words)
+    first = singular(resource.partition(" ")[0])
+    return "" if first in _OWN or resource in _WRAPPERS or resource in _ROLES else resource
+
+
+def collection_of(words: Sequence[str]) -> str:
+    """The same for a part of a path, where `lists`, `items` and `clients` are resources like others."""
     kept = list(words)
     while len(kept) > 1 and kept[0] in _QUALIFIERS:
         kept.pop(0)
-    if not kept:
-        return ""
-    resource = " ".join([*kept[:-1], singular(kept[-1])])
-    unsaid = singular(kept[0]) in _OWN or resource in _WRAPPERS or resource in _ROLES or len(resource) < 2
-    return "" if unsaid else resource
+    resource = " ".join([*kept[:-1], singular(kept[-1])]) if kept else ""
+    return resource if len(resource) > 1 else ""
 
 
 @lru_cache(65_536)
@@ -245,12 +258,13 @@ def _subject(api: str, path: str) -> str:
     """What an API is about: the noun of its name, or the last fixed part of its path."""
     if "." in api and " " not in api:  # compute.instances.list
         parts = api.split(".")
-        return resource_of(words_of(parts[-2])) if len(parts) > 2 else _noun(parts[-1])
+        return collection_of(words_of(parts[-2])) if len(parts) > 2 else _noun(parts[-1])
     template = path or api.partition(" /")[2]
     for part in reversed(template.split("/")):
         words = words_of(part)
-        if words and not part.startswith("{") and words[0] not in _CALLS and not re.fullmatch(r"v\d.*", part):
-            return resource_of(words)
+        called = words and (words[0] in _CALLS or words[-1].endswith("search"))
+        if words and not part.startswith("{") and not called and not re.fullmatch(r"v\d.*", part):
+            return collection_of(words)
     return "" if template else _noun(api)
 
 
@@ -282,6 +296,19 @@ def _needs(
         exists = bool(_resources_of_pattern(pattern)) or (name in before and _verb(document) not in _NAMES_IT)
         if thing is not None and (exists or not _makes(document, thing, subject)):
             yield thing
+    if not inputs and document.effect is not Effect.READ and _verb(document) not in _READS | _MAKES:
+        yield from _of_its_own(document, subject)
+
+
+def _of_its_own(document: ApiDocument, subject: str) -> Iterator[Thing]:
+    """What an API that acts on something takes to say on which, though nothing is required of it."""
+    about = subject.split()
+    for given in document.parameters[:_MAX_INPUTS]:
+        resource, role = _split(given.name[:_MAX_NAME])
+        if role == "id" and resource in about:
+            place = about.index(resource)  # `GroupId` of `authorize security group ingress`: a security group
+            whole = " ".join(about[max(1, place - 1) : place + 1]) if place else resource
+            yield Thing(whole, role, POSSIBLE, given.name[:_MAX_NAME])
 
 
 _BATCHED = ("names", "ids")
@@ -290,11 +317,13 @@ _BATCHED = ("names", "ids")
 
 def _segments_before(path: str) -> dict[str, str]:
     """Parameters of a path, each with what stands before it: `/artists/{id}` → id: artist."""
+    if "{" not in path:
+        return {}
     found: dict[str, str] = {}
     parts = path[:2_000].split("/")
     for previous, part in zip(["", *parts], parts, strict=False):
         for name in _BRACED.findall(part):
-            found[name] = "" if previous.startswith("{") else resource_of(words_of(previous))
+            found[name] = "" if previous.startswith("{") else collection_of(words_of(previous))
     return found
 
 
@@ -314,7 +343,8 @@ def _in_path(given: Parameter, otherwise: str, before: str | None) -> Thing | No
     resource, role = _split(name)
     first = singular(next(iter(words_of(name)), ""))
     where = resource or otherwise
-    if not where or (first in _PLACES and not role) or first in _OWN:
+    own = first in _OWN and first not in (before or "").split()
+    if not where or (first in _PLACES and not role) or own:
         return None
     return Thing(where, role or "id", SURE if role or resource in ("", before) else LIKELY, name)
 
@@ -349,8 +379,10 @@ def _resources_of_pattern(pattern: str) -> tuple[str, ...]:
 
     Nothing stands for a place that everything lies in. Whoever has the name of a version has its secret's.
     """
+    if not pattern:
+        return ()
     fixed = [part for part in pattern.strip("^$").split("/") if re.fullmatch(r"[A-Za-z_]\w*", part)]
-    return tuple("" if (found := resource_of(words_of(part))) in _PLACES else found for part in fixed)
+    return tuple("" if (found := collection_of(words_of(part))) in _PLACES else found for part in fixed)
 
 
 def _makes(document: ApiDocument, thing: Thing, subject: str) -> bool:
@@ -369,6 +401,10 @@ def _verb(document: ApiDocument) -> str:
 _TURN = re.compile(
     r"(?i)(?<=\w)(?:\.\s|\s(?=(?:that|which|for|from|in|by|with|used|using|across|to|on|as|where|when)\b))"
 )
+
+
+_MANNER = re.compile(r"(?i)\s(?:that|which|with|used|using|by|from|as|where|when|match\w*)\b")
+_PLURAL = re.compile(r"[A-Za-z]{3,30}s\b(?!-)")
 
 
 def _linked(inputs: Iterable[str]) -> Iterator[Thing]:
@@ -397,7 +433,8 @@ def _given_by_fields(answer: Iterable[Field], subject: str) -> Iterator[Thing]:
         if role in ("", "code") or resource in _NOISE or (resource in _LENT and resource != holder):
             continue
         if not resource:
-            if holder and len(words_of(field.name)) == 1 and holder not in _NOISE:
+            words = words_of(field.name)
+            if holder and holder not in _NOISE and (len(words) == 1 or collection_of(words[:-1]) == holder):
                 yield Thing(holder, role, SURE if holder == subject or field.depth < 2 else LIKELY)
         elif role != "name" or resource in (holder, subject):
             own = resource in (holder, subject) or field.depth == 0
@@ -406,11 +443,13 @@ def _given_by_fields(answer: Iterable[Field], subject: str) -> Iterator[Thing]:
 
 def _given_by_name(document: ApiDocument, subject: str) -> Iterator[Thing]:
     resource, role = _split(subject.replace(" ", "_"))
-    if resource:
-        yield Thing(resource, role, POSSIBLE)
-    if not any(p.required for p in document.parameters):
-        # An answer that needs nothing is about whatever its first words name in the plural.
-        for word in re.findall(r"[A-Za-z]{3,30}s\b(?!-)", _about(document.description[:300]))[:8]:
+    if resource or subject:
+        yield Thing(resource or subject, role if resource else "", POSSIBLE)
+    searches = not _SEARCHES.isdisjoint(words_of(document.api))
+    if searches or not any(p.required for p in document.parameters):
+        # An answer that needs nothing, or only words, is about whatever its first words name in the plural.
+        prose = document.description[:300]
+        for word in _searched(prose) if searches else _PLURAL.findall(_about(prose))[:8]:
             named = singular(word.lower())
             if named != word.lower() and (found := resource_of((named,))) and found not in _CALLS:
                 yield Thing(found, "", GUESSED)
@@ -419,6 +458,12 @@ def _given_by_name(document: ApiDocument, subject: str) -> Iterator[Thing]:
 def _about(prose: str) -> str:
     """The start of a first sentence, before it says of what kind, in which place or what for."""
     return _TURN.split(prose, maxsplit=1)[0]
+
+
+def _searched(prose: str) -> list[str]:
+    """What the first sentence on a search that names anything says is searched, before it says how."""
+    found = (_PLURAL.findall(_MANNER.split(each, maxsplit=1)[0])[:8] for each in prose.split(". "))
+    return next((each for each in found if each), [])
 
 
 def _is_reading(document: ApiDocument) -> bool:

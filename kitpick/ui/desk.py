@@ -35,7 +35,9 @@ from kitpick.ui.protocol import (
     MarkCall,
     PenaltyPath,
     ProfileLine,
+    ShownCall,
     ShownCandidate,
+    ShownFlow,
     ShownHit,
     Spent,
 )
@@ -169,11 +171,13 @@ class Desk:
         first = stages[min(1, len(stages) - 1)]
         path, no_path = _path(outcome, [(number, shown[number]) for number in first.order], profile)
         ranked = next(stage for stage in reversed(stages) if stage.stage != "pack")
+        result = SearchResult.of(profile.name, outcome)
         return ExplainAnswer(
             request_id="",
             profile=profile.name,
             hits=tuple(_hit(hit, place[hit.id]) for hit in outcome.hits),
             candidates=tuple(ShownCandidate(item.id, item.tool, item.api) for item in shown),
+            plan=_plan(result, place),
             stages=stages,
             kind=rescored.query_kind,
             abstained=rescored.abstained_because if rescored.abstained else "",
@@ -181,9 +185,7 @@ class Desk:
             groups=groups([(number, shown[number]) for number in ranked.order], call.similarity),
             path=path,
             no_path=no_path,
-            packing=None
-            if call.budget is None
-            else packing(SearchResult.of(profile.name, outcome), call.budget, place),
+            packing=None if call.budget is None else packing(result, call.budget, place),
             marks=self._marks_of(call.query, place),
             spent=Spent(0.0, 0.0),
         )
@@ -195,6 +197,18 @@ class Desk:
         with _problems_of_the_catalog():
             marked = self._marks.of(query.strip())
         return {key: verdict for key, verdict in marked.items() if key in place}
+
+
+def _plan(result: SearchResult, place: dict[str, int]) -> tuple[ShownCall, ...]:
+    """The plan of an answer, where something flows in it."""
+    calls = tuple(
+        ShownCall(
+            place[call.id],
+            tuple(ShownFlow(taken.input, place[taken.giver], taken.confidence) for taken in call.takes),
+        )
+        for call in result.plan
+    )
+    return calls if any(call.takes for call in calls) else ()
 
 
 def _check(call: ExplainCall) -> None:

@@ -95,6 +95,21 @@ class ShownHit(Hit, frozen=True, kw_only=True):
     deprecated: bool
 
 
+class ShownFlow(msgspec.Struct, frozen=True):
+    """An input of a call that the answer of an earlier one fills."""
+
+    input: str
+    giver: int
+    confidence: float
+
+
+class ShownCall(msgspec.Struct, frozen=True):
+    """One call of a plan."""
+
+    candidate: int
+    takes: tuple[ShownFlow, ...]
+
+
 class Edge(msgspec.Struct, frozen=True, array_like=True):
     """Two nodes that are alike, by their positions among the nodes."""
 
@@ -171,6 +186,8 @@ class ExplainAnswer(msgspec.Struct, frozen=True):
     profile: str
     hits: tuple[ShownHit, ...]
     candidates: tuple[ShownCandidate, ...]
+    plan: tuple[ShownCall, ...]
+    """The hits in an order that can be executed; empty where none takes anything from another."""
     stages: tuple[ShownStage, ...]
     kind: QueryKindEstimate | None
     abstained: str

@@ -57,6 +57,46 @@ def test_parameters_of_a_path_are_identifiers_whatever_they_are_called() -> None
     assert needed(document) == {"id": "artist.id", "tour": "tour.id"} | {"month": "month."}
 
 
+@pytest.mark.parametrize(
+    ("path", "input", "need"),
+    [
+        ("/lists/{list_id}/tags", "list_id", "list.id"),
+        ("/oauth-clients/{clientId}/reset", "clientId", "oauth client.id"),
+        ("/dataset/{pk}/refresh", "pk", "dataset.id"),
+        ("/tasks/{task_gid}/subtasks", "task_gid", "task.id"),
+        ("/commits/{sha}/diff", "sha", "commit.id"),
+    ],
+)
+def test_in_a_path_lists_and_clients_are_resources_like_others(path: str, input: str, need: str) -> None:  # noqa: A002
+    assert needed(with_chains(api("do", input), (), path)) == {input: need}
+
+
+def test_a_collection_gives_what_its_path_is_called() -> None:
+    listing = api("getLists", effect=Effect.READ)
+    assert given(with_chains(listing, None, "/lists")) == {"list."}
+    queries = schema_fields({"properties": {"queries": {"items": {"properties": {"queryId": {}}}}}})
+    assert given(with_chains(api("bids.queries.list"), queries)) == {"query.id"}
+
+
+def test_what_acts_on_something_needs_its_id_though_it_is_optional() -> None:
+    group = Parameter("GroupId"), Parameter("VpcId")
+    acting = replace(api("AuthorizeSecurityGroupIngress", effect=Effect.WRITE), parameters=group)
+    assert needed(with_chains(acting, ())) == {"GroupId": "security group.id"}
+    looking = replace(api("DescribeSecurityGroupRules", effect=Effect.READ), parameters=group)
+    assert needed(with_chains(looking, ())) == {}
+
+
+def test_a_search_gives_what_its_first_sentence_with_a_name_says_is_searched() -> None:
+    search = api("search", "q", effect=Effect.READ)
+    prose = "Search for an item. Get information about albums or tracks that match words. Only in markets."
+    assert given(with_chains(replace(search, description=prose))) == {"album.", "track."}
+    prose = "Full-text search on episodes, podcasts, or lists of podcasts."
+    assert given(with_chains(replace(search, description=prose), None, "/search")) == {"episode.", "podcast."}
+    assert given(with_chains(replace(search, api="companySearch"), None, "/company/fuzzysearch")) == {
+        "company."
+    }
+
+
 def test_patterns_say_what_a_name_is_the_name_of() -> None:
     document = api("pubsub.projects.topics.publish", "topic")
     assert needed(with_chains(document, (), patterns=[("topic", "^projects/[^/]+/topics/[^/]+$")])) == {

@@ -37,6 +37,8 @@ def catalog(search: Search) -> None:
             "tenant": "acme" if n % 2 else "globex",
             "allowed": ["alice"] if n % 4 == 1 else ["bob"],
             "number": n,
+            "needs": ["city=city.id~9"],
+            "gives": "forecast.id~7",
             "vector": [1.0, n / 12, 0.0, 0.0],
         }
     for n in range(6):
@@ -77,6 +79,8 @@ class TestAnswers:
             first, second = double.calls
         fetched = {"x01", "x04", "x07", "x10"}
         assert {each["id"] for each in second["fetched"]} == fetched
+        assert all(each["needs"] == ["city=city.id~9"] for each in second["fetched"])
+        assert all(each["gives"] == ["forecast.id~7"] for each in second["fetched"])
         assert second["candidates"] == first["candidates"]
         assert second["complete_tools"] == ["Weather/tool1"]
         assert set(ids(answer)[:4]) == fetched

@@ -7,7 +7,7 @@ import gzip
 import os
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -269,23 +269,25 @@ class _Answers:
     """Identifiers in the outputs of one model; each shape is opened once."""
 
     def __init__(self, shapes: dict[str, _Shape]) -> None:
-        self._shapes = shapes
-        self._opened: dict[str, Shape[str]] = {}
+        self._shape = cache(partial(_opened, shapes))
 
     def of(self, output: _Reference | None) -> Iterator[Field]:
         """None where there is no output."""
         return answer_fields(output.shape if output else "", self._shape)
 
-    def _shape(self, name: str) -> Shape[str]:
-        if name not in self._opened:
-            target = self._shapes.get(name, _NO_SHAPE)
-            for _ in range(_MAX_LISTS):
-                if target.member is None:
-                    break
-                target = self._shapes.get(target.member.shape, _NO_SHAPE)
-            fields = [(field, member.shape) for field, member in target.members.items()]
-            self._opened[name] = Shape(name, fields, id(target))
-        return self._opened[name]
+
+_PLAIN = Shape[str]("", (), None)
+
+
+def _opened(shapes: dict[str, _Shape], name: str) -> Shape[str]:
+    target = shapes.get(name, _NO_SHAPE)
+    for _ in range(_MAX_LISTS):
+        if target.member is None:
+            break
+        target = shapes.get(target.member.shape, _NO_SHAPE)
+    if not target.members:
+        return _PLAIN
+    return Shape(name, [(field, member.shape) for field, member in target.members.items()], id(target))
 
 
 def _effect(name: str, operation: _OperationModel) -> Effect:

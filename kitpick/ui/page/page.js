@@ -7,6 +7,7 @@ import { groups } from "./groups.js";
 import { hits } from "./hits.js";
 import { packing } from "./packing.js";
 import { path } from "./path.js";
+import { plan } from "./plan.js";
 import { everyone, ways } from "./ways.js";
 
 const context = { marking: false, say, complain };
@@ -93,7 +94,7 @@ function side(answer) {
   const name = `side-${answer.profile}-${answer.request_id}`;
   return h("section", { "aria-labelledby": name }, h("h2", { id: name }, answer.profile), notices(answer),
     h("div", { class: "columns" },
-      h("div", {}, part("Answer", hits(answer, context)), part("Token budget", packing(answer))),
+      h("div", {}, part("Answer", hits(answer, context)), part("Plan", plan(answer)), part("Token budget", packing(answer))),
       h("div", {}, part("Way through the stages", ways(answer)), part("Alike", groups(answer)), part("Decoding path", path(answer)))),
     part("All candidates", everyone(answer)));
 }

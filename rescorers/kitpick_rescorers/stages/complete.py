@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from kitpick_engines.document import Effect, Thing, tool_key
+from kitpick_engines.document import Effect, Thing, escape_part, tool_key
 from kitpick_engines.text import split_identifier
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.stages.base import Count, Probability, Stage
@@ -63,8 +63,9 @@ class Complete(Stage, frozen=True, tag="complete"):
     """Draws in, for the leading hits, the best producer of what each needs and the request does not bring.
 
     A producer is of the same tool rather than of another, only reads, gives it most surely, is named after
-    it, needs least itself, has few words in its name that are not the hit's, shares most words with it, and
-    is closest to the request, in this order. None makes or removes what lasts. It moves up
+    it or searches anything, needs least itself, has few words in its name that are not the hit's, shares
+    most words with it, and is closest to the request, in this order. None makes or removes what lasts, and
+    one of another tool must mean the same thing (`_acquainted`). It moves up
     behind the hit that needs it; what it needs itself is drawn in as well, `steps` deep. Where no candidate
     of the hit's tool gives what is needed, the stage needs all APIs of that tool. Should come late, before
     `enough` and `pack`.
@@ -196,11 +197,10 @@ class Links:
             same_tool = giver.tool_key == taker.tool_key
             confidence = _fit(need, thing, same_tool) * need.confidence * thing.confidence
             asks_back = any(own.resource == need.resource for own in _things(giver.needs))
-            if (
-                giver.id != taker.id
-                and confidence
-                and not asks_back
-                and (self._making or not _makes(giver, need))
+            if giver.id == taker.id or not confidence or asks_back:
+                continue
+            if self._making or (
+                not _makes(giver, need) and (same_tool or _acquainted(giver, taker, need, thing))
             ):
                 yield Flow(giver, taker, need, confidence)
 
@@ -211,7 +211,8 @@ class Links:
         own = sum((need.resource, need.role) not in held for need in self.open_needs(giver))
         name, wanted, taking = _stems(giver.api), _stems(flow.need.resource), _stems(flow.taker.api)
         near = len(self._words & name) / (1 + len(name))
-        about = (wanted <= name, -own, -len(name - wanted - taking), len(name & taking), near)
+        named = wanted <= name or name <= _LOOKING
+        about = (named, -own, -len(name - wanted - taking - _LOOKING), len(name & taking), near)
         return flow.same_tool, _harmless(giver), round(flow.confidence, 1), *about, -self._place[giver.id]
 
 
@@ -246,6 +247,52 @@ def _makes(giver: Linked, need: Thing) -> bool:
     words = _stems(giver.api)
     lasting = _BEGUN.isdisjoint(_stems(_head(need.resource)))
     return giver.effect is Effect.WRITE and lasting and bool(words & _MAKING) and not words & _LOOKING
+
+
+_VERSION = re.compile(r"v?\d|.*_v\d")
+_LENT = frozenset(("role", "key", "kms key", "encryption key", "bucket", "iam role", "execution role"))
+"""What services of one vendor use of one another, though one word names it."""
+_TOOLISH = _set(
+    "api apis aws amazon google cloud elastic microsoft azure service services rest web http openapi swagger "
+    "data management manager admin platform system systems app application beta alpha documentation "
+    "the of and for"
+)
+"""Words in names of tools that say nothing of which product one is."""
+
+
+def _acquainted(giver: Linked, taker: Linked, need: Thing, thing: Thing) -> bool:
+    """Whether an API of another tool may hold what this one means: an app's id is of use where the app is.
+
+    So it is with functions that belong to no tool. Else both must be of one category, the giver named after
+    the thing, and their tools of one product, such as its versions; or the thing has a name of two words
+    (`log group`) or is one that services of a vendor lend one another (a role). A running operation is
+    known to its own service alone.
+    """
+    if _stands_alone(taker) or _stands_alone(giver):
+        return True
+    category = giver.tool_key.partition("/")[0]
+    if not category or category != taker.tool_key.partition("/")[0] or need.resource == "operation":
+        return False
+    same_role = need.role in (thing.role, "") or not thing.role or (need.role, thing.role) == ("id", "arn")
+    lent = need.resource in _LENT and need.role in ("arn", "")
+    special = " " in need.resource or lent or bool(_product(giver) & _product(taker))
+    return same_role and special and _stems(need.resource) <= _stems(giver.api)
+
+
+def _stands_alone(api: Linked) -> bool:
+    return api.tool_key.rpartition("/")[2] == escape_part(api.api)
+
+
+def _product(api: Linked) -> frozenset[str]:
+    """The words of its tool's name that say which product it is, as stems."""
+    return _product_of(api.tool_key.rpartition("/")[2])
+
+
+@lru_cache(16_384)
+def _product_of(tool: str) -> frozenset[str]:
+    words = tool[:500].lower().replace("(", " ").replace(")", " ").split()
+    kept = [word for word in words if not _VERSION.match(word) and word not in _TOOLISH and len(word) > 2]
+    return frozenset(word.rstrip("s") for word in kept)
 
 
 def _fit(need: Thing, thing: Thing, same_tool: bool) -> float:
@@ -294,18 +341,29 @@ _NAME = re.compile(
 )
 
 
+_PATHS = ("name", "parent")
+"""Inputs of Google's APIs that want the whole name of a resource."""
+_PATH = re.compile(r"\b[A-Za-z]\w*/[\w.@-]*\d|\b[A-Za-z]\w*/[\w.@-]+/\w")
+
+
 class _Brought:
-    """What a request brings itself: literal identifiers, and names in quotes or of machine-made form."""
+    """What a request brings itself: literal identifiers, and names in quotes or of machine-made form.
+
+    A name that is a path through everything around a thing, `accounts/7/sites/3`, is in no quoted word.
+    """
 
     def __init__(self, request: str) -> None:
         start = request[:20_000]
         self._identifier = _IDENTIFIER.search(start) is not None
         self._name = self._identifier or _NAME.search(start) is not None
+        self._path = _PATH.search(start) is not None
 
     def brings(self, need: Thing) -> bool:
         """Whether it may be what a need asks for."""
         if need.role == "call":
             return False
+        if need.role == "name" and need.input in _PATHS:
+            return self._path
         return self._name if need.role == "name" else self._identifier
 
 

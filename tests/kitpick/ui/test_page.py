@@ -82,6 +82,32 @@ def test_a_request_of_several_sentences_is_answered(open_tab: Open, shown: Any, 
     assert tab.complaints == []
 
 
+def test_a_plan_is_drawn_where_something_flows(open_tab: Open, show: Any, tmp_path: Path) -> None:
+    documents = (
+        ApiDocument(
+            "s/music/concerts", "s", "", "music", "concerts", "Concerts of an artist.",
+            needs=("artist_id=artist.id~9",),
+        ),
+        ApiDocument("s/music/search", "s", "", "music", "search", "Finds artists.", gives=("artist.id~9",)),
+        ApiDocument("s/music/radio", "s", "", "music", "radio", "Plays an artist on the radio."),
+    )  # fmt: skip
+    with Catalog.open(f"sqlite:{tmp_path}/music.db", settings=Settings()) as catalog:
+        index = catalog.engine.ensure(IndexSchema("none", 2, 1))
+        with catalog.engine.writing(index) as writer:
+            writer.write([IndexedDocument(each, np.array([1, 0], np.float32)) for each in documents])
+    with show(f"sqlite:{tmp_path}/music.db", profile="bm25") as shown:
+        tab = open_tab(shown.page)
+        tab.explain("concerts of an artist and search", profile="bm25")
+        steps = tab.page.locator(".plan > li").all_inner_texts()
+        assert steps == ["search", "concerts takes artist_id from search"]
+        drawn = tab.page.get_by_role("img", name="2 calls in order, 1 of their inputs filled by earlier ones")
+        assert drawn.locator("path").count() == 1
+        assert serious(tab.page) == []
+        tab.explain("radio", profile="bm25", k="1")
+        assert "No hit needs what another one gives." in tab.text
+    assert tab.complaints == []
+
+
 def test_whoever_was_cut_can_be_asked_why(open_tab: Open, shown: Any) -> None:
     tab = open_tab(shown.page)
     tab.explain(REQUEST, budget="150")

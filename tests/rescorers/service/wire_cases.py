@@ -42,6 +42,8 @@ HOTELS = {
     "text": "hotels: search. Finds free hotel rooms in a city. Parameters: city, from, to. (Travel)",
     "dense": {"rank": 2, "score": 0.4},
     "deprecated": True,
+    "needs": ["city=city.id~5"],
+    "gives": ["hotel.id~9"],
 }
 ALERTS = {
     "id": "demo/weather/alerts",

@@ -65,10 +65,80 @@ def test_what_the_request_brings_itself_is_not_looked_up(query: str, brings: boo
     ]
 
 
+def of(tool: str, name: str, needs: str = "", gives: str = "") -> Candidate:
+    """An API of a tool with a category, `AWS/IAM`."""
+    category, _, tool = tool.partition("/")
+    return replace(api(f"{tool}/{name}", needs, gives), category=category)
+
+
+@pytest.mark.parametrize(
+    ("taker", "giver", "drawn"),
+    [
+        (of("AWS/Lex", "Start", "RoleArn=role.arn~9"), of("AWS/IAM", "ListRoles", "", "role.arn~9"), True),
+        (of("AWS/Lex", "Start", "RoleArn=role.arn~9"), of("AWS/Lambda", "Get", "", "role.arn~9"), False),
+        (
+            of("AWS/Directory", "Log", "g=log group.name~7"),
+            of("AWS/Logs", "ListLogGroups", "", "log group.name~9"),
+            True,
+        ),
+        (
+            of("Google/Billing Budget API", "Add", "p=account.name~9"),
+            of("Google/Cloud Billing API", "accounts", "", "account.name~9"),
+            True,
+        ),
+        (
+            of("cloud/Droplets", "Roll", "app_id=app.id~9"),
+            of("AWS/Amplify", "ListApps", "", "app.id~9"),
+            False,
+        ),
+        (
+            of("AWS/Device Farm", "Install", "app_id=app.id~9"),
+            of("AWS/Amplify", "ListApps", "", "app.id~9"),
+            False,
+        ),
+        (
+            of("/play_song", "play_song", "song_id=song.id~9"),
+            of("/find_song", "find_song", "", "song.id~9"),
+            True,
+        ),
+    ],
+    ids=[
+        "lent",
+        "not named after it",
+        "two words",
+        "one product",
+        "another vendor",
+        "another service",
+        "functions",
+    ],
+)
+def test_another_tool_gives_only_what_both_mean(taker: Candidate, giver: Candidate, drawn: bool) -> None:
+    """Of 60 links across tools that somebody read, those to an app or a group of anybody's were all wrong."""
+    assert (ranked([taker, WEATHER, giver], extend=False)[1] == giver.id) is drawn
+
+
 def test_a_name_that_is_quoted_is_brought() -> None:
     group, groups = api("aws/delete", "GroupName=group.name~7"), api("aws/list", gives="group.name~9")
     assert ranked([group, WEATHER, groups], 'drop the group "old ones"')[1] == "sky/weather"
     assert ranked([group, WEATHER, groups], "drop the group of last year")[1] == "aws/list"
+
+
+@pytest.mark.parametrize(
+    ("query", "brings"),
+    [
+        ('drop the site "krume.shop"', False),
+        ("drop accounts/7/sites/3", True),
+        ("drop the site and/or page", False),
+    ],
+)
+def test_a_name_that_is_a_path_is_in_no_quotes(query: str, brings: bool) -> None:
+    drop, sites = api("ads/drop", "name=site.name~9"), api("ads/sites", gives="site.name~9")
+    assert (ranked([drop, WEATHER, sites], query)[1] == "sky/weather") is brings
+
+
+def test_a_search_for_anything_is_as_good_as_one_that_is_named_after_it() -> None:
+    search, best = api("music/search", gives="artist.~3"), api("music/get_best_artists", gives="artist.~3")
+    assert ranked([CONCERTS, WEATHER, best, search])[1] == search.id
 
 
 @pytest.mark.parametrize(

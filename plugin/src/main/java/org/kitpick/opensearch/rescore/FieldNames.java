@@ -16,6 +16,8 @@ import org.opensearch.ingest.ConfigurationUtils;
  * @param storedVector where a hit holds its vector, as numbers or base64; empty: none is sent
  * @param deprecated a boolean
  * @param effect unknown, read, write or destructive
+ * @param needs what a caller must have found before
+ * @param gives what an answer holds
  */
 record FieldNames(
     List<String> text,
@@ -26,7 +28,9 @@ record FieldNames(
     String vector,
     String storedVector,
     String deprecated,
-    String effect) {
+    String effect,
+    String needs,
+    String gives) {
 
   static FieldNames read(String type, String tag, Map<String, Object> config) {
     List<String> text = ConfigurationUtils.readOptionalList(type, tag, config, "text_fields");
@@ -40,7 +44,9 @@ record FieldNames(
         vector,
         name(type, tag, config, "stored_vector_field", vector),
         name(type, tag, config, "deprecated_field", "deprecated"),
-        name(type, tag, config, "effect_field", "effect"));
+        name(type, tag, config, "effect_field", "effect"),
+        name(type, tag, config, "needs_field", "needs"),
+        name(type, tag, config, "gives_field", "gives"));
   }
 
   /** Whether vectors are read or compared at all. */

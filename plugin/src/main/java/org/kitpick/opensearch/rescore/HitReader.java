@@ -23,6 +23,11 @@ final class HitReader {
   private static final int MAX_CALL_TEXT = 2_000_000;
 
   private static final int MAX_NAME = 2_000;
+
+  /** Of what an API needs, and of what it gives: the service takes no more. */
+  private static final int MAX_THINGS = 100;
+
+  private static final int MAX_THING = 400;
   private static final Set<String> EFFECTS = Set.of("unknown", "read", "write", "destructive");
 
   private final FieldNames names;
@@ -54,7 +59,9 @@ final class HitReader {
             : Vectors.encode(vector(hit, source)),
         place,
         "true".equals(text(hit, source, names.deprecated(), MAX_NAME)),
-        EFFECTS.contains(effect) ? effect : null);
+        EFFECTS.contains(effect) ? effect : null,
+        things(hit, source, names.needs()),
+        things(hit, source, names.gives()));
   }
 
   private String allText(SearchHit hit, Map<String, Object> source) {
@@ -72,6 +79,15 @@ final class HitReader {
       }
     }
     return cut(String.join(" ", texts), limit);
+  }
+
+  private static List<String> things(SearchHit hit, Map<String, Object> source, String field) {
+    return values(hit, source, field).stream()
+        .filter(String.class::isInstance)
+        .map(String.class::cast)
+        .filter(thing -> thing.length() <= MAX_THING)
+        .limit(MAX_THINGS)
+        .toList();
   }
 
   /** A list of numbers or base64; the fields API may wrap either into one more list. */

@@ -1,6 +1,7 @@
 package org.kitpick.opensearch.wire;
 
 import java.io.IOException;
+import java.util.List;
 import org.opensearch.core.xcontent.ToXContentObject;
 import org.opensearch.core.xcontent.XContentBuilder;
 
@@ -16,6 +17,8 @@ import org.opensearch.core.xcontent.XContentBuilder;
  * @param place null for a document that was fetched because the rescorer asked for it
  * @param deprecated whether the document says so
  * @param effect null where the document says nothing the protocol knows
+ * @param needs what a caller must have found before, as the document holds it
+ * @param gives what an answer holds, likewise
  */
 public record Candidate(
     String id,
@@ -26,7 +29,9 @@ public record Candidate(
     String vector,
     Place place,
     boolean deprecated,
-    String effect)
+    String effect,
+    List<String> needs,
+    List<String> gives)
     implements ToXContentObject {
 
   @Override
@@ -44,6 +49,12 @@ public record Candidate(
     }
     if (effect != null) {
       json.field("effect", effect);
+    }
+    if (!needs.isEmpty()) {
+      json.field("needs", needs);
+    }
+    if (!gives.isEmpty()) {
+      json.field("gives", gives);
     }
     return json.endObject();
   }

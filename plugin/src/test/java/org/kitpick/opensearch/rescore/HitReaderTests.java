@@ -45,12 +45,23 @@ public class HitReaderTests extends OpenSearchTestCase {
       assertEquals("", read.tool());
       assertNull(read.vector());
       assertNull(read.effect());
+      assertEquals(List.of(), read.needs());
+      assertEquals(List.of(), read.gives());
       assertFalse(read.deprecated());
     }
   }
 
   public void testAnEffectThatTheProtocolDoesNotKnowIsNone() {
     assertNull(read(hit("{\"effect\": \"explosive\"}")).effect());
+  }
+
+  public void testWhatItNeedsAndGivesIsReadInPart() {
+    Candidate read = read(hit("{\"needs\": [\"a=artist.id~9\", 3, null], \"gives\": \"x.id~9\"}"));
+    assertEquals(List.of("a=artist.id~9"), read.needs());
+    assertEquals(List.of("x.id~9"), read.gives());
+    String many = "\"x.id~9\",".repeat(3_000) + "\"" + "y".repeat(500) + "\"";
+    assertEquals(100, read(hit("{\"needs\": [" + many + "]}")).needs().size());
+    assertEquals(List.of(), read(hit("{\"needs\": [\"" + "y".repeat(500) + "\"]}")).needs());
   }
 
   public void testLongTextsAreCutBetweenCharacters() {

@@ -22,8 +22,11 @@ public class RescoreCallTests extends OpenSearchTestCase {
           "AACAPw==",
           new Place(2, 1.5f),
           true,
-          "read");
-  private static final Candidate BARE = new Candidate("f", "", "", "", "", null, null, false, null);
+          "read",
+          List.of("city=city.id~9"),
+          List.of("forecast.id~9"));
+  private static final Candidate BARE =
+      new Candidate("f", "", "", "", "", null, null, false, null, List.of(), List.of());
 
   public void testTheServiceKnowsEveryFieldThatIsSent() {
     Set<String> known = new HashSet<>(Set.of("protocol", "deadline_ms"));
@@ -53,6 +56,8 @@ public class RescoreCallTests extends OpenSearchTestCase {
     Map<?, ?> full = (Map<?, ?>) ((List<?>) sent.get("candidates")).get(0);
     assertEquals(Map.of("rank", 2, "score", 1.5), full.get("first"));
     assertEquals("read", full.get("effect"));
+    assertEquals(List.of("city=city.id~9"), full.get("needs"));
+    assertEquals(List.of("forecast.id~9"), full.get("gives"));
     Map<?, ?> bare = (Map<?, ?>) ((List<?>) sent.get("fetched")).get(0);
     assertEquals(Set.of("id", "category", "tool", "api", "text"), bare.keySet());
   }
@@ -65,7 +70,8 @@ public class RescoreCallTests extends OpenSearchTestCase {
 
   public void testAScoreThatIsNoNumberIsNotSent() {
     Candidate sorted =
-        new Candidate("d", "", "", "", "t", null, new Place(1, Float.NaN), false, null);
+        new Candidate(
+            "d", "", "", "", "t", null, new Place(1, Float.NaN), false, null, List.of(), List.of());
     Map<?, ?> candidate =
         (Map<?, ?>)
             ((List<?>) sent(call(List.of(sorted), List.of(), Set.of())).get("candidates")).get(0);
