@@ -189,7 +189,9 @@ class ToolsApi:
         models = ServiceModelSource(self._service, self._catalog.models, ticket, Stopwatch())
         encoder = self._service.models.queries(ticket)
         catalog = self._catalog
-        return Search(catalog.engine, encoder, LocalRescorer(models), measure_definitions, catalog.intents)
+        return Search(
+            catalog.engine, encoder, LocalRescorer(models), measure_definitions, catalog.intents.votes
+        )
 
     def _caller(self, ticket: Ticket) -> Filter:
         if not self._service.settings.keys:

@@ -15,7 +15,7 @@ import msgspec
 
 from kitpick.adapters.deferral import SEARCH
 from kitpick.adapters.tools import CallableTool, Run
-from kitpick.capabilities import Capabilities, schema_of, search_steps
+from kitpick.capabilities import Capabilities, arguments_schema, search_steps
 from kitpick.catalog import Catalog
 from kitpick.exposure import MOST_TOKENS, Exposure
 from kitpick_engines.contract import Filter
@@ -39,7 +39,7 @@ class _Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     capabilities: Capabilities
 
 
-SEARCH_SCHEMA: dict[str, Any] = schema_of(_Wanted)
+SEARCH_SCHEMA: dict[str, Any] = arguments_schema(_Wanted)
 """JSON Schema of what the search takes."""
 
 
