@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitpick_models.graph_file import number, part, read_fields, text, written
+from kitpick_models.graph_file import encode_field, number, part, read_fields, text
 
 names = st.integers(1, 2**20)
 fields = st.lists(st.tuples(names, st.integers(0, 2**63) | st.binary(max_size=300)))
@@ -23,7 +23,7 @@ def test_fields_come_back_in_order_and_are_written_as_they_were(items: list[tupl
     data = encoded(items)
     found = list(read_fields(data))
     assert [(name, value if isinstance(value, int) else bytes(value)) for name, value in found] == items
-    assert b"".join(map(written, found)) == data
+    assert b"".join(map(encode_field, found)) == data
 
 
 def test_it_is_the_encoding_of_the_specification():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +15,16 @@ pytestmark = [
     pytest.mark.needs("weights", "onnxruntime", "pydantic_ai"),
     pytest.mark.filterwarnings("ignore"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def loop() -> Iterator[None]:
+    """`run_sync` takes the thread's event loop and leaves it open: here it is closed."""
+    own = asyncio.new_event_loop()
+    asyncio.set_event_loop(own)
+    yield
+    asyncio.set_event_loop(None)
+    own.close()
 
 
 def scripted(*turns: Any) -> tuple[Any, list[list[str]]]:
