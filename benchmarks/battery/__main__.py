@@ -159,7 +159,8 @@ MODELS_HELP = "a folder of models, or one model, beside the shipped ones in the 
 
 def battery(run: Run, progress: Progress) -> dict[str, object]:
     """Runs everything; the figures of the shipped models, and under `variants` those of others."""
-    rows = FeatureRows(run.features_of) if run.features else None
+    sets = [read_set(name, run.folders, run.split).sample(run.limit, run.seed) for name in run.sets]
+    rows = FeatureRows(run.features_of, sets) if run.features else None
     results: dict[str, list[SetResult]] = {}
     with ExitStack() as stack:
         cache = EmbeddingCache(run.cache / "vectors.db")
@@ -167,8 +168,7 @@ def battery(run: Run, progress: Progress) -> dict[str, object]:
         logits = LogitFile(run.cache / "logits.db")
         stack.callback(logits.close)
         choices = list(chosen_models(run))
-        for name in run.sets:
-            battery_set = read_set(name, run.folders, run.split).sample(run.limit, run.seed)
+        for battery_set in sets:
             for models in choices:
                 result = asked(run, battery_set, models, Stores(cache, logits), progress, rows)
                 results.setdefault(models.label, []).append(result)
@@ -249,6 +249,9 @@ def asked(
                 if rows is not None and models.label == SHIPPED:
                     rows.add(system, request, wanted, read=run.read_pairs)
                 advance(1)
+        if rows is not None and models.label == SHIPPED:
+            for request in rows.strangers(battery_set):
+                rows.add_stranger(system, request, system.asked(request.text, size), read=run.read_pairs)
         taken = {}
         if run.timed and run.profiles:
             plain = SetSystem(battery_set, engine, models)

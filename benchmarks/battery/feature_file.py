@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ from kitpick_rescorers.stages.learned import Learned, near_candidates
 from kitpick_rescorers.state import State
 
 RIGHT, WRONG, NEITHER = 1, 0, -1
+STRANGERS = 40
+"""Requests of every other catalog that a set is also asked, at most."""
+STRANGE = 0.4
+"""Cosine with the nearest API below which nothing here is taken to serve a request of another catalog."""
 
 
 class FeatureRows:
@@ -33,8 +38,9 @@ class FeatureRows:
     that was asked: some are asked by several sets). `names`: of the features.
     """
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, sets: Sequence[BatterySet] = ()) -> None:
         self._profile = profile
+        self._sets = sets
         self._features: list[NDArray[np.float32]] = []
         self._labels: list[NDArray[np.int8]] = []
         self._candidates: list[bytes] = []
@@ -55,6 +61,23 @@ class FeatureRows:
         left = [candidate for candidate in asked.candidates if candidate.tool_key not in hidden]
         deprived = replace(request, relevant=frozenset(), also=frozenset())
         self._add(system.set, deprived, state_before(self._profile, replace(asked, candidates=left), near))
+
+    def strangers(self, battery_set: BatterySet) -> list[BatteryRequest]:
+        """The first requests of the other catalogs, as requests that need nothing of this one."""
+        others = {each.catalog: each for each in self._sets if each.catalog != battery_set.catalog}
+        return [
+            replace(request, relevant=frozenset(), also=frozenset())
+            for other in others.values()
+            for request in other.requests[:STRANGERS]
+        ]
+
+    def add_stranger(
+        self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, *, read: bool
+    ) -> None:
+        """Adds the candidates of a request of another world; none where this catalog has something like it."""
+        if nearest(asked) < STRANGE:
+            near = system.models if read else replace(system.models, scorer=None)
+            self._add(system.set, request, state_before(self._profile, asked, near))
 
     def _add(self, battery_set: BatterySet, request: BatteryRequest, state: State) -> None:
         ids = [item.id for item in state.ranked]
@@ -105,6 +128,13 @@ def state_before(profile: Profile, asked: RescoreRequest, models: LoadedModels) 
     for stage in profile.stages[: places[-1]]:
         state = run_stage(stage, state, running)
     return replace(state, ranked=near_candidates(state))
+
+
+def nearest(asked: RescoreRequest) -> float:
+    """The largest cosine of a candidate with the request, in [−1, 1]."""
+    if asked.vector is None:
+        return 1.0
+    return max((float(each.vector @ asked.vector) for each in asked.candidates), default=-1.0)
 
 
 def label_of(request: BatteryRequest, document_id: str) -> int:

@@ -206,3 +206,23 @@ def test_features_of_a_deprived_catalog_lack_the_tools_that_do_the_job(
         assert deprived.any()
         assert not found["label"][deprived].any()
         assert not found["features"][:, list(FEATURES).index("scored")].any(), "nothing was read"
+
+
+def test_a_request_of_another_catalog_is_a_list_without_an_answer_where_nothing_here_is_like_it(
+    system: SetSystem, tmp_path: Path
+) -> None:
+    same = replace(SET, name="pets again", documents_of="pets")
+    other = replace(SET, name="cars")
+    rows = FeatureRows(LEARNED, [SET, same, other])
+    (stranger, *_) = rows.strangers(same)
+    assert [request.id for request in rows.strangers(same)] == [request.id for request in other.requests]
+    assert not stranger.relevant
+    asked = system.asked(WALK.text, 200)
+    rows.add_stranger(system, stranger, asked, read=True)
+    assert rows.write(tmp_path / "near.npz") == 0, "a pet is walked here"
+    assert asked.vector is not None
+    rows.add_stranger(system, stranger, replace(asked, vector=-asked.vector), read=True)
+    assert rows.write(tmp_path / "far.npz") > 0
+    with np.load(tmp_path / "far.npz") as found:
+        assert found["wanted"].tolist() == [0]
+        assert not found["label"].any()
