@@ -74,7 +74,7 @@ class FeatureRows:
     def add_stranger(
         self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, *, read: bool
     ) -> None:
-        """Adds the candidates of a request of another world; none where this catalog has something like it."""
+        """Adds the candidates of a request of another world; none where this catalog has the like."""
         if nearest(asked) < STRANGE:
             near = system.models if read else replace(system.models, scorer=None)
             self._add(system.set, request, state_before(self._profile, asked, near))
