@@ -57,6 +57,7 @@ def test_an_endpoint_record_becomes_a_document_with_its_line_as_definition(tmp_p
         ),
         effect=Effect.READ,
         definition=path.read_text(encoding="utf-8").removesuffix("\n"),
+        gives=("recipe.~3",),
     )
 
 
