@@ -19,7 +19,7 @@ COMMANDS = {
     "ingest": ("ingest", "Brings the catalog in line with one or more sources."),
     "lock": ("lock", "Approves the definitions of a catalog or source, in a lock file."),
     "search": ("search", "Finds the APIs that a request needs."),
-    "serve": ("serve", "Serves the rescorer over HTTP, with --ui also the explain page."),
+    "serve": ("serve", "Serves the rescorer over HTTP, with --ui the explain page, with --tools a catalog."),
     "mcp": ("mcp", "Serves the catalog to agents as an MCP server."),
     "eval": ("evaluate", "Measures how well profiles answer requests whose right answers are known."),
     "compare": ("compare", "Compares profiles, models or engines on requests whose right answers are known."),

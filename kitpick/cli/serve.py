@@ -63,7 +63,7 @@ def serve(
         str | None, typer.Option("--new-key", help="Print a new API key with this name and exit.")
     ] = None,
 ) -> None:
-    """Serves the rescorer over HTTP, with --ui also the explain page, with --tools also a catalog.
+    """Serves the rescorer over HTTP, with --ui the explain page, with --tools a catalog.
 
     A catalog is searched as --tenant and --principal. With --keys, the caller's key decides instead.
     """
