@@ -67,7 +67,7 @@ class Feedback:
         try:
             name = self.answers.remember(
                 Answer(
-                    request=request,
+                    request=request.encode("utf-8", "replace").decode("utf-8"),  # lone surrogates
                     tenant=permitted.tenant,
                     principals=tuple(sorted(permitted.principals)),
                     profile=result.profile,
