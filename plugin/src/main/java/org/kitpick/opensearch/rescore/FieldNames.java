@@ -56,7 +56,8 @@ record FieldNames(
 
   /** The same names for a search that compares no vectors. */
   FieldNames withoutVectors() {
-    return new FieldNames(text, category, tool, api, toolKey, "", "", deprecated, effect);
+    return new FieldNames(
+        text, category, tool, api, toolKey, "", "", deprecated, effect, needs, gives);
   }
 
   private static String name(
