@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertForSequenceClassification
 
-from kitpick_rescorers.demorank.pool import Demonstration
-from kitpick_rescorers.demorank.selection import DemonstrationRetriever, DemonstrationSelector
+from kitpick_rescorers.demorank import Demonstration, DemonstrationRetriever, DemonstrationSelector
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import CallFailed, Completion, Likelihoods, Message
 from kitpick_training.cross_encoder import RerankerTask, TrainableCrossEncoder

@@ -30,8 +30,7 @@ from kitpick.cli.progress import progress
 from kitpick.settings import Settings
 from kitpick_engines.intents.store import Intent
 from kitpick_evaluation.dataset import Dataset, JudgedQuery, select
-from kitpick_evaluation.datasets.opening import open_dataset
-from kitpick_evaluation.datasets.toolbench import judged_requests
+from kitpick_evaluation.datasets.published import judged_requests, open_dataset
 from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.significance import mean_intervals
 from kitpick_rescorers.llm.meter import CallMeter, Caps

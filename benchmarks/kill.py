@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.sqlite import SqliteEngine
-from kitpick_ingest.embedder import Embedder
-from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.embedder import Embedder, EmbeddingCache
 from kitpick_ingest.progress import Advance, NullProgress, Progress
 from kitpick_ingest.source import DeadLetter, Source
 from kitpick_ingest.sources.botocore_models import BotocoreSource

@@ -44,7 +44,7 @@ def forms_of(weights: Path | None, student: Path | None, folder: Path, data: Pat
 
 def _reopened(weights: Path, folder: Path) -> Path:
     """Writes the float32 form under the same manifest, and the torch weights beside it."""
-    from kitpick_models.reference import PairReference, read_reference
+    from kitpick_models.verify import PairReference, read_reference
     from kitpick_training.export import export_cross_encoder
     from kitpick_training.export.original import Original
     from kitpick_training.weights import reopen

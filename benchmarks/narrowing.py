@@ -20,7 +20,7 @@ from kitpick.adapters.offered_tools import OfferedTools
 from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.dataset import JudgedQuery, select
-from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_ingest.definitions import render_definitions
 from kitpick_ingest.function_names import function_names
 

@@ -35,7 +35,7 @@ from rich.table import Table
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import retrieval_text
 from kitpick_evaluation.dataset import select
-from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_rescorers.nnn import (
     Hybrid,
     Lexicon,

@@ -20,7 +20,7 @@ import httpx2
 from serving.process import serving
 
 from kitpick.catalog import Catalog
-from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.published import open_dataset
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 WARM_UP = 3

@@ -28,7 +28,7 @@ from kitpick.model_set import ModelSet
 from kitpick.settings import Settings
 from kitpick_engines.opening import open_engine
 from kitpick_engines.sentences import sentences_of
-from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_rescorers.explain import explain
 from kitpick_rescorers.models import Models, Scorer
 from kitpick_rescorers.stages import Requirement

@@ -40,7 +40,7 @@ from searching import Search  # noqa: E402
 
 from kitpick_engines.document import ApiDocument  # noqa: E402
 from kitpick_engines.text import rerank_text  # noqa: E402
-from kitpick_evaluation.datasets.opening import open_dataset  # noqa: E402
+from kitpick_evaluation.datasets.published import open_dataset  # noqa: E402
 
 PROFILES = ("kitpick", "hybrid")
 DEADLINE_MILLIS = 300

@@ -37,7 +37,7 @@ class Measured(msgspec.Struct):
 def child(folder: Path, services: list[str], reread: bool) -> None:
     """Syncs once, and prints what it took."""
     from kitpick_engines.sqlite import SqliteEngine
-    from kitpick_ingest.embedding_cache import EmbeddingCache
+    from kitpick_ingest.embedder import EmbeddingCache
     from kitpick_ingest.progress import LineProgress
     from kitpick_ingest.sources.botocore_models import BotocoreSource
     from kitpick_ingest.sync import SyncOptions, sync

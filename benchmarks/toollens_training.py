@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from toollens_decoding import Split, decoded
 
 from kitpick_engines.document import ApiDocument
-from kitpick_evaluation.datasets.beir import beir
+from kitpick_evaluation.datasets.published import beir
 from kitpick_training.encoder import PartlyFrozenEncoder, TrainableEncoder
 from kitpick_training.encoder_tasks import CatalogTask
 from kitpick_training.examples import ClosedCatalog, RetrievalSet

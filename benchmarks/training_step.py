@@ -23,7 +23,7 @@ from rich.table import Table
 
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import rerank_text
-from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_training.cross_encoder import TrainableCrossEncoder
 from kitpick_training.export.original import pretrained_body
 from kitpick_training.recipe import RerankerRecipe, read_recipe, recipe_path

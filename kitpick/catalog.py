@@ -23,7 +23,7 @@ from kitpick_engines.document import ApiDocument, Thing
 from kitpick_engines.intents.answers import AnswerLog
 from kitpick_engines.intents.store import Intent
 from kitpick_engines.opening import open_engine
-from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.progress import NullProgress, Progress
 from kitpick_ingest.source import Source

@@ -23,7 +23,7 @@ from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import AbstentionQuality, abstention_quality, can_abstain
 from kitpick_evaluation.answer import Answer, Ranker
 from kitpick_evaluation.dataset import JudgedQuery, check_dataset, check_queries, select
-from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_evaluation.datasets.queries_file import queries_file
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_evaluation.evaluate import Evaluation, Observer, Sampling, evaluate

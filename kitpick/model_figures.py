@@ -9,9 +9,8 @@ import msgspec
 
 from kitpick.settings import Settings
 from kitpick_evaluation.report import Report
-from kitpick_models.card import card
 from kitpick_models.errors import FiguresNotWritten
-from kitpick_models.manifest import CARD, MANIFEST, Figure, Manifest, encode_manifest, read_manifest
+from kitpick_models.manifest import CARD, MANIFEST, Figure, Manifest, card, encode_manifest, read_manifest
 from kitpick_models.runtime import find_model
 from kitpick_rescorers.profiles import Profile, load_profile
 

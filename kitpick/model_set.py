@@ -190,12 +190,12 @@ class ModelSet:
         return self._open_llm()
 
     def _open_llm(self) -> LanguageModel:
-        from kitpick_rescorers.llm.opening import open_model
+        from kitpick_rescorers.llm.local import open_model
 
         return open_model(llm_settings(self._settings))
 
     def _open_demonstrations(self) -> Demonstrations:
-        from kitpick_rescorers.demorank.selection import open_demonstrations
+        from kitpick_rescorers.demorank import open_demonstrations
 
         return open_demonstrations(Path(self._settings.demonstrations), self._runtime)
 

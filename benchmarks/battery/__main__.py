@@ -49,7 +49,7 @@ from battery.systems import (
 from kitpick.settings import Settings
 from kitpick_evaluation.calibration import reliability_bins
 from kitpick_foundation.errors import KitpickError
-from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.progress import LineProgress, Progress
 from kitpick_models.manifest import MANIFEST, read_manifest
 from kitpick_models.runtime import (

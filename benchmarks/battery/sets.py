@@ -20,11 +20,8 @@ from battery.toollinkos import read_toollinkos
 from battery.toucan import read_toucan
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_evaluation.dataset import Dataset
-from kitpick_evaluation.datasets.beir import beir
-from kitpick_evaluation.datasets.metatool import read_metatool
+from kitpick_evaluation.datasets.published import beir, read_metatool, read_sealtools, toolbench
 from kitpick_evaluation.datasets.records import LabelledCatalog
-from kitpick_evaluation.datasets.sealtools import read_sealtools
-from kitpick_evaluation.datasets.toolbench import toolbench
 from kitpick_evaluation.errors import EvaluationError, InvalidDataset
 from kitpick_training.data.bfcl import read_bfcl
 from kitpick_training.data.split import Split, split_of, split_of_request

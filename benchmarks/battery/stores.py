@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_ingest.embedder import Embedder
-from kitpick_ingest.embedding_cache import EmbeddingCache, cache_key
+from kitpick_ingest.embedder import Embedder, EmbeddingCache, cache_key
 from kitpick_rescorers.models import Scorer, ScorerManifest
 
 _REQUEST = 0

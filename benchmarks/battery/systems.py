@@ -21,8 +21,7 @@ from kitpick_engines.sentences import sentences_of
 from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_evaluation.abstention import can_abstain
 from kitpick_evaluation.errors import EvaluationError
-from kitpick_ingest.embedder import Embedder
-from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.embedder import Embedder, EmbeddingCache
 from kitpick_ingest.progress import Progress
 from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.sync import SyncOptions, sync

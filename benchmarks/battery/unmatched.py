@@ -24,7 +24,7 @@ from battery.sets import BatteryRequest, BatterySet, DataFolders, read_set
 from battery.systems import LoadedModels, open_set
 from kitpick_engines.contract import Engine, Filter
 from kitpick_engines.sentences import sentences_of
-from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.progress import LineProgress
 from kitpick_models.encoder import Encoder
 from kitpick_models.runtime import load_encoder

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_rescorers.nnn import Corpus, NnnProblem, Solution, solve_active_set, solve_by_columns
 from kitpick_rescorers.nnn.kernels import COMPILED

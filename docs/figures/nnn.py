@@ -14,7 +14,7 @@ from svg import COLOURS, Drawing
 
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import retrieval_text
-from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_models.runtime import load_encoder
 from kitpick_rescorers.nnn import Corpus, NnnProblem, solve_active_set, solve_path
 

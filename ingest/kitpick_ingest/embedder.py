@@ -1,9 +1,20 @@
-"""The encoder as a sync uses it, a check of its output, and the vectors of documents."""
+"""Vectors of documents: the encoder as a sync uses it, a check of its output, and a cache of embeddings.
+
+The cache is one SQLite file that several processes may share. A damaged file is moved aside and a new one is
+begun. If nothing can be written, the sync goes on without the cache. Neither is an error; `note` says what
+happened.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import hashlib
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +22,173 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import IndexSchema, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import TEMPLATE_VERSION, retrieval_text
-from kitpick_ingest.embedding_cache import EmbeddingCache, cache_key
+from kitpick_foundation.disk import DISK, Disk
 from kitpick_ingest.errors import InvalidEmbedding
+
+T = TypeVar("T")
+
+DEFAULT_MAX_BYTES = 2 * 1024**3
+"""Room for about 1.2 million vectors of 384 dimensions."""
+
+_LAYOUT = """
+CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, used INTEGER NOT NULL, vector BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS vectors_by_use ON vectors (used);
+"""
+_KEYS_A_QUERY = 500
+_BUSY_SECONDS = 30.0
+_DAY = 86_400
+_KEPT_BY_PRUNING = 0.8
+
+
+def cache_key(identity: str, template: int, text: str) -> bytes:
+    """16 bytes that identify a vector: model, version of the template, and text."""
+    head = f"{len(identity)}:{identity}:{template}:".encode()
+    return hashlib.blake2b(head + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class EmbeddingCache:
+    """Vectors by key. Writes are durable at once, so that a killed sync does not embed its texts again.
+
+    The least recently used vectors go when the file outgrows `max_bytes`; use is noted by day, so that hits
+    cost no writes. Safe to share between threads. `note` is empty while all is well.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        clock: Callable[[], float] = time.time,
+        disk: Disk = DISK,
+    ) -> None:
+        self.path = path
+        self._disk = disk
+        self.note = ""
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._given_up = False
+        self._database: sqlite3.Connection | None = None
+        self._attempt(lambda: None, None)
+
+    def get(self, keys: Sequence[bytes], dimensions: int) -> dict[bytes, Vector]:
+        """The vectors that are known, each of shape (dimensions,); others are left out."""
+        return self._attempt(lambda: self._get(keys, dimensions), {})
+
+    def put(self, vectors: Mapping[bytes, Vector]) -> None:
+        """Stores vectors; they are on disk when this returns."""
+        self._attempt(lambda: self._put(vectors), None)
+
+    def close(self) -> None:
+        """Releases the file."""
+        with self._lock:
+            self._disconnect()
+
+    def _attempt(self, action: Callable[[], T], otherwise: T) -> T:
+        """Runs an action: on a new file if this one is damaged, not at all if the cache was given up."""
+        with self._lock:
+            for _ in range(2):
+                if self._given_up:
+                    break
+                try:
+                    self._connect()
+                    return action()
+                except (sqlite3.Error, OSError) as error:
+                    self._disconnect()
+                    self._recover(error)
+        return otherwise
+
+    def _connect(self) -> None:
+        if self._database is not None:
+            return
+        self._disk.make_folder(self.path.parent)
+        self._database = self._disk.connect(str(self.path.absolute()), _BUSY_SECONDS)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        self._database.executescript(_LAYOUT)
+
+    def _disconnect(self) -> None:
+        if self._database is not None:
+            with suppress(sqlite3.Error):
+                self._database.close()
+            self._database = None
+
+    def _recover(self, error: Exception) -> None:
+        """Moves a damaged file aside. After any other error the sync goes on without the cache."""
+        try:
+            if type(error) is not sqlite3.DatabaseError:  # its subclasses are about access, not about content
+                raise error
+            aside = self.path.with_name(self.path.name + ".damaged")
+            self._disk.replace(self.path, aside)
+            for suffix in ("-wal", "-shm"):
+                self._disk.remove(self.path.with_name(self.path.name + suffix))
+            self.note = f"the embedding cache was damaged, moved to {aside} and begun anew"
+        except (sqlite3.Error, OSError) as reason:
+            self._given_up = True
+            self.note = f"no embedding cache: {self.path}: {reason}"
+
+    @property
+    def _open(self) -> sqlite3.Connection:
+        assert self._database is not None, "used within _attempt"
+        return self._database
+
+    def _get(self, keys: Sequence[bytes], dimensions: int) -> dict[bytes, Vector]:
+        found: dict[bytes, Vector] = {}
+        long_unused: list[tuple[int, bytes]] = []
+        for start in range(0, len(keys), _KEYS_A_QUERY):
+            part = keys[start : start + _KEYS_A_QUERY]
+            marks = ",".join("?" * len(part))
+            query = f"SELECT key, vector, used FROM vectors WHERE key IN ({marks})"  # noqa: S608 - only marks
+            for key, blob, used in self._open.execute(query, part):
+                vector = np.frombuffer(blob, "<f4")
+                if vector.shape == (dimensions,) and np.isfinite(vector).all():
+                    found[key] = vector
+                if used < self._today():
+                    long_unused.append((self._today(), key))
+        if long_unused:
+            with self._transaction():
+                self._open.executemany("UPDATE vectors SET used = ? WHERE key = ?", long_unused)
+        return found
+
+    def _put(self, vectors: Mapping[bytes, Vector]) -> None:
+        rows = [(key, self._today(), vector.astype("<f4").tobytes()) for key, vector in vectors.items()]
+        with self._transaction():
+            self._open.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+            self._prune()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._open.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self._open.in_transaction:  # a full disk has rolled it back already
+                self._open.execute("ROLLBACK")
+            raise
+        self._open.execute("COMMIT")
+
+    def _prune(self) -> None:
+        """Removes the least recently used vectors of a file that is too large; freed pages are used again."""
+        size = self._size()
+        if size <= self._max_bytes:
+            return
+        (rows,) = self._open.execute("SELECT count(*) FROM vectors").fetchone()
+        surplus = rows - int(rows * _KEPT_BY_PRUNING * self._max_bytes / size)
+        self._open.execute(
+            "DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM vectors ORDER BY used, rowid LIMIT ?)",
+            (surplus,),
+        )
+
+    def _size(self) -> int:
+        """Bytes in use within the file."""
+        used, free, page = (
+            self._open.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((used - free) * page)
+
+    def _today(self) -> int:
+        return int(self._clock() // _DAY)
+
 
 _NORM_TOLERANCE = 1e-2
 """Loose enough for a quantised encoder, tight enough to tell unit vectors from others."""

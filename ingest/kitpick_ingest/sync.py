@@ -24,8 +24,7 @@ from kitpick_engines.contract import Engine, IndexedDocument, IndexSchema
 from kitpick_engines.errors import EngineError
 from kitpick_ingest.approvals import ApprovalCheck, Approvals, Unapproved
 from kitpick_ingest.dead_letters import DeadLetterFile, refused_letter, write_accepted
-from kitpick_ingest.embedder import DocumentVectors, Embedder, schema_of
-from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.embedder import DocumentVectors, Embedder, EmbeddingCache, schema_of
 from kitpick_ingest.errors import CatalogChanged
 from kitpick_ingest.fingerprints import LastSync
 from kitpick_ingest.locks import catalog_lock, source_lock, state_file

@@ -21,7 +21,7 @@ from kitpick.evaluation import TIMED, Judged, Plan, failure_collector, judged_da
 from kitpick.model_figures import record_report
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
-from kitpick_evaluation.datasets.opening import DATASETS
+from kitpick_evaluation.datasets.published import DATASETS
 from kitpick_evaluation.datasets.queries_file import unused_fields
 from kitpick_evaluation.evaluate import Sampling
 from kitpick_evaluation.facets import FACETS

@@ -30,7 +30,7 @@ from kitpick_models.verify import Verification, verify
 from kitpick_rescorers.profiles import DEFAULT_PROFILE
 
 if TYPE_CHECKING:  # the commands that train import the training package themselves
-    from kitpick_rescorers.demorank.pool import Demonstration
+    from kitpick_rescorers.demorank import Demonstration
     from kitpick_training.own.demonstrations import DemoReport
     from kitpick_training.own.distillation import TeacherReport
     from kitpick_training.own.requests import OwnReport
@@ -327,7 +327,7 @@ def demorank(
 
 def _pool(catalog: Catalog, pool: Path | None, queries: Path | None) -> list[Demonstration]:
     """The demonstrations of a file, or those that are made of judged requests."""
-    from kitpick_rescorers.demorank.pool import read_pool
+    from kitpick_rescorers.demorank import read_pool
     from kitpick_training.own.demonstrations import pool_of_requests
     from kitpick_training.own.requests import FIRST_STAGE
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kitpick_rescorers.scoring import ScoreCache
 
 if TYPE_CHECKING:  # loaded where a profile asks a language model
-    from kitpick_rescorers.demorank.pool import Demonstration
+    from kitpick_rescorers.demorank import Demonstration
     from kitpick_rescorers.llm.model import LanguageModel
 
 

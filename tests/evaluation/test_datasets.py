@@ -9,7 +9,7 @@ import pytest
 
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.dataset import check_dataset
-from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_evaluation.datasets.queries_file import queries_file, unused_fields
 from kitpick_evaluation.errors import InvalidDataset, UnknownDataset
 from kitpick_ingest.source_reader import read_source

@@ -41,9 +41,9 @@ def _text_reader(what: str) -> Reader:
     from kitpick_ingest.approvals import Approvals
     from kitpick_models.graph_file import keeps_weights_elsewhere
     from kitpick_models.manifest import read_manifest
-    from kitpick_models.reference import REFERENCE, read_reference
     from kitpick_models.runtime import find_model
-    from kitpick_rescorers.demorank.pool import Demonstration, read_pool
+    from kitpick_models.verify import REFERENCE, read_reference
+    from kitpick_rescorers.demorank import Demonstration, read_pool
     from kitpick_rescorers.llm.windows import read_ranking
     from kitpick_rescorers.llm.writing import read_writing
     from kitpick_rescorers.profiles import parse_profile

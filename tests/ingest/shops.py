@@ -15,7 +15,7 @@ from kitpick_engines.contract import IndexSchema
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_engines.sqlite import SqliteEngine, SqliteSettings
 from kitpick_foundation.disk import DISK, Disk
-from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.sync import SyncOptions, SyncReport, sync
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitpick_ingest.embedding_cache import EmbeddingCache, cache_key
+from kitpick_ingest.embedder import EmbeddingCache, cache_key
 
 
 def key(number: int) -> bytes:

@@ -15,7 +15,7 @@ from shops import HashEmbedder, Shop, api, read_letters
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.text import retrieval_text
 from kitpick_foundation.errors import MissingExtra
-from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.errors import InvalidEmbedding, LocalWriteFailed, SourceError
 from kitpick_ingest.progress import Advance, NullProgress
 from kitpick_ingest.source import DeadLetter

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitpick_models.card import card
 from kitpick_models.errors import CorruptModel, UnsupportedModel
 from kitpick_models.manifest import (
     FORMAT,
     Figure,
     Manifest,
     TrainingData,
+    card,
     digest,
     encode_manifest,
     hash_tool,

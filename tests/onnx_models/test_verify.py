@@ -11,9 +11,8 @@ from scipy.stats import kendalltau
 
 from kitpick_models.errors import CorruptModel, UnknownModel
 from kitpick_models.manifest import REFERENCE, digest, read_manifest, write_manifest
-from kitpick_models.reference import EncoderReference, pack, read_reference
 from kitpick_models.runtime import find_model
-from kitpick_models.verify import kendall_tau, verify
+from kitpick_models.verify import EncoderReference, kendall_tau, pack, read_reference, verify
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 

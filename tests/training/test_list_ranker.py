@@ -52,6 +52,7 @@ def lists(catalogs: tuple[str, ...] = ("a", "b", "c"), each: int = 40) -> ListRo
         np.repeat(np.arange(count), CANDIDATES),
         np.repeat(np.array(catalogs), each),
         answerable.astype(np.int64),
+        np.repeat(np.array(catalogs), each),
     )
 
 
@@ -167,7 +168,13 @@ def test_one_catalog_alone_is_refused():
 
 
 def write(
-    path: Path, *, label: list[int], set_: str, split: str = "validation", names: list[str] | None = None
+    path: Path,
+    *,
+    label: list[int],
+    set_: str,
+    documents: str | None = None,
+    split: str = "validation",
+    names: list[str] | None = None,
 ):
     np.savez(
         path,
@@ -176,6 +183,7 @@ def write(
         request=np.zeros(len(label), np.int32),
         names=np.array(names or list(FEATURES)),
         set=np.array([set_]),
+        documents=np.array([documents or set_]),
         split=np.array([split]),
         wanted=np.array([1]),
     )

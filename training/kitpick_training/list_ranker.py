@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_evaluation.calibration import calibration_error
-from kitpick_models.card import card
 from kitpick_models.manifest import (
     CARD,
     HEAD,
@@ -27,12 +26,12 @@ from kitpick_models.manifest import (
     Figure,
     Manifest,
     TrainingData,
+    card,
     digest,
     write_manifest,
 )
-from kitpick_models.reference import ListReference
 from kitpick_models.runtime import load_list_ranker
-from kitpick_models.verify import MOST_LOGIT_DIFFERENCE
+from kitpick_models.verify import MOST_LOGIT_DIFFERENCE, ListReference
 from kitpick_rescorers.features import FEATURES, LIST_EVIDENCE, OF_LIST, RISING, list_evidence
 from kitpick_training.errors import EmptyTrainingSet, InvalidFeatures, UnfaithfulExport
 from kitpick_training.recipe import RankerRecipe

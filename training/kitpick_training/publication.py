@@ -15,8 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_models.card import card
-from kitpick_models.manifest import CARD, Figure, Manifest, Storage, write_manifest
+from kitpick_models.manifest import CARD, Figure, Manifest, Storage, card, write_manifest
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.verify import verify

@@ -1,1 +1,1 @@
-"""Readers of judged datasets, one a file; `opening` picks one by name."""
+"""Readers of judged datasets: published ones, and files of your own."""

@@ -1,4 +1,7 @@
-"""A causal language model of Hugging Face's format, run in this process. Nothing is downloaded."""
+"""A causal language model of Hugging Face's format, run in this process. Nothing is downloaded.
+
+`open_model` takes such a folder, or the address of an endpoint.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from kitpick_foundation.errors import MissingExtra
+from kitpick_rescorers.llm.endpoint import ChatEndpoint, LlmSettings
 from kitpick_rescorers.llm.model import (
     CallFailed,
     Completion,
+    LanguageModel,
     Likelihoods,
     LlmUnavailable,
     Message,
@@ -138,3 +143,17 @@ def _paragraph(message: Message, following: Message | None) -> str:
     """A turn as a paragraph. A question ends without a space, so that the answer follows directly."""
     asks = message.role == "user" and (following is None or following.role == "assistant")
     return message.content + ("\nAnswer:" if asks else "\n\n")
+
+
+LOCAL = "hf:"
+
+
+def open_model(settings: LlmSettings) -> LanguageModel:
+    """The model at `settings.url`: `hf:FOLDER` is loaded into this process, anything else is an endpoint.
+
+    Raises:
+        LlmUnavailable: what it needs is not installed, or the folder holds no model.
+    """
+    if settings.url.startswith(LOCAL):
+        return LocalModel(Path(settings.url.removeprefix(LOCAL)))
+    return ChatEndpoint(settings)

@@ -27,7 +27,16 @@ from numpy.typing import NDArray
 from kitpick_foundation.deadline import UNLIMITED, Deadline
 from kitpick_rescorers.nnn.corpus import Float32, Float64, Rows
 from kitpick_rescorers.nnn.gram import DEPENDENT, SolverState, enter, extended, minimise, opened, residual_of
-from kitpick_rescorers.nnn.kernels import NEVER, Stop, compiled, exact_scan, product, scan_rows, stopping
+from kitpick_rescorers.nnn.kernels import (
+    NEVER,
+    Stop,
+    compiled,
+    exact_scan,
+    product,
+    scan_rows,
+    stopping,
+    unflagged,
+)
 from kitpick_rescorers.nnn.problem import Certificate, NnnProblem, Solution, duality_gap, violation
 
 POOL_ROWS = 256
@@ -47,6 +56,7 @@ _SAMPLED = 16
 _LONG = 8192
 
 
+@unflagged
 def solve_active_set(
     problem: NnnProblem,
     *,

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -61,6 +62,21 @@ def stopping(deadline: Deadline) -> Iterator[Stop]:
         yield stop
     finally:
         done.set()
+
+
+def unflagged(solver: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Runs a solver without numpy's warning of invalid operations.
+
+    Some versions of OpenBLAS report one in products of finite values (numpy issue 24067). The values of a
+    problem are checked when it is built, so that nothing true is hidden.
+    """
+
+    @wraps(solver)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with np.errstate(invalid="ignore"):
+            return solver(*args, **kwargs)
+
+    return run
 
 
 def faster_of(calls: Callable[_P, _R], loops: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -17,7 +17,7 @@ from kitpick_foundation.deadline import UNLIMITED, Deadline
 from kitpick_rescorers.nnn.active_set import Evidence, conclude
 from kitpick_rescorers.nnn.corpus import Float64, Rows
 from kitpick_rescorers.nnn.gram import DEPENDENT, SolverState, drop, enter, extended, minimise, opened, solve
-from kitpick_rescorers.nnn.kernels import Stop, stopping
+from kitpick_rescorers.nnn.kernels import Stop, stopping, unflagged
 from kitpick_rescorers.nnn.problem import NnnProblem, Solution
 
 _STALLED = 1e-12
@@ -83,6 +83,7 @@ class Path:
         return all(point.solution.certificate.exact for point in self.breakpoints)
 
 
+@unflagged
 def solve_path(
     problem: NnnProblem,
     *,

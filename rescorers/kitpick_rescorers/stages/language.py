@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # loaded when a stage runs
     from kitpick_rescorers.llm.meter import CallMeter
 
 if TYPE_CHECKING:  # loaded when the stage runs
-    from kitpick_rescorers.demorank.pool import Demonstration
+    from kitpick_rescorers.demorank import Demonstration
     from kitpick_rescorers.llm.injection import SanitisedText
     from kitpick_rescorers.llm.meter import CallMeter
 
@@ -153,7 +153,7 @@ class DemoRank(LanguageStage, frozen=True, tag="demorank"):
 
     def apply(self, state: State, models: Models) -> State:
         """The list, ordered by the probability of Yes."""
-        from kitpick_rescorers.demorank.relevance import by_relevance
+        from kitpick_rescorers.demorank import by_relevance
         from kitpick_rescorers.llm.injection import hold_back, sanitise
         from kitpick_rescorers.llm.windows import PARALLEL
 
@@ -171,7 +171,7 @@ class DemoRank(LanguageStage, frozen=True, tag="demorank"):
         return self.with_order(state, order, planted, meter, "were hardly Yes or No", says)
 
     def _relevance(self, meter: CallMeter, query: str, text: SanitisedText, models: Models) -> float | None:
-        from kitpick_rescorers.demorank.relevance import ask_relevance
+        from kitpick_rescorers.demorank import ask_relevance
 
         chosen: Sequence[Demonstration] = ()
         if models.demonstrations is not None and self.shots:

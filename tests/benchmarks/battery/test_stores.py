@@ -10,7 +10,7 @@ import pytest
 from battery.stores import LogitFile, RememberingEncoder, RememberingScorer
 from numpy.typing import NDArray
 
-from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.embedder import EmbeddingCache
 
 
 class CountingEncoder:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.errors import EvaluationError
-from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.progress import NullProgress
 from kitpick_rescorers.features import FEATURES
 from kitpick_rescorers.profiles import Profile, load_profile

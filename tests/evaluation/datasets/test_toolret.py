@@ -9,7 +9,7 @@ import pytest
 
 from kitpick_engines.document import ApiDocument, Parameter
 from kitpick_evaluation.dataset import check_dataset
-from kitpick_evaluation.datasets.opening import open_dataset
+from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_evaluation.datasets.toolret import ToolRetSource, toolret
 from kitpick_evaluation.errors import InvalidDataset
 

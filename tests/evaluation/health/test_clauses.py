@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kitpick_evaluation.health.clauses import MAX_WORDS, clause, first_sentence, without_clause
+from kitpick_evaluation.health.self_retrieval import MAX_WORDS, clause, first_sentence, without_clause
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitpick_rescorers.demorank.pool import Demonstration
-from kitpick_rescorers.demorank.relevance import ask_relevance, by_relevance, relevance_messages
+from kitpick_rescorers.demorank import Demonstration, ask_relevance, by_relevance, relevance_messages
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import Likelihoods
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kitpick_rescorers.demorank.pool import Demonstration
-from kitpick_rescorers.demorank.selection import DemonstrationRetriever, DemonstrationSelector
+from kitpick_rescorers.demorank import Demonstration, DemonstrationRetriever, DemonstrationSelector
 
 POOL = [Demonstration(f"about {topic}", "a", True, topic) for topic in ("rain", "rain again", "mail", "song")]
 

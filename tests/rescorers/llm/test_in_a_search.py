@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_models.runtime import find_model
-from kitpick_rescorers.demorank.pool import Demonstration, pool_lines
-from kitpick_rescorers.demorank.selection import POOL, RERANKER, RETRIEVER
+from kitpick_rescorers.demorank import POOL, RERANKER, RETRIEVER, Demonstration, pool_lines
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "llm")
 

@@ -13,9 +13,8 @@ pytest.importorskip("transformers")
 import tiny_lm
 
 from kitpick_rescorers.llm.endpoint import LlmSettings
-from kitpick_rescorers.llm.local import LocalModel
+from kitpick_rescorers.llm.local import LocalModel, open_model
 from kitpick_rescorers.llm.model import CallFailed, LlmUnavailable, Message, NoLikelihoods
-from kitpick_rescorers.llm.opening import open_model
 
 pytestmark = pytest.mark.needs("torch")
 ANSWERS = ("Yes", "No")

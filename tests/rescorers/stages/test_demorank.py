@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kitpick_rescorers.demorank.pool import Demonstration
+from kitpick_rescorers.demorank import Demonstration
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.llm.endpoint import ChatEndpoint, LlmSettings
 from kitpick_rescorers.llm.model import CallFailed, Likelihoods, NoLikelihoods

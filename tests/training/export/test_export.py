@@ -10,9 +10,9 @@ import pytest
 
 from kitpick_models.errors import UnsupportedModel
 from kitpick_models.manifest import Manifest, digest
-from kitpick_models.reference import read_reference
 from kitpick_models.runtime import find_model, load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
+from kitpick_models.verify import read_reference
 
 pytestmark = [pytest.mark.needs("torch", "onnxruntime", "weights"), pytest.mark.filterwarnings("default")]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kitpick_rescorers.demorank.pool import Demonstration
-from kitpick_rescorers.demorank.selection import demonstration_text, question_text
+from kitpick_rescorers.demorank import Demonstration, demonstration_text, question_text
 from kitpick_training.own.demonstrations import reranker_lists, retriever_list
 
 QUESTION = Demonstration("weather in Rome", "w/now", True, "weather: now")

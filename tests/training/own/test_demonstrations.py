@@ -16,8 +16,7 @@ import tiny_lm
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
-from kitpick_rescorers.demorank.pool import Demonstration, read_pool
-from kitpick_rescorers.demorank.relevance import relevance_messages
+from kitpick_rescorers.demorank import Demonstration, read_pool, relevance_messages
 from kitpick_rescorers.llm.local import as_paragraphs
 
 pytestmark = pytest.mark.needs("torch", "weights", "onnxruntime", "llm")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kitpick_rescorers.demorank.pool import Demonstration
+from kitpick_rescorers.demorank import Demonstration
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import CapReached, Likelihoods
 from kitpick_training.own.feedback import Feedback, InvalidFeedback

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from kitpick_evaluation.datasets.metatool import read_metatool
+from kitpick_evaluation.datasets.published import read_metatool, read_sealtools
 from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
-from kitpick_evaluation.datasets.sealtools import read_sealtools
 from kitpick_training.data.bfcl import read_bfcl
 from kitpick_training.data.readers import read_openapi, read_taskbench
 from kitpick_training.data.split import Split, split_of

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import Engine, Filter, SearchRequest
 from kitpick_engines.opening import open_engine
 from kitpick_evaluation.datasets.records import CatalogSource, LabelledCatalog
-from kitpick_ingest.embedding_cache import EmbeddingCache
+from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.sync import sync
 from kitpick_models.cross_encoder import CrossEncoder
 from kitpick_models.encoder import Encoder

@@ -11,9 +11,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
-from kitpick_evaluation.datasets import metatool, sealtools
+from kitpick_evaluation.datasets import published
 from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest, MissingData, read_records
-from kitpick_evaluation.health.clauses import clause, first_sentence, without_clause
+from kitpick_evaluation.health.self_retrieval import clause, first_sentence, without_clause
 from kitpick_models.manifest import TrainingData, hash_tool
 from kitpick_training.data import bfcl, written
 
@@ -29,8 +29,8 @@ TITLES = {
 LICENCES = {
     "openapi": "CC0-1.0 (APIs.guru directory), package MIT",
     "bfcl": bfcl.LICENCE,
-    "sealtools": sealtools.LICENCE,
-    "metatool": metatool.LICENCE,
+    "sealtools": published.SEALTOOLS_LICENCE,
+    "metatool": published.METATOOL_LICENCE,
     "tldr": "CC-BY-4.0",
     "written": "Apache-2.0 (requests); CC0-1.0, Apache-2.0 and MIT (descriptions)",
     "taskbench": "MIT",
@@ -179,8 +179,8 @@ def read_written(*folders: Path) -> LabelledCatalog:
 READERS: dict[str, Callable[[Path], LabelledCatalog]] = {
     "openapi": lambda data: read_openapi(data / "openapi" / "apis.jsonl.gz"),
     "bfcl": lambda data: bfcl.read_bfcl(data / "bfcl"),
-    "sealtools": lambda data: sealtools.read_sealtools(data / "sealtools"),
-    "metatool": lambda data: metatool.read_metatool(data / "metatool"),
+    "sealtools": lambda data: published.read_sealtools(data / "sealtools"),
+    "metatool": lambda data: published.read_metatool(data / "metatool"),
     "written": lambda data: read_written(OURS, data / "written"),
     "tldr": lambda data: read_tldr(data / "tldr" / "pages.jsonl.gz"),
 }

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_models.batching import pad
-from kitpick_models.card import card
-from kitpick_models.manifest import CARD, MODEL, REFERENCE, TOKENIZER, Manifest, digest, write_manifest
-from kitpick_models.reference import EncoderReference, PairReference, pack
+from kitpick_models.manifest import CARD, MODEL, REFERENCE, TOKENIZER, Manifest, card, digest, write_manifest
 from kitpick_models.session import Session
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.tokens import TokenIds, pair, single
+from kitpick_models.verify import EncoderReference, PairReference, pack
 from kitpick_training.export.graph import Graph, Shape
 from kitpick_training.export.original import (
     Bert,

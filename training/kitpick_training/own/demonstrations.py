@@ -19,15 +19,17 @@ from kitpick_ingest.progress import Progress
 from kitpick_models.manifest import Manifest, TrainingData
 from kitpick_models.runtime import find_model, load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
-from kitpick_rescorers.demorank.pool import Demonstration, InvalidPool, pool_lines
-from kitpick_rescorers.demorank.selection import (
+from kitpick_rescorers.demorank import (
     POOL,
     RERANKER,
     RETRIEVER,
+    Demonstration,
     DemonstrationRetriever,
     DemonstrationSelector,
+    InvalidPool,
     PairScorer,
     demonstration_text,
+    pool_lines,
     question_after,
     question_text,
 )

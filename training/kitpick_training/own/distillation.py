@@ -22,9 +22,9 @@ from kitpick_evaluation.errors import InvalidDataset
 from kitpick_evaluation.json_lines import read_json_lines
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.progress import Progress
+from kitpick_rescorers.llm.local import LOCAL, open_model
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import CallFailed, CapReached, LanguageModel
-from kitpick_rescorers.llm.opening import LOCAL, open_model
 from kitpick_rescorers.llm.windows import PARALLEL, PassOrder, Windows, permute
 from kitpick_training.errors import require_torch
 from kitpick_training.own.lists import GradedRequest, split_queries

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from kitpick_rescorers.demorank.pool import Demonstration
-from kitpick_rescorers.demorank.relevance import CHARACTERS, ask_relevance, relevance_messages
+from kitpick_rescorers.demorank import CHARACTERS, Demonstration, ask_relevance, relevance_messages
 from kitpick_rescorers.errors import RescorerError
 from kitpick_rescorers.llm.injection import sanitise
 from kitpick_rescorers.llm.meter import CallMeter

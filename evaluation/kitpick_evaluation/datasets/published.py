@@ -1,0 +1,199 @@
+"""Published datasets, and folders in their layouts: how each is read, and by which name it is opened."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kitpick_engines.document import ApiDocument, Parameter, document_id
+from kitpick_evaluation.dataset import Dataset, JudgedQuery
+from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest, labelled, read_records
+from kitpick_evaluation.datasets.toolret import toolret
+from kitpick_evaluation.errors import InvalidDataset, UnknownDataset
+from kitpick_evaluation.json_lines import read_json_lines
+from kitpick_ingest.opening import open_source
+from kitpick_ingest.sources.beir import BeirSource
+
+
+class _BeirQuery(msgspec.Struct, rename={"id": "_id"}):
+    id: str
+    text: str
+
+
+def beir(folder: Path, name: str | None = None, split: str = "test") -> Dataset:
+    """The judged requests of one split over the whole corpus.
+
+    Raises:
+        InvalidDataset: a file is missing or broken.
+    """
+    source = BeirSource(folder, name or folder.name)
+    judgements = _judgements(folder / "qrels" / f"{split}.tsv", source.name)
+    queries = tuple(
+        JudgedQuery(query.id, query.text, judgements[query.id])
+        for query in read_json_lines(folder / "queries.jsonl", _BeirQuery)
+        if query.id in judgements
+    )
+    return Dataset(source.name, source, queries)
+
+
+def _judgements(path: Path, source: str) -> dict[str, frozenset[str]]:
+    relevant: defaultdict[str, set[str]] = defaultdict(set)
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            for row in csv.DictReader(lines, delimiter="\t"):
+                if _is_relevant(row["score"]):
+                    relevant[row["query-id"]].add(document_id(source, row["corpus-id"]))
+    except OSError as error:
+        raise InvalidDataset(f"{path}: cannot be read: {error.strerror}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidDataset(f"{path}: not a judgement file: {error!r}") from error
+    return {query: frozenset(documents) for query, documents in relevant.items()}
+
+
+def _is_relevant(grade: str) -> bool:
+    """Whether a grade counts as relevant: half of the measures know only yes and no."""
+    if float(grade) not in (0.0, 1.0):
+        raise ValueError(f"grade {grade}: only 0 and 1 are judged; decide which grades count as relevant")
+    return float(grade) == 1.0
+
+
+METATOOL_LICENCE = "MIT"
+
+
+def read_metatool(folder: Path) -> LabelledCatalog:
+    """Plugins and requests; each plugin is a group of its own.
+
+    Raises:
+        MissingData, BrokenRecord, UnknownDocument: the files cannot be read or do not fit together.
+    """
+    documents = {
+        record["tool"]: ApiDocument(
+            id=record["tool"],
+            source="metatool",
+            category="",
+            tool=record["tool"],
+            api=record["tool"],
+            description=record["description"],
+        )
+        for record in read_records(folder / "tools.jsonl")
+    }
+    requests = tuple(
+        LabelledRequest(record["query"], tuple(record["tools"]))
+        for record in read_records(folder / "queries.jsonl")
+    )
+    titles = {i: d.description for i, d in documents.items()}
+    return LabelledCatalog(
+        "metatool", METATOOL_LICENCE, documents, {i: i for i in documents}, titles, requests
+    )
+
+
+SEALTOOLS_LICENCE = "Apache-2.0"
+
+
+def read_sealtools(folder: Path) -> LabelledCatalog:
+    """Tools and requests; the tools of a two-level field are held out together.
+
+    Raises:
+        MissingData, BrokenRecord, UnknownDocument: the files cannot be read or do not fit together.
+    """
+    records = list(read_records(folder / "tools.jsonl"))
+    documents = {record["api_name"]: _document(record) for record in records}
+    groups = {record["api_name"]: record["field"] for record in records}
+    requests = tuple(
+        LabelledRequest(record["query"], called_tools(record))
+        for record in read_records(folder / "dev.jsonl")
+    )
+    titles = {i: d.description for i, d in documents.items()}
+    return LabelledCatalog("sealtools", SEALTOOLS_LICENCE, documents, groups, titles, requests)
+
+
+def called_tools(record: dict[str, Any]) -> tuple[str, ...]:
+    """Distinct tools that a request calls, in order."""
+    return tuple(dict.fromkeys(call["api"] for call in record["calling"]))
+
+
+def _document(record: dict[str, Any]) -> ApiDocument:
+    required = set(record["required"])
+    category, _, tool = record["field"].rpartition("/")
+    return ApiDocument(
+        id=record["api_name"],
+        source="sealtools",
+        category=category,
+        tool=tool,
+        api=record["api_name"],
+        description=record["api_description"],
+        parameters=tuple(
+            Parameter(name, p.get("type", ""), name in required, p.get("description", ""))
+            for name, p in record["parameters"].items()
+        ),
+    )
+
+
+_TOOLBENCH = "toolbench"
+
+
+class _ToolBenchQuery(msgspec.Struct):
+    id: str
+    query: str
+    relevant: list[tuple[str, str, str]]
+    subset: str
+
+
+def toolbench(folder: Path) -> Dataset:
+    """The development requests over every endpoint.
+
+    Raises:
+        InvalidDataset: a file is missing or broken.
+    """
+    return Dataset(
+        _TOOLBENCH,
+        open_source(f"toolbench:{folder / 'apis.jsonl'}", name=_TOOLBENCH),
+        judged_requests(folder / "queries_dev.jsonl"),
+    )
+
+
+def judged_requests(path: Path) -> tuple[JudgedQuery, ...]:
+    """The requests of one file.
+
+    Raises:
+        InvalidDataset: it is missing or broken.
+    """
+    return tuple(_judged(query) for query in read_json_lines(path, _ToolBenchQuery))
+
+
+def _judged(query: _ToolBenchQuery) -> JudgedQuery:
+    relevant = frozenset(document_id(_TOOLBENCH, *triple) for triple in query.relevant)
+    return JudgedQuery(query.id, query.query, relevant, query.subset)
+
+
+DATASETS: dict[str, Callable[[Path], Dataset]] = {
+    "toolbench": toolbench,
+    "toollens": lambda folder: beir(folder, "toollens"),
+    "metatool": lambda folder: labelled(read_metatool(folder)),
+    "sealtools": lambda folder: labelled(read_sealtools(folder)),
+    "toolret": lambda folder: toolret(folder, instructed=True),
+    "toolret-plain": lambda folder: toolret(folder, instructed=False),
+}
+"""Name → reader of its folder, which has the name's first part under the data folder."""
+
+
+def open_dataset(name: str, data: Path) -> Dataset:
+    """A dataset by its name in the folder `data`, or any folder in BEIR layout by its path.
+
+    Raises:
+        UnknownDataset: no such name, or the folder is absent.
+        InvalidDataset: its files are broken.
+    """
+    if name in DATASETS:
+        folder = data / name.partition("-")[0]
+        if not folder.is_dir():
+            raise UnknownDataset(f"{name}: no folder {folder}: name the folder of the datasets with --data")
+        return DATASETS[name](folder)
+    if (Path(name) / "corpus.jsonl").is_file():
+        return beir(Path(name))
+    raise UnknownDataset(f"{name!r} is neither one of {', '.join(DATASETS)} nor a folder in BEIR layout")
