@@ -82,6 +82,8 @@ def detect_kind(spec: str) -> str:
     for kind, reader in READERS.items():
         if reader.recognises(sample):
             return kind
+    if sample.problem:
+        raise UnknownSource(spec, sample.problem, "mend the file at this place")
     raise UnknownSource(spec, f"looks like none of {', '.join(READERS)}", _known())
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, os_reason, records
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, os_reason, reason, records
 
 READABLE_SUFFIXES = JSON_SUFFIXES | {".yaml", ".yml"}
 _HEAD_BYTES = 64 * 1024
@@ -25,6 +25,8 @@ class Sample(NamedTuple):
     """The first record of a JSON file, empty where it is not an object."""
     head: str
     """The beginning of the file as text."""
+    problem: str = ""
+    """Why a file named as JSON cannot be read as such."""
 
     def has(self, *keys: str) -> bool:
         """Whether the first record has all these keys."""
@@ -62,7 +64,8 @@ def look_at(path: Path) -> Sample:
             head = stream.read(_HEAD_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError) as error:
         raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
-    return Sample(path, _first_record(file), head)
+    record, problem = _first_record(file)
+    return Sample(path, record, head, problem if file.suffix.lower() in JSON_SUFFIXES else "")
 
 
 def _first_file(folder: Path) -> Path:
@@ -76,11 +79,13 @@ def _first_file(folder: Path) -> Path:
     raise SourceError(str(folder), "holds no JSON or YAML file")
 
 
-def _first_record(file: Path) -> dict[str, Any]:
-    """The first record that is a JSON object; a file that is not JSON has none."""
+def _first_record(file: Path) -> tuple[dict[str, Any], str]:
+    """The first record if it is a JSON object, otherwise an empty one; and why nothing can be read."""
     try:
         entry = next(records(file), None)
         value = msgspec.json.decode(entry.raw) if entry else None
-    except (SourceError, *UNREADABLE):
-        return {}
-    return value if isinstance(value, dict) else {}
+    except SourceError as error:
+        return {}, error.what
+    except UNREADABLE as error:
+        return {}, reason(error)
+    return value if isinstance(value, dict) else {}, ""

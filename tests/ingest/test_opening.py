@@ -149,3 +149,9 @@ SAID = st.tuples(st.sampled_from(sorted(READERS)), st.text(max_size=9)).map(":".
 def test_any_specification_opens_or_is_refused(spec: str) -> None:
     with contextlib.suppress(IngestError):
         assert open_source(spec).name
+
+
+def test_a_json_file_that_is_broken_is_refused_with_line_and_column(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{\n "openapi": "3.0.0",\n "paths": {\n}', encoding="utf-8")
+    with pytest.raises(UnknownSource, match=r"cannot be parsed as JSON: .* \(line 4, column 2\)"):
+        open_source(str(tmp_path / "x.json"))
