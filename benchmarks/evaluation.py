@@ -142,10 +142,10 @@ def duplicates(arguments: argparse.Namespace) -> Figures:
         (together[one].id, together[other].id)
         for one, other, _, _ in near_duplicates(together, np.concatenate([vectors, copied]))
     }
-    return _told(documents, untouched, planted, pairs, arguments.list)
+    return _findings(documents, untouched, planted, pairs, arguments.list)
 
 
-def _told(
+def _findings(
     documents: Sequence[ApiDocument],
     untouched: Sequence[tuple[int, int, float, float]],
     planted: dict[str, list[tuple[ApiDocument, ApiDocument]]],

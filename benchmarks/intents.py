@@ -68,7 +68,7 @@ def metatool(data: Path, limit: int) -> Figures:
     found: dict[int, tuple[float, float]] = {}
     for most in SAMPLES:
         chosen = [intent for kept in samples.values() for intent in kept[:most]]
-        found[most], row = told(dataset, chosen, asked)
+        found[most], row = measured(dataset, chosen, asked)
         table.add_row(str(most), *row, f"{len(chosen):,}")
     Console().print(table)
     lift = found[SAMPLES[-1]][0] - found[0][0]
@@ -101,7 +101,7 @@ def toolbench(data: Path, limit: int) -> Figures:
     table = Table("ToolBench dev: samples", "recall@5, 95 %", "NDCG@5", "APIs with samples")
     found = []
     for chosen in ([], samples):
-        figures, row = told(dataset, chosen, asked)
+        figures, row = measured(dataset, chosen, asked)
         table.add_row(f"{len(chosen):,}", *row, f"{len({intent.api for intent in chosen}):,}")
         found.append(figures)
     Console().print(table)
@@ -118,7 +118,7 @@ def enriched(data: Path, limit: int) -> Figures:
         table = Table(f"{name}: enrichment", "recall@5, 95 %", "NDCG@5")
         found = []
         for writer in (None, Writer(WRITTEN / f"{name}.jsonl")):
-            values, row = told(dataset, [], asked, writer)
+            values, row = measured(dataset, [], asked, writer)
             table.add_row("none" if writer is None else writer.outcome, *row)
             found.append(values[0])
         Console().print(table)
@@ -162,7 +162,7 @@ class Writer:
         raise NoLikelihoods(self.identity)
 
 
-def told(
+def measured(
     dataset: Dataset,
     samples: Sequence[Intent],
     asked: Sequence[JudgedQuery],

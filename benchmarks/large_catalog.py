@@ -160,7 +160,7 @@ class Watch:
         self._index = index
         self._node = psutil.Process(pid)
         self._before = self.count()
-        self._last = self._told = time.monotonic()
+        self._last = self._shown = time.monotonic()
         self.seconds = 0.0
         self.suspended = 0.0
 
@@ -173,8 +173,8 @@ class Watch:
             self.suspended += spent
         else:
             self.seconds += spent
-        if now - self._told > 30:
-            self._told = now
+        if now - self._shown > 30:
+            self._shown = now
             print(f"{self.seconds:6.0f} s: {self.count():,} written, {self.memory()}", flush=True)
 
     def count(self) -> int:

@@ -91,8 +91,8 @@ async def _answer_sizes(client: Client, count: int) -> AsyncIterator[int]:
 async def _seen_after(client: Client, number: int) -> float:
     """Milliseconds from the notice of the server to the end of the first search that finds its new tool."""
     name = f"{WORDS[number % len(WORDS)]}_{number}"
-    told = await client.call_tool("call_tool", {"id": "learner/learner/learn", "arguments": {"name": name}})
-    noticed = float(told.content[0].text)
+    report = await client.call_tool("call_tool", {"id": "learner/learner/learn", "arguments": {"name": name}})
+    noticed = float(report.content[0].text)
     with anyio.fail_after(PATIENCE_SECONDS):
         while True:
             found = await client.call_tool("search_tools", {"query": _description(name), "k": 5})

@@ -95,7 +95,7 @@ def main() -> None:
     reasons = Counter(_PARTICULARS.sub("…", letter.reason) for letter in outcome.dead_letters)
     rows = [
         ("specifications", f"{specifications:,}"),
-        ("tools (titles told apart)", f"{outcome.tools:,}"),
+        ("tools (equal titles kept apart)", f"{outcome.tools:,}"),
         ("operations out, ids all different", f"{outcome.operations:,}"),
         ("  of these with a parameter that is an unresolved $ref", f"{outcome.unresolved:,}"),
         ("dead letters", f"{len(outcome.dead_letters):,}"),

@@ -53,7 +53,7 @@ class NothingAsked(KitpickError):
         )
 
 
-class Turns(msgspec.Struct, frozen=True):
+class ConversationTurns(msgspec.Struct, frozen=True):
     """What a request is made of."""
 
     last: str
@@ -99,7 +99,7 @@ def called_names(messages: Messages) -> set[str]:
     return {name for message in messages for name in _called(message)}
 
 
-def resolve(turns: Turns) -> str:
+def resolve(turns: ConversationTurns) -> str:
     """The last message with what it may refer to: the less it says, the more of that."""
     words = count_words(turns.last)
     context = " ".join(map(name_words, turns.tools)) or turns.earlier
@@ -109,7 +109,7 @@ def resolve(turns: Turns) -> str:
     return "\n".join(part for part in (first, turns.last, context) if part)
 
 
-def read_turns(messages: Messages) -> Turns:
+def read_turns(messages: Messages) -> ConversationTurns:
     """What a conversation says that a request can be made of.
 
     Raises:
@@ -129,7 +129,7 @@ def read_turns(messages: Messages) -> Turns:
             break
     if not said:
         raise NothingAsked
-    return Turns(said[0], said[1] if len(said) > 1 else "", remark, tuple(tools)[:_MAX_TOOLS])
+    return ConversationTurns(said[0], said[1] if len(said) > 1 else "", remark, tuple(tools)[:_MAX_TOOLS])
 
 
 def count_words(text: str) -> int:

@@ -12,7 +12,7 @@ from kitpick.intents import CatalogIntents
 from kitpick.result import SearchResult
 from kitpick_engines.contract import Filter
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents.answers import Answer, AnswerLog, answer_ids
+from kitpick_engines.intents.answers import AnswerLog, RememberedAnswer, answer_ids
 from kitpick_engines.intents.store import Verdict
 from kitpick_foundation.errors import KitpickError
 from kitpick_rescorers.state import Degradation
@@ -66,7 +66,7 @@ class Feedback:
         """The result with the id under which feedback can name it; without one where it cannot be stored."""
         try:
             name = self.answers.remember(
-                Answer(
+                RememberedAnswer(
                     request=request.encode("utf-8", "replace").decode("utf-8"),  # lone surrogates
                     tenant=permitted.tenant,
                     principals=tuple(sorted(permitted.principals)),

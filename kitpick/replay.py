@@ -9,7 +9,7 @@ from pathlib import Path
 from kitpick.catalog import Catalog
 from kitpick.definition_tokens import measure_definitions
 from kitpick_engines.contract import Filter
-from kitpick_engines.intents.answers import Answer, Judged
+from kitpick_engines.intents.answers import JudgedAnswer, RememberedAnswer
 from kitpick_evaluation.replay import Replay, ReplayedChoice, summarise_replay
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.search import LocalRescorer, Search
@@ -54,7 +54,7 @@ class _Ranking:
         self._profile = profile
         self._without = lru_cache(maxsize=1_000)(lambda answer: self._order(answer, 0.0))
 
-    def replayed(self, judged: Judged) -> ReplayedChoice:
+    def replayed(self, judged: JudgedAnswer) -> ReplayedChoice:
         answer = judged.answer
         return ReplayedChoice(
             answer.request,
@@ -64,7 +64,7 @@ class _Ranking:
             _rank(self._order(answer, judged.at), judged.api),
         )
 
-    def _order(self, answer: Answer, moment: float) -> tuple[str, ...]:
+    def _order(self, answer: RememberedAnswer, moment: float) -> tuple[str, ...]:
         catalog = self._catalog
         search = Search(
             catalog.engine,

@@ -45,7 +45,7 @@ MAX_REQUEST = 20_000
 Ids = Annotated[list[str], msgspec.Meta(max_length=100)]
 
 
-class SearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ToolSearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One of `query`, `messages` and `capabilities`, and what is wanted of the answer."""
 
     query: Annotated[str, msgspec.Meta(max_length=MAX_REQUEST)] = ""
@@ -131,7 +131,7 @@ class ToolsApi:
         self._permitted = permitted
         self._catalog = Catalog.open(catalog, settings=Settings(rescorer=""))
 
-    def search(self, call: SearchCall, ticket: Ticket) -> SearchReply:
+    def search(self, call: ToolSearchCall, ticket: Ticket) -> SearchReply:
         """Finds tools.
 
         Raises:
@@ -168,7 +168,7 @@ class ToolsApi:
         """Releases the catalog."""
         self._catalog.close()
 
-    def _found(self, text: str, call: SearchCall, caller: Filter, ticket: Ticket) -> SearchResult:
+    def _found(self, text: str, call: ToolSearchCall, caller: Filter, ticket: Ticket) -> SearchResult:
         profile = self._service.profile(call.profile)
         k = call.k
         if k == "auto":
@@ -206,7 +206,7 @@ def tools_routes(api: ToolsApi, service: Service, threads: anyio.CapacityLimiter
             path=f"{PATH}/search",
             summary="Finds tools of the catalog",
             dialect=NATIVE,
-            request=SearchCall,
+            request=ToolSearchCall,
             reply=SearchReply,
             answer=lambda service, call, ticket: api.search(call, ticket),
         ),
@@ -222,7 +222,7 @@ def tools_routes(api: ToolsApi, service: Service, threads: anyio.CapacityLimiter
     return [Route(each.path, guarded(service, each, threads), methods=[each.method]) for each in endpoints]
 
 
-def _wanted(call: SearchCall) -> list[str]:
+def _wanted(call: ToolSearchCall) -> list[str]:
     """The requests that a call consists of.
 
     Raises:
@@ -238,7 +238,7 @@ def _wanted(call: SearchCall) -> list[str]:
         raise Invalid(str(error)) from error
 
 
-def _reply(steps: Steps, call: SearchCall) -> SearchReply:
+def _reply(steps: Steps, call: ToolSearchCall) -> SearchReply:
     results = [step.result for step in steps.steps]
     single = len(results) == 1
     hits = results[0].hits if single else steps.joint

@@ -327,14 +327,14 @@ def cells(figures: ProfileFigures) -> list[str]:
 
 def reported(results: dict[str, list[SetResult]], run: Run) -> dict[str, object]:
     """The last line: what decides, then every figure of every set and profile."""
-    told = {label: told_of(found, run) for label, found in results.items()} if run.profiles else {}
+    figures = {label: figures_of(found, run) for label, found in results.items()} if run.profiles else {}
     limit = None if run.limit == sys.maxsize else run.limit
     asked_for = {"split": run.split, "limit": limit, "seed": run.seed}
-    shipped = told.pop(SHIPPED, {})
-    return asked_for | shipped | ({"variants": told} if told else {})
+    shipped = figures.pop(SHIPPED, {})
+    return asked_for | shipped | ({"variants": figures} if figures else {})
 
 
-def told_of(results: list[SetResult], run: Run) -> dict[str, object]:
+def figures_of(results: list[SetResult], run: Run) -> dict[str, object]:
     """The figures of one choice of models."""
     sets: dict[str, object] = {}
     sure: dict[str, object] = {}
@@ -360,9 +360,9 @@ def told_of(results: list[SetResult], run: Run) -> dict[str, object]:
 
 def plain(figures: ProfileFigures) -> dict[str, object]:
     """Figures with the ranking's as [mean, low, high]."""
-    told = cast("dict[str, object]", msgspec.to_builtins(figures))
+    values = cast("dict[str, object]", msgspec.to_builtins(figures))
     ranking = {name: [each.mean, each.low, each.high] for name, each in figures.ranking.items()}
-    return {name: value for name, value in told.items() if name != "ranking"} | ranking
+    return {name: value for name, value in values.items() if name != "ranking"} | ranking
 
 
 def rounded(value: object) -> object:

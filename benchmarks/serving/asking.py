@@ -52,7 +52,7 @@ def mixed_request(choice: random.Random, texts: Sequence[str]) -> Request:
 
 
 async def ask(url: str, request: Request, deadline: float, leaves: float | None = None) -> Asked:
-    """One request on a connection of its own; the caller leaves after so many seconds where told to."""
+    """One request on a connection of its own; the caller leaves after `leaves` seconds, if any."""
     started = time.perf_counter()
     try:
         status = await asyncio.wait_for(_exchange(url, request, deadline), leaves or 4 * deadline)

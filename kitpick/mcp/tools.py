@@ -130,7 +130,7 @@ def read_arguments(given: dict[str, Any] | None, expected: type[Arguments]) -> A
         raise ToolProblem(f"the arguments are not what the inputSchema says: {error}") from error
 
 
-Answer = Callable[[dict[str, Any] | None, Caller], Awaitable[types.CallToolResult]]
+Responder = Callable[[dict[str, Any] | None, Caller], Awaitable[types.CallToolResult]]
 
 _SEARCH = (
     "Finds tools. Give one short capability for each step of what is to be done. The answer has one line for "
@@ -167,7 +167,7 @@ class DoorTools:
         self._proxy = proxy
         self._profile = profile
         self._counter = token_counter()
-        self._answers: dict[str, Answer] = {
+        self._answers: dict[str, Responder] = {
             "search_tools": self._search,
             "next_tools": self._next,
             "get_definition": self._define,

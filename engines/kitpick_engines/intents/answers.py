@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
 """
 
 
-class Answer(msgspec.Struct, frozen=True):
+class RememberedAnswer(msgspec.Struct, frozen=True):
     """What somebody was shown for a request."""
 
     request: str
@@ -66,10 +66,10 @@ def answer_ids(text: str) -> tuple[str, ...]:
     return tuple(text.split(JOINT)) if _ID.fullmatch(text) else ()
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgedAnswer(msgspec.Struct, frozen=True):
     """An API of an answer, and what a client said became of it."""
 
-    answer: Answer
+    answer: RememberedAnswer
     api: str
     client: str
     verdict: Verdict
@@ -97,7 +97,7 @@ class AnswerLog:
         self._opened: sqlite3.Connection | None = None
         self._writes = 0
 
-    def remember(self, answer: Answer) -> str:
+    def remember(self, answer: RememberedAnswer) -> str:
         """The id under which feedback can name this answer from now on.
 
         Raises:
@@ -116,7 +116,7 @@ class AnswerLog:
                 _tidy(connection, time.time() - self._days * _DAY, self._most)
         return short.id
 
-    def find(self, answer_id: str, tenant: str) -> Answer | None:
+    def find(self, answer_id: str, tenant: str) -> RememberedAnswer | None:
         """The answer of this id, None where this tenant was given none.
 
         Raises:
@@ -126,7 +126,7 @@ class AnswerLog:
             row = connection.execute(
                 "SELECT answer FROM answers WHERE id = ? AND tenant = ?", (answer_id, tenant)
             ).fetchone()
-        return None if row is None else msgspec.json.decode(row[0], type=Answer)
+        return None if row is None else msgspec.json.decode(row[0], type=RememberedAnswer)
 
     def judge(self, answer_id: str, apis: Iterable[str], client: str, verdict: Verdict, at: float) -> None:
         """Stores what became of APIs, at a moment (seconds since the epoch); the latest of a client counts.
@@ -138,7 +138,7 @@ class AnswerLog:
         with self._connection() as connection:
             connection.executemany("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)", rows)
 
-    def judged(self, tenant: str | None = None) -> Sequence[Judged]:
+    def judged(self, tenant: str | None = None) -> Sequence[JudgedAnswer]:
         """Everything that was said, the oldest first; of one tenant, or of all.
 
         Raises:
@@ -151,7 +151,7 @@ class AnswerLog:
         )
         with self._connection() as connection:
             rows = connection.execute(query, (tenant, tenant)).fetchall()
-        return [Judged(msgspec.json.decode(row[0], type=Answer), *row[1:]) for row in rows]
+        return [JudgedAnswer(msgspec.json.decode(row[0], type=RememberedAnswer), *row[1:]) for row in rows]
 
     def forget(self, tenant: str | None = None, before: float = math.inf) -> int:
         """Removes answers and what was said about them; how many answers.

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.intents import answers as module
-from kitpick_engines.intents.answers import Answer, AnswerLog, answer_ids
+from kitpick_engines.intents.answers import AnswerLog, RememberedAnswer, answer_ids
 
-ANSWER = Answer("rain?", "acme", ("staff",), "hybrid", ("weather", "email"))
+ANSWER = RememberedAnswer("rain?", "acme", ("staff",), "hybrid", ("weather", "email"))
 
 
 @pytest.fixture(params=["memory", "file"])
