@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from kitpick_engines.contract import RankingName
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
-from kitpick_rescorers.state import Ranked, State, by_score
+from kitpick_rescorers.state import Matrix, Ranked, State, by_score, direction_of, unit_vectors
 
 
 def lift_tools(items: Sequence[Ranked], share: float) -> list[Ranked]:
@@ -117,13 +118,15 @@ def _renumber(ordered: Iterable[Ranked], fetched: Iterable[Ranked]) -> list[Rank
 
 
 class Blend(Stage, frozen=True, tag="blend"):
-    """score(c) = trust · z(logit(c)) − rank_weight · ln(first-stage rank of c).
+    """score(c) = t · z(logit(c)) + (1 − t) · dense · z(cosine(c)) − rank_weight · ln(first-stage rank of c).
 
     z standardises over the scored candidates that the first stage proposed, so that documents fetched later
-    do not move the scale; equal logits give z = 0. Candidates that were not scored follow in their order.
+    do not move the scale; equal values give z = 0. Candidates that were not scored follow in their order.
 
     z does not show how confident the model is: if it finds all candidates unlikely, z is amplified noise.
-    Therefore trust = min(1, p / full_trust), with p the largest probability among the proposed candidates.
+    Therefore the trust t = min(1, p / full_trust), with p the largest probability among the proposed
+    candidates. What trust leaves goes to the vectors, because a request in words of its own is what the
+    cross-encoder is unsure of, and words rank it badly. A candidate without a usable vector has z = 0.
 
     Then `tool_share` moves every score towards the best score of its tool, see `lift_tools`.
     """
@@ -131,42 +134,64 @@ class Blend(Stage, frozen=True, tag="blend"):
     rank_weight: Weight = 1.0
     full_trust: Probability = 0.0
     """Probability of the best candidate from which trust is 1; with 0 it is always 1."""
+    dense: Weight = 0.0
+    """Weight of the vectors where trust is 0."""
     tool_share: Probability = 0.0
     """How far a score moves towards the best score of its tool: 0 not at all, 1 all the way."""
+
+    def needs(self) -> frozenset[Requirement]:
+        """The request's vector where vectors count."""
+        return frozenset({"vector"}) if self.dense else frozenset()
 
     def apply(self, state: State, models: Models) -> State:
         """The scored candidates by blended score; ties by first-stage rank, then id."""
         scored = state.scored
         if not scored:
             raise StageUnavailable("there are no cross-encoder scores to blend")
-        mean, unit = self._scale(scored)
-        blended = [self._blend(item, mean, unit) for item in scored]
+        proposed = np.array([not item.fetched for item in scored])
+        proposed |= not proposed.any()
+        trust = self._trust(item for item, counts in zip(scored, proposed, strict=True) if counts)
+        read = _standardised(np.array([_logit(item) for item in scored]), proposed, trust)
+        near = _standardised(_cosines(state, scored), proposed, (1.0 - trust) * self.dense)
+        priors = [self.rank_weight * math.log(item.first_rank) for item in scored]
+        blended = [
+            replace(item, score=float(z + cosine) - prior)
+            for item, z, cosine, prior in zip(scored, read, near, priors, strict=True)
+        ]
         after = lift_tools(blended, self.tool_share)
+        reasons = {
+            item.id: _blend_reason(item, z, cosine, prior) + lift_reason(item, late)
+            for item, late, z, cosine, prior in zip(blended, after, read, near, priors, strict=True)
+        }
         rest = [item for item in state.ranked if item.probability is None]
-        return state.with_ranked(
-            [*by_score(after, lambda item: item.score), *rest],
-            {
-                item.id: self._reason(item) + lift_reason(item, late)
-                for item, late in zip(blended, after, strict=True)
-            },
-        )
+        return state.with_ranked([*by_score(after, lambda item: item.score), *rest], reasons)
 
-    def _scale(self, scored: tuple[Ranked, ...]) -> tuple[float, float]:
-        """Mean of the proposed candidates' logits, and the score of one unit above it."""
-        proposed = [item for item in scored if not item.fetched] or scored
-        logits = np.array([_logit(item) for item in proposed])
-        deviation = float(logits.std())
+    def _trust(self, proposed: Iterable[Ranked]) -> float:
         best = max(item.probability or 0.0 for item in proposed)
-        trust = min(1.0, best / self.full_trust) if self.full_trust else 1.0
-        return float(logits.mean()), trust / (deviation if deviation > 1e-12 else 1.0)
+        return min(1.0, best / self.full_trust) if self.full_trust else 1.0
 
-    def _blend(self, item: Ranked, mean: float, unit: float) -> Ranked:
-        z = (_logit(item) - mean) * unit
-        return replace(item, score=z - self.rank_weight * math.log(item.first_rank))
 
-    def _reason(self, item: Ranked) -> str:
-        prior = self.rank_weight * math.log(item.first_rank)
-        return f"z {item.score + prior:+.2f} − {prior:.2f} for first-stage rank {item.first_rank}"
+def _standardised(values: Matrix, proposed: NDArray[np.bool_], weight: float) -> Matrix:
+    """`weight` · z of the values (n,), by mean and deviation of those that were proposed."""
+    deviation = float(values[proposed].std())
+    standardised: Matrix = (values - values[proposed].mean()) * (
+        weight / (deviation if deviation > 1e-12 else 1.0)
+    )
+    return standardised
+
+
+def _cosines(state: State, items: Sequence[Ranked]) -> Matrix:
+    """Cosines (n,) with the request; a candidate without a usable vector has the mean of the others."""
+    if state.vector is None:
+        return np.zeros(len(items))
+    vectors, _ = unit_vectors(items, len(state.vector))
+    cosines, usable = vectors @ direction_of(state), vectors.any(axis=1)
+    return np.where(usable, cosines, cosines[usable].mean() if usable.any() else 0.0)
+
+
+def _blend_reason(item: Ranked, z: float, cosine: float, prior: float) -> str:
+    near = f" {cosine:+.2f} by its vector" if cosine else ""
+    return f"z {z:+.2f}{near} − {prior:.2f} for first-stage rank {item.first_rank}"
 
 
 def _logit(item: Ranked) -> float:

@@ -79,3 +79,45 @@ def test_the_unscored_follow_in_their_order(bench):
 def test_without_scores_there_is_nothing_to_blend(bench):
     with pytest.raises(StageUnavailable, match="no cross-encoder scores"):
         bench.apply(bench.fused(["t/a"]), Blend())
+
+
+NEAR = {"t/a": (0.0, 1.0), "t/b": (0.6, 0.8), "t/c": (1.0, 0.0)}
+"""Vectors of candidates in first-stage order; the request's is that of the last."""
+UNSURE = dict.fromkeys(NEAR, -3.0)
+
+
+def test_vectors_have_what_an_unsure_model_leaves(bench):
+    state = bench.fused(list(NEAR), NEAR, vector=np.array([1.0, 0.0], np.float32))
+    stage = Blend(rank_weight=0.5, full_trust=0.5, dense=2.0)
+    after = bench.apply(state, CrossEncode(), stage, scorer=bench.scorer(UNSURE))
+    trust = after.ranked[0].probability / 0.5
+    cosines = np.array([0.0, 0.6, 1.0])
+    z = (1 - trust) * 2.0 * (cosines - cosines.mean()) / cosines.std()
+    expected = {name: z[i] - 0.5 * log(i + 1) for i, name in enumerate(NEAR)}
+    assert {item.id: pytest.approx(item.score, abs=1e-6) for item in after.ranked} == expected
+    assert bench.ids(after) == ["t/c", "t/b", "t/a"]
+    assert "by its vector" in after.reasons["t/c"]
+    assert stage.needs() == {"vector"}
+    assert not Blend().needs()
+
+
+@pytest.mark.parametrize(
+    ("logit", "vector"), [(3.0, np.array([1.0, 0.0], np.float32)), (-3.0, None)], ids=["sure", "no vector"]
+)
+def test_vectors_change_nothing_where_the_model_is_sure_or_the_request_has_none(bench, logit, vector):
+    state, scorer = bench.fused(list(NEAR), NEAR, vector=vector), bench.scorer(dict.fromkeys(NEAR, logit))
+    after = bench.apply(state, CrossEncode(), Blend(full_trust=0.5, dense=2.0), scorer=scorer)
+    without = bench.apply(state, CrossEncode(), Blend(full_trust=0.5), scorer=scorer)
+    assert [(item.id, item.score) for item in after.ranked] == [
+        (item.id, item.score) for item in without.ranked
+    ]
+    assert after.reasons == without.reasons
+
+
+def test_a_candidate_without_a_vector_is_as_near_as_the_others_are_in_the_mean(bench):
+    vectors = {"t/a": (0.8, 0.6), "t/b": (0.0, 0.0), "t/c": (1.0, 0.0)}
+    state = bench.fused(list(vectors), vectors, vector=np.array([1.0, 0.0], np.float32))
+    stage = Blend(rank_weight=0.0, full_trust=1.0, dense=1.0)
+    after = bench.apply(state, CrossEncode(), stage, scorer=bench.scorer(UNSURE))
+    assert bench.ids(after) == ["t/c", "t/b", "t/a"]
+    assert after.ranked[1].score == pytest.approx(0.0, abs=1e-6)
