@@ -40,6 +40,7 @@ _USUAL = (
     Choice("truncate", "unseen", (10, 30, 50)),
     Choice("blend", "rank_weight", (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)),
     Choice("blend", "full_trust", (0.0, 0.4, 0.5, 0.6, 0.7, 0.8)),
+    Choice("blend", "dense", (0.0, 0.5, 1.0, 1.5)),
     Choice("blend", "tool_share", (0.0, 0.2, 0.4, 0.6)),
     Choice("concentrate", "threshold", _TAU),
     Choice("concentrate", "confidence", (0.0, 0.5, 0.7, 0.8, 0.9, 0.95)),
