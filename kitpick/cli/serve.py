@@ -70,9 +70,10 @@ def serve(
     if named_key is not None:
         _print_key(named_key)
         return
-    flags: dict[str, Any] = _pairs(other or ())
-    flags |= {"host": host, "port": port, "profile": profile}
-    flags |= {"keys": _text(keys), "tls_certificate": _text(tls_certificate), "tls_key": _text(tls_key)}
+    own: dict[str, Any] = {"host": host, "port": port, "profile": profile}
+    own |= {"keys": _text(keys), "tls_certificate": _text(tls_certificate), "tls_key": _text(tls_key)}
+    # An option that was not given must not take away what --set says: a service without its keys is open.
+    flags = _pairs(other or ()) | {name: value for name, value in own.items() if value is not None}
     permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
     shown = UiSettings(catalog=catalog, marks=marks, permitted=permitted)
     _run(flags, config, shown, page=ui, tools=tools)

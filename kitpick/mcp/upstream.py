@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
+import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
 from msgspec.structs import replace
@@ -29,15 +30,29 @@ from kitpick_ingest.sources.mcp_session import (
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
 """Seconds between attempts to connect: doubled from one to the next, cut short by a call."""
 _log = logging.getLogger("kitpick.mcp")
+Sockets = Callable[[], httpx2.AsyncBaseTransport | None]
+"""Makes a transport; None for usual sockets."""
 
 
 class Upstream:
     """Runs in one event loop: `run` in a task of its own, `call` from any other."""
 
-    def __init__(self, config: UpstreamConfig, on_listing: Callable[[Listing], Awaitable[bool]]) -> None:
-        """Takes what is given every new list of tools, and says whether it could use it."""
+    def __init__(
+        self,
+        config: UpstreamConfig,
+        on_listing: Callable[[Listing], Awaitable[bool]],
+        sockets: Sockets = lambda: None,
+    ) -> None:
+        """Not connected yet.
+
+        Args:
+            config: where the server is, and its limits.
+            on_listing: is given every new list of tools, and says whether it could use it.
+            sockets: makes what carries the requests of one session to a URL.
+        """
         self.config = config
         self._on_listing = on_listing
+        self._sockets = sockets
         self._live = live_settings(config)
         self._client: Client | None = None
         self._opened = False
@@ -88,7 +103,7 @@ class Upstream:
         live = replace(self._live, headers=self._live.headers | brought(self.config))
         try:
             with complaints() as errors:
-                async with connected(self.config.endpoint, live, errors) as client:
+                async with connected(self.config.endpoint, live, errors, sockets=self._sockets()) as client:
                     return await self._answered(client, tool, arguments, offer)
         except (TimeoutError, UpstreamFailed):
             raise
@@ -127,7 +142,9 @@ class Upstream:
         self._wanted, self._opened = anyio.Event(), False
         changes = Changes()
         with complaints() as errors:
-            async with connected(self.config.endpoint, self._live, errors, changes) as client:
+            async with connected(
+                self.config.endpoint, self._live, errors, changes, sockets=self._sockets()
+            ) as client:
                 self._client, self._opened = client, True
                 self._attempted.set()
                 await self._follow(client, changes)

@@ -6,7 +6,7 @@ goes on. At the point of a number the connection breaks, or stands still for as 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Literal
 
 import anyio
@@ -33,13 +33,8 @@ class Points:
         self.passed.append(point)
         return len(self.passed) == self._fail_at
 
-    def step(self, point: str) -> None:
-        """One point of a thread, whose transport reports by itself that its time is up."""
-        if self._fails(point):
-            raise httpx2.ReadTimeout("timed out") if self._how == "stall" else _broken(point)
-
-    async def async_step(self, point: str) -> None:
-        """One point of an event loop, where whoever waits has to give up."""
+    async def step(self, point: str) -> None:
+        """Goes past one point, or stands still there until whoever waits gives up."""
         if self._fails(point):
             if self._how == "stall":
                 await anyio.sleep(_FOR_EVER)
@@ -52,55 +47,18 @@ def _broken(point: str) -> httpx2.TransportError:
     return httpx2.ReadError("connection reset by peer")
 
 
-class FaultySockets(httpx2.BaseTransport):
-    """For clients of threads."""
-
-    def __init__(self, points: Points) -> None:
-        self._points = points
-        self._real = httpx2.HTTPTransport()
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        self._points.step(f"connect for {request.method} {request.url.path}")
-        answer = self._real.handle_request(request)
-        try:
-            self._points.step("answer")
-        except httpx2.TransportError:
-            answer.close()
-            raise
-        return httpx2.Response(answer.status_code, headers=answer.headers, stream=_Body(answer, self._points))
-
-    def close(self) -> None:
-        self._real.close()
-
-
-class _Body(httpx2.SyncByteStream):
-    def __init__(self, answer: httpx2.Response, points: Points) -> None:
-        self._answer = answer
-        self._points = points
-
-    def __iter__(self) -> Iterator[bytes]:
-        assert isinstance(self._answer.stream, httpx2.SyncByteStream)
-        for chunk in self._answer.stream:
-            yield chunk[: len(chunk) // 2]
-            self._points.step("body")
-            yield chunk[len(chunk) // 2 :]
-
-    def close(self) -> None:
-        self._answer.close()
-
-
 class FaultyAsyncSockets(httpx2.AsyncBaseTransport):
-    """For clients of event loops."""
+    """Real sockets, with these points."""
 
     def __init__(self, points: Points) -> None:
         self._points = points
         self._real = httpx2.AsyncHTTPTransport()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        await self._points.async_step(f"connect for {request.method} {request.url.path}")
+        await self._points.step(f"connect for {request.method} {request.url.path}")
         answer = await self._real.handle_async_request(request)
         try:
-            await self._points.async_step("answer")
+            await self._points.step("answer")
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await answer.aclose()
@@ -121,7 +79,7 @@ class _AsyncBody(httpx2.AsyncByteStream):
         assert isinstance(self._answer.stream, httpx2.AsyncByteStream)
         async for chunk in self._answer.stream:
             yield chunk[: len(chunk) // 2]
-            await self._points.async_step("body")
+            await self._points.step("body")
             yield chunk[len(chunk) // 2 :]
 
     async def aclose(self) -> None:

@@ -86,6 +86,22 @@ def test_doctor_finds_files_of_the_service_that_cannot_be_used(
     assert "No such file" in broken["tls_key"]
 
 
+@pytest.mark.parametrize("name", ["keys", "tls_certificate", "profile"])
+def test_what_is_set_by_name_counts_like_its_own_option(name: str, tmp_path: Path) -> None:
+    """A service that dropped `--set keys=FILE` would be open to everybody, without a word."""
+    missing = str(tmp_path / "nowhere")
+    option = f"--{name.replace('_', '-')}"
+    for given in (["--set", f"{name}={missing}"], [option, missing]):
+        told = CliRunner().invoke(app, ["serve", "--port", "0", *given])
+        assert told.exit_code != 0
+        assert "nowhere" in str(told.exception), given
+
+
+def test_an_option_of_its_own_beats_what_is_set_by_name(tmp_path: Path) -> None:
+    given = ["--set", f"keys={tmp_path / 'one'}", "--keys", str(tmp_path / "other")]
+    assert "other" in str(CliRunner().invoke(app, ["serve", *given]).exception)
+
+
 def test_a_new_key_is_printed_with_its_entry() -> None:
     from kitpick_rescorers.service.keys import digest, parse_keys
 

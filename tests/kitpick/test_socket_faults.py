@@ -10,7 +10,7 @@ import itertools
 from typing import Any
 
 import pytest
-from faulty_sockets import FaultyAsyncSockets, FaultySockets, HowBroken, Points
+from faulty_sockets import FaultyAsyncSockets, HowBroken, Points
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
@@ -69,7 +69,7 @@ def test_a_language_model_that_fails_at_one_point_fails_with_words(fake: Any, ho
     settings = LlmSettings(url=fake().url, model="m", key="secret-key")
     for fail_at in itertools.count(1):
         points = Points(fail_at, how)
-        answer = completed(ChatEndpoint(settings, FaultySockets(points)))
+        answer = completed(3 if how == "stall" else 60, ChatEndpoint(settings, FaultyAsyncSockets(points)))
         if not points.failed:
             break
         assert isinstance(answer, CallFailed), points.failed
@@ -79,10 +79,10 @@ def test_a_language_model_that_fails_at_one_point_fails_with_words(fake: Any, ho
     assert fail_at == 4, "connect, answer, body"
 
 
-def completed(model: ChatEndpoint) -> str | CallFailed:
+def completed(seconds: float, model: ChatEndpoint) -> str | CallFailed:
     """The model's text, or why there is none."""
     messages = order_messages("weather", ["weather 1", "mail 9"])
     try:
-        return model.complete(messages, max_tokens=50, schema=SCHEMA, seconds=60).text
+        return model.complete(messages, max_tokens=50, schema=SCHEMA, seconds=seconds).text
     except CallFailed as error:
         return error

@@ -10,6 +10,8 @@ import pytest
 from kitpick_engines.contract import Candidate, Place
 from kitpick_foundation.deadline import Deadline, DeadlineExceeded
 from kitpick_rescorers.models import Models
+from kitpick_rescorers.nnn import NnnProblem, solve_active_set
+from kitpick_rescorers.nnn.path import solve_path
 from kitpick_rescorers.packing import best_set
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
@@ -101,6 +103,38 @@ def test_no_stage_begins_after_the_deadline(request_of_thousand: RescoreRequest,
     assert [(item.stage, item.reason) for item in found.degraded] == [
         (stage.name, "not run: the caller left")
     ]
+
+
+def problem_of(rows: int, seed: int = 0) -> NnnProblem:
+    """One that chooses all of its rows, a few a round."""
+    rng = np.random.default_rng(seed)
+    documents = np.abs(rng.normal(size=(rows, 64))).astype(np.float32)
+    return NnnProblem(documents, documents.mean(axis=0).astype(np.float64), 0.0, 1.0)
+
+
+def test_the_solver_looks_at_the_deadline_inside_of_a_pool() -> None:
+    """Others have to have their turn also while it is in one pool: a thousand rows take it seconds."""
+    deadline = Looks(10_000)
+    solution = solve_active_set(problem_of(200), deadline=deadline)
+    assert deadline.looks > solution.certificate.rounds // 16 > 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("rows", [5, 200, 600])
+def test_looking_changes_no_digit_of_the_solution(rows: int, seed: int) -> None:
+    problem = problem_of(rows, seed)
+    alone, looked = solve_active_set(problem), solve_active_set(problem, deadline=Looks(10_000))
+    assert looked.support.tobytes() == alone.support.tobytes()
+    assert looked.coefficients.tobytes() == alone.coefficients.tobytes()
+    assert looked.residual.tobytes() == alone.residual.tobytes()
+    assert looked.certificate == alone.certificate
+
+
+def test_solvers_end_at_a_deadline_that_has_passed() -> None:
+    with pytest.raises(DeadlineExceeded):
+        solve_active_set(problem_of(20), deadline=passed())
+    with pytest.raises(DeadlineExceeded):
+        solve_path(problem_of(20), deadline=passed())
 
 
 def test_every_loop_of_a_stage_looks_at_the_deadline() -> None:

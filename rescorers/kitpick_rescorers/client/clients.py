@@ -5,8 +5,6 @@ A service that fails is left alone for a while, and its callers do not wait for 
 
 from __future__ import annotations
 
-import asyncio
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +25,7 @@ from kitpick_rescorers.client.conversation import (
     Reply,
     Unreachable,
 )
+from kitpick_rescorers.loop_thread import LoopThread
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import DEFAULT_PROFILE, Profile
@@ -178,11 +177,7 @@ class AsyncRescorerClient:
 
 
 class RescorerClient:
-    """Asks a rescorer service. Safe to use from several threads; connections are kept.
-
-    The network is left to an event loop, because a thread that waits for a socket can bound each wait, but
-    not all of them together: a service that sends a byte now and then would hold it for ever.
-    """
+    """Asks a rescorer service. Safe to use from several threads; connections are kept."""
 
     def __init__(
         self,
@@ -208,23 +203,17 @@ class RescorerClient:
             Unreachable: it did not answer in time, or its circuit is open.
         """
         started = self._of_this_process()
-        asked = started.client.rescore(request, profile)
-        future = asyncio.run_coroutine_threadsafe(asked, started.loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
+        return started.thread.run(started.client.rescore(request, profile))
 
     def close(self) -> None:
         """Closes its connections."""
-        if self._started.process == os.getpid():
-            self._started.close()
+        self._started.thread.stop()
+        self._started.thread.join()
 
     def _of_this_process(self) -> _Started:
         """A process that was forked has the client, but not its thread: it starts its own."""
         with self._lock:
-            if self._started.process != os.getpid():
+            if not self._started.thread.is_of_this_process:
                 self._started = _Started(*self._connecting)
             return self._started
 
@@ -244,18 +233,7 @@ class _Started:
         self, url: str, key: str, settings: ClientSettings, transport: AsyncBaseTransport | None
     ) -> None:
         self.client = AsyncRescorerClient(url, key, settings, transport)
-        self.process = os.getpid()
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="kitpick-client", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        if self.loop.is_closed():
-            return
-        asyncio.run_coroutine_threadsafe(self.client.close(), self.loop).result()
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
-        self.loop.close()
+        self.thread = LoopThread("kitpick-client", self.client.close)
 
 
 def _connection(url: str, key: str, settings: ClientSettings) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+import weakref
+from collections.abc import AsyncIterator, Sequence
 from importlib.util import find_spec
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,9 +22,10 @@ from kitpick_rescorers.llm.model import (
     NoLikelihoods,
     summed,
 )
+from kitpick_rescorers.loop_thread import LoopThread
 
 if TYPE_CHECKING:
-    from httpx2 import BaseTransport
+    from httpx2 import AsyncBaseTransport, AsyncClient
 
 MAX_ANSWER_BYTES = 1024 * 1024
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -76,9 +79,9 @@ class _ChatResponse(msgspec.Struct):
 
 
 class ChatEndpoint:
-    """`POST {url}/chat/completions`. Safe to use from several threads."""
+    """`POST {url}/chat/completions`. Safe to use from several threads; connections are kept."""
 
-    def __init__(self, settings: LlmSettings, transport: BaseTransport | None = None) -> None:
+    def __init__(self, settings: LlmSettings, transport: AsyncBaseTransport | None = None) -> None:
         """Opens no connection yet. `transport` carries its requests in place of sockets of its own.
 
         Raises:
@@ -86,12 +89,11 @@ class ChatEndpoint:
         """
         if find_spec("httpx2") is None:
             raise MissingExtra("llm", "a language model")
-        import httpx2
-
         self._settings = settings
         self._schemas = settings.structured != "never"
-        headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
-        self._client = httpx2.Client(headers=headers, follow_redirects=False, transport=transport)
+        self._transport = transport
+        self._lock = threading.Lock()
+        self._started: _Started | None = None
 
     @property
     def identity(self) -> str:
@@ -144,20 +146,39 @@ class ChatEndpoint:
         left = deadline - time.monotonic()
         if left <= 0:
             raise CallFailed("no time is left for another call")
-        url = f"{self._settings.url.rstrip('/')}/chat/completions"
-        content = msgspec.json.encode(body)
-        headers = {"content-type": "application/json"}
+        started = self._of_this_process()
         try:
-            with self._client.stream("POST", url, content=content, headers=headers, timeout=left) as response:
+            return started.thread.run(self._exchanged(started.client, msgspec.json.encode(body), left))
+        except TimeoutError as error:
+            raise CallFailed(f"no answer within {left:.3g} s") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise CallFailed(f"{type(error).__name__}: {str(error)[:_SHOWN]}", retry_after=0.0) from error
+
+    async def _exchanged(self, client: AsyncClient, content: bytes, seconds: float) -> tuple[int, bytes]:
+        """Status and body of the answer: connecting, its head and its body all take so many seconds.
+
+        Raises:
+            TimeoutError: they took longer.
+        """
+        import anyio
+
+        url = f"{self._settings.url.rstrip('/')}/chat/completions"
+        headers = {"content-type": "application/json"}
+        with anyio.fail_after(seconds):
+            async with client.stream("POST", url, content=content, headers=headers) as response:
                 if response.status_code in _RETRIED:
                     raise CallFailed(
                         f"HTTP {response.status_code}", retry_after=_retry_after(response.headers)
                     )
-                return response.status_code, _bounded(response.iter_bytes(), deadline)
-        except httpx2.TimeoutException as error:
-            raise CallFailed(f"no answer within {left:.3g} s") from error
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-            raise CallFailed(f"{type(error).__name__}: {str(error)[:_SHOWN]}", retry_after=0.0) from error
+                return response.status_code, await _bounded(response.aiter_bytes())
+
+    def _of_this_process(self) -> _Started:
+        """A process that was forked has the endpoint, but not its thread: it starts its own."""
+        with self._lock:
+            if self._started is None or not self._started.thread.is_of_this_process:
+                self._started = _Started(self._settings.key, self._transport)
+                weakref.finalize(self, self._started.thread.stop)
+            return self._started
 
     def _completion(self, status: int, data: bytes, messages: tuple[Message, ...]) -> Completion:
         choice, usage = _decoded(status, data)
@@ -169,6 +190,20 @@ class ChatEndpoint:
         prices = self._settings
         cost = usage.prompt_tokens * prices.prompt_price + usage.completion_tokens * prices.completion_price
         return cost / 1e6
+
+
+class _Started:
+    """Connections, with the event loop that they are used on."""
+
+    def __init__(self, key: str, transport: AsyncBaseTransport | None) -> None:
+        import httpx2
+
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        # It has no time limits of its own: they would bound every wait, and not the whole.
+        self.client = httpx2.AsyncClient(
+            headers=headers, follow_redirects=False, timeout=None, transport=transport
+        )
+        self.thread = LoopThread("kitpick-llm", self.client.aclose)
 
 
 def _decoded(status: int, data: bytes) -> tuple[_ChatChoice, _ChatUsage | None]:
@@ -195,14 +230,12 @@ def _excerpt(data: bytes) -> str:
     return data[:_SHOWN].decode("utf-8", "replace")
 
 
-def _bounded(chunks: Any, deadline: float) -> bytes:  # noqa: ANN401 - an iterator of the HTTP client
+async def _bounded(chunks: AsyncIterator[bytes]) -> bytes:
     data = bytearray()
-    for chunk in chunks:
+    async for chunk in chunks:
         data += chunk
         if len(data) > MAX_ANSWER_BYTES:
             raise CallFailed(f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes")
-        if time.monotonic() > deadline:
-            raise CallFailed("the answer did not end in time")
     return bytes(data)
 
 

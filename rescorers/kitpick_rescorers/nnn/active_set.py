@@ -26,7 +26,16 @@ from numpy.typing import NDArray
 
 from kitpick_foundation.deadline import UNLIMITED, Deadline
 from kitpick_rescorers.nnn.corpus import Float32, Float64, Rows
-from kitpick_rescorers.nnn.gram import DEPENDENT, SolverState, enter, extended, minimise, opened, residual_of
+from kitpick_rescorers.nnn.gram import (
+    DEPENDENT,
+    SolverState,
+    descend,
+    enter,
+    extended,
+    improve,
+    opened,
+    residual_of,
+)
 from kitpick_rescorers.nnn.kernels import (
     NEVER,
     Stop,
@@ -47,6 +56,8 @@ _MORE_ROWS = 64
 """Rows of the corpus that join the pool in one round at most."""
 _MORE_PLACES = 32
 """Rows of the pool that join the working set in one round at most."""
+_UNSEEN_ROUNDS = 8
+"""Rounds without a look at the deadline: a tenth of a second of a thousand rows."""
 _INNER_SHARE = 1e-4
 """The working set is solved this much tighter than what the pool is held to: it costs no further scan."""
 _WORTH_GATHERING = 0.3
@@ -100,7 +111,7 @@ def solve_active_set(
     rounds = 0
     with stopping(deadline) as stop:
         while True:
-            rounds += pooled.settle(tolerance, max_rounds - rounds, stop)
+            rounds += pooled.settle(tolerance, max_rounds - rounds, deadline, stop)
             deadline.check("decoding")
             suspects = audit.suspects(pooled.residual, pooled.rows)
             violators = worst(problem, suspects, tolerance)
@@ -301,7 +312,8 @@ class PoolSolver:
             corpus.documents, rows, problem.penalties(rows), held, corpus.roundoff, problem.query
         )
         state = started(self._pool, first, problem.l2)
-        self._now = PoolMinimum(state, 0, first, np.empty(0), problem.query, 0)
+        none = np.zeros(len(first), dtype=np.bool_)
+        self._now = PoolMinimum(state, 0, first, np.empty(0), problem.query, 0, none)
         self._settled = 0
 
     @property
@@ -326,15 +338,31 @@ class PoolSolver:
                 k = grown
         self._now = self._now._replace(k=k)
 
-    def settle(self, tolerance: float, max_rounds: int, stop: Stop = NEVER) -> int:
-        """Solves over the pool from where it stands; returns the rounds taken, 0 where nothing is new."""
-        now = self._now
+    def settle(
+        self, tolerance: float, max_rounds: int, deadline: Deadline = UNLIMITED, stop: Stop = NEVER
+    ) -> int:
+        """Solves over the pool from where it stands; returns the rounds taken, 0 where nothing is new.
+
+        Where somebody may leave, or others have to have their turn, it looks at the deadline now and then:
+        compiled code cannot. The answer is the same to the last bit.
+
+        Raises:
+            DeadlineExceeded: nobody waits any more.
+        """
         if self._settled == len(self.rows):
             return 0
-        held = now.places[: len(now.state.linear)]
-        self._now = settle(now.state, now.k, held, self._pool, Bounds(tolerance, max_rounds, stop))
+        rounds, again = 0, False
+        while True:
+            left = max_rounds - rounds
+            most = left if deadline is UNLIMITED else min(left, _UNSEEN_ROUNDS)
+            self._now = settle(self._now, self._pool, Bounds(tolerance, most, stop), again)
+            rounds += self._now.rounds
+            if self._now.rounds < most or rounds >= max_rounds or stop[0]:
+                break
+            again = True
+            deadline.check("decoding")
         self._settled = len(self.rows)
-        return self._now.rounds
+        return rounds
 
     def widen(self, rows: Rows) -> None:
         """Adds corpus rows that are not in it yet; weights stay as they are."""
@@ -392,21 +420,26 @@ class PoolMinimum(NamedTuple):
     """d_iᵀr of these, float64."""
     residual: Float64
     rounds: int
+    refused: NDArray[np.bool_]
+    """Rows of the state (w,) that `improve` left out last."""
 
 
 @compiled
-def settle(
-    state: SolverState,
-    k: int,
-    places: Rows,
-    pool: Pool,
-    bounds: Bounds,
-) -> PoolMinimum:
-    """Minimises, and lets the worst violators of the pool join, until none exceeds the tolerance."""
+def settle(now: PoolMinimum, pool: Pool, bounds: Bounds, again: bool) -> PoolMinimum:
+    """Minimises, and lets the worst violators of the pool join, until none exceeds the tolerance.
+
+    With `again` it goes on where `max_rounds` ended it before, as if there had been no end.
+    """
+    state, k, refused = now.state, now.k, now.refused
+    places = now.places[: len(state.linear)]
     tolerance, max_rounds, stop = bounds.tolerance, bounds.max_rounds, bounds.stop
     rounds = 0
     while True:
-        k, done = minimise(state, k, _INNER_SHARE * tolerance, max_rounds - rounds, stop)
+        if not again:
+            k = descend(state, k, stop)
+            refused = np.zeros(len(state.linear), dtype=np.bool_)
+        again = False
+        k, done = improve(state, k, refused, _INNER_SHARE * tolerance, max_rounds - rounds, stop)
         rounds += done
         residual = residual_of(state, k, pool.query)
         near = _near(pool, residual)
@@ -421,7 +454,7 @@ def settle(
         pool.held[new] = True
         rounds += 1
     correlations = np.concatenate((product(state.vectors, residual), excess + pool.penalties[near]))
-    return PoolMinimum(state, k, np.concatenate((places, near)), correlations, residual, rounds)
+    return PoolMinimum(state, k, np.concatenate((places, near)), correlations, residual, rounds, refused)
 
 
 @compiled

@@ -105,9 +105,26 @@ def minimise(state: SolverState, k: int, tolerance: float, max_rounds: int, stop
     Returns:
         The new k, and the rounds taken; after `max_rounds` of them, or at a stop, violators may remain.
     """
-    gram, linear, active, z = state.gram, state.linear, state.active, state.z
-    refused = np.zeros(len(linear), dtype=np.bool_)
     k = descend(state, k, stop)
+    return improve(state, k, np.zeros(len(state.linear), dtype=np.bool_), tolerance, max_rounds, stop)
+
+
+@compiled
+def improve(
+    state: SolverState, k: int, refused: NDArray[np.bool_], tolerance: float, max_rounds: int, stop: Stop
+) -> tuple[int, int]:
+    """Like `minimise`, from a minimum over the active rows.
+
+    Args:
+        state: Its active rows are the first k.
+        k: Number of these.
+        refused: Rows (w,) that changed nothing in the last round, and are left out of the next. Kept up to
+            date, so that who goes on after `max_rounds` goes on as if there had been no pause.
+        tolerance: Largest violation that counts as none.
+        max_rounds: How many at most.
+        stop: Ends it.
+    """
+    gram, linear, active, z = state.gram, state.linear, state.active, state.z
     for done in range(max_rounds):
         if stop[0]:
             return k, done
@@ -132,7 +149,7 @@ def minimise(state: SolverState, k: int, tolerance: float, max_rounds: int, stop
             return k, done
         k = descend(state, k, stop)
         if k == len(before) and (active[:k] == before).all():
-            refused = entered
+            refused[:] = entered
         else:
             refused[:] = False
     return k, max_rounds

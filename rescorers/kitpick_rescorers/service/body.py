@@ -39,7 +39,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 _BYTES_A_VALUE = 100
 """Bytes of a decoded JSON value: measured, at most 107."""
 _LONG = 2**18
-"""Bytes beyond which counting is no work for the event loop."""
+"""Bytes beyond which counting is no work for the event loop; a compressed body grows by so many at a time."""
 
 
 async def read_body(request: Request, settings: ServiceSettings, held: HeldBytes) -> bytes:
@@ -82,23 +82,30 @@ async def _collect(request: Request, limit: int, compressed: bool, held: HeldByt
     inflate = zlib.decompressobj(_GZIP) if compressed else None
     async for chunk in request.stream():
         received += len(chunk)
-        grown = chunk if inflate is None else _inflated(inflate, chunk, limit - len(body) + 1)
-        if max(received, len(body) + len(grown)) > limit:
-            raise TooLarge(f"a body of more than {limit:,} bytes")
-        held.grow(len(grown))
-        body += grown
+        packed: bytes | None = chunk
+        while packed is not None:
+            piece = packed if inflate is None else await run_sync(_inflated, inflate, packed)
+            if max(received, len(body) + len(piece)) > limit:
+                raise TooLarge(f"a body of more than {limit:,} bytes")
+            held.grow(len(piece))
+            body += piece
+            packed = None if inflate is None or len(piece) < _LONG else inflate.unconsumed_tail
     if inflate is not None and not inflate.eof and body:
         raise Malformed("the gzip stream ends too early")
     return bytes(body)
 
 
-def _inflated(inflate: zlib._Decompress, chunk: bytes, room: int) -> bytes:
-    """At most `room` decompressed bytes of the chunk; the caller refuses bodies that are larger."""
+def _inflated(inflate: zlib._Decompress, packed: bytes) -> bytes:
+    """The next decompressed bytes, at most `_LONG`: if as many, there may be more.
+
+    For a thread beside the event loop, because a packet can hold many megabytes. Piece by piece, because
+    room for each is asked for when it is there.
+    """
     try:
-        grown = inflate.decompress(chunk, room)
+        piece = inflate.decompress(packed, _LONG)
     except zlib.error as error:
         raise Malformed(f"no gzip: {error}") from error
     if inflate.unused_data:
         # It would be kept, and copied with every chunk that follows.
         raise Malformed("the gzip stream ends before the body does")
-    return grown
+    return piece

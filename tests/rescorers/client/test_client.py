@@ -7,7 +7,6 @@ import gzip
 import json
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from trickling import STARTS, trickling
 
 from kitpick_engines.contract import Candidate, Place
 from kitpick_rescorers.client import (
@@ -204,46 +204,10 @@ def test_an_answer_is_bounded(asynchronous: bool) -> None:
             ask(url, ClientSettings(max_answer_bytes=50_000), asynchronous)
 
 
-@contextmanager
-def trickling(start: bytes) -> Iterator[str]:
-    """A service that sends this, and from then on a space now and then."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    done = threading.Event()
-
-    def talk(connection: socket.socket) -> None:
-        with connection:
-            connection.recv(65_536)
-            try:
-                connection.sendall(start)
-                while not done.wait(0.05):
-                    connection.sendall(b" ")
-            except OSError:
-                return
-
-    def accept() -> None:
-        while not done.is_set():
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=talk, args=(connection,), daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        done.set()
-        listener.close()
-
-
-@pytest.mark.parametrize(
-    "start",
-    [b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n", b"HTTP/1.1 200 OK\r\nx-slow: ", b""],
-    ids=["body", "head", "status"],
-)
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
 def test_a_service_that_trickles_is_given_up_in_time(asynchronous: bool, start: bytes) -> None:
     started = time.perf_counter()
-    with trickling(start) as url, pytest.raises(Unreachable):
+    with trickling(start) as url, pytest.raises(Unreachable, match="TimeoutError"):
         ask(url, ClientSettings(deadline=0.5, tries=1), asynchronous)
     assert time.perf_counter() - started < 20, "it would go on for an hour and a half"
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import socket
+import threading
 import time
 
 import pytest
+from trickling import STARTS, trickling
 
 from kitpick_rescorers.llm.endpoint import ChatEndpoint, LlmSettings
 from kitpick_rescorers.llm.meter import CallMeter, Caps
@@ -70,9 +73,32 @@ def test_what_is_no_answer_fails_with_a_reason(fake, behaviour: str, reason: str
 @pytest.mark.parametrize("behaviour", ["never", "drip"])
 def test_an_answer_that_does_not_end_in_time_is_given_up(fake, behaviour: str) -> None:
     started = time.monotonic()
-    with pytest.raises(CallFailed, match=r"no answer within|did not end in time"):
+    with pytest.raises(CallFailed, match="no answer within"):
         ask(fake(behaviour).url, seconds=0.5)
     assert time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_an_endpoint_that_trickles_is_given_up_in_time(start: bytes) -> None:
+    """Head and body alike: each byte comes in time, and all of them together would take hours."""
+    started = time.monotonic()
+    with trickling(start) as url, pytest.raises(CallFailed, match="no answer within"):
+        ask(f"{url}/v1", seconds=0.5)
+    assert time.monotonic() - started < 30
+
+
+def test_an_endpoint_that_nobody_needs_any_more_ends_its_thread(fake) -> None:
+    def threads() -> set[threading.Thread]:
+        return {each for each in threading.enumerate() if each.name == "kitpick-llm"}
+
+    before = threads()
+    client = model(fake().url)
+    client.complete(order_messages("query", TEXTS), max_tokens=50, schema=SCHEMA, seconds=20)
+    (thread,) = threads() - before
+    del client
+    gc.collect()
+    thread.join(30)
+    assert not thread.is_alive()
 
 
 def test_where_nobody_listens_the_call_fails() -> None:

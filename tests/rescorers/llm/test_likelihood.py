@@ -90,7 +90,7 @@ def test_what_is_no_answer_fails_with_a_reason(ask, behaviour: str) -> None:
 
 @pytest.mark.parametrize("behaviour", ["never", "drip"])
 def test_an_answer_that_does_not_end_in_time_is_given_up(ask, behaviour: str) -> None:
-    with pytest.raises(CallFailed, match=r"no answer within|did not end in time"):
+    with pytest.raises(CallFailed, match="no answer within"):
         ask(behaviour, seconds=0.5)
 
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import ElasticNet
 
-from kitpick_rescorers.nnn import Corpus, NnnProblem, solve_active_set
+from kitpick_foundation.deadline import Deadline
+from kitpick_rescorers.nnn import Corpus, NnnProblem, active_set, solve_active_set
 
 TOLERANCE = 1e-6
 SWEEP = int(os.environ.get("KITPICK_NNN_PROBLEMS", "5000"))
@@ -38,6 +39,18 @@ def assert_optimal(oracle: Any, instance: Any, message: object = "") -> None:
 def test_every_problem_of_the_sweep_is_solved_within_tolerance(oracle: Any) -> None:
     for seed in range(SWEEP):
         assert_optimal(oracle, oracle.adversarial(seed), f"seed {seed}")
+
+
+def test_a_look_after_every_round_changes_no_digit(oracle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ties, twins and dependent rows among them: who goes on after a look knows what was refused before."""
+    monkeypatch.setattr(active_set, "_UNSEEN_ROUNDS", 1)
+    for seed in range(300):
+        problem = NnnProblem(*oracle.adversarial(seed))
+        alone = solve_active_set(problem, tolerance=TOLERANCE)
+        looked = solve_active_set(problem, tolerance=TOLERANCE, deadline=Deadline(600))
+        assert looked.certificate == alone.certificate, seed
+        for name in ("support", "coefficients", "residual"):
+            assert getattr(looked, name).tobytes() == getattr(alone, name).tobytes(), seed
 
 
 @settings(deadline=None, max_examples=150)

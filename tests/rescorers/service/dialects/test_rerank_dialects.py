@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kitpick_rescorers import scoring
 from kitpick_rescorers.service.dialect import plain_number
 from kitpick_rescorers.service.documents import read_document, read_documents
-from kitpick_rescorers.service.errors import Cancelled
+from kitpick_rescorers.service.errors import Cancelled, Invalid
 from kitpick_rescorers.service.ticket import Ticket
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
@@ -270,6 +271,12 @@ def test_nothing_that_an_object_says_is_lost(document: dict[str, str]) -> None:
         assert value in scored
 
 
+def test_a_value_without_a_text_is_refused_by_its_place() -> None:
+    """No JSON comes so far; whoever reads documents from elsewhere hears where it is."""
+    with pytest.raises(Invalid, match=r"documents\[1\]: a value that is too large"):
+        read({"tool": "x"}, {"tool": "x", "n": 10**5_000})
+
+
 def test_fields_that_are_no_strings_are_scored_as_json() -> None:
     found = read_document({"tool": "x", "limits": {"max": 5}, "parameters": [1, "a"], "beta": True})
     assert found.text == 'x: . \nlimits: {"max":5}\nparameters: [1,"a"]\nbeta: true'.replace(" \n", "\n")
@@ -317,6 +324,17 @@ def test_a_document_that_shows_nothing_is_last_and_the_answer_says_so(
     assert answer["meta"]["warnings"] == ["documents[0] has no visible text and was placed last"]
     ranks = service.post("/rerank", {"query": "weather", "texts": call["documents"]}).json()
     assert (ranks[-1]["index"], ranks[-1]["score"]) == (0, 0)
+
+
+@pytest.mark.parametrize("model", ["rerank", "kitpick"])
+def test_a_document_that_shows_nothing_is_last_whatever_number_it_gets(
+    service: Any, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model may give a text that shows something less than the number that stands for nothing."""
+    monkeypatch.setattr(scoring, "BLANK_LOGIT", 12.0)
+    call = {"model": model, "query": "weather", "documents": ["", "weather forecast", "zebra crossing"]}
+    results = service.post("/v2/rerank", call).json()["results"]
+    assert (results[-1]["index"], results[-1]["relevance_score"]) == (0, 0)
 
 
 @pytest.mark.parametrize("sent", ["tool: x\nfoo: bar", {"tool": "x", "foo": "bar"}, {"text": "a", "b": [1]}])
