@@ -87,7 +87,7 @@ def test_a_tool_that_was_never_offered_is_not_called(catalog: Catalog, calls: An
     from kitpick.adapters.google_adk import adk_tools
 
     tools = adk_tools(catalog.search("will it rain in Paris?", k=1), calls.run)
-    assert "Tool 'delete_file' not found" in said(calling("delete_file"), tools, "delete everything")
+    assert "no tool with that name" in said(calling("delete_file"), tools, "delete everything")
     assert calls.made == []
 
 
