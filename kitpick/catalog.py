@@ -34,9 +34,11 @@ from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.search import MAX_SIBLINGS, LocalRescorer, Search
 from kitpick_rescorers.stages import Enough
 from kitpick_rescorers.stages.complete import next_steps
+from kitpick_rescorers.state import Degradation
 
 if TYPE_CHECKING:
     from kitpick.enrichment import Enricher
+    from kitpick.rewriting import Rewriter
 
 Depth = int | Literal["auto"]
 """How many hits at most; "auto": as many as a request is expected to need."""
@@ -62,6 +64,7 @@ class Catalog:
         self.learning = Feedback(AnswerLog(settings.answers, settings.feedback_days), self.intents)
         """Answers that were given, and what was said about them."""
         self._remote = remote_rescorer(settings)
+        self._rewriter = self._open_rewriter() if settings.rewrite else None
         self.way = Search(
             engine,
             self.models.queries,
@@ -139,13 +142,25 @@ class Catalog:
             EngineError, RescorerError: the request cannot be answered as asked, or not at all.
             ProviderRefused, RuntimeClash: the device asked for cannot be used.
         """
-        text = request if isinstance(request, str) else request_of(request)
+        text, missing = (request, ()) if isinstance(request, str) else self._asked(request)
         chosen = _profile(self.settings.profile if profile is None else profile)
         if k == "auto":
             enough = Enough()
             chosen, k = chosen.then(enough), enough.most
         found = SearchResult.of(chosen.name, self.way.run(text, chosen, k, filter, budget))
-        return self.learning.named(text, filter, found)
+        return self.learning.named(text, filter, replace(found, degraded=(*missing, *found.degraded)))
+
+    def _asked(self, messages: Messages) -> tuple[str, tuple[Degradation, ...]]:
+        """What a conversation asks for, and why that is not as the settings want it."""
+        if self._rewriter is None:
+            return request_of(messages), ()
+        rewritten = self._rewriter.rewrite(messages)
+        return rewritten.text, rewritten.degraded
+
+    def _open_rewriter(self) -> Rewriter:
+        from kitpick.rewriting import Rewriter
+
+        return Rewriter(self.models.language_model)
 
     async def aingest(
         self,

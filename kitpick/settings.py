@@ -119,6 +119,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Cost of a million tokens of prompt."""
     llm_completion_price: Price = _read("llm_completion_price", 0.0)
     """Cost of a million tokens of answer."""
+    rewrite: bool = _read("rewrite", False)
+    """Whether the language model says what the last message of a conversation asks for."""
     demonstrations: str = _read("demonstrations", "")
     """Folder that `kitpick models demorank` wrote, or empty."""
     rescorer: str = _read("rescorer", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,16 @@ def _has_module(*names: str) -> Callable[[], bool]:
 
 def _browser() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def _node_version() -> int:
+    """The first number of it, 0 where there is no node."""
+    node = shutil.which("node")
+    if node is None:
+        return 0
+    said = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+    number = said.strip().removeprefix("v").partition(".")[0]
+    return int(number) if number.isdigit() else 0
 
 
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
@@ -88,7 +99,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     ),
     "curl": (lambda: shutil.which("curl") is not None, "apt-get install curl"),
     "node": (
-        lambda: shutil.which("node") is not None and shutil.which("npm") is not None,
+        lambda: _node_version() >= 20 and shutil.which("npm") is not None,
         "install node 20 or newer, with npm",
     ),
     "pydantic_ai": (_has_module("pydantic_ai"), "pip install 'kitpick[pydantic-ai]'"),

@@ -98,6 +98,8 @@ class ApiDocument(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     """Things that a caller must have found before, see `Thing`."""
     gives: tuple[str, ...] = ()
     """Things that an answer holds, what it is about first."""
+    about: str = ""
+    """What its tool is for, in the tool's own words, such as the instructions of an MCP server."""
 
     @property
     def tool_key(self) -> str:

@@ -17,6 +17,7 @@ _MAX_PARAMETERS = 24
 """Further parameters add noise, not meaning; some operations have 10,000."""
 _MAX_DESCRIPTION = 1_500
 _MAX_RETRIEVED = 400
+_MAX_ABOUT = 120
 _MAX_LEXICAL = 20_000
 
 _WORD_BOUNDARY = re.compile(
@@ -47,7 +48,7 @@ def retrieval_text(document: ApiDocument) -> str:
     return _join(
         f"{split_identifier(document.api)[:200]}: {plain(document.description, _MAX_RETRIEVED)}",
         _examples(document),
-        ", ".join(place for place in (plain(document.tool, 120), plain(document.category, 80)) if place),
+        ", ".join(place for place in (plain(document.tool, 120), _above(document)) if place),
     )
 
 
@@ -57,7 +58,7 @@ def rerank_text(document: ApiDocument) -> str:
         f"{plain(document.tool, 120)}: {split_identifier(document.api)[:200]}.",
         plain(document.description),
         _parameter_names(document),
-        f"({plain(document.category, 80)})" if document.category else "",
+        f"({above})" if (above := _above(document)) else "",
     )
 
 
@@ -72,8 +73,18 @@ def lexical_fields(document: ApiDocument) -> dict[str, str]:
             f"{p.name} {split_identifier(p.name)} {plain(p.description, 200)}"
             for p in document.parameters[:_MAX_PARAMETERS]
         )[:_MAX_LEXICAL],
-        "examples": " ".join((*document.tags, *document.examples))[:_MAX_LEXICAL],
+        "examples": " ".join((*document.tags, *document.examples, *_about(document)))[:_MAX_LEXICAL],
     }
+
+
+def _above(document: ApiDocument) -> str:
+    """The category of the tool, and what the tool says of itself."""
+    places = plain(document.category, 80), plain(document.about, _MAX_ABOUT)
+    return ", ".join(place for place in places if place)
+
+
+def _about(document: ApiDocument) -> tuple[str, ...]:
+    return (plain(document.about),) if document.about else ()
 
 
 def _examples(document: ApiDocument) -> str:

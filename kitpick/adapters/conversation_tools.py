@@ -7,20 +7,22 @@ tokens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from kitpick.adapters.deferral import SEARCH
+from kitpick.adapters.feedback import reporting
 from kitpick.adapters.tools import CallableTool, Run
 from kitpick.capabilities import Capabilities, arguments_schema, search_steps
 from kitpick.catalog import Catalog
 from kitpick.exposure import MOST_TOKENS, Exposure
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.intents.answers import JOINT
+from kitpick_engines.intents.answers import JOINT, answer_ids
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.definitions import render_definitions
 
@@ -29,6 +31,7 @@ DESCRIPTION = (
     "step. What is found can be called from then on."
 )
 _NOBODY = Filter()
+_NO_ANSWERS: Mapping[str, str] = {}
 MAX_FINDINGS = 200
 """Answers of the search in one conversation that are looked at: the latest."""
 
@@ -75,7 +78,14 @@ class ConversationTools:
         self._run = run
         self._filter = filter
         self._most = most
+        self._client: str | None = None
         self._search = partial(catalog.search, k=k, filter=filter, profile=profile)
+
+    def reporting(self, client: str) -> ConversationTools:
+        """The same, with feedback in the name of a client: calls are chosen, or failed where `run` raises."""
+        other = copy(self)
+        other._client = client
+        return other
 
     def search(self, arguments: Any) -> Findings:  # noqa: ANN401 - whatever a model gave
         """Finds tools; what is wrong is said to the model."""
@@ -102,15 +112,19 @@ class ConversationTools:
             kept: what `Findings.kept` gave, as the conversation holds it, the oldest first; anything else in
                 it is passed over.
         """
-        findings = [ids for each in kept if (ids := _ids(each))][-MAX_FINDINGS:]
-        wanted = list(dict.fromkeys(key for ids in findings for key in ids))
-        documents = {document.id: document for document in self._catalog.engine.fetch(wanted, self._filter)}
+        findings = [found for each in kept if (found := _findings(each)).ids][-MAX_FINDINGS:]
+        answers = {key: found.answer for found in findings for key in found.ids}
+        documents = {
+            document.id: document for document in self._catalog.engine.fetch(list(answers), self._filter)
+        }
         shown = Exposure(most=self._most)
-        for ids in findings:
-            shown.show([documents[key] for key in ids if key in documents])
-        return self._tools(shown.shown)
+        for found in findings:
+            shown.show([documents[key] for key in found.ids if key in documents])
+        return self._tools(shown.shown, answers)
 
-    def _tools(self, documents: Sequence[ApiDocument]) -> list[CallableTool]:
+    def _tools(
+        self, documents: Sequence[ApiDocument], answers: Mapping[str, str] = _NO_ANSWERS
+    ) -> list[CallableTool]:
         functions = [each["function"] for each in render_definitions(documents, "openai")]
         return [
             CallableTool(
@@ -119,15 +133,27 @@ class ConversationTools:
                 function["parameters"],
                 function.get("strict") is True,
                 document,
-                self._run,
+                self._calling(answers.get(document.id, "")),
             )
             for document, function in zip(documents, functions, strict=True)
         ]
 
+    def _calling(self, answer: str) -> Run:
+        """What calls an API; in the name of a client, it tells what became of the call too."""
+        if self._client is None:
+            return self._run
+        return reporting(self._run, self._catalog, answer, client=self._client, filter=self._filter)
 
-def _ids(kept: object) -> list[str]:
-    ids = kept.get("kitpick") if isinstance(kept, dict) else None
-    return [key for key in ids if isinstance(key, str)] if isinstance(ids, list) else []
+
+def _findings(kept: object) -> Findings:
+    """What a conversation kept; without ids where it is something else."""
+    given = kept if isinstance(kept, dict) else {}
+    ids, answer = given.get("kitpick"), given.get("answer")
+    return Findings(
+        "",
+        tuple(key for key in ids if isinstance(key, str)) if isinstance(ids, list) else (),
+        answer if isinstance(answer, str) and answer_ids(answer) else "",
+    )
 
 
 __all__ = ["DESCRIPTION", "SEARCH", "SEARCH_SCHEMA", "ConversationTools", "Findings"]

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from kitpick.adapters.errors import CatalogTooLarge, UnknownPinnedTool
+from kitpick.adapters.found_tools import FoundTools
 from kitpick.adapters.tools import CallableTool, Run, as_text
 from kitpick.capabilities import MAX_STEPS, Capabilities, Steps, arguments_schema, search_steps
 from kitpick.catalog import Catalog
@@ -55,6 +56,8 @@ class _Call(msgspec.Struct, frozen=True):
     arguments: Any
     loaded: frozenset[str]
     """Names of tools that it can call at this point of the conversation."""
+    searches: tuple[str, ...] = ()
+    """Ids of the calls of the search before it, the oldest first."""
     refused: str = ""
 
 
@@ -112,6 +115,7 @@ class _Deferral(ABC):
         self._run = run
         self._filter = filter
         self._search = partial(catalog.search, k=k, filter=filter, profile=profile)
+        self._found = FoundTools(catalog, filter)
         documents = list(catalog.documents(filter))
         if self.most is not None and len(documents) > self.most:
             raise CatalogTooLarge(len(documents), self.most)
@@ -131,7 +135,9 @@ class _Deferral(ABC):
         )
         """The `tools` of every request of a conversation: the same list each time, so that caches hold."""
 
-    def answers(self, conversation: Sequence[Any], loaded: Iterable[str] = ()) -> list[dict[str, Any]]:
+    def answers(
+        self, conversation: Sequence[Any], loaded: Iterable[str] = (), *, client: str | None = None
+    ) -> list[dict[str, Any]]:
         """Answers to the calls at the end of a conversation, in the order of the calls.
 
         A tool that was not loaded, or never offered, is not called: the answer says so and what to do. What
@@ -140,22 +146,52 @@ class _Deferral(ABC):
         Args:
             conversation: messages (Anthropic) or input items (OpenAI) up to what the model said last.
             loaded: names loaded by messages that are not in `conversation`, because the provider keeps them.
+            client: in whose name calls of found tools become feedback: chosen, or failed where `run` raises;
+                None gives none. See `finish` for tools that are never called.
 
         Raises:
             EngineError, RescorerError: the catalog cannot be searched.
         """
         ready = [self._prepared(call) for call in self._calls(conversation, frozenset(loaded))]
-        return [self._sent(_ran(one) if isinstance(one, _Ready) else one) for one in ready]
-
-    async def aanswers(self, conversation: Sequence[Any], loaded: Iterable[str] = ()) -> list[dict[str, Any]]:
-        """`answers`, with calls side by side and searches in worker threads; `run` may be async."""
-        calls = self._calls(conversation, frozenset(loaded))
-        answers = await asyncio.gather(*(self._aanswered(call) for call in calls))
+        answers = [self._ran(one, client) if isinstance(one, _Ready) else one for one in ready]
         return [self._sent(answer) for answer in answers]
 
-    async def _aanswered(self, call: _Call) -> _Answer:
+    async def aanswers(
+        self, conversation: Sequence[Any], loaded: Iterable[str] = (), *, client: str | None = None
+    ) -> list[dict[str, Any]]:
+        """`answers`, with calls side by side and searches in worker threads; `run` may be async."""
+        calls = self._calls(conversation, frozenset(loaded))
+        answers = await asyncio.gather(*(self._aanswered(call, client) for call in calls))
+        return [self._sent(answer) for answer in answers]
+
+    async def _aanswered(self, call: _Call, client: str | None) -> _Answer:
         one = await asyncio.to_thread(self._prepared, call)
-        return await _aran(one) if isinstance(one, _Ready) else one
+        if not isinstance(one, _Ready):
+            return one
+        if not one.tool.is_async:
+            return await asyncio.to_thread(self._ran, one, client)
+        answer = await _aran(one)
+        await asyncio.to_thread(self._tell, one, answer, client)
+        return answer
+
+    def _ran(self, ready: _Ready, client: str | None) -> _Answer:
+        answer = _ran(ready)
+        self._tell(ready, answer, client)
+        return answer
+
+    def _tell(self, ready: _Ready, answer: _Answer, client: str | None) -> None:
+        api, searches = ready.tool.document.id, ready.call.searches
+        self._found.tell(client, api, searches, failed=answer.failed)
+
+    def finish(self, conversation: Sequence[Any], *, client: str) -> int:
+        """Gives feedback on a conversation that is over: found tools that were never called were not needed.
+
+        That is said only beside a tool of the same answer whose call succeeded.
+
+        Returns:
+            How many ids were remembered.
+        """
+        return self._found.finish(client, self._searches(conversation))
 
     @abstractmethod
     def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
@@ -164,6 +200,10 @@ class _Deferral(ABC):
     @abstractmethod
     def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
         """Calls at the end of a conversation that are still to be answered."""
+
+    @abstractmethod
+    def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
+        """Ids of all calls of the search in a conversation, the oldest first."""
 
     @abstractmethod
     def _sent(self, answer: _Answer) -> dict[str, Any]:
@@ -205,6 +245,7 @@ class _Deferral(ABC):
             steps = search_steps(self._search, wanted.capabilities)
         except KitpickError as error:
             return _Answer(call, f"the search failed: {error}", failed=True, found=())
+        self._found.remember(call.id, steps, self.names)
         known = [hit for hit in steps.joint if hit.id in self.names]
         here = [self.names[hit.id] for hit in known if self.names[hit.id] in self._pinned]
         text = f"loaded already: {', '.join(here)}" if here else _no_match(steps)
@@ -238,11 +279,16 @@ class AnthropicDeferral(_Deferral):
         if not messages or messages[-1].get("role") != "assistant":
             return []
         loaded |= frozenset(_referenced(messages[:-1]))
+        searches = self._searches(messages[:-1])
         uses = {use["id"]: use for use in _uses(messages[-1])}
         return [
-            _Call(id_, use["name"], use.get("input"), loaded, _refused(place))
+            _Call(id_, use["name"], use.get("input"), loaded, searches, _refused(place))
             for place, (id_, use) in enumerate(uses.items())
         ]
+
+    def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
+        said = [message for each in conversation if (message := _plain(each)).get("role") == "assistant"]
+        return tuple(use["id"] for message in said for use in _uses(message) if use["name"] == SEARCH)
 
     def _sent(self, answer: _Answer) -> dict[str, Any]:
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.call.id}
@@ -274,6 +320,7 @@ class OpenAIDeferral(_Deferral):
         items = [_plain(item) for item in conversation]
         answered = {_text(item.get("call_id")) for item in items if item.get("type") in _OUTPUTS}
         pending: dict[str, _Call] = {}
+        searches = self._searches(items)
         for item in items:
             kind, id_ = item.get("type"), _text(item.get("call_id"))
             if kind == "tool_search_output":
@@ -283,8 +330,13 @@ class OpenAIDeferral(_Deferral):
             else:
                 name = SEARCH if kind == "tool_search_call" else _text(item.get("name"))
                 refused = _refused(len(pending))
-                pending.setdefault(id_, _Call(id_, name, item.get("arguments"), loaded, refused))
+                pending.setdefault(id_, _Call(id_, name, item.get("arguments"), loaded, searches, refused))
         return list(pending.values())
+
+    def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
+        items = [_plain(item) for item in conversation]
+        found = (_text(item.get("call_id")) for item in items if item.get("type") == "tool_search_call")
+        return tuple(id_ for id_ in found if id_)
 
     def _sent(self, answer: _Answer) -> dict[str, Any]:
         if answer.found is None:
@@ -318,11 +370,9 @@ def _ran(ready: _Ready) -> _Answer:
 
 async def _aran(ready: _Ready) -> _Answer:
     try:
-        if ready.tool.is_async:
-            return _Answer(ready.call, as_text(await ready.tool.acall(ready.arguments)))
+        return _Answer(ready.call, as_text(await ready.tool.acall(ready.arguments)))
     except Exception as error:  # noqa: BLE001 - as above
         return _Answer(ready.call, f"{type(error).__name__}: {error}", failed=True)
-    return await asyncio.to_thread(_ran, ready)
 
 
 def _refused(place: int) -> str:

@@ -22,22 +22,23 @@ _NOBODY = Filter()
 def reporting(
     run: Run,
     catalog: Catalog,
-    result: SearchResult,
+    result: SearchResult | str,
     *,
     client: str = "",
     filter: Filter = _NOBODY,  # noqa: A002
 ) -> Run:
     """The same `run`, for the tools of a result, which tells the catalog what became of each call.
 
-    Every adapter takes it in place of `run`; it is async where `run` is. Feedback that cannot be stored is
-    logged, and no call fails for it.
+    In place of the result, its id does. Every adapter takes what is returned in place of `run`; it is async
+    where `run` is. Feedback that cannot be stored is logged, and no call fails for it.
     """
+    answer_id = result if isinstance(result, str) else result.id
 
     def tell(document: ApiDocument, *, failed: bool) -> None:
         chosen, others = ((), (document.id,)) if failed else ((document.id,), ())
         try:
-            if result.id:
-                catalog.feedback(result.id, chosen, failed=others, client=client, filter=filter)
+            if answer_id:
+                catalog.feedback(answer_id, chosen, failed=others, client=client, filter=filter)
         except KitpickError as error:
             _log.warning("feedback on %s was lost: %s", document.id, error)
 

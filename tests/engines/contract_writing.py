@@ -86,6 +86,7 @@ class WritingContract:
             successor="s/t/b",
             needs=("artist_id=artist.id~9",),
             gives=("concert.id~9", "venue.id~7"),
+            about="For the singers of a choir.",
             effect=Effect.DESTRUCTIVE,
             allowed=("ann",),
             tenant="acme",

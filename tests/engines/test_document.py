@@ -50,6 +50,7 @@ def test_the_same_tool_name_in_two_categories_is_two_tools() -> None:
         {"successor": "b"},
         {"needs": ("a.id~9",)},
         {"gives": ("a.id~9",)},
+        {"about": "x"},
     ],
 )
 def test_the_content_hash_sees_every_change(change: dict[str, object]) -> None:

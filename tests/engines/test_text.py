@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kitpick_engines.document import ApiDocument, Parameter
 from kitpick_engines.text import lexical_fields, plain, rerank_text, retrieval_text, split_identifier
@@ -51,6 +52,16 @@ def test_the_cross_encoder_reads_tool_api_description_and_parameters() -> None:
         "OpenWeather: get Forecast By City v2. Returns the forecast of a city ."
         " Parameters: city Name. (Weather)"
     )
+
+
+def test_what_a_tool_says_of_itself_stands_beside_its_category() -> None:
+    speaking = replace(DOCUMENT, about="For sailors.\n " + "And for others. " * 200)
+    assert retrieval_text(speaking).endswith(" OpenWeather, Weather, " + plain(speaking.about, 120))
+    assert rerank_text(speaking).endswith(f" (Weather, {plain(speaking.about, 120)})")
+    assert rerank_text(replace(speaking, category="")).endswith(f" ({plain(speaking.about, 120)})")
+    fields = lexical_fields(speaking)
+    assert fields["examples"].startswith("Will it rain? For sailors. And")
+    assert {**fields, "examples": ""} == {**lexical_fields(DOCUMENT), "examples": ""}
 
 
 def test_the_lexical_index_keeps_identifiers_whole_as_well() -> None:

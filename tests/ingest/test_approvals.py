@@ -147,6 +147,7 @@ def test_an_unchanged_source_is_compared_with_the_lock_file_all_the_same(tmp_pat
         {"deprecated": True},
         {"successor": "x"},
         {"definition": '{"name": "feed"}'},
+        {"about": "x"},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -164,7 +165,7 @@ def test_the_labels_of_the_operator_and_the_version_of_a_server_need_no_approval
 def test_every_field_of_a_document_is_approved_or_left_out_on_purpose() -> None:
     """A new field of `ApiDocument` must be put into one of the two tests above."""
     approved = {"description", "api", "parameters", "returns", "examples", "tags", "effect", "deprecated"}
-    approved |= {"successor", "definition", "tool"}
+    approved |= {"successor", "definition", "tool", "about"}
     left_out = {"id", "source", "category", "tenant", "allowed", "version", "needs", "gives"}
     assert set(ApiDocument.__struct_fields__) == approved | left_out
 

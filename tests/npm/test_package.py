@@ -28,10 +28,38 @@ TOOLS = {
     "delete_file": ("Delete a file from the disk for ever", ["path"]),
 }
 
+OWN = """
+import { MockLanguageModelV3 } from "ai/test";
+import type { LanguageModelV3Content } from "@ai-sdk/provider";
+
+export const callApi = (id: string, args: unknown): unknown => `${id} of ${JSON.stringify(args)}: rain`;
+
+const usage = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 1, text: 1, reasoning: 0 },
+};
+
+/** Calls the first tool that it is offered, then says that it will rain. */
+export const model = new MockLanguageModelV3({
+  doGenerate: async ({ prompt, tools }) => {
+    const done = prompt.some((message) => message.role === "tool");
+    const toolName = tools?.[0]?.name ?? "";
+    const call = { type: "tool-call", toolCallId: "1", toolName, input: '{"city":"Paris"}' };
+    const content = (done ? { type: "text", text: "It will rain." } : call) as LanguageModelV3Content;
+    const finishReason = { unified: done ? "stop" : "tool-calls", raw: undefined } as const;
+    return { content: [content], finishReason, usage, warnings: [] };
+  },
+});
+"""
+"""What is the reader's own on the page for agents."""
+
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A copy of the package, with what its tests need; skips where the registry cannot be reached."""
+    """A copy of the package, with what its tests need.
+
+    Skips where the registry cannot be reached; fails where `KITPICK_REQUIRE` names node.
+    """
     folder = tmp_path / "npm"
     shutil.copytree(ROOT / "npm", folder, ignore=shutil.ignore_patterns("node_modules", "dist*"))
     installed = ROOT / "npm" / "node_modules"
@@ -41,7 +69,8 @@ def package(tmp_path: Path) -> Path:
     command = ["npm", "ci", "--no-audit", "--no-fund", "--prefer-offline"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
     if done.returncode:
-        pytest.skip(f"npm ci: {done.stderr.strip()[-300:]}")
+        gone = pytest.fail if "node" in os.environ.get("KITPICK_REQUIRE", "").split(",") else pytest.skip
+        gone(f"npm ci: {done.stderr.strip()[-300:]}")
     return folder
 
 
@@ -110,23 +139,25 @@ def test_the_package_finds_refers_and_tells(package: Path, environment: dict[str
 
 def test_the_page_for_agents_runs_in_node(package: Path, environment: dict[str, str]) -> None:
     page = (ROOT / "docs" / "agents.md").read_text("utf-8")
-    (code,) = re.findall(r"```ts\n(.*?)```", page, re.DOTALL)
-    (package / "test" / "page.ts").write_text(code.replace('"kitpick"', '"../src/index.js"'))
+    (package / "test" / "own.ts").write_text(OWN)
+    for number, code in enumerate(re.findall(r"```ts\n(.*?)```", page, re.DOTALL)):
+        (package / "test" / f"page{number}.ts").write_text(code.replace('"kitpick"', '"../src/index.js"'))
     built = ["npx", "tsc", "-p", "tsconfig.test.json"]
     subprocess.run(built, cwd=package, check=True, timeout=300, capture_output=True)
     with serving(environment, "serve", "--tools") as service:
-        done = subprocess.run(
-            ["node", "dist-test/test/page.js"],
-            cwd=package,
-            env={**environment, "KITPICK_URL": service},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-    assert done.stdout, done.stderr
-    shown = "".join(f"    {line}\n" for line in done.stdout.splitlines())
-    assert shown in page
+        for number in range(2):
+            done = subprocess.run(
+                ["node", f"dist-test/test/page{number}.js"],
+                cwd=package,
+                env={**environment, "KITPICK_URL": service},
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            assert done.stdout, done.stderr
+            shown = "".join(f"    {line}\n" for line in done.stdout.splitlines())
+            assert f"```\n\n{shown}" in page
 
 
 def test_the_package_needs_nothing_and_has_the_version_of_the_project() -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.errors import EngineError
 from kitpick_engines.remote.address import Address
-from kitpick_engines.remote.mapping import CHAINS, index_settings, mapping
+from kitpick_engines.remote.mapping import ADDED, index_settings, mapping
 from kitpick_engines.remote.queries import committed
 from kitpick_engines.remote.server import Json, RequestRefused, SearchServer, ServerDialect
 from kitpick_engines.remote.state import CatalogState, IndexState, create_index
@@ -37,8 +37,8 @@ def make_index(server: SearchServer, name: str, described: Json) -> None:
     with suppress(EngineError):
         found = server.call("GET", f"/{name}/_mapping")[name]["mappings"]
         said = described["mappings"]["_meta"]
-        if not CHAINS.keys() <= found["properties"].keys() or found.get("_meta") != said:
-            server.call("PUT", f"/{name}/_mapping", {"properties": CHAINS, "_meta": said})
+        if not ADDED.keys() <= found["properties"].keys() or found.get("_meta") != said:
+            server.call("PUT", f"/{name}/_mapping", {"properties": ADDED, "_meta": said})
 
 
 def delete(server: SearchServer, names: Sequence[str]) -> None:

@@ -22,8 +22,7 @@ _KEYWORD: Json = {"type": "keyword"}
 _SHOWN_KEYWORD: Json = {"type": "keyword", "ignore_above": _LIMITED}
 _STORED: Json = {"type": "text", "index": False}
 
-
-CHAINS: Json = {"needs": _SHOWN_KEYWORD, "gives": _SHOWN_KEYWORD}
+ADDED: Json = {"needs": _SHOWN_KEYWORD, "gives": _SHOWN_KEYWORD, "about": _STORED}
 """Fields that indexes from before 23 November 2026 lack."""
 
 
@@ -98,7 +97,7 @@ def _document() -> Json:
         "allowed": _KEYWORD,
         "public": {"type": "boolean"},
         "definition": _STORED,
-        **CHAINS,
+        **ADDED,
         "content_hash": {"type": "keyword", "index": False},
     }
 

@@ -58,11 +58,13 @@ class McpEndpoint(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Name and version of a server, and its tools as listed."""
+    """Name and version of a server, its tools as listed, and what it says of itself."""
 
     server: str
     version: str
     tools: tuple[dict[str, Any], ...]
+    instructions: str = ""
+    """How the server wants to be used; empty where it does not say."""
 
 
 def _split(command: str) -> tuple[str, ...]:

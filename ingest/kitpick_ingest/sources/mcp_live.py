@@ -17,7 +17,7 @@ from kitpick_ingest.errors import SourceError
 from kitpick_ingest.json_files import Entry, within
 from kitpick_ingest.source import Source
 from kitpick_ingest.sources.mcp_endpoint import Listing, LiveSettings, McpEndpoint
-from kitpick_ingest.sources.mcp_tools import McpServer, tool_document
+from kitpick_ingest.sources.mcp_tools import McpServer, about, tool_document
 
 if TYPE_CHECKING:
     from httpx2 import AsyncBaseTransport
@@ -126,7 +126,10 @@ class ListedTools:
 
     def read(self) -> Iterator[Converted]:
         """Documents in the server's order. An entry that is not a tool of MCP becomes a dead letter."""
-        server = McpServer(self.name, self._listing.server or self.name, version=self._listing.version)
+        listing = self._listing
+        server = McpServer(
+            self.name, listing.server or self.name, version=listing.version, about=about(listing.instructions)
+        )
         yield from documents(self.name, self._entries(), lambda entry: tool_document(entry, server))
 
     def _entries(self) -> Iterator[Entry]:

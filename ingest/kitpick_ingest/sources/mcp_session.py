@@ -202,7 +202,8 @@ async def _pages(
 
 def _listing(client: Client, tools: list[dict[str, Any]]) -> Listing:
     server = client.server_info
-    return Listing(server.name if server else "", server.version if server else "", tuple(tools))
+    name, version = (server.name, server.version) if server else ("", "")
+    return Listing(name, version, tuple(tools), client.instructions or "")
 
 
 async def fetch(

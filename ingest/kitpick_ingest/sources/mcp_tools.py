@@ -14,6 +14,8 @@ from kitpick_ingest.json_files import Entry
 from kitpick_ingest.json_schema import parameters, schema_fields
 
 _MAX_RETURNS = 2_000
+_MAX_ABOUT = 1_500
+"""Characters of a server's instructions that each of its tools carries: as many as an index reads."""
 
 
 class McpServer(msgspec.Struct, frozen=True):
@@ -23,6 +25,12 @@ class McpServer(msgspec.Struct, frozen=True):
     tool: str
     category: str = ""
     version: str = ""
+    about: str = ""
+
+
+def about(instructions: str) -> str:
+    """A server's instructions as its tools carry them: without what no index can hold."""
+    return instructions.encode("utf-8", "replace").decode().replace("\0", " ").strip()[:_MAX_ABOUT]
 
 
 class _Annotations(msgspec.Struct, rename="camel"):
@@ -60,6 +68,7 @@ def tool_document(entry: Entry, server: McpServer) -> ApiDocument:
         version=server.version,
         effect=effect_of_hints(hints.read_only_hint, hints.destructive_hint),
         definition=entry.raw.decode(),
+        about=server.about,
     )
     described = isinstance(tool.output_schema, dict)
     return with_chains(document, schema_fields(tool.output_schema) if described else None)

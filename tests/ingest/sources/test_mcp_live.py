@@ -21,6 +21,7 @@ from kitpick_ingest.errors import SourceError, UnknownSource
 from kitpick_ingest.source import Source
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.sources.mcp_live import McpLiveSource
+from kitpick_ingest.sources.mcp_tools import about
 
 pytestmark = pytest.mark.needs("mcp")
 
@@ -98,6 +99,18 @@ def test_hints_become_effects_and_the_definition_keeps_every_field() -> None:
     definition = json.loads(by_name["read_note"].definition)
     assert definition["inputSchema"]["x-vendor"] == {"z": 1, "a": 2}
     assert list(definition["inputSchema"]["x-vendor"]) == ["z", "a"]
+
+
+@pytest.mark.parametrize("transport", ["stdio", "legacy"])
+def test_every_tool_carries_what_its_server_says_of_itself(transport: str) -> None:
+    for behaviour, wanted in (("speaking", "Keeps the minutes of the village choir."), ("fine", "")):
+        items = list(stdio(behaviour, transport=transport).read())
+        assert {item.about for item in items if isinstance(item, ApiDocument)} == {wanted}
+
+
+def test_instructions_are_bounded_and_hold_nothing_that_an_index_refuses() -> None:
+    assert about(" a\0b\ud800 ") == "a b?"
+    assert len(about("x" * 1_000_000)) == 1_500
 
 
 def test_a_server_that_dies_half_way_yields_nothing_but_the_error() -> None:

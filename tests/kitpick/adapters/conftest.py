@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import io
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,42 @@ from model_server import ModelServer, answering
 
 from kitpick_engines.document import ApiDocument
 from kitpick_ingest.function_names import function_name
+
+AGENTS = (Path(__file__).resolve().parents[3] / "docs" / "agents.md").read_text("utf-8")
+
+
+@pytest.fixture
+def five_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., dict[str, Any]]]:
+    """Runs a section of 'Your agent in five minutes' as it is written, with the names that are the reader's.
+
+    What it prints is what the section shows. Gives the names that it leaves.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KITPICK_EMBEDDING_CACHE", str(tmp_path / "embeddings.db"))
+    (tmp_path / "tools.json").write_text(re.findall(r"```json\n(.*?)```", AGENTS, re.DOTALL)[0])
+    sections = {part.partition("\n")[0]: part for part in re.split(r"^## ", AGENTS, flags=re.MULTILINE)}
+    code = {name: re.findall(r"```python\n(.*?)```", part, re.DOTALL) for name, part in sections.items()}
+    names: dict[str, Any] = {"__name__": "agents"}
+
+    def run(section: str, **own: Any) -> dict[str, Any]:
+        names.update(own)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            for block in dict.fromkeys((code["Anthropic"][0], *code[section])):
+                exec(compile(block, "agents.md", "exec"), names)
+        shown = sections[section].rpartition("```\n\n    ")[2].partition("\n\n")[0].split("\n    ")
+        assert printed.getvalue().splitlines() == [line.rstrip() for line in shown]
+        return names
+
+    yield run
+    if "catalog" in names:
+        names["catalog"].close()
+
+
+@pytest.fixture
+def page_weather() -> str:
+    """Name under which a model calls `get_weather` of that page."""
+    return function_name(ApiDocument("tools/tools/get_weather", "tools", "", "tools", "get_weather"))
 
 
 @pytest.fixture(autouse=True)

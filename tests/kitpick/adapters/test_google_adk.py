@@ -15,8 +15,8 @@ pytestmark = [
 ]
 
 
-def calling(name: str) -> Any:
-    """A model that calls a tool, then says what the tool answered."""
+def calling(name: str, final: str = "") -> Any:
+    """A model that calls a tool, then says this, or what the tool answered."""
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_response import LlmResponse
     from google.genai import types
@@ -28,7 +28,7 @@ def calling(name: str) -> Any:
             self.offered.append(list(llm_request.tools_dict))
             last = llm_request.contents[-1].parts[-1]
             if last.function_response:
-                part = types.Part(text=str(last.function_response.response))
+                part = types.Part(text=final or str(last.function_response.response))
             else:
                 part = types.Part(function_call=types.FunctionCall(name=name, args={"city": "Paris"}))
             yield LlmResponse(content=types.Content(role="model", parts=[part]))
@@ -81,3 +81,17 @@ def test_what_an_api_raises_is_said_to_the_model(catalog: Catalog, weather: str)
 
     tools = adk_tools(catalog.search("will it rain in Paris?", k=1), broken)
     assert "OSError: the server is gone" in said(calling(weather), tools, "will it rain?")
+
+
+def test_a_tool_that_was_never_offered_is_not_called(catalog: Catalog, calls: Any) -> None:
+    from kitpick.adapters.google_adk import adk_tools
+
+    tools = adk_tools(catalog.search("will it rain in Paris?", k=1), calls.run)
+    assert "no tool with that name" in said(calling("delete_file"), tools, "delete everything")
+    assert calls.made == []
+
+
+def test_the_page_for_agents_runs(five_minutes: Any, page_weather: str) -> None:
+    model = calling(page_weather, "It will rain.")
+    five_minutes("Google ADK", model=model)
+    assert page_weather in model.offered[0]

@@ -98,3 +98,8 @@ def test_hits_are_tools_that_an_agent_calls(catalog: Catalog, calls: Any, model:
     answer = agent.run(messages=[ChatMessage.from_user("will it rain in Paris?")])
     assert answer["messages"][-1].text == "It will rain."
     assert calls.made == [("get_weather", {"city": "Paris"})]
+
+
+def test_the_page_for_agents_runs(five_minutes: Any, page_weather: str, model: Any) -> None:
+    five_minutes("Haystack")
+    assert model.bodies[0]["tools"][0]["function"]["name"] == page_weather

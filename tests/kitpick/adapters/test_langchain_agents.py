@@ -116,3 +116,15 @@ def test_bigtool_retrieves_from_the_catalog(catalog: Catalog, calls: Any, weathe
     assert offered[1] == ["retrieve_tools", weather]
     assert registry["functions/functions/get_weather"].invoke({"city": "Paris"}) == {"weather": "rain"}
     assert calls.made == [("get_weather", {"city": "Paris"})]
+
+
+def test_the_page_for_agents_runs(five_minutes: Any, page_weather: str) -> None:
+    model, offered = scripted(search(), call(page_weather, city="Paris"), final("It will rain."))
+    names = five_minutes("LangChain", model=model)
+    assert names["answer"]["messages"][-2].content == "get_weather of Paris: rain"
+    assert page_weather not in offered[0]
+
+
+def test_so_does_its_retrieval_for_bigtool(five_minutes: Any) -> None:
+    model, _ = scripted(call("retrieve_tools", query="forecast the weather"), final("I can see to that."))
+    five_minutes("LangGraph", model=model)

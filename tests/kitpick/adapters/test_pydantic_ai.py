@@ -91,3 +91,15 @@ def test_a_tool_that_was_never_offered_is_not_called(catalog: Catalog, calls: An
     agent = Agent(model, toolsets=[KitpickToolset(ConversationTools(catalog, calls.run))])
     assert agent.run_sync("delete everything").output == "Then not."
     assert calls.made == []
+
+
+def test_the_page_for_agents_runs(five_minutes: Any, page_weather: str) -> None:
+    from pydantic_ai.messages import TextPart, ToolCallPart
+
+    model, offered = scripted(
+        ToolCallPart("search_tools", {"capabilities": ["forecast the weather"]}),
+        ToolCallPart(page_weather, {"city": "Paris"}),
+        TextPart("It will rain."),
+    )
+    five_minutes("Pydantic AI", model=model)
+    assert page_weather in offered[1]

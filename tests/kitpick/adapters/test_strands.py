@@ -14,8 +14,8 @@ pytestmark = [
 ]
 
 
-def calling(name: str) -> Any:
-    """A model that calls a tool, then says what the tool answered."""
+def calling(name: str, final: str = "") -> Any:
+    """A model that calls a tool, then says this, or what the tool answered."""
     from strands.models import Model
 
     class Scripted(Model):
@@ -36,11 +36,8 @@ def calling(name: str) -> Any:
             yield {"messageStart": {"role": "assistant"}}
             if "toolResult" in last:
                 result = last["toolResult"]
-                yield {
-                    "contentBlockDelta": {
-                        "delta": {"text": f"{result['status']}: {result['content'][0]['text']}"}
-                    }
-                }
+                text = final or f"{result['status']}: {result['content'][0]['text']}"
+                yield {"contentBlockDelta": {"delta": {"text": text}}}
                 yield {"contentBlockStop": {}}
                 yield {"messageStop": {"stopReason": "end_turn"}}
                 return
@@ -77,3 +74,20 @@ def test_what_an_api_raises_is_said_to_the_model(catalog: Catalog, weather: str)
     tools = strands_tools(catalog.search("will it rain in Paris?", k=1), broken)
     answer = Agent(model=calling(weather), tools=tools, callback_handler=None)("will it rain?")
     assert str(answer).strip() == "error: OSError: the server is gone"
+
+
+def test_a_tool_that_was_never_offered_is_not_called(catalog: Catalog, calls: Any) -> None:
+    from strands import Agent
+
+    from kitpick.adapters.strands import strands_tools
+
+    tools = strands_tools(catalog.search("will it rain in Paris?", k=1), calls.run)
+    answer = Agent(model=calling("delete_file"), tools=tools, callback_handler=None)("delete everything")
+    assert str(answer).startswith("error: ")
+    assert calls.made == []
+
+
+def test_the_page_for_agents_runs(five_minutes: Any, page_weather: str) -> None:
+    model = calling(page_weather, "It will rain.")
+    five_minutes("Strands", model=model)
+    assert page_weather in model.offered[0]

@@ -140,9 +140,7 @@ def test_clients_of_an_older_protocol_over_http_are_told_unasked(settings: Setti
 def test_a_call_goes_out_with_the_credentials_of_its_user_and_they_stay_nowhere(
     settings: Settings, config: Path, tmp_path: Path, given: dict[str, str]
 ) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     forward = 'forward = { "X-Notes-Token" = "Authorization" }\n'
     config.write_text(upstream("notes", f"http://127.0.0.1:{port}/mcp") + forward)
 
@@ -316,12 +314,45 @@ def notes_at(port: int, *more: str) -> Iterator[None]:
             process.kill()
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_a_servers_instructions_find_its_tools_and_cost_an_embedding_only_when_they_change(
+    catalog: Catalog, config: Path
+) -> None:
+    port = free_port()
+    config.write_text(upstream("notes", f"http://127.0.0.1:{port}/mcp", timeout_seconds=5.0))
+    logbook = "The logbook of an airline: flights between airports, dates and passengers."
+
+    async def found(door: Door) -> int:
+        """How many of the first five are the server's."""
+        tools = (await door.search("passengers of flights between two airports", k=5))["tools"]
+        return sum(tool["id"].startswith("notes/") for tool in tools)
+
+    async def ask(door: Door) -> None:
+        with notes_at(port):
+            await until(partial(answers, door))
+            await door.line("upstream notes: +12 ~0 -0, 12 embedded")
+            before = await found(door)
+        with notes_at(port, logbook):
+            await until(partial(answers, door))
+            await door.line("upstream notes: +0 ~12 -0, 12 embedded")
+            assert await found(door) > before
+            assert (await door.describe("notes/notes/read_note"))["about"] == logbook
+        with notes_at(port, logbook, "sing_song"):
+            await until(partial(answers, door))
+            await door.line("upstream notes: +1 ~0 -0, 1 embedded")
+
+    at_the_door(ask, "--config", str(config))
+
+
 def test_a_server_that_goes_and_comes_back_with_other_tools_is_followed(
     settings: Settings, config: Path
 ) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     config.write_text(upstream("notes", f"http://127.0.0.1:{port}/mcp", timeout_seconds=5.0))
 
     async def ask(door: Door) -> None:

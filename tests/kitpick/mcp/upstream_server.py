@@ -1,8 +1,8 @@
 """An MCP server to stand behind the door, run as `python upstream_server.py stdio|http [PORT [TOOL …]]`.
 
 Further tools can be named, of which `whoami` says whose credentials a call brought, and `rules` is no tool
-but a resource and a prompt. `learn` adds a tool, `rename` gives all but itself other names, and after `stall`
-no list of tools is answered any more.
+but a resource and a prompt. What has a space in it is the server's instructions. `learn` adds a tool,
+`rename` gives all but itself other names, and after `stall` no list of tools is answered any more.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ TOOLS = {
 
 class Notebook:
     def __init__(self, more: Iterable[str] = ()) -> None:
-        self.tools = dict(TOOLS) | {name: (f"Does {name}", READ) for name in more}
+        given = list(more)
+        self.instructions = next((text for text in given if " " in text), None)
+        self.tools = dict(TOOLS) | {name: (f"Does {name}", READ) for name in given if " " not in name}
         self.renamed = 0
         self.stalled = False
         self.asked = 0
@@ -119,6 +121,7 @@ class Notebook:
         return Server(
             "notes",
             version="1",
+            instructions=self.instructions,
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
             on_subscriptions_listen=ListenHandler(self.bus),

@@ -1,0 +1,104 @@
+"""What searches of a conversation found, and what became of it: feedback from a provider's tool search.
+
+A reference holds no more than a name, so the id of the answer behind it is remembered here, by the id that
+the provider gave the call of the search. A tool that is called belongs to the latest search of its
+conversation that found it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Container, Iterable, Sequence
+
+from kitpick.capabilities import Steps
+from kitpick.catalog import Catalog
+from kitpick_engines.contract import Filter
+from kitpick_foundation.errors import KitpickError
+
+MAX_SEARCHES = 1_000
+"""Searches that are remembered: the latest. Without a file of answers, a catalog remembers as many."""
+_log = logging.getLogger(__name__)
+
+
+class _Found:
+    """One answer of a search, and which of its tools were called."""
+
+    def __init__(self, answer: str, shown: frozenset[str]) -> None:
+        self.answer = answer
+        self.shown = shown
+        self.called: set[str] = set()
+        self.succeeded = False
+        """Whether one of the calls did."""
+
+
+class FoundTools:
+    """Tells a catalog what became of found tools. Safe to use from several threads."""
+
+    def __init__(self, catalog: Catalog, filter: Filter) -> None:  # noqa: A002
+        self._catalog = catalog
+        self._filter = filter
+        self._lock = threading.Lock()
+        self._searches: OrderedDict[str, tuple[_Found, ...]] = OrderedDict()
+
+    def remember(self, search: str, steps: Steps, known: Container[str]) -> None:
+        """Keeps what a search found, by the id of its call, of the tools that a model can be given."""
+        found = [
+            _Found(step.result.id, frozenset(hit.id for hit in step.hits if hit.id in known))
+            for step in steps.steps
+            if step.result.id
+        ]
+        with self._lock:
+            self._searches[search] = tuple(found)
+            self._searches.move_to_end(search)
+            if len(self._searches) > MAX_SEARCHES:
+                self._searches.popitem(last=False)
+
+    def tell(self, client: str | None, api: str, searches: Sequence[str], *, failed: bool) -> None:
+        """Tells what became of one call; nothing where no search of the conversation found the tool.
+
+        Args:
+            client: in whose name; None tells nobody.
+            api: id of the API that was called.
+            searches: ids of the calls of the search before it in the conversation, the oldest first.
+            failed: whether the call raised.
+        """
+        found = next((found for found in self._of(reversed(searches)) if api in found.shown), None)
+        if found is None:
+            return
+        found.called.add(api)
+        found.succeeded |= not failed
+        if client is not None:
+            self._say(client, found, **{"failed" if failed else "chosen": [api]})
+
+    def finish(self, client: str, searches: Iterable[str]) -> int:
+        """Tells which found tools were not needed: those never called, beside one that did its job.
+
+        Where no call succeeded, nothing is known about the others, and nothing is said.
+
+        Args:
+            client: in whose name.
+            searches: ids of the calls of the search in a conversation that is over.
+
+        Returns:
+            How many ids were remembered.
+        """
+        stored = 0
+        for found in self._of(searches):
+            idle = sorted(found.shown - found.called)
+            if found.succeeded and idle:
+                stored += self._say(client, found, not_needed=idle)
+        return stored
+
+    def _say(self, client: str, found: _Found, **outcome: list[str]) -> int:
+        """How many ids were remembered. Feedback that cannot be stored is logged: nothing fails for it."""
+        try:
+            return self._catalog.feedback(found.answer, client=client, filter=self._filter, **outcome)
+        except KitpickError as error:
+            _log.warning("feedback on %s was lost: %s", outcome, error)
+            return 0
+
+    def _of(self, searches: Iterable[str]) -> list[_Found]:
+        with self._lock:
+            return [found for search in searches for found in self._searches.get(search, ())]

@@ -1,0 +1,50 @@
+"""What the benchmark of agents counts: tokens that are sent, and those that a cache of prefixes serves."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kitpick_engines.document import ApiDocument
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+pytestmark = pytest.mark.needs("mcp")
+
+
+@pytest.fixture
+def agents(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The benchmark, by its file: a package of others has its name."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    spec = importlib.util.spec_from_file_location("agents_benchmark", BENCHMARKS / "agents.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "agents_benchmark", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_cache_serves_what_a_request_begins_with_as_the_one_before_did(agents: ModuleType) -> None:
+    tools, first, second = ("tools", 10), ("message 0", 5), ("message 1", 1)
+    appended = [[tools, first], [tools, first, second]]
+    assert list(agents._counted(appended)) == [(15, 0), (16, 15)]
+    anew = [[tools, first], [("others", 10), first, second]]
+    assert list(agents._counted(anew)) == [(15, 0), (16, 0)]
+
+
+def test_what_would_answer_as_fairly_is_neither_right_nor_wrong(agents: ModuleType) -> None:
+    case = agents.Case("c", "repeat", [], frozenset({"right", "other"}), frozenset({"fair"}))
+    assert case.recall(["fair", "right", "a", "b", "c", "d", "other"]) == 0.5
+    assert case.recall(["fair", "right", "a", "b", "c", "other"]) == 1.0
+
+
+def test_results_come_behind_the_call_that_brought_them(agents: ModuleType) -> None:
+    document = ApiDocument("s/t/rain", "s", "", "t", "rain")
+    talk = [{"role": "user", "content": "rain?"}, {"role": "tool", "tool": 7, "content": "no"}]
+    user, call, result = agents._chat(talk, {7: document})
+    assert (user["role"], call["role"], result["role"]) == ("user", "assistant", "tool")
+    assert result["tool_call_id"] == call["tool_calls"][0]["id"]
