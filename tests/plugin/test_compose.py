@@ -163,7 +163,7 @@ def test_what_the_image_copies_is_all_that_the_zip_is_built_from(tmp_path: Path)
     for line in re.findall(r"^COPY (.+)$", stage, re.MULTILINE):
         *sources, target = line.split()
         for source in sources:
-            into = tmp_path / os.path.normpath(f"{place}/{target}").lstrip("/")
+            into = tmp_path / str(Path("/", place, target)).lstrip("/")
             copy(ROOT / source, into / Path(source).name if target.endswith("/") else into)
     (command,) = re.findall(r"^RUN mvn (.+)$", stage, re.MULTILINE)
     built = build(*command.split(), plugin=tmp_path / place.lstrip("/"))

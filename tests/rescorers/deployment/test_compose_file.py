@@ -1,4 +1,4 @@
-"""The Compose files: nothing without bounds, every version fixed, and a GPU that searches use. No container runs here."""
+"""The Compose files: nothing without bounds, versions fixed, a GPU that is used. No container runs here."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_every_package_in_an_image_has_a_fixed_version() -> None:
 
 
 def needed(extras: set[str]) -> set[str]:
-    """Names of the packages that ours needs with these extras, and of those that they need, as installed here."""
+    """Names of what ours needs with these extras, and of what that needs, as installed here."""
     found: set[str] = set()
     waiting = [("kitpick", extra) for extra in (*extras, "")]
     seen = set(waiting)
