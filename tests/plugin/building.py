@@ -36,7 +36,7 @@ def build(*goals: str, version: str | None = None, plugin: Path = PLUGIN) -> Pat
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
         )  # fmt: skip
         if done.returncode == 0:
-            (built,) = (PLUGIN / folder / "releases").glob("kitpick-*.zip")
+            (built,) = (plugin / folder / "releases").glob("kitpick-*.zip")
             return built
         said = done.stdout
         if "offline" not in said:
