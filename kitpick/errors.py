@@ -18,6 +18,15 @@ class InvalidAddress(KitpickError):
     """An address of a service that cannot be understood."""
 
 
+class NotAgreed(KitpickError):
+    """A change of a whole cluster that nobody agreed to."""
+
+    failure = FailureKind.REFUSED
+
+    def __init__(self) -> None:
+        super().__init__("the cluster's settings were left as they are; --yes changes them without asking")
+
+
 class ExitCode(enum.IntEnum):
     """Exit codes of commands."""
 

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent / "decoding"))
 sys.path.insert(0, str(Path(__file__).parent / "connections"))
 
 from fake_endpoint import fake
+from helm_program import has_helm
 from jdk import INSTALL, has_jdk_and_maven
 from node_fixtures import elasticsearch_url, opensearch_url
 
@@ -97,6 +98,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         lambda: _browser() is not None and _has_module("playwright", "axe_playwright_python")(),
         "apt-get install chromium; pip install 'kitpick[browser]'",
     ),
+    "helm": (has_helm, "install Helm 3 or newer"),
     "curl": (lambda: shutil.which("curl") is not None, "apt-get install curl"),
     "node": (
         lambda: _node_version() >= 20 and shutil.which("npm") is not None,

@@ -17,7 +17,7 @@ import typer
 
 from kitpick.cli.console import OUT, note, print_json
 from kitpick.cli.options import CatalogOption, JsonOption
-from kitpick.errors import InvalidAddress, NotAServer
+from kitpick.errors import InvalidAddress, NotAgreed, NotAServer
 from kitpick.model_set import ModelSet
 from kitpick.settings import Settings
 from kitpick_engines.opening import open_engine, without_secrets
@@ -78,13 +78,17 @@ def setup(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the requests without sending them.")
     ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Change settings of the whole cluster without asking.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Prepares OpenSearch or Elasticsearch for a catalog.
 
     Creates the index template, and with --with the search pipeline. Ingesting works without the template; the
-    server's defaults then decide shards and replicas. The key of the rescorer is read from
-    KITPICK_RESCORER_KEY and never printed.
+    server's defaults then decide shards and replicas. What is there already is not made twice. Where settings
+    of the whole cluster have to change, the change is shown and asked about; lists are added to. The key of
+    the rescorer is read from KITPICK_RESCORER_KEY and never printed.
     """
     settings = Settings()
     url = catalog or settings.catalog
@@ -98,9 +102,29 @@ def setup(
         values = template_values(engine.address.name, rescorer, key, schema.model)
         steps += template_steps(way) if way else []
         if not dry_run:
-            send_steps(engine.server, steps, values)
+            steps = send_steps(engine.server, steps, values, _agree if yes else _ask)
     shown = [step.filled(values | {"key": _HIDDEN}) for step in steps]
     print_json(shown) if as_json else _print(shown, dry_run)
+
+
+def _agree(step: SetupStep) -> None:
+    """`--yes`."""
+
+
+def _ask(step: SetupStep) -> None:
+    """Shows a change of the whole cluster's settings, and goes on only if the user wants it.
+
+    Raises:
+        NotAgreed: the user does not, or there is nobody to ask.
+    """
+    note(step.does)
+    note(msgspec.json.format(msgspec.json.encode(step.body), indent=2).decode())
+    try:
+        agreed = typer.confirm("Change these settings of the whole cluster?", err=True)
+    except typer.Abort:
+        agreed = False
+    if not agreed:
+        raise NotAgreed
 
 
 def _print(steps: list[SetupStep], dry_run: bool) -> None:

@@ -14,8 +14,8 @@ _LOOKED_AT = 8_000
 """Characters of Maven's output that an error shows."""
 
 
-def build(*goals: str, version: str | None = None) -> Path:
-    """Runs Maven on the plugin and returns the zip; without a network where all has been fetched before.
+def build(*goals: str, version: str | None = None, plugin: Path = PLUGIN) -> Path:
+    """Runs Maven on the plugin's sources and returns the zip; offline where all has been fetched before.
 
     With a `version` of OpenSearch it is built for that one, in a folder of its own. OpenSearch's test
     framework refuses to run as root, just as the server does.
@@ -32,11 +32,11 @@ def build(*goals: str, version: str | None = None) -> Path:
     for network in (["-o"], []):
         command = [*as_nobody(), "mvn", "-q", "-B", "-ntp", *network, *chosen, *goals]
         done = subprocess.run(
-            command, cwd=PLUGIN, env={**os.environ, "JAVA_HOME": str(java), "MAVEN_OPTS": at_home()},
+            command, cwd=plugin, env={**os.environ, "JAVA_HOME": str(java), "MAVEN_OPTS": at_home()},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
         )  # fmt: skip
         if done.returncode == 0:
-            (built,) = (PLUGIN / folder / "releases").glob("kitpick-*.zip")
+            (built,) = (plugin / folder / "releases").glob("kitpick-*.zip")
             return built
         said = done.stdout
         if "offline" not in said:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from building import build
 from node_process import free_port
 from opensearch_node import opensearch_node, version
 from plugin_cli import opensearch_plugin
@@ -28,6 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docker-compose.yml").read_text("utf-8")
 FILE: dict[str, Any] = yaml.safe_load(TEXT)
 SERVICES: dict[str, Any] = FILE["services"]
+GPU: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.gpu.yml").read_text("utf-8"))["services"]
+SEARCH_IMAGE = (ROOT / "plugin" / "Dockerfile").read_text("utf-8")
 IMAGE = (
     (ROOT / "rescorers" / "Dockerfile").read_text("utf-8").partition(" AS cpu\n")[2].partition("\nFROM ")[0]
 )
@@ -97,13 +102,10 @@ class Stack:
         self.wait(check)
 
     def install(self) -> None:
-        """What the image is built by: COPY out of the context, then RUN."""
-        build = SERVICES["opensearch"]["build"]
-        ((source, target),) = re.findall(r"^COPY (\S+) (\S+)$", build["dockerfile_inline"], re.MULTILINE)
-        assert ROOT / build["context"] / source == self.plugin
-        (command,) = re.findall(
-            r"^RUN \S+/bin/opensearch-plugin (.+)$", build["dockerfile_inline"], re.MULTILINE
-        )
+        """What the image is built by: COPY out of the stage that makes the zip, then RUN."""
+        ((source, target),) = re.findall(r"^COPY --from=zip (\S+) (\S+)$", SEARCH_IMAGE, re.MULTILINE)
+        assert source == f"/source/{self.plugin.relative_to(ROOT)}"
+        (command,) = re.findall(r"^RUN \S+/bin/opensearch-plugin (.+)$", SEARCH_IMAGE, re.MULTILINE)
         arguments = command.replace(f"file://{target}", self.plugin.as_uri()).split()
         assert "-> Installed kitpick" in opensearch_plugin(self.folder, *arguments)
 
@@ -150,10 +152,31 @@ def test_the_order_here_is_that_of_the_file() -> None:
 
 
 def test_the_image_is_of_the_version_that_the_plugin_is_built_for() -> None:
-    inline = SERVICES["opensearch"]["build"]["dockerfile_inline"]
-    assert inline.startswith(f"FROM opensearchproject/opensearch:{version()}\n")
+    assert f"\nARG OPENSEARCH=opensearchproject/opensearch:{version()}\n" in SEARCH_IMAGE
     pom = (ROOT / "plugin" / "pom.xml").read_text("utf-8")
     assert f"<opensearch.version>{version()}</opensearch.version>" in pom
+
+
+def test_what_the_image_copies_is_all_that_the_zip_is_built_from(tmp_path: Path) -> None:
+    stage = SEARCH_IMAGE.partition(" AS zip\n")[2].partition("\nFROM ")[0]
+    (place,) = re.findall(r"^WORKDIR (\S+)$", stage, re.MULTILINE)
+    for line in re.findall(r"^COPY (.+)$", stage, re.MULTILINE):
+        *sources, target = line.split()
+        for source in sources:
+            into = tmp_path / str(Path("/", place, target)).lstrip("/")
+            copy(ROOT / source, into / Path(source).name if target.endswith("/") else into)
+    (command,) = re.findall(r"^RUN mvn (.+)$", stage, re.MULTILINE)
+    built = build(*command.split(), plugin=tmp_path / place.lstrip("/"))
+    assert zipfile.is_zipfile(built)
+
+
+def copy(source: Path, into: Path) -> None:
+    """As COPY does: a folder's contents, or a file into a folder or under a name."""
+    if source.is_dir():
+        shutil.copytree(source, into)
+    else:
+        into.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, into)
 
 
 def test_a_catalog_taken_in_is_searched_in_the_rescorers_order(stack: Stack) -> None:

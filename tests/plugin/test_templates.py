@@ -70,7 +70,7 @@ class TestEveryTemplate:
     def test_it_is_one_request(self, file: Path) -> None:
         step = template(f"{file.parent.name}/{file.name}")
         assert {"does", "method", "path", "body"} <= set(step)
-        assert set(step) <= {"does", "method", "path", "body", "keeps", "example"}
+        assert set(step) <= {"does", "method", "path", "body", "keeps", "example", "adds", "made"}
         assert set(step.get("keeps", {})) <= set(VALUES)
         assert step["path"].startswith("/")
 

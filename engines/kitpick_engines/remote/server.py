@@ -86,10 +86,12 @@ class SearchServer:
         """Posts newline-delimited JSON. Raises as `call` does."""
         return self._repeat("POST", path, lines, "application/x-ndjson", patience)
 
-    def find(self, method: str, path: str, patience: float | None = None) -> Json | None:
+    def find(
+        self, method: str, path: str, body: JsonBody | None = None, patience: float | None = None
+    ) -> Json | None:
         """As `call`, but None for what is not there."""
         try:
-            return self.call(method, path, patience=patience)
+            return self.call(method, path, body, patience)
         except RequestRefused as error:
             if error.status == 404:
                 return None

@@ -5,7 +5,7 @@ The command shows these requests before it sends them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -186,12 +186,25 @@ def _values(by_name: Json) -> Json:
     return dict(value)
 
 
+_LEVELS = ("transient", "persistent", "defaults")
+"""Of a cluster's settings; the first that has one counts."""
+_LOOKED_AT = 100
 _PRIORITY = 200
 _DEFAULT = 1
 
 
+class Made(msgspec.Struct, frozen=True):
+    """How to find what a former setup made: a search, and what a hit has to hold."""
+
+    path: str
+    like: Json
+    """Parts of the hit's `_source`; more may be in it."""
+    keeps: str
+    """Under which name later requests need its id."""
+
+
 class SetupStep(msgspec.Struct, frozen=True):
-    """One request of a setup. `{{name}}` in path and body is filled in when it is sent."""
+    """One request of a setup. `{{name}}` in path, body and lookup is filled in when it is sent."""
 
     does: str
     method: str
@@ -201,30 +214,94 @@ class SetupStep(msgspec.Struct, frozen=True):
     """Values of the answer that later requests need: field of the answer by name."""
     example: bool = False
     """Shown, never made."""
+    adds: bool = False
+    """Settings of the whole cluster: lists keep what they hold and get what they lack. Asked about."""
+    made: Made | None = None
+    """Not made again where this finds it."""
 
     def filled(self, values: Mapping[str, str]) -> SetupStep:
         """The step with these values filled in."""
-        body = msgspec.json.encode(self.body).decode()
-        path = self.path
+        path, made = self.path, self.made
         for name, value in values.items():
-            inside = msgspec.json.encode(value).decode()[1:-1]
-            body, path = body.replace(f"{{{{{name}}}}}", inside), path.replace(f"{{{{{name}}}}}", value)
-        return msgspec.structs.replace(self, path=path, body=msgspec.json.decode(body))
+            path = path.replace(f"{{{{{name}}}}}", value)
+        if made is not None:
+            made = msgspec.structs.replace(made, like=_filled(made.like, values))
+        return msgspec.structs.replace(self, path=path, body=_filled(self.body, values), made=made)
 
 
-def send_steps(server: SearchServer, steps: Sequence[SetupStep], values: Mapping[str, str]) -> None:
-    """Sends the requests in order. Most replace objects of a former setup.
+def _filled(body: Json, values: Mapping[str, str]) -> Json:
+    text = msgspec.json.encode(body).decode()
+    for name, value in values.items():
+        text = text.replace(f"{{{{{name}}}}}", msgspec.json.encode(value).decode()[1:-1])
+    filled: Json = msgspec.json.decode(text)
+    return filled
+
+
+def send_steps(
+    server: SearchServer,
+    steps: Sequence[SetupStep],
+    values: Mapping[str, str],
+    agree: Callable[[SetupStep], None] = lambda step: None,
+) -> list[SetupStep]:
+    """Sends the requests in order, but those with nothing to do, and returns what was sent, not filled in.
+
+    Most replace objects of a former setup. `agree` sees a change of the whole cluster's settings before it is
+    made, and raises to stop everything that follows.
 
     Raises:
         RequestRefused: the server refused one; those before it were made.
         EngineUnavailable: it cannot be reached, or refuses the user.
     """
     known = dict(values)
+    sent = []
     for step in steps:
+        filled = step.filled(known)
+        found = None if filled.made is None else _found(server, filled.made)
+        if filled.made is not None and found is not None:
+            known[filled.made.keeps] = found
+            continue
+        changes = _lacking(server, filled.body) if filled.adds else filled.body
+        if filled.adds and not changes:
+            continue
+        if filled.adds:
+            agree(msgspec.structs.replace(filled, body=changes))
         if not step.example:
-            filled = step.filled(known)
-            answer = server.call(filled.method, filled.path, filled.body)
+            answer = server.call(filled.method, filled.path, changes)
             known |= {name: str(answer[field]) for name, field in step.keeps.items()}
+        sent.append(msgspec.structs.replace(step, body=changes) if filled.adds else step)
+    return sent
+
+
+def _found(server: SearchServer, made: Made) -> str | None:
+    """The id of the first object that holds what is looked for."""
+    query = {"match_phrase": {"name": made.like["name"]}}
+    answer = server.find("GET", made.path, {"query": query, "size": _LOOKED_AT}) or {}
+    hits = answer.get("hits", {}).get("hits", ())
+    return next((str(hit["_id"]) for hit in hits if _holds(hit["_source"], made.like)), None)
+
+
+def _holds(source: object, like: object) -> bool:
+    if isinstance(like, dict):
+        return isinstance(source, dict) and all(_holds(source.get(key), like[key]) for key in like)
+    return source == like
+
+
+def _lacking(server: SearchServer, body: Json) -> Json:
+    """What has to change so that the cluster's settings are, or hold, what is wanted; empty if they do."""
+    now = server.call("GET", "/_cluster/settings?include_defaults=true&flat_settings=true", patience=0)
+    changes: Json = {}
+    for name, wanted in body["persistent"].items():
+        level = "transient" if name in now["transient"] else "persistent"  # a transient one hides the other
+        found = next((now[each][name] for each in _LEVELS if name in now[each]), None)
+        if isinstance(wanted, list):
+            there = list(found or ())
+            value: object = there + [each for each in wanted if each not in there]
+            differs = value != there
+        else:
+            value, differs = wanted, str(found).lower() != str(wanted).lower()
+        if differs:
+            changes.setdefault(level, {})[name] = value
+    return changes
 
 
 def index_template(address: Address, dialect: ServerDialect, dimensions: int) -> SetupStep:

@@ -242,6 +242,12 @@ class ModelQueue:
             return self._schedule.waiting
 
     @property
+    def waiting_seconds(self) -> float:
+        """How long this queue needs for what is waiting, at its own speed; 0 before the first batch."""
+        speed = self._speed
+        return self.waiting_tokens / speed if speed else 0.0
+
+    @property
     def waiting_jobs(self) -> int:
         """Requests with rows that are not yet being processed."""
         with self._ready:

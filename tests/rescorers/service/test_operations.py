@@ -187,6 +187,7 @@ def test_metrics_tell_what_was_done(start: Any) -> None:
         'kitpick_model_rows_total{model="cross_encoder"} 1.0',
         'kitpick_score_cache_pairs_total{outcome="hit"} 1.0',
         'kitpick_queue_tokens{model="cross_encoder"} 0.0',
+        'kitpick_queue_seconds{model="cross_encoder"} 0.0',
         'kitpick_stage_seconds_count{stage="cross_encode"} 2.0',
     ):
         assert line in text.splitlines()

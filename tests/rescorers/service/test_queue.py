@@ -239,6 +239,17 @@ def test_a_queue_that_was_warmed_up_knows_its_speed_before_anybody_asks(bench: B
     assert bench.observed.batches == 0, "metrics tell of requests only"
 
 
+def test_a_queue_says_for_how_long_it_has_work(bench: Bench) -> None:
+    bench.queue.warm_up(32, 60)
+    assert bench.queue.waiting_seconds == 0
+    with bench.held():
+        waiting = bench.ask([row(8)] * 10)
+        bench.waits(80)
+        assert bench.queue.waiting_seconds == pytest.approx(80 / bench.queue.speed)
+    waiting.result(60)
+    assert bench.queue.waiting_seconds == 0
+
+
 def test_no_pass_begins_after_the_time_for_warming_up(bench: Bench) -> None:
     bench.queue.warm_up(longest=30, seconds=0)
     assert bench.model.batches == []

@@ -1,0 +1,154 @@
+"""A setup changes of a cluster what it has to, asks before, and makes nothing twice.
+
+ml-commons cannot run here: a stand-in keeps settings, connectors and models as it does. How settings are
+added to is tried on a real node as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kitpick.cli.setup import template_steps, template_values
+from kitpick_engines.remote.engine import RemoteEngine
+from kitpick_engines.remote.server import SearchServer
+from kitpick_engines.remote.setup import SetupStep, send_steps
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
+from servers import catalogs_on
+
+TRUSTED = "plugins.ml_commons.trusted_connector_endpoints_regex"
+PRIVATE = "plugins.ml_commons.connector.private_ip_enabled"
+DEFAULTS = ["^https://runtime\\.sagemaker\\..*$", "^https://api\\.openai\\.com/.*$"]
+OURS = "^https://rank\\.internal:8443/.*$"
+
+
+class MlCommons:
+    """A cluster with ml-commons, as far as a setup sees it."""
+
+    def __init__(self) -> None:
+        self.settings: dict[str, dict[str, Any]] = {
+            "transient": {},
+            "persistent": {},
+            "defaults": {TRUSTED: DEFAULTS, PRIVATE: "false"},
+        }
+        self.objects: dict[str, dict[str, Any]] = {"connectors": {}, "models": {}}
+        self.written: list[str] = []
+        self._numbers = itertools.count(1)
+
+    def send(
+        self, method: str, path: str, body: bytes | None, content_type: str, timeout: float
+    ) -> tuple[int, Any]:
+        sent = msgspec.json.decode(body) if body else {}
+        if path.startswith("/_cluster/settings") and method == "GET":
+            return 200, self.settings
+        kind = next((kind for kind in self.objects if f"/{kind}/" in path), "")
+        if path.endswith("/_search") and kind:
+            hits = [{"_id": key, "_source": value} for key, value in self.objects[kind].items()]
+            return (200, {"hits": {"hits": hits}}) if hits else (404, {"status": 404, "error": {}})
+        self.written.append(path)
+        if path == "/_cluster/settings":
+            for level, values in sent.items():
+                self.settings[level] |= values
+            return 200, {"acknowledged": True}
+        if kind:
+            key = f"{kind}-{next(self._numbers)}"
+            self.objects[kind][key] = sent
+            return 200, {"connector_id": key, "model_id": key}
+        return 200, {"acknowledged": True}
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def cluster() -> MlCommons:
+    return MlCommons()
+
+
+def set_up(cluster: MlCommons, rescorer: str = "https://rank.internal:8443", **how: Any) -> list[SetupStep]:
+    server = SearchServer(cluster, "here", 5, 0)
+    values = template_values("tools", rescorer, "secret", "m@1")
+    return send_steps(server, template_steps("opensearch-ml-commons"), values, **how)
+
+
+def test_the_endpoint_is_added_to_what_the_cluster_trusts(cluster: MlCommons) -> None:
+    set_up(cluster)
+    assert cluster.settings["persistent"] == {TRUSTED: [*DEFAULTS, OURS], PRIVATE: True}
+
+
+def test_what_an_operator_trusts_stays_whichever_level_it_was_set_at(cluster: MlCommons) -> None:
+    cluster.settings["persistent"] = {TRUSTED: ["^https://a/$"], PRIVATE: "true"}
+    set_up(cluster)
+    assert cluster.settings["persistent"][TRUSTED] == ["^https://a/$", OURS]
+    cluster.settings["transient"] = {TRUSTED: ["^https://b/$"]}
+    set_up(cluster)
+    assert cluster.settings["transient"] == {TRUSTED: ["^https://b/$", OURS]}, "else it would not be trusted"
+    assert cluster.settings["persistent"][TRUSTED] == ["^https://a/$", OURS]
+
+
+def test_a_second_setup_makes_nothing_twice(cluster: MlCommons) -> None:
+    set_up(cluster)
+    connectors, models = cluster.objects["connectors"].copy(), cluster.objects["models"].copy()
+    settings = msgspec.json.encode(cluster.settings)
+    cluster.written.clear()
+    sent = set_up(cluster, agree=never)
+    assert cluster.written == ["/_search/pipeline/tools"]
+    assert [step.path for step in sent] == ["/_search/pipeline/{{pipeline}}"]
+    assert cluster.objects == {"connectors": connectors, "models": models}
+    assert msgspec.json.encode(cluster.settings) == settings
+
+
+def never(step: SetupStep) -> None:
+    raise AssertionError(step)
+
+
+def test_another_rescorer_gets_a_connector_and_a_model_of_its_own(cluster: MlCommons) -> None:
+    set_up(cluster)
+    set_up(cluster, "https://other.internal")
+    endpoints = [each["parameters"]["endpoint"] for each in cluster.objects["connectors"].values()]
+    assert endpoints == ["rank.internal:8443", "other.internal"]
+    assert len({each["connector_id"] for each in cluster.objects["models"].values()}) == 2
+
+
+def test_nothing_happens_before_somebody_agrees(cluster: MlCommons) -> None:
+    shown = []
+
+    def disagree(step: SetupStep) -> None:
+        shown.append(step.body)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        set_up(cluster, agree=disagree)
+    assert shown == [{"persistent": {TRUSTED: [*DEFAULTS, OURS], PRIVATE: True}}]
+    assert cluster.written == []
+
+
+def test_what_is_returned_for_printing_holds_no_key(cluster: MlCommons) -> None:
+    assert "secret" not in msgspec.json.encode(set_up(cluster)).decode()
+
+
+@pytest.mark.slow
+@pytest.mark.needs("opensearch")
+class TestOnANode:
+    SETTING = "cluster.routing.allocation.awareness.attributes"
+    STEP = SetupStep("", "PUT", "/_cluster/settings", {"persistent": {SETTING: ["rack"]}}, adds=True)
+
+    @pytest.fixture
+    def engine(self, opensearch_url: str) -> Iterator[RemoteEngine]:
+        with catalogs_on(opensearch_url, "opensearch") as make:
+            engine = make()
+            yield engine
+            engine.server.call("PUT", "/_cluster/settings", {"persistent": {self.SETTING: None}})
+
+    def test_a_list_is_added_to_once(self, engine: RemoteEngine) -> None:
+        engine.server.call("PUT", "/_cluster/settings", {"persistent": {self.SETTING: ["zone"]}})
+        assert len(send_steps(engine.server, [self.STEP], {})) == 1
+        now = engine.server.call("GET", "/_cluster/settings?flat_settings=true")
+        assert now["persistent"][self.SETTING] == ["zone", "rack"]
+        assert send_steps(engine.server, [self.STEP], {}) == []
