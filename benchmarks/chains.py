@@ -2,8 +2,11 @@
 
 Steps: 500 requests over operations of AWS, Google and REST APIs whose identifiers must first be found
 (`datasets/steps.jsonl`), in a catalog of all operations of the named tools. ToolLinkOS: functions of a phone
-and a desktop, in two ways. *Declared*: with the dependencies that the functions themselves state, as the
-published method has them (its gain: 71.7 % mAP@10). *Inferred*: from names and descriptions alone.
+and a desktop, in three ways. *Declared*: with the dependencies that the functions themselves state, as the
+published method has them (its gain: 71.7 % mAP@10). *Inputs*: with the declared ones that are of an input
+alone; the others are what a phone must be able to do, such as being online. *Inferred*: from names and
+descriptions. Rules were chosen on functions of half `a` by a digest of their names; `_b` is of requests for
+the others.
 
 Both with one profile, and with the same profile and `complete` at its end. The requests of several steps are
 divided by a digest of their ids: rules were chosen on half `a`, half `b` was only measured.
@@ -31,6 +34,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple, cast
 from unittest import mock
@@ -340,23 +344,33 @@ def toollinkos(data: Path, limit: int, profile: Profile) -> Figures:
     asked = _some(requests, limit)
     owned = [replace(each, id=ids[name], source=NAME) for name, each in catalog.documents.items()]
     stated = dict(_stated(folder))
-    declared = [replace(each, needs=stated[each.api]) for each in owned]
-    before, after = _both(declared, asked, profile, "ToolLinkOS, declared dependencies")
-    _, guessed = _both([with_chains(each) for each in owned], asked, profile, "ToolLinkOS, inferred")
-    return {
-        "toollinkos_map10_without": before["map@10"],
-        "toollinkos_map10": round(after["map@10"] / before["map@10"], 3),
-        "toollinkos_recall10": round(after["recall@10"] / 100, 4),
-        "toollinkos_inferred_map10": round(guessed["map@10"] / before["map@10"], 3),
-        "toollinkos_inferred_recall10": round(guessed["recall@10"] / 100, 4),
+    of_inputs = dict(_stated(folder, "PARAMETER"))
+    ways = {
+        "": [replace(each, needs=stated[each.api]) for each in owned],
+        "_inputs": [replace(each, needs=of_inputs[each.api]) for each in owned],
+        "_inferred": [with_chains(each) for each in owned],
     }
+    untouched = [half_of(each.main.rpartition("/")[2]) == "b" for each in asked]
+    figures: Figures = {}
+    for way, documents in ways.items():
+        rows_before, rows_after = _both_rows(documents, asked, profile, f"ToolLinkOS{way.replace('_', ', ')}")
+        before, after = _means(rows_before), _means(rows_after)
+        without, with_it = (_means(list(compress(each, untouched))) for each in (rows_before, rows_after))
+        figures |= {
+            "toollinkos_map10_without": before["map@10"],
+            f"toollinkos{way}_map10": round(after["map@10"] / before["map@10"], 3),
+            f"toollinkos{way}_map10_b": round(with_it["map@10"] / without["map@10"], 3),
+            f"toollinkos{way}_recall10": round(after["recall@10"] / 100, 4),
+        }
+    return figures
 
 
-def _stated(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What each function says that it depends on, as calls of others."""
+def _stated(folder: Path, kind: str = "") -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What each function says that it depends on, as calls of others; those of a kind, by how it begins."""
     for name in ("core_tools.jsonl.gz", "regular_tools.jsonl.gz"):
         for record in read_records(folder / name):
-            called = dict.fromkeys(each["name"] for each in record["depends_on"])
+            stated = (each for each in record["depends_on"] if each["dependence_type"].startswith(kind))
+            called = dict.fromkeys(each["name"] for each in stated)
             yield record["name"], tuple(Thing(each, "call", 1.0).text for each in called)
 
 
@@ -366,18 +380,10 @@ def _some(requests: Sequence[Request], limit: int) -> list[Request]:
     return list(requests[::step][:limit])
 
 
-def _both(
-    documents: Sequence[ApiDocument], asked: Sequence[Request], profile: Profile, title: str
-) -> tuple[Figures, Figures]:
-    """Figures of the profile as it is, and with `complete` at its end."""
-    before, after = _both_rows(documents, asked, profile, title)
-    return _means(before), _means(after)
-
-
 def _both_rows(
     documents: Sequence[ApiDocument], asked: Sequence[Request], profile: Profile, title: str
 ) -> tuple[list[Figures], list[Figures]]:
-    """The same of each request."""
+    """Figures of each request by the profile as it is, and with `complete` at its end."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Catalog.open(

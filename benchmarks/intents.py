@@ -5,7 +5,9 @@ every row). ToolBench dev: samples are the G3 training requests, whose labels we
 traces and cover a part of the catalog, so most requests are about APIs without any. Profile `hybrid`.
 
 Enriched: what `kitpick enrich` makes of sentences and requests that a language model wrote about the APIs of
-MetaTool and ToolLens without sight of their requests (`datasets/enriched`), checked as any answers are.
+MetaTool and ToolLens and of 500 tools of MCP servers without sight of any requests (`datasets/enriched`),
+checked as any answers are. How texts count was chosen on requests of half `a` by a digest of their ids, in
+the first two sets; `_b` is of the others.
 
 `--part NAME` (repeatable) takes only `metatool`, `toolbench` or `enriched`; `--limit N` so many requests.
 """
@@ -17,17 +19,21 @@ import json
 import random
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from battery.sets import DataFolders, read_set
+from chains import half_of
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
 from kitpick.settings import Settings
+from kitpick_engines.document import ApiDocument
 from kitpick_engines.intents.store import Intent
 from kitpick_evaluation.dataset import Dataset, JudgedQuery, select
 from kitpick_evaluation.datasets.published import judged_requests, open_dataset
@@ -36,6 +42,7 @@ from kitpick_evaluation.significance import mean_intervals
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import Completion, Likelihoods, Message, NoLikelihoods
 from kitpick_rescorers.llm.writing import question
+from kitpick_training.data.split import Split
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PROFILE = "hybrid"
@@ -68,7 +75,7 @@ def metatool(data: Path, limit: int) -> Figures:
     found: dict[int, tuple[float, float]] = {}
     for most in SAMPLES:
         chosen = [intent for kept in samples.values() for intent in kept[:most]]
-        found[most], row = measured(dataset, chosen, asked)
+        found[most], row = means(dataset, chosen, asked)
         table.add_row(str(most), *row, f"{len(chosen):,}")
     Console().print(table)
     lift = found[SAMPLES[-1]][0] - found[0][0]
@@ -101,7 +108,7 @@ def toolbench(data: Path, limit: int) -> Figures:
     table = Table("ToolBench dev: samples", "recall@5, 95 %", "NDCG@5", "APIs with samples")
     found = []
     for chosen in ([], samples):
-        figures, row = measured(dataset, chosen, asked)
+        figures, row = means(dataset, chosen, asked)
         table.add_row(f"{len(chosen):,}", *row, f"{len({intent.api for intent in chosen}):,}")
         found.append(figures)
     Console().print(table)
@@ -112,18 +119,52 @@ def toolbench(data: Path, limit: int) -> Figures:
 def enriched(data: Path, limit: int) -> Figures:
     """Without enrichment, and with what was written without sight of the requests."""
     figures: Figures = {}
-    for name in ("metatool", "toollens"):
-        dataset = open_dataset(name, data)
+    for name in ("metatool", "toollens", "toucan"):
+        dataset = open_toucan(data) if name == "toucan" else open_dataset(name, data)
         asked = select(dataset.queries, limit)
-        table = Table(f"{name}: enrichment", "recall@5, 95 %", "NDCG@5")
+        untouched = np.array([half_of(query.id) == "b" for query in asked])
+        table = Table(f"{name}: enrichment", "recall@5, 95 %", "NDCG@5", "recall@5 of half b")
         found = []
         for writer in (None, Writer(WRITTEN / f"{name}.jsonl")):
-            values, row = measured(dataset, [], asked, writer)
-            table.add_row("none" if writer is None else writer.outcome, *row)
-            found.append(values[0])
+            values = measured(dataset, [], asked, writer)
+            found.append(values)
+            half = f"{100 * values[untouched, 0].mean():.1f}"
+            table.add_row("none" if writer is None else writer.outcome, *_row(values), half)
         Console().print(table)
-        figures |= {f"{name}_plain": found[0], f"{name}_enriched_lift": round(found[1] - found[0], 4)}
+        plain, gain = found[0], found[1] - found[0]
+        figures |= {
+            f"{name}_plain": round(float(plain[:, 0].mean()), 4),
+            f"{name}_enriched_lift": round(float(gain[:, 0].mean()), 4),
+            f"{name}_enriched_lift_b": round(float(gain[untouched, 0].mean()), 4),
+        }
     return figures
+
+
+def open_toucan(data: Path) -> Dataset:
+    """The 500 tools of MCP servers that were written about, and the held-out requests for them alone."""
+    about = {json.loads(line)["id"] for line in (WRITTEN / "toucan.jsonl").read_text("utf-8").splitlines()}
+    folders = DataFolders(data, (data / "written", WRITTEN.parent / "written"))
+    splits: tuple[Split, ...] = ("validation", "test")
+    sets = [read_set("written-mcp", folders, split) for split in splits]
+    documents = {each.id: each for each in sets[0].documents if f"{each.tool}|{each.api}" in about}
+    queries = [
+        JudgedQuery(request.id, request.text, request.relevant)
+        for each in sets
+        for request in each.requests
+        if request.relevant <= documents.keys() and not request.also & documents.keys()
+    ]
+    return Dataset("toucan", Listed("written-mcp", list(documents.values())), tuple(queries))
+
+
+class Listed(NamedTuple):
+    """A source of documents that are there."""
+
+    name: str
+    documents: Sequence[ApiDocument]
+
+    def read(self) -> Iterator[ApiDocument]:
+        """All of them."""
+        yield from self.documents
 
 
 class Writer:
@@ -142,7 +183,8 @@ class Writer:
         index, _ = catalog.live()
         for item in catalog.engine.documents(index):
             document = item.document
-            names = (document.id.rpartition("/")[2], document.tool, document.api)
+            ending = document.id.rpartition("/")[2]
+            names = (ending, document.tool, document.api, f"{document.tool}|{document.api}")
             known = filter(None, map(self._texts.get, names))
             self._answers[question(document)] = next(known, "")
         meter = CallMeter(self, Caps(86_400.0, 1_000_000, 10**12, 1.0, 0))
@@ -162,13 +204,22 @@ class Writer:
         raise NoLikelihoods(self.identity)
 
 
+def means(
+    dataset: Dataset, samples: Sequence[Intent], asked: Sequence[JudgedQuery]
+) -> tuple[tuple[float, float], list[str]]:
+    """Recall and NDCG at 5, and both as text, over a catalog with these samples."""
+    values = measured(dataset, samples, asked)
+    recall, ndcg = values.mean(axis=0).tolist()
+    return (round(recall, 4), round(ndcg, 4)), _row(values)
+
+
 def measured(
     dataset: Dataset,
     samples: Sequence[Intent],
     asked: Sequence[JudgedQuery],
     writer: Writer | None = None,
-) -> tuple[tuple[float, float], list[str]]:
-    """Recall and NDCG at 5, and both as text, over a catalog with these samples."""
+) -> NDArray[np.float64]:
+    """Recall and NDCG at 5 of each request (n, 2), over a catalog with these samples."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(intents=Path(folder) / "samples", enriched=Path(folder) / "written")
         place = settings.embedding_cache.parent / "evaluation" / f"{dataset.name}.db"
@@ -183,11 +234,14 @@ def measured(
                 for query in asked
             }
     scored = score_rankings(asked, rankings, (5,))
-    values = np.array([[scored[query.id][name] for name in ("recall@5", "ndcg@5")] for query in asked])
+    return np.array([[scored[query.id][name] for name in ("recall@5", "ndcg@5")] for query in asked])
+
+
+def _row(values: NDArray[np.float64]) -> list[str]:
+    """Mean recall with its interval, and mean NDCG, in per cent."""
     (low, high), _ = mean_intervals([values], seed=0).tolist()
     recall, ndcg = values.mean(axis=0).tolist()
-    row = [f"{100 * recall:.1f} ({100 * low:.1f}–{100 * high:.1f})", f"{100 * ndcg:.1f}"]
-    return (round(recall, 4), round(ndcg, 4)), row
+    return [f"{100 * recall:.1f} ({100 * low:.1f}–{100 * high:.1f})", f"{100 * ndcg:.1f}"]
 
 
 if __name__ == "__main__":

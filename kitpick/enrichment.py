@@ -18,7 +18,6 @@ import msgspec
 
 from kitpick_engines.contract import Engine, Filter, SearchRequest, Vector
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.intents.votes import Voting
 from kitpick_engines.intents.written import Enrichment, WordIndex, WrittenStore, WrittenWeights
 from kitpick_engines.lexical.words import Terms
 from kitpick_foundation.errors import FailureKind, KitpickError
@@ -209,8 +208,9 @@ class HeldOutCheck:
     """Whether a text helps others to find its API. No language model is asked.
 
     Every text is tried on the texts beside it, which are held out from it: each is searched as whoever may
-    see the API would search it, without the text and with its vote as one ranking more. A text is kept if the
-    reciprocal of the API's place rises over all of them together, or if all of them have it first already.
+    see the API would search it, without any text and with one vote as one ranking more. A text speaks for
+    another that it is nearer to than the description is. A text is kept if it finds the API first, or better
+    with a text that speaks for it, or if it speaks for one that is then found better.
     Before that, the text itself must find its API in the first quarter of the catalog (at least 5, at most
     50 places): where the description knows nothing of what a text says, it is dropped.
     """
@@ -218,7 +218,7 @@ class HeldOutCheck:
     def __init__(self, engine: Engine, encoder: QueryEncoder) -> None:
         self._engine = engine
         self._encoder = encoder
-        self._voting, self._weights = Voting(), WrittenWeights()
+        self._weights = WrittenWeights()
         self._terms = Terms()
 
     def kept(self, document: ApiDocument, writing: Writing) -> tuple[str, ...]:
@@ -239,26 +239,34 @@ class HeldOutCheck:
         stats = self._engine.stats()
         return min(_MOST, max(_LEAST, _SHARE * (stats.documents if stats else 0)))
 
-    def _places(self, document: ApiDocument, text: str, vector: Vector) -> tuple[int, int]:
-        """Where both rankings together put the API, from 1, and where one more that has it first would."""
+    def _places(self, document: ApiDocument, text: str, vector: Vector) -> tuple[int, int, float]:
+        """Where both rankings together put the API, from 1, and where one more that has it first would.
+
+        Last the cosine of the text with the API's own vector, −1 where it is not among the candidates.
+        """
         sees = Filter(tenant=document.tenant, principals=frozenset(document.allowed))
         request = SearchRequest(text, vector, _DEPTH, sees, model=self._encoder.identity)
+        found = self._engine.search(request)
         worth = {
             item.id: sum(1 / (_RRF + place.rank) for place in (item.lexical, item.dense) if place is not None)
-            for item in self._engine.search(request)
+            for item in found
         }
+        cosine = next((float(item.vector @ vector) for item in found if item.id == document.id), -1.0)
         own = worth.pop(document.id, 0.0)
         others = sorted(worth.values(), reverse=True)
         before, after = (sum(other > mine for other in others) for mine in (own, own + 1 / (_RRF + 1)))
-        return 1 + (before if own else len(others)), 1 + after
+        return 1 + (before if own else len(others)), 1 + after, cosine
 
     def _helps(self, each: _Tried, held_out: Sequence[_Tried]) -> bool:
-        gained = sum(1 / o.after - 1 / o.before for o in held_out if self._votes(each, o))
-        return gained > 0 or (bool(held_out) and all(o.before == 1 for o in held_out))
+        """Whether a text finds its API first, or better with another, or makes another find it better."""
+        if not held_out or each.before == 1:
+            return bool(held_out)
+        found_better = each.after < each.before and any(self._votes(o, each) for o in held_out)
+        return found_better or any(o.after < o.before and self._votes(each, o) for o in held_out)
 
     def _votes(self, each: _Tried, asked: _Tried) -> bool:
-        """Whether a text would vote for its API when another is asked."""
-        near = float(each.vector @ asked.vector) >= self._voting.floor
+        """Whether a text brings another nearer to its API than the description does, or shares its words."""
+        near = float(each.vector @ asked.vector) > max(asked.cosine, self._weights.near)
         return near or bool(WordIndex([each.text], self._terms).near(asked.text, self._weights.floor))
 
 
@@ -271,6 +279,8 @@ class _Tried(NamedTuple):
     """Without anything that was written."""
     after: int
     """With the vote of a text that is near."""
+    cosine: float
+    """With what is written in the document."""
 
 
 def _asked(meter: CallMeter, document: ApiDocument, messages: tuple[Message, ...]) -> _Answer:

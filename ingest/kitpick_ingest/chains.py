@@ -194,6 +194,12 @@ _NAMES_IT = _set("create insert put make new")
 """Verbs of which an identifier in the path may be one that the caller chooses."""
 _CALLS = _READS | _MAKES | _set("update delete set remove cancel patch batch all by and")
 _ENDS = _set("by for from of in with and to on as at using")
+_OPENS_SESSION = re.compile(r"\b(?:log ?in|sign ?in|authenticate|start session)\b")
+"""In names of APIs that let somebody in."""
+_SESSION = (("session", "id"), ("token", ""), ("access token", ""), ("auth token", ""))
+"""What whoever was let in holds, by the names that inputs have for it."""
+_DAYS = _set("year month day")
+"""Inputs that are of the date."""
 
 
 @lru_cache(65_536)
@@ -365,6 +371,7 @@ def _passed(given: Parameter, subject: str, by_name: bool) -> Thing | None:
         confidence = LIKELY if role else GUESSED if by_name else POSSIBLE
         vague = singular(next(iter(words_of(name)), "")) in _NEEDS_ROLE
         where = "" if vague or not (role or by_name or _is_object(given, resource)) else resource
+        where = "date" if by_name and where in _DAYS else where
     return Thing(where, role, confidence, name) if where else None
 
 
@@ -417,6 +424,8 @@ def _linked(inputs: Iterable[str]) -> Iterator[Thing]:
 def _given(document: ApiDocument, subject: str, answer: Iterable[Field] | None) -> Iterator[Thing]:
     if answer is not None:
         yield from _given_by_fields(answer, subject)
+    elif _OPENS_SESSION.search(" ".join(words_of(document.api))):
+        yield from (Thing(resource, role, POSSIBLE) for resource, role in _SESSION)
     elif _is_reading(document):
         yield from _given_by_name(document, subject)
     elif _is_making(document) and subject:
@@ -467,9 +476,9 @@ def _searched(prose: str) -> list[str]:
 
 
 def _is_reading(document: ApiDocument) -> bool:
-    words = words_of(document.api.rpartition(".")[2])
-    by_verb = bool(words) and words[0] in _READS
-    return by_verb if document.effect is Effect.UNKNOWN else document.effect is Effect.READ
+    if document.effect is Effect.UNKNOWN:  # the name of a product may stand before the verb
+        return _verb(document) in _READS
+    return document.effect is Effect.READ
 
 
 def _is_making(document: ApiDocument) -> bool:

@@ -14,12 +14,14 @@ from kitpick_engines.contract import Candidate, Filter, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.intents.store import IntentStore
 from kitpick_engines.intents.votes import NO_INTENTS, Intents, Voting, near_samples, trust, vote
-from kitpick_engines.intents.written import WrittenStore, WrittenWeights
+from kitpick_engines.intents.written import Nearness, WrittenStore, WrittenWeights, written_votes
 from kitpick_engines.text import rerank_text, retrieval_text
 from kitpick_rescorers.search import QueryEncoder, SearchedIndex
 
 _BATCH = 256
 _RRF = 10.0
+_MOST_ADDED = 20
+"""Candidates that only votes found: each is embedded while somebody waits."""
 _MAX_NEAREST = 1_000
 """Rows that are looked at for those of visible APIs."""
 
@@ -29,9 +31,9 @@ class SampleVotes:
 
     def __init__(self, samples: Path | None, enriched: Path | None) -> None:
         """`samples` is the file of sample requests, `enriched` that of what was written; None without one."""
-        self.voting = Voting()
+        self.voting, self._weights = Voting(), WrittenWeights()
         self.samples = None if samples is None else IntentStore(samples)
-        self.written = None if enriched is None else WrittenStore(enriched, self.voting, WrittenWeights())
+        self.written = None if enriched is None else WrittenStore(enriched)
         """What `kitpick enrich` wrote about the APIs."""
         self._until = math.inf
 
@@ -74,22 +76,25 @@ class SampleVotes:
         for store in stores:
             self._embed_stale(store, encoder)
         intents = NO_INTENTS if self.samples is None else self.samples.of_model(encoder.identity)
-        written, covered = self._written_votes(request, vector, encoder)
+        written, covered = self._written(request, vector, encoder)
         near = self.near(intents, vector, permitted)
         # The filter comes before the vote: samples of APIs that may not be seen take nobody's place.
         ids = list(dict.fromkeys((*apis_of(intents, near), *written)))
         visible = {document.id: document for document in index.fetch(ids, permitted)}
         permitted_rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
-        seen = {api: votes for api, votes in written.items() if api in visible}
+        seen = written_votes({api: nearness for api, nearness in written.items() if api in visible})
         places = vote(intents, permitted_rows, self.voting, written=seen)
         found = [replace(item, intent=places.get(item.id)) for item in candidates]
-        missing = [visible[key] for key in places if key not in {item.id for item in candidates}]
+        known = {item.id for item in candidates}
+        missing = [visible[key] for key in places if key not in known][:_MOST_ADDED]
         vectors = encoder.vectors(tuple(retrieval_text(document) for document in missing)) if missing else ()
         found += [
             replace(_candidate(document, vector), intent=places[document.id])
             for document, vector in zip(missing, vectors, strict=True)
         ]
-        return found, trust(_order(candidates), intents.covered | covered)
+        order = _order(candidates)
+        by_text = self._weights.trust * trust(order, intents.covered | covered)
+        return found, max(trust(order, intents.covered), by_text)
 
     def near(self, intents: Intents, vector: Vector, permitted: Filter) -> list[tuple[int, float]]:
         """The nearest rows of samples that have a say for these callers, each with its cosine."""
@@ -101,16 +106,14 @@ class SampleVotes:
         kept = (self.samples, None if self.written is None else self.written.samples)
         return [store for store in kept if store is not None]
 
-    def _written_votes(
+    def _written(
         self, request: str, vector: Vector, encoder: QueryEncoder
-    ) -> tuple[dict[str, float], frozenset[str]]:
-        """The votes of what was written, the strongest `_MAX_NEAREST`; and the APIs that have such texts."""
+    ) -> tuple[dict[str, Nearness], frozenset[str]]:
+        """How near a request is to what was written, of the nearest APIs; and the APIs that have texts."""
         if self.written is None or not self.written.path.exists():
             return {}, frozenset()
-        votes = self.written.votes(request, vector, encoder.identity)
-        strongest = sorted(votes, key=lambda api: (-votes[api], api))[:_MAX_NEAREST]
-        covered = self.written.samples.of_model(encoder.identity).covered
-        return {api: votes[api] for api in strongest}, covered
+        near = self.written.nearness(request, vector, encoder.identity, _MAX_NEAREST)
+        return near, self.written.samples.of_model(encoder.identity).covered
 
     def _embed_stale(self, store: IntentStore, encoder: QueryEncoder) -> None:
         """Embeds a batch of samples of another encoder with every search."""

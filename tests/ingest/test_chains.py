@@ -139,6 +139,23 @@ def test_without_schemas_names_and_words_are_guessed_from() -> None:
     assert all(thing and thing.confidence < 0.5 for thing in confident)
 
 
+def test_who_lets_somebody_in_gives_a_session() -> None:
+    for name in ("delta_user_login", "signIn", "authenticate"):
+        assert {"session.id", "token.", "access token."} <= given(with_chains(api(name, "email", "password")))
+    assert "session.id" not in given(with_chains(api("login"), ())), "its answer is described"
+    assert not given(with_chains(api("get_blog_info"))) & {"session.id"}
+
+
+def test_a_product_may_be_named_before_the_verb() -> None:
+    assert given(with_chains(api("yummly_get_recipe", "recipe_name"))) == {"recipe."}
+    assert not given(with_chains(api("yummly_delete_recipe", "recipe_name")))
+
+
+def test_a_year_is_of_the_date() -> None:
+    assert needed(with_chains(api("get_rent", "year"))) == {"year": "date."}
+    assert given(with_chains(api("get_current_date"))) == {"date."}
+
+
 def test_a_schema_that_holds_itself_ends() -> None:
     schema: dict[str, Any] = {
         "$ref": "#/$defs/Folder",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -85,6 +86,34 @@ def test_what_the_service_needs_is_fetched(search: Search, double: Double, servi
     assert second["complete_tools"] == ["Weather/weather"]
     assert report(answer)["rounds"] == 1
     assert set(ids(answer)[:3]) == {"forecast", "history", "alerts"}
+
+
+@pytest.mark.parametrize(
+    ("tenant", "giver", "forbidden"),
+    [("acme", "search_artists", "find_artists"), ("globex", "find_artists", "search_artists")],
+)
+def test_what_a_hit_needs_is_drawn_in_only_from_what_the_caller_may_see(
+    search: Search, double: Double, service: Service, tenant: str, giver: str, forbidden: str
+) -> None:
+    """Both give an artist's id, and neither matches the words; each tenant may see one of them."""
+    music = {"category": "Music", "tool": "music", "tool_key": "Music/music"}
+    owned = {"tour_dates": "", "search_artists": "acme", "find_artists": "globex"}
+    documents = {
+        api: {**music, "api": api, "text": "looks up names", "tenant": owner, "gives": ["artist.id~9"]}
+        for api, owner in owned.items()
+    }
+    documents["tour_dates"] |= {"text": "concerts", "gives": [], "needs": ["artist_id=artist.id~9"]}
+    search.index("music", documents)
+    query = {
+        "bool": {"must": [{"match": {"text": "concerts"}}], "filter": [{"terms": {"tenant": ["", tenant]}}]}
+    }
+    section = {"query": "concerts", "profile": {"name": "complete", "stages": [{"stage": "complete"}]}}
+    with double.behaving(forwarding(*service)):
+        answer = search({"query": query, "size": 10, "ext": {"kitpick": section}}, "music", "real")
+        calls = json.dumps(double.calls)
+    assert ids(answer) == ["tour_dates", giver]
+    assert "gives artist_id for tour_dates" in json.dumps(report(answer))
+    assert forbidden not in calls + json.dumps(answer)
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,19 @@ import math
 import sqlite3
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.intents.store import TABLES, Intent, IntentStore
-from kitpick_engines.intents.votes import Intents, Voting, near_samples
+from kitpick_engines.intents.votes import Intents
 from kitpick_engines.lexical.words import Terms
 from kitpick_foundation.disk import full_disk, is_full
 
@@ -28,6 +30,9 @@ _TABLES = f"""
 {TABLES}
 CREATE TABLE IF NOT EXISTS enrichments (api TEXT PRIMARY KEY, entry BLOB NOT NULL) WITHOUT ROWID;
 """
+_RRF = 10.0
+_COUNTED = 50
+"""Places of an order that are worth anything."""
 Outcome = Literal["kept", "dropped", "unusable"]
 """`kept`: at least one text votes. `dropped`: none helped. `unusable`: the answer was none."""
 
@@ -53,27 +58,51 @@ class Enrichment(msgspec.Struct, frozen=True):
 
 
 class WrittenWeights(msgspec.Struct, frozen=True):
-    """How what was written counts among the votes for an API; a sample of the operator counts 1 at most."""
+    """How much what was written counts, and when a text says anything about another at all."""
 
-    vectors: float = 1.0
-    """Of the text that is nearest by meaning: times cosine to the power of `Voting.sharpness`."""
-    words: float = 0.5
-    """Of the text that shares most words: times the square of the share."""
+    trust: float = 0.5
+    """Of its ranking, where no sample of the operator speaks for or against any of the best candidates."""
+    near: float = 0.3
+    """Cosine from which a check holds two texts for similar."""
     floor: float = 0.2
-    """Share of words below which a text says nothing about a request."""
+    """Share of words from which it does."""
+
+
+class Nearness(NamedTuple):
+    """How near a request is to what was written about an API."""
+
+    words: float
+    """Mean share of words with its texts, in [0, 1]."""
+    nearest: float
+    """Cosine with the nearest of its texts."""
+    usage: float
+    """Cosine with the mean of its texts."""
+
+
+def written_votes(found: Mapping[str, Nearness]) -> dict[str, float]:
+    """Votes of APIs in (0, 1]: the mean of what their places are worth in three orders, by each nearness.
+
+    Places count rather than values, because what people ask is seldom near to any text, and yet the right
+    API is nearer than others. Equal values share a place.
+    """
+    votes: defaultdict[str, float] = defaultdict(float)
+    for values in zip(*found.values(), strict=True):
+        places = {value: place for place, value in reversed(list(enumerate(sorted(values, reverse=True))))}
+        for api, value in zip(found, values, strict=True):
+            if value > 0 and places[value] < _COUNTED:
+                votes[api] += (_RRF + 1) / (_RRF + 1 + places[value]) / len(Nearness._fields)
+    return dict(votes)
 
 
 class WrittenStore:
     """A SQLite file of enrichments. It is created with the first write. Safe to use from several threads."""
 
-    def __init__(self, path: Path, voting: Voting, weights: WrittenWeights) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.samples = IntentStore(path)
         """The texts that vote, with their vectors."""
-        self._voting = voting
-        self._weights = weights
         self._lock = threading.Lock()
-        self._words: tuple[Intents, WordIndex] | None = None
+        self._known: _Written | None = None
 
     def put(self, entry: Enrichment, vectors: Sequence[Vector], encoder: str) -> None:
         """Replaces what is known of an API.
@@ -129,28 +158,25 @@ class WrittenStore:
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         return count
 
-    def votes(self, request: str, vector: Vector, encoder: str) -> dict[str, float]:
-        """Votes by API for a request, above 0, of what is written nearest to it by meaning and by words.
-
-        Of an API one text counts in each of the two, so that writing more about it gains nothing.
+    def nearness(self, request: str, vector: Vector, encoder: str, most: int) -> dict[str, Nearness]:
+        """How near a request is to what is written about each API; by each nearness the first `most`.
 
         Raises:
             EngineUnavailable: the file cannot be read.
         """
-        texts = self.samples.of_model(encoder)
-        weights = self._weights
-        found: defaultdict[str, float] = defaultdict(float)
-        for api, cosine in _best(texts, near_samples(texts, vector, self._voting)).items():
-            found[api] += weights.vectors * cosine**self._voting.sharpness
-        for api, share in _best(texts, self._index(texts).near(request, weights.floor)).items():
-            found[api] += weights.words * share**2
-        return {api: vote for api, vote in found.items() if vote > 0}
+        written = self._read(encoder)
+        columns = written.nearness(request, vector)
+        best = {int(row) for column in columns for row in np.argsort(-column, kind="stable")[:most]}
+        return {
+            written.apis[row]: Nearness(*(float(column[row]) for column in columns)) for row in sorted(best)
+        }
 
-    def _index(self, texts: Intents) -> WordIndex:
+    def _read(self, encoder: str) -> _Written:
+        texts = self.samples.of_model(encoder)
         with self._lock:
-            if self._words is None or self._words[0] is not texts:
-                self._words = (texts, WordIndex(texts.requests, Terms()))
-            return self._words[1]
+            if self._known is None or self._known.texts is not texts:
+                self._known = _Written(texts)
+            return self._known
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -162,6 +188,32 @@ class WrittenStore:
         except sqlite3.Error as error:
             cure = f"; {full_disk(self.path)}" if is_full(error) else ""
             raise EngineUnavailable(f"{self.path}: enrichments: {error}{cure}") from error
+
+
+class _Written:
+    """All texts of one encoder, made ready to be compared with requests. Rows are APIs."""
+
+    def __init__(self, texts: Intents) -> None:
+        self.texts = texts
+        self.apis = list(dict.fromkeys(texts.apis))
+        place = {api: row for row, api in enumerate(self.apis)}
+        self._owner = np.array([place[api] for api in texts.apis], dtype=np.int64)
+        self._counts = np.bincount(self._owner, minlength=len(self.apis))
+        self._words = WordIndex(texts.requests, Terms())
+        means = np.zeros((len(self.apis), texts.vectors.shape[1]))
+        np.add.at(means, self._owner, texts.vectors)
+        lengths = np.linalg.norm(means, axis=1, keepdims=True)
+        self._means = means / np.where(lengths > 0, lengths, 1)
+
+    def nearness(self, request: str, vector: Vector) -> tuple[NDArray[np.float64], ...]:
+        """The columns of `Nearness`, each (n,)."""
+        words, nearest = np.zeros(len(self.apis)), np.full(len(self.apis), -1.0)
+        for row, share in self._words.near(request, 0.0):
+            words[self._owner[row]] += share / self._counts[self._owner[row]]
+        if not self.apis:
+            return words, nearest, words
+        np.maximum.at(nearest, self._owner, self.texts.vectors @ vector)
+        return words, nearest, self._means @ vector
 
 
 class WordIndex:
@@ -192,11 +244,3 @@ class WordIndex:
                 shared[row] += self._rarity[term] ** 2
         shares = ((row, min(1.0, square / (length * self._lengths[row]))) for row, square in shared.items())
         return sorted((item for item in shares if item[1] >= floor), key=lambda item: (-item[1], item[0]))
-
-
-def _best(texts: Intents, near: Sequence[tuple[int, float]]) -> dict[str, float]:
-    """The nearest text of each API; rows come nearest first."""
-    best: dict[str, float] = {}
-    for row, nearness in near:
-        best.setdefault(texts.apis[row], nearness)
-    return best

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
@@ -27,6 +28,8 @@ _MOST_THINGS = 64
 """Of one API: a document of ours has fewer, one that somebody else made may have any number."""
 _GUESS = 0.3
 """Confidence of what a document only has out of its prose."""
+_MOST_TOOLS = 200
+"""Looked into in one round: functions of no tool are looked for by names that they may have."""
 _MOST_GIVERS = 500
 """Compared for one need: an id that everything gives costs no more."""
 
@@ -67,8 +70,8 @@ class Complete(Stage, frozen=True, tag="complete"):
     most words with it, and is closest to the request, in this order. None makes or removes what lasts, and
     one of another tool must mean the same thing (`_acquainted`). It moves up
     behind the hit that needs it; what it needs itself is drawn in as well, `steps` deep. Where no candidate
-    of the hit's tool gives what is needed, the stage needs all APIs of that tool. Should come late, before
-    `enough` and `pack`.
+    of the hit's tool gives what is needed, the stage needs all APIs of that tool; for a function of no tool,
+    functions of names that are common for what gives the thing. Should come late, before `enough` and `pack`.
     """
 
     leads: Count = 3
@@ -120,7 +123,7 @@ class Complete(Stage, frozen=True, tag="complete"):
         tools = tuple(tool for tool in wanting if tool not in state.complete_tools)
         if not self.extend or not tools:
             return state
-        wanted = tuple(dict.fromkeys((*state.need.apis_of_tools, *tools)))
+        wanted = tuple(dict.fromkeys((*state.need.apis_of_tools, *tools[:_MOST_TOOLS])))
         return replace(state, need=replace(state.need, apis_of_tools=wanted))
 
 
@@ -196,8 +199,9 @@ class Links:
         for giver, thing in [each for head in sorted(heads) for each in self._givers[head]][:_MOST_GIVERS]:
             same_tool = giver.tool_key == taker.tool_key
             confidence = _fit(need, thing, same_tool) * need.confidence * thing.confidence
-            asks_back = any(own.resource == need.resource for own in _things(giver.needs))
-            if giver.id == taker.id or not confidence or asks_back:
+            if giver.id == taker.id or not confidence or _asks_back(giver, need):
+                continue
+            if need.resource in _SESSIONS and not same_tool and not _lets_in(giver, taker):
                 continue
             if self._making or (
                 not _makes(giver, need) and (same_tool or _acquainted(giver, taker, need, thing))
@@ -217,9 +221,43 @@ class Links:
 
 
 def _where(taker: Linked, need: Thing) -> tuple[str, ...]:
-    """Keys of tools to look for a producer in: one's own, and a function that is called is one by itself."""
-    alone = (tool_key("", need.resource),) if need.role == "call" else ()
-    return taker.tool_key, *alone
+    """Keys of tools to look for a producer in: one's own; a function of no tool is a tool by itself."""
+    if need.role == "call":
+        return taker.tool_key, tool_key("", need.resource)
+    if not _stands_alone(taker):
+        return (taker.tool_key,)
+    category = taker.tool_key.partition("/")[0]
+    guessed = _logins(taker) if need.resource in _SESSIONS else _lookups(need)
+    return tuple(tool_key(category, _in_style(name, taker.api)) for name in guessed)
+
+
+def _lookups(need: Thing) -> list[str]:
+    """What a function that gives a thing is commonly called: `get country code`, `search restaurants`."""
+    one = (f"{verb} {need.resource}" for verb in ("get", "get current", "find", "lookup"))
+    many = (f"{verb} {need.resource}s" for verb in ("search", "list", "get", "find"))
+    return [f"get {need.resource} {need.role}", *one, *many]
+
+
+_ENTRANCES = ("login", "user login", "account login")
+
+
+def _logins(taker: Linked) -> list[str]:
+    """What a function is commonly called that lets somebody into the product in another's name."""
+    words = split_identifier(taker.api[:200]).lower().split()[:5]
+    products = [each for each in (*words, *map(" ".join, pairwise(words))) if each not in _LOOKING | _MAKING]
+    behind = (f"{product} {entrance}" for product in products for entrance in _ENTRANCES)
+    before = (f"{verb} {product}" for product in products for verb in ("login to", "login"))
+    accounts = (f"login to {product} account" for product in products)
+    return ["login", *behind, *before, *accounts]
+
+
+def _in_style(name: str, other: str) -> str:
+    """Words as another name writes them: `get_city`, `get-city` or `getCity`."""
+    for between in "_-":
+        if between in other:
+            return name.replace(" ", between)
+    first, *rest = name.split()
+    return first + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
 def _harmless(api: Linked) -> int:
@@ -247,6 +285,27 @@ def _makes(giver: Linked, need: Thing) -> bool:
     words = _stems(giver.api)
     lasting = _BEGUN.isdisjoint(_stems(_head(need.resource)))
     return giver.effect is Effect.WRITE and lasting and bool(words & _MAKING) and not words & _LOOKING
+
+
+_IDENTIFIERS = _set("id arn key code")
+
+
+def _asks_back(giver: Linked, need: Thing) -> bool:
+    """Whether the giver asks for the thing itself. Who turns a name into an id does not: people say names."""
+    asked = {own.role for own in _things(giver.needs) if own.resource == need.resource}
+    return not asked <= {"name"} or bool(asked and need.role not in _IDENTIFIERS)
+
+
+_SESSIONS = frozenset(("session", "token", "access token", "auth token"))
+"""What only its own product takes."""
+_ENTRY = _set("log login sign signin in to into user account session start auth authenticate get create new")
+"""Words in names of APIs that let somebody in, which say nothing of what into."""
+
+
+def _lets_in(giver: Linked, taker: Linked) -> bool:
+    """Whether a session that one opens may be of the other's product: their names share what it is called."""
+    product = _stems(giver.api) - _ENTRY
+    return not product or bool(product & _stems(taker.api))
 
 
 _VERSION = re.compile(r"v?\d|.*_v\d")
@@ -346,8 +405,11 @@ _PATHS = ("name", "parent")
 _PATH = re.compile(r"\b[A-Za-z]\w*/[\w.@-]*\d|\b[A-Za-z]\w*/[\w.@-]+/\w")
 
 
+_DATE = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}[./]\d{1,2}\b")
+
+
 class _Brought:
-    """What a request brings itself: literal identifiers, and names in quotes or of machine-made form.
+    """What a request brings itself: dates, literal identifiers, and names in quotes or of machine-made form.
 
     A name that is a path through everything around a thing, `accounts/7/sites/3`, is in no quoted word.
     """
@@ -357,11 +419,14 @@ class _Brought:
         self._identifier = _IDENTIFIER.search(start) is not None
         self._name = self._identifier or _NAME.search(start) is not None
         self._path = _PATH.search(start) is not None
+        self._date = _DATE.search(start) is not None
 
     def brings(self, need: Thing) -> bool:
         """Whether it may be what a need asks for."""
         if need.role == "call":
             return False
+        if need.resource == "date":
+            return self._date
         if need.role == "name" and need.input in _PATHS:
             return self._path
         return self._name if need.role == "name" else self._identifier

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kitpick_engines.intents.votes import Voting
-from kitpick_engines.intents.written import Enrichment, WordIndex, WrittenStore, WrittenWeights
+from kitpick_engines.contract import Vector
+from kitpick_engines.intents.written import Enrichment, Nearness, WordIndex, WrittenStore, written_votes
 from kitpick_engines.lexical.words import Terms
 
 EAST, NORTH = np.eye(2, dtype=np.float32)
@@ -17,27 +17,55 @@ MODEL = "encoder"
 
 @pytest.fixture
 def store(tmp_path: Path) -> WrittenStore:
-    return WrittenStore(tmp_path / "catalog.enriched", Voting(), WrittenWeights())
+    return WrittenStore(tmp_path / "catalog.enriched")
+
+
+def near(store: WrittenStore, request: str, vector: Vector) -> dict[str, Nearness]:
+    return store.nearness(request, vector, MODEL, 10)
 
 
 def about(api: str, *kept: str) -> Enrichment:
     return Enrichment(api, "digest", "m@host", 1.0, "kept", "What it is for.", kept, kept)
 
 
-def test_texts_near_by_meaning_and_by_words_vote_for_their_api(store: WrittenStore) -> None:
+def test_requests_are_near_to_texts_by_meaning_by_words_and_by_what_all_of_them_have(
+    store: WrittenStore,
+) -> None:
     store.put(about("mail", "tell the gang", "mail the gang"), [EAST, NORTH], MODEL)
-    by_meaning = store.votes("zzz", EAST, MODEL)
-    assert by_meaning == {"mail": pytest.approx(WrittenWeights().vectors)}
-    by_words = store.votes("mail the gang", -EAST - NORTH, MODEL)
-    assert by_words == {"mail": pytest.approx(WrittenWeights().words)}
-    assert store.votes("zzz", -EAST, MODEL) == {}
+    assert near(store, "zzz", EAST)["mail"] == pytest.approx((0.0, 1.0, 0.5**0.5))
+    by_words = near(store, "mail the gang", -EAST - NORTH)["mail"]
+    assert 0.5 < by_words.words < 1, "the mean of both texts"
+    assert written_votes({"mail": by_words}) == {"mail": pytest.approx(1 / 3)}, "words alone"
+    assert written_votes(near(store, "zzz", -EAST)) == {}
+
+
+def test_the_nearest_has_most_votes_however_far_it_is(store: WrittenStore) -> None:
+    store.put(about("mail", "tell the gang"), [EAST], MODEL)
+    store.put(about("post", "write home"), [NORTH], MODEL)
+    for far in (0.1, 1.0):
+        votes = written_votes(near(store, "zzz", far * (EAST + NORTH / 2)))
+        assert votes == {"mail": pytest.approx(2 / 3), "post": pytest.approx(2 / 3 * 11 / 12)}
+
+
+def test_places_far_behind_are_worth_nothing() -> None:
+    apis = {f"a{n}": Nearness(0.0, 1 / (1 + n), 0.0) for n in range(200)}
+    assert list(written_votes(apis)) == [f"a{n}" for n in range(50)]
+    assert written_votes({}) == {}
 
 
 def test_writing_more_about_an_api_gains_nothing(store: WrittenStore) -> None:
     store.put(about("mail", "tell the gang"), [EAST], MODEL)
-    store.put(about("spam", "tell the gang", "tell the whole gang", "tell a gang"), [EAST] * 3, MODEL)
-    votes = store.votes("tell the gang", EAST, MODEL)
+    store.put(about("spam", "tell the gang", "tell the gang ", " tell the gang"), [EAST] * 3, MODEL)
+    votes = written_votes(near(store, "tell the gang", EAST))
     assert votes["spam"] == pytest.approx(votes["mail"])
+
+
+def test_only_so_many_of_the_nearest_are_compared(store: WrittenStore) -> None:
+    for n in range(20):
+        turned = np.array([np.cos(n / 20), np.sin(n / 20)], np.float32)
+        store.put(about(f"a{n:02d}", "tell the gang"), [turned], MODEL)
+    found = store.nearness("zzz", EAST, MODEL, 3)
+    assert set(found) == {"a00", "a01", "a02"}
 
 
 def test_only_what_was_kept_votes_and_all_of_it_is_remembered(store: WrittenStore) -> None:
@@ -45,14 +73,14 @@ def test_only_what_was_kept_votes_and_all_of_it_is_remembered(store: WrittenStor
         "mail", "digest", "m@host", 1.0, "kept", "Tells people things.", ("a b", "c d"), ("c d",)
     )
     store.put(entry, [NORTH], MODEL)
-    assert store.votes("a b", EAST, MODEL) == {}
+    assert near(store, "a b", EAST)["mail"] == (0, 0, 0)
     assert store.entries() == {"mail": entry}
 
 
 def test_a_new_enrichment_takes_the_place_of_the_old(store: WrittenStore) -> None:
     store.put(about("mail", "tell the gang"), [EAST], MODEL)
     store.put(about("mail"), [], MODEL)
-    assert store.votes("tell the gang", EAST, MODEL) == {}
+    assert near(store, "tell the gang", EAST) == {}
 
 
 def test_all_of_it_can_be_taken_back(store: WrittenStore) -> None:
@@ -62,7 +90,7 @@ def test_all_of_it_can_be_taken_back(store: WrittenStore) -> None:
     assert set(store.entries()) == {"mail"}
     assert store.undo() == 1
     assert not list(store.path.parent.iterdir())
-    assert store.votes("tell the gang", EAST, MODEL) == {}
+    assert near(store, "tell the gang", EAST) == {}
     assert store.undo() == 0
 
 

@@ -235,6 +235,63 @@ def test_other_apis_of_the_tool_are_fetched_by_the_caller() -> None:
     assert rescore(request, without, Models()).need is None
 
 
+@pytest.mark.parametrize(
+    ("taker", "need", "giver"),
+    [
+        ("get_rent_by_city", "city_code=city.code~7", "get_city_code"),
+        ("getRentByCity", "cityCode=city.code~7", "getCityCode"),
+        ("book-table", "restaurant_id=restaurant.id~9", "search-restaurants"),
+        ("get_rent_by_city", "year=date.~3", "get_current_date"),
+        ("fetch_etrade_orders", "session_id=session.id~9", "etrade_user_login"),
+        ("la_fitness_book_class", "session_id=session.id~9", "login_to_la_fitness"),
+    ],
+)
+def test_functions_of_no_tool_are_fetched_by_the_names_that_they_commonly_have(
+    taker: str, need: str, giver: str
+) -> None:
+    state = RescoreRequest("q", [api(f"{taker}/{taker}", need), WEATHER])
+    asked = rescore(state, STAGE, Models()).need
+    assert asked is not None
+    assert f"/{giver}" in asked.apis_of_tools
+    assert len(asked.apis_of_tools) < 100
+
+
+def test_functions_are_looked_for_under_so_many_names_and_no_more() -> None:
+    state = RescoreRequest("q", [api(f"do{n}/do{n}", f"i=thing{n}.id~9") for n in range(50)])
+    asked = rescore(state, replace(STAGE, stages=(Complete(leads=50),)), Models()).need
+    assert asked is not None
+    assert len(asked.apis_of_tools) == 200
+
+
+def test_who_turns_a_name_into_an_id_is_a_producer_though_it_asks_for_the_name() -> None:
+    code = api("get_city_code/get_city_code", "city_name=city.name~7", "city.code~5")
+    rent = api("get_rent/get_rent", "city_code=city.code~7")
+    assert ranked([rent, WEATHER, code])[1] == code.id
+    by_number = replace(code, needs=("city=city.id~7",))
+    assert ranked([rent, WEATHER, by_number])[1] == WEATHER.id
+
+
+def test_a_session_is_of_the_product_that_it_was_opened_in() -> None:
+    own = api("delta_user_login/delta_user_login", gives="session.id~5")
+    other = api("united_user_login/united_user_login", gives="session.id~5")
+    bags = api("delta_find_bags/delta_find_bags", "session_id=session.id~9")
+    assert ranked([bags, WEATHER, other, own])[1] == own.id
+    assert ranked([bags, WEATHER, other])[1] == WEATHER.id
+    assert (
+        ranked([bags, WEATHER, replace(other, id="login/login", tool="login", api="login")])[1]
+        == "login/login"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "brings"), [("rents in 2024", True), ("on 3.5.", True), ("this year", False)]
+)
+def test_a_date_that_is_said_is_not_asked_for(query: str, brings: bool) -> None:
+    today = api("get_current_date/get_current_date", gives="date.~5")
+    rent = api("get_rent/get_rent", "year=date.~7")
+    assert ranked([rent, WEATHER, today], query)[1] == (WEATHER.id if brings else today.id)
+
+
 def test_an_id_that_everything_gives_and_everything_needs_is_bounded() -> None:
     apis = [api(f"t/a{n}", "id=thing.id~9", "thing.id~9  other.id~9") for n in range(3_000)]
     apis.append(api("t/other", "  ".join(f"o{n}=other.id~9" for n in range(1_000))))
