@@ -13,7 +13,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from kitpick.conversation import STANDS_ALONE, Messages, Turns, count_words, name_words, read_turns, resolve
+from kitpick.conversation import (
+    STANDS_ALONE,
+    ConversationTurns,
+    Messages,
+    count_words,
+    name_words,
+    read_turns,
+    resolve,
+)
 from kitpick_foundation.decoding import UNDECODABLE
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import CallFailed, LanguageModel, Message
@@ -61,7 +69,7 @@ class Rewriter:
         self._model: LanguageModel | None = None
         self._caps = caps
         self._lock = threading.Lock()
-        self._written: OrderedDict[Turns, str] = OrderedDict()
+        self._written: OrderedDict[ConversationTurns, str] = OrderedDict()
 
     def rewrite(self, messages: Messages) -> Rewritten:
         """The request that a conversation ends with; a message that stands alone is taken as it is.
@@ -88,14 +96,14 @@ class Rewriter:
         self._remember(turns, text)
         return Rewritten(text)
 
-    def _remember(self, turns: Turns, text: str) -> None:
+    def _remember(self, turns: ConversationTurns, text: str) -> None:
         with self._lock:
             self._written[turns] = text
             if len(self._written) > REMEMBERED:
                 self._written.popitem(last=False)
 
 
-def _question(turns: Turns) -> tuple[Message, ...]:
+def _question(turns: ConversationTurns) -> tuple[Message, ...]:
     shown = {
         "last": turns.last,
         "before": turns.earlier,
