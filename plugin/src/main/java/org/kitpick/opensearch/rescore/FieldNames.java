@@ -1,5 +1,6 @@
 package org.kitpick.opensearch.rescore;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.opensearch.ingest.ConfigurationUtils;
@@ -33,10 +34,9 @@ record FieldNames(
     String gives) {
 
   static FieldNames read(String type, String tag, Map<String, Object> config) {
-    List<String> text = ConfigurationUtils.readOptionalList(type, tag, config, "text_fields");
     String vector = name(type, tag, config, "vector_field", "");
     return new FieldNames(
-        text == null ? List.of("text") : List.copyOf(text),
+        names(type, tag, config, "text_fields", List.of("text")),
         name(type, tag, config, "category_field", "category"),
         name(type, tag, config, "tool_field", "tool"),
         name(type, tag, config, "api_field", "api"),
@@ -58,6 +58,27 @@ record FieldNames(
   FieldNames withoutVectors() {
     return new FieldNames(
         text, category, tool, api, toolKey, "", "", deprecated, effect, needs, gives);
+  }
+
+  /**
+   * A list of names.
+   *
+   * @throws org.opensearch.OpenSearchParseException something in the list is not a name
+   */
+  static List<String> names(
+      String type, String tag, Map<String, Object> config, String key, List<String> otherwise) {
+    List<?> given = ConfigurationUtils.readOptionalList(type, tag, config, key);
+    if (given == null) {
+      return otherwise;
+    }
+    List<String> names = new ArrayList<>(given.size());
+    for (Object each : given) {
+      if (!(each instanceof String name)) {
+        throw ConfigurationUtils.newConfigurationException(type, tag, key, "is a list of names");
+      }
+      names.add(name);
+    }
+    return List.copyOf(names);
   }
 
   private static String name(

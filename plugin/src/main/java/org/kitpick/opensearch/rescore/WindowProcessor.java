@@ -57,13 +57,13 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
       if (window < 1 || window > Options.MAX_WINDOW) {
         throw new OpenSearchParseException("[window] is 1 to {}", Options.MAX_WINDOW);
       }
-      List<String> fields = ConfigurationUtils.readOptionalList(TYPE, tag, config, "fields");
+      List<String> fields = FieldNames.names(TYPE, tag, config, "fields", List.of());
       return new WindowProcessor(
           tag,
           description,
           ignoreFailure,
           window,
-          fields == null ? List.of() : List.copyOf(fields),
+          fields,
           rescores,
           maxWindow);
     };
