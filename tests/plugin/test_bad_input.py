@@ -108,27 +108,29 @@ class TestPagesThatAreNotThere:
         assert json.loads(said)["error"]["root_cause"] == json.loads(plain[1])["error"]["root_cause"]
 
 
+MANY = 150
+
+
+@pytest.fixture(scope="module")
+def many(search: Search) -> Iterator[str]:
+    body = {"settings": {"number_of_shards": 1, "number_of_replicas": 0}, "mappings": MAPPINGS}
+    body["settings"] |= {"index.knn": True}
+    search.put("/_cluster/settings", {"transient": {"cluster.max_shards_per_node": 5_000}})
+    for number in range(MANY):
+        search.put(f"/many-{number:03d}?wait_for_active_shards=0", body)
+    lines: list[Any] = []
+    for number, (key, item) in enumerate(documents(30).items()):
+        lines += [{"index": {"_index": f"many-{5 * number:03d}", "_id": key}}, item]
+    search.call("POST", "/_bulk?refresh=true", lines)
+    yield "many-*"
+    search.call("DELETE", "/many-*")
+
+
 class TestManyIndexes:
-    COUNT = 150
-
-    @pytest.fixture(scope="class")
-    def many(self, search: Search) -> Iterator[str]:
-        body = {"settings": {"number_of_shards": 1, "number_of_replicas": 0}, "mappings": MAPPINGS}
-        body["settings"] |= {"index.knn": True}
-        search.put("/_cluster/settings", {"transient": {"cluster.max_shards_per_node": 5_000}})
-        for number in range(self.COUNT):
-            search.put(f"/many-{number:03d}?wait_for_active_shards=0", body)
-        lines: list[Any] = []
-        for number, (key, item) in enumerate(documents(30).items()):
-            lines += [{"index": {"_index": f"many-{5 * number:03d}", "_id": key}}, item]
-        search.call("POST", "/_bulk?refresh=true", lines)
-        yield "many-*"
-        search.call("DELETE", "/many-*")
-
     def test_a_pattern_over_them_is_rescored(self, search: Search, many: str) -> None:
         answer = search({"size": 5}, index=many)
         assert report(answer)["status"] == "rescored"
-        assert answer["_shards"]["total"] == answer["_shards"]["successful"] == self.COUNT
+        assert answer["_shards"]["total"] == answer["_shards"]["successful"] == MANY
         assert len(ids(answer)) == 5
 
     def test_closed_ones_are_left_out_of_a_pattern_and_named_otherwise(
@@ -138,7 +140,7 @@ class TestManyIndexes:
         try:
             answer = search({"size": 5}, index=many)
             assert report(answer)["status"] == "rescored"
-            assert answer["_shards"]["total"] == self.COUNT - 10
+            assert answer["_shards"]["total"] == MANY - 10
             code, said = answered(search, "POST", "/many-000/_search?search_pipeline=kitpick", {})
             assert code == 400
             assert "index_closed_exception" in said

@@ -59,13 +59,7 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
       }
       List<String> fields = FieldNames.names(TYPE, tag, config, "fields", List.of());
       return new WindowProcessor(
-          tag,
-          description,
-          ignoreFailure,
-          window,
-          fields,
-          rescores,
-          maxWindow);
+          tag, description, ignoreFailure, window, fields, rescores, maxWindow);
     };
   }
 
