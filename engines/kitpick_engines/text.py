@@ -11,13 +11,15 @@ import re
 
 from kitpick_engines.document import ApiDocument
 
-TEMPLATE_VERSION = 1
+TEMPLATE_VERSION = 2
 
 _MAX_PARAMETERS = 24
 """Further parameters add noise, not meaning; some operations have 10,000."""
 _MAX_DESCRIPTION = 1_500
 _MAX_RETRIEVED = 400
 _MAX_ABOUT = 120
+_MAX_RERANKED = 400
+_MAX_SENTENCES = 3
 _MAX_LEXICAL = 20_000
 
 _WORD_BOUNDARY = re.compile(
@@ -28,6 +30,7 @@ _WORD_BOUNDARY = re.compile(
 _SEPARATORS = re.compile(r"[\s_\-./\\:{}()\[\]<>,|=&?#+*~\"'`]+")
 _MARKUP = re.compile(r"<[^<>]{1,200}>|\[([^\[\]]{1,200})\]\([^()]{1,500}\)")
 _SPACE = re.compile(r"\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?![a-z])")  # not after "e.g."
 
 
 def split_identifier(name: str) -> str:
@@ -38,6 +41,21 @@ def split_identifier(name: str) -> str:
 def plain(prose: str, limit: int = _MAX_DESCRIPTION) -> str:
     """Prose without HTML tags, link targets and runs of white space, at most `limit` characters."""
     return _SPACE.sub(" ", _MARKUP.sub(r" \1 ", prose[: 4 * limit])).strip()[:limit].rstrip()
+
+
+def first_sentences(prose: str) -> str:
+    """The first three sentences of a description, fewer where they exceed 400 characters, as plain prose.
+
+    Of a first sentence that is longer, the first 400 characters.
+    """
+    text = plain(prose)
+    end = 0
+    for sentence in _SENTENCE_END.split(text)[:_MAX_SENTENCES]:
+        following = text.index(sentence, end) + len(sentence)
+        if following > _MAX_RERANKED and end:
+            break
+        end = following
+    return text[: min(end, _MAX_RERANKED)].rstrip()
 
 
 def retrieval_text(document: ApiDocument) -> str:
@@ -53,10 +71,14 @@ def retrieval_text(document: ApiDocument) -> str:
 
 
 def rerank_text(document: ApiDocument) -> str:
-    """The text that the cross-encoder reads."""
+    """The text that the cross-encoder reads.
+
+    Of a long description it holds the first sentences. They say what an API does; notes, limits and notices
+    of the end of support come after, and made the cross-encoder take the API for something else.
+    """
     return _join(
         f"{plain(document.tool, 120)}: {split_identifier(document.api)[:200]}.",
-        plain(document.description),
+        first_sentences(document.description),
         _parameter_names(document),
         f"({above})" if (above := _above(document)) else "",
     )

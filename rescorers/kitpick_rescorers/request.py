@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate, Place, Vector
 from kitpick_rescorers.errors import InvalidRequest
+from kitpick_rescorers.scoring import falling
 from kitpick_rescorers.state import (
     DefinitionSizes,
     Degradation,
@@ -51,7 +52,8 @@ class Hit(msgspec.Struct, frozen=True):
     """One API of the answer. Ranks count from 1.
 
     `score` is what the last scoring stage gave: comparable within one answer, not monotone where a rule such
-    as concentrate moved candidates. `probability` is calibrated, None where the cross-encoder did not score.
+    as concentrate moved candidates. `probability` is calibrated, never rises down the list, and is None where
+    the cross-encoder did not score.
     """
 
     id: str
@@ -109,8 +111,9 @@ def opening_state(request: RescoreRequest) -> State:
 
 def closing_answer(state: State, k: int) -> Rescored:
     """The first k of the list with their reasons."""
+    sure = _sureness(state.ranked)
     results = tuple(
-        Hit(item.id, rank, item.score, item.probability, _reasons(state.trace, item.id))
+        Hit(item.id, rank, item.score, sure.get(item.id), _reasons(state.trace, item.id))
         for rank, item in enumerate(state.ranked[:k], start=1)
     )
     return Rescored(
@@ -122,6 +125,17 @@ def closing_answer(state: State, k: int) -> Rescored:
         need=state.need if state.need != Need() else None,
         trace=state.trace,
     )
+
+
+def _sureness(ranked: Sequence[Ranked]) -> dict[str, float]:
+    """Probabilities by id, so that none is surer than one above it.
+
+    Where stages after the cross-encoder put a likely candidate below a less likely one, both get their mean:
+    the order has seen more than each pair by itself.
+    """
+    scored = [(item.id, item.probability) for item in ranked if item.probability is not None]
+    values = falling(np.array([probability for _, probability in scored]))
+    return dict(zip((name for name, _ in scored), values.tolist(), strict=True))
 
 
 def _reasons(trace: Iterable[StageTrace], candidate_id: str) -> tuple[str, ...]:

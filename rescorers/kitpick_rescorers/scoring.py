@@ -1,4 +1,4 @@
-"""A cache of the scores of (query, text) pairs: a second round scores only new pairs."""
+"""Scores of (query, text) pairs: a cache, so that a second round scores only new pairs, and their order."""
 
 from __future__ import annotations
 
@@ -136,3 +136,18 @@ def checked(scores: NDArray[np.floating[Any]], expected: int) -> Logits:
     if not np.isfinite(logits).all():
         raise InvalidScores(f"{int((~np.isfinite(logits)).sum())} of {expected} scores are not finite")
     return logits
+
+
+def falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest values (n,) that never rise, by least squares: neighbours that rise get their mean.
+
+    Pool adjacent violators (Ayer et al., Annals of Mathematical Statistics 26, 1955). The sum stays the same.
+    """
+    pools: list[tuple[float, int]] = []
+    for value in values.tolist():
+        total, count = value, 1
+        while pools and pools[-1][0] / pools[-1][1] < total / count:
+            total, count = total + pools[-1][0], count + pools[-1][1]
+            pools.pop()
+        pools.append((total, count))
+    return np.concatenate([np.full(count, total / count) for total, count in pools] or [np.zeros(0)])

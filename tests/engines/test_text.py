@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kitpick_engines.document import ApiDocument, Parameter
-from kitpick_engines.text import lexical_fields, plain, rerank_text, retrieval_text, split_identifier
+from kitpick_engines.text import (
+    first_sentences,
+    lexical_fields,
+    plain,
+    rerank_text,
+    retrieval_text,
+    split_identifier,
+)
 
 DOCUMENT = ApiDocument(
     id="s/weather/get",
@@ -62,6 +69,41 @@ def test_what_a_tool_says_of_itself_stands_beside_its_category() -> None:
     fields = lexical_fields(speaking)
     assert fields["examples"].startswith("Will it rain? For sailors. And")
     assert {**fields, "examples": ""} == {**lexical_fields(DOCUMENT), "examples": ""}
+
+
+def test_the_cross_encoder_reads_the_first_sentences_of_a_long_description() -> None:
+    """Notices that follow made `CopyObject` of S3 the 14th of 50 for "make a copy of a file"."""
+    copied = (
+        "Creates a copy of an object. Reads its tags, e.g. colours! Needs two rights? End of support notice."
+    )
+    assert rerank_text(replace(DOCUMENT, description=copied, parameters=())) == (
+        "OpenWeather: get Forecast By City v2."
+        " Creates a copy of an object. Reads its tags, e.g. colours! Needs two rights? (Weather)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("prose", "read"),
+    [
+        ("One. Two. Three. Four.", "One. Two. Three."),
+        ("One.\n\n<p>Two</p>", "One. Two"),
+        ("A" * 300 + ". " + "B" * 98 + ".", "A" * 300 + "."),
+        ("A" * 300 + ". " + "B" * 97 + ".", "A" * 300 + ". " + "B" * 97 + "."),
+        ("word " * 200, ("word " * 80).rstrip()),
+        ("", ""),
+    ],
+)
+def test_the_first_sentences_are_three_within_400_characters(prose: str, read: str) -> None:
+    assert first_sentences(prose) == read
+
+
+@given(st.text(max_size=600))
+@settings(max_examples=100, deadline=None)
+def test_the_first_sentences_are_where_the_prose_begins(prose: str) -> None:
+    read = first_sentences(prose)
+    assert plain(prose).startswith(read)
+    assert len(read) <= 400
+    assert bool(read) == bool(plain(prose))
 
 
 def test_the_lexical_index_keeps_identifiers_whole_as_well() -> None:

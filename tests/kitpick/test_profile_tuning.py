@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,15 @@ CHOICES = (
 
 
 @pytest.fixture
+def concentrating(tmp_path: Path) -> str:
+    """The default profile, which also fetches the rest of a tool: a stage that asks for documents."""
+    shipped = files("kitpick_rescorers.profiles").joinpath("kitpick.toml").read_text("utf-8")
+    profile = tmp_path / "concentrating.toml"
+    profile.write_text(f'{shipped}\n[[stages]]\nstage = "concentrate"\nwhen = "single"\nconfidence = 0.95\n')
+    return str(profile)
+
+
+@pytest.fixture
 def judged(catalog: Catalog, asks: dict[str, str], tmp_path: Path) -> Judged:
     lines = [{"query": text, "relevant": [api]} for text, api in asks.items()]
     file = tmp_path / "queries.jsonl"
@@ -44,11 +54,11 @@ def judged(catalog: Catalog, asks: dict[str, str], tmp_path: Path) -> Judged:
 
 @pytest.mark.parametrize("sampled", [False, True], ids=["without samples", "with samples"])
 def test_a_recorded_request_answers_exactly_as_the_catalog_does(
-    catalog: Catalog, asks: dict[str, str], sampled: bool
+    catalog: Catalog, asks: dict[str, str], concentrating: str, sampled: bool
 ) -> None:
     if sampled:
         catalog.add_intents([Intent(f"{text} please", api) for text, api in asks.items()])
-    base = load_profile("kitpick")
+    base = load_profile(concentrating)
     models, _ = catalog.models.for_needs(base.needs())
     for text in ("will it rain in Paris?", "mail Bob and book a flight"):
         query = catalog.way.prepare(text, ALL_RANKINGS)
@@ -64,9 +74,11 @@ def test_a_recorded_request_answers_exactly_as_the_catalog_does(
             assert found.scores == tuple(hit.score for hit in expected.hits)
 
 
-def test_settings_are_chosen_on_some_requests_and_judged_on_others(judged: Judged) -> None:
+def test_settings_are_chosen_on_some_requests_and_judged_on_others(
+    judged: Judged, concentrating: str
+) -> None:
     options = TuneOptions(effort=Effort(16, "grid"))
-    tuned = tune_profile(judged, "kitpick", CHOICES, PLAN, options, NullProgress())
+    tuned = tune_profile(judged, concentrating, CHOICES, PLAN, options, NullProgress())
     report = tuned.report
     assert (report.tuned_on, report.held_out, report.tried) == (12, 6, 16)
     assert report.chosen.keys() == {choice.name for choice in CHOICES}
@@ -77,22 +89,22 @@ def test_settings_are_chosen_on_some_requests_and_judged_on_others(judged: Judge
     assert report.abstention.unanswerable == 6
 
 
-def test_two_searches_are_the_same(judged: Judged) -> None:
+def test_two_searches_are_the_same(judged: Judged, concentrating: str) -> None:
     options = TuneOptions(effort=Effort(6, "grid", seed=2))
     one, other = (
-        tune_profile(judged, "kitpick", CHOICES, PLAN, options, NullProgress()).report for _ in "12"
+        tune_profile(judged, concentrating, CHOICES, PLAN, options, NullProgress()).report for _ in "12"
     )
     assert one == other
 
 
-def test_what_cannot_be_tuned_is_refused(judged: Judged) -> None:
+def test_what_cannot_be_tuned_is_refused(judged: Judged, concentrating: str) -> None:
     with pytest.raises(InvalidSpace, match="no stage 'truncate'"):
         tune_profile(
-            judged, "kitpick", [Choice("truncate", "seen", (5,))], PLAN, TuneOptions(), NullProgress()
+            judged, concentrating, [Choice("truncate", "seen", (5,))], PLAN, TuneOptions(), NullProgress()
         )
     options = TuneOptions(figure="ndgc@5", effort=Effort(2, "grid"))
     with pytest.raises(EvaluationError, match="no figure"):
-        tune_profile(judged, "kitpick", CHOICES, PLAN, options, NullProgress())
+        tune_profile(judged, concentrating, CHOICES, PLAN, options, NullProgress())
     options = TuneOptions(effort=Effort(2, "grid"), held_out=0.1)
     with pytest.raises(EvaluationError, match="too few"):
-        tune_profile(judged, "kitpick", CHOICES, PLAN, options, NullProgress())
+        tune_profile(judged, concentrating, CHOICES, PLAN, options, NullProgress())

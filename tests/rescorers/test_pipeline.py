@@ -32,6 +32,18 @@ def test_hits_carry_rank_score_and_what_each_stage_saw(bench, three):
     assert set(answer.timings) == {"fuse", "cross_encode"}
 
 
+def test_no_hit_is_surer_than_one_above_it(bench, three):
+    """Blend puts the first candidate of the first stage above one that the cross-encoder finds likelier."""
+    scores = {"weather/now": -1.0, "weather/week": 0.0, "maps/route": -9.0}
+    profile = Profile("p", (Fuse(), CrossEncode(), Blend(rank_weight=50.0)))
+    models = Models(scorer=bench.scorer(scores))
+    alone = rescore(RescoreRequest("q", three), load_profile("rerank"), models)
+    week, now, route = (hit.probability for hit in alone.results)
+    hits = rescore(RescoreRequest("q", three), profile, models).results
+    assert [hit.id for hit in hits] == ["weather/now", "maps/route", "weather/week"]
+    assert [hit.probability for hit in hits] == pytest.approx([now, (route + week) / 2, (route + week) / 2])
+
+
 def test_a_failing_model_degrades_the_answer_and_the_order_stands(bench, three):
     request = RescoreRequest("q", three)
     answer = rescore(request, load_profile("rerank"), Models(scorer=bench.scorer({})))

@@ -15,7 +15,7 @@ import msgspec
 
 from kitpick_engines.contract import Candidate, Place
 from kitpick_engines.document import ApiDocument, Parameter
-from kitpick_engines.text import rerank_text
+from kitpick_engines.text import first_sentences, plain, rerank_text
 from kitpick_foundation.yaml_values import InvalidYaml, parse_yaml
 from kitpick_rescorers.scoring import is_blank
 from kitpick_rescorers.service.errors import Invalid
@@ -139,7 +139,10 @@ def _from_yaml(given: Given) -> Given:
 
 
 def _described(given: Mapping[str, Any], tool: str, category: str, api: str) -> tuple[str, set[str]]:
-    """The rerank text of an API that is described in fields, and the names of the fields it uses."""
+    """The rerank text of an API that is described in fields, and the names of the fields it uses.
+
+    What the rerank text leaves out of a long description follows it: a caller's words are all scored.
+    """
     names, description = _parameters(given.get("parameters")), given.get("description")
     read = ({"description"} if isinstance(description, str) else set()) | ({"parameters"} if names else set())
     document = ApiDocument(
@@ -151,7 +154,8 @@ def _described(given: Mapping[str, Any], tool: str, category: str, api: str) -> 
         description=description if isinstance(description, str) else "",
         parameters=tuple(map(Parameter, names)),
     )
-    return rerank_text(document), read
+    rest = plain(document.description)[len(first_sentences(document.description)) :].strip()
+    return "\n".join(filter(None, [rerank_text(document), rest])), read
 
 
 def _parameters(given: object) -> list[str]:

@@ -20,7 +20,7 @@ from kitpick_rescorers.features import (
     stems,
 )
 from kitpick_rescorers.models import LearnedFusion, Models
-from kitpick_rescorers.scoring import checked
+from kitpick_rescorers.scoring import checked, falling
 from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
 from kitpick_rescorers.state import Ranked, State, by_score
 
@@ -117,21 +117,6 @@ class Learned(Stage, frozen=True, tag="learned"):
         if answerable >= threshold:
             return replace(state, note=said, details={"answerable": answerable}, abstained="")
         return replace(state, note=f"abstained: {said}", abstained=said, details={"answerable": answerable})
-
-
-def falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The nearest values (n,) that never rise, by least squares: neighbours that rise get their mean.
-
-    Pool adjacent violators (Ayer et al., Annals of Mathematical Statistics 26, 1955). The sum stays the same.
-    """
-    pools: list[tuple[float, int]] = []
-    for value in values.tolist():
-        total, count = value, 1
-        while pools and pools[-1][0] / pools[-1][1] < total / count:
-            total, count = total + pools[-1][0], count + pools[-1][1]
-            pools.pop()
-        pools.append((total, count))
-    return np.concatenate([np.full(count, total / count) for total, count in pools] or [np.zeros(0)])
 
 
 def near_candidates(state: State) -> tuple[Ranked, ...]:

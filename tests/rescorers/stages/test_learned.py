@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.pipeline import run_stage
+from kitpick_rescorers.scoring import falling
 from kitpick_rescorers.stages import CrossEncode, Learned
-from kitpick_rescorers.stages.learned import falling
 
 QUERY = np.array([1.0, 0.0], dtype=np.float32)
 

@@ -189,6 +189,11 @@ def test_objects_tell_tool_and_category() -> None:
     assert document.text == "weather: forecast. Of a city. (W)"
 
 
+def test_all_of_a_long_description_is_scored() -> None:
+    given = {"tool": "weather", "category": "W", "description": "One. Two. Three. The rest, too."}
+    assert read_document(given).text == "weather: . One. Two. Three. (W)\nThe rest, too."
+
+
 PROSE = "category: support\ntitle: Reset your password\ncontent: To reset it, open the settings."
 
 
