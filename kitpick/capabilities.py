@@ -33,6 +33,12 @@ Capabilities = Annotated[
 ]
 
 
+class CapabilityArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments that a model gives a search which is one of its tools."""
+
+    capabilities: Capabilities
+
+
 class Step(msgspec.Struct, frozen=True):
     """One capability and what was found for it."""
 

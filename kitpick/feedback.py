@@ -1,4 +1,4 @@
-"""What became of tools that were found: who says so, by the id of an answer, and for how long it is kept."""
+"""Feedback on tools that were found: who gives it, by the id of an answer, and how long it is kept."""
 
 from __future__ import annotations
 

@@ -38,11 +38,11 @@ REQUESTS = (
 CATALOG = Path("var/quickstart.db")
 NEXT = (
     ("search {asked} -c {catalog}", "nothing can do it yet"),
-    ("ingest botocore:polly --name polly -c {catalog}", "takes in one more service"),
+    ("ingest botocore:transcribe --name transcribe -c {catalog}", "takes in one more service"),
     ("search {asked} -c {catalog} --explain", "finds it, and says why"),
 )
 """Commands to try afterwards, and what each of them shows."""
-ASKED = "turn text into speech"
+ASKED = "transcribe a recording of a meeting"
 
 
 def main() -> None:

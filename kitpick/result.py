@@ -14,7 +14,7 @@ from kitpick_rescorers.search import SearchHit, SearchOutcome
 from kitpick_rescorers.stages.complete import PlannedCall, plan
 from kitpick_rescorers.state import Degradation, QueryKindEstimate, StageTrace
 
-Provider = Literal["anthropic", "openai"]
+ToolSearchProvider = Literal["anthropic", "openai"]
 """Providers whose own tool search accepts the answers of another one."""
 
 
@@ -74,7 +74,7 @@ class SearchResult(msgspec.Struct, frozen=True):
             for hit, definition in zip(self.hits, whole, strict=True)
         ]
 
-    def references(self, provider: Provider) -> list[dict[str, Any]]:
+    def references(self, provider: ToolSearchProvider) -> list[dict[str, Any]]:
         """The hits as a provider's own tool search answers them, best first.
 
         Anthropic: `tool_reference` blocks, the whole content of a `tool_result`. Each name must have its

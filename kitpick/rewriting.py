@@ -56,7 +56,7 @@ class Rewritten(msgspec.Struct, frozen=True):
     """Why it is by the rules and not by the model."""
 
 
-class _Answer(msgspec.Struct):
+class _WrittenRequest(msgspec.Struct):
     request: str
 
 
@@ -117,7 +117,7 @@ def _read(text: str) -> str:
     """The request of an answer in one line; empty for anything else."""
     start, end = text.find("{"), text.rfind("}")
     try:
-        request = " ".join(msgspec.json.decode(text[start : end + 1], type=_Answer).request.split())
+        request = " ".join(msgspec.json.decode(text[start : end + 1], type=_WrittenRequest).request.split())
     except UNDECODABLE:
         return ""
     return request if len(request) <= MAX_REQUEST else ""

@@ -19,7 +19,7 @@ from kitpick.catalog import Catalog
 from kitpick.conversation import NothingAsked, request_of
 from kitpick.definition_tokens import measure_definitions
 from kitpick.feedback import Outcome, UnknownResult
-from kitpick.result import Provider, SearchResult
+from kitpick.result import SearchResult, ToolSearchProvider
 from kitpick.settings import Settings
 from kitpick.ui.errors import CatalogProblem, OpenToOthers
 from kitpick.ui.models import ServiceModelSource, Stopwatch
@@ -57,7 +57,7 @@ class ToolSearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     profile: str | None = None
     definitions: DefinitionFormat | None = None
     """Whole definitions in this format as well."""
-    references: Provider | None = None
+    references: ToolSearchProvider | None = None
     """What the tool search of this provider is answered with as well."""
     categories: Ids = []
     tools: Ids = []

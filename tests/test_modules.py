@@ -1,9 +1,9 @@
-"""Modules of the house: a name at their top is defined once."""
+"""Modules of the house: a name at their top is defined once, and the name of a class in the whole house."""
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,3 +42,12 @@ def defined(module: ast.Module) -> Iterator[str]:
 def test_no_constant_is_replaced_by_a_later_one_of_the_same_name(path: Path) -> None:
     counts = Counter(defined(ast.parse(path.read_text("utf-8"))))
     assert [name for name, count in counts.items() if count > 1] == []
+
+
+def test_a_class_has_its_name_for_itself() -> None:
+    places = defaultdict[str, list[str]](list)
+    for path in MODULES:
+        for statement in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(statement, ast.ClassDef):
+                places[statement.name].append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

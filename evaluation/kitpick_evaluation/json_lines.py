@@ -10,6 +10,7 @@ import msgspec
 
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_ingest.json_files import reason_in_line
 
 Record = TypeVar("Record")
 
@@ -18,7 +19,7 @@ def read_json_lines(path: Path, record: type[Record]) -> Iterator[Record]:
     """Yields every line as a record; empty lines are skipped.
 
     Raises:
-        InvalidDataset: the file is missing, or a line is not such a record; names the line.
+        InvalidDataset: the file is missing, or a line is not such a record; names the line and the column.
     """
     decoder = msgspec.json.Decoder(record)
     try:
@@ -34,4 +35,4 @@ def _decoded(decoder: msgspec.json.Decoder[Record], line: bytes, where: str) -> 
     try:
         return decoder.decode(line)
     except UNDECODABLE as error:
-        raise InvalidDataset(f"{where}: {error}") from error
+        raise InvalidDataset(f"{where}: {reason_in_line(line, error)}") from error

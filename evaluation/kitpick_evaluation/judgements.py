@@ -13,7 +13,7 @@ from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.json_lines import read_json_lines
 from kitpick_evaluation.report import write_whole
 
-Verdict = Literal["right", "wrong", "none"]
+Mark = Literal["right", "wrong", "none"]
 _Line: TypeAlias = dict[str, Any]
 """A `QueryLine` with whatever other fields its author gave it."""
 
@@ -35,17 +35,17 @@ class Judgements:
         self.path = path
         self._lock = FileLock(path.with_name(f".{path.name}.lock"))
 
-    def of(self, query: str) -> dict[str, Verdict]:
+    def of(self, query: str) -> dict[str, Mark]:
         """The marks of a request, by API id.
 
         Raises:
             InvalidDataset: the file is there, and is no file of judged requests.
         """
         line = self._lines().get(query, {})
-        marks: dict[str, Verdict] = dict.fromkeys(line.get("irrelevant", ()), "wrong")
+        marks: dict[str, Mark] = dict.fromkeys(line.get("irrelevant", ()), "wrong")
         return marks | dict.fromkeys(_right(line), "right")
 
-    def mark(self, query: str, api: str, verdict: Verdict) -> int:
+    def mark(self, query: str, api: str, verdict: Mark) -> int:
         """Judges one API for one request, `none` takes that back; the number of requests in the file.
 
         Lines keep their order and all their fields. A line whose last mark is taken back goes.
@@ -79,7 +79,7 @@ class Judgements:
         return dict(zip(valid, read_json_lines(self.path, dict), strict=True))
 
 
-def _judged(line: _Line, api: str, verdict: Verdict) -> _Line:
+def _judged(line: _Line, api: str, verdict: Mark) -> _Line:
     """The line with one more mark. A group of equally right APIs keeps its other members."""
     relevant = list(line["relevant"])
     if verdict != "right":

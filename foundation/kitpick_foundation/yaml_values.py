@@ -56,7 +56,7 @@ def parse_yaml(data: bytes, limit: int, *, verbatim: bool = False) -> Any:  # no
         for event in yaml.parse(data, Loader=CSafeLoader):
             builder.add(event)
     except (yaml.YAMLError, _YamlBeyondBounds, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).replace('in "<byte string>", ', "at ").split())
         raise InvalidYaml(f"cannot be parsed as YAML: {reason}") from error
     return builder.value
 

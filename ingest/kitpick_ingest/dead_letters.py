@@ -24,12 +24,14 @@ class DeadLetterFile:
 
     Lines go to a partial file beside it at once, so that any number of them needs no memory; a run that is
     killed leaves the file of the run before. A run without dead letters leaves an empty file. Without a path
-    only `count` is kept. `run` names a kind of run of which there is one at a time: others that write to the
-    same path at the same time have partial files of their own, and the last to end is read.
+    only `count` and the `first` letter are kept. `run` names a kind of run of which there is one at a time:
+    others that write to the same path at the same time have partial files of their own, and the last to end
+    is read.
     """
 
     def __init__(self, path: Path | None, run: str = "") -> None:
         self.count = 0
+        self.first: DeadLetter | None = None
         self._path = path
         self._run = hashlib.blake2b(run.encode(), digest_size=6).hexdigest()
         self._partial: IO[bytes] | None = None
@@ -56,9 +58,20 @@ class DeadLetterFile:
     def add(self, letter: DeadLetter) -> None:
         """Writes one letter; overlong texts are cut, lone surrogates escaped."""
         self.count += 1
+        self.first = self.first or _presentable(letter)
         if self._path is not None and self._partial is not None:
             with _named(self._path):
                 self._partial.write(msgspec.json.encode(_presentable(letter)) + b"\n")
+
+    def summary(self) -> str:
+        """How many entries were left out, and why the first of them was; empty if none was."""
+        if self.first is None:
+            return ""
+        if self.count == 1:
+            return f"1 entry was left out at {self.first.position}: {self.first.reason}"
+        return (
+            f"{self.count:,} entries were left out, the first at {self.first.position}: {self.first.reason}"
+        )
 
     def _partial_path(self, path: Path) -> Path:
         return path.with_name(f"{path.name}.{self._run}.partial")

@@ -15,7 +15,7 @@ import msgspec
 from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_engines.errors import InvalidDocument
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason, unusable_text
+from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, unusable_text
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
 
 Converted = ApiDocument | DeadLetter
@@ -104,7 +104,7 @@ def convert_entry(source: str, entry: Entry, convert: Callable[[Entry], ApiDocum
     except BadEntry as error:
         return dead_letter(source, entry, str(error))
     except UNREADABLE as error:
-        return dead_letter(source, entry, reason(error))
+        return dead_letter(source, entry, reason_in_line(entry.raw, error))
 
 
 def dead_letter(source: str, entry: Entry, why: str) -> DeadLetter:

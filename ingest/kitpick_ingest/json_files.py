@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeVar
 
@@ -75,7 +75,7 @@ def parse(data: bytes, where: str, type: type[T]) -> T:  # noqa: A002
         repaired = _without_lone_surrogates(data)
         if repaired != data:
             return parse(repaired, where, type)
-        raise SourceError(where, f"cannot be parsed as JSON: {_reason_in(data, error)}") from error
+        raise SourceError(where, f"cannot be parsed as JSON: {_reason_in(data, error, _place)}") from error
 
 
 def reason(error: Exception) -> str:
@@ -87,14 +87,19 @@ def reason(error: Exception) -> str:
     return str(error)
 
 
-def _reason_in(data: bytes, error: Exception) -> str:
-    """The reason with line and column (from 1, in characters) instead of the number of a byte."""
+def reason_in_line(line: bytes, error: Exception) -> str:
+    """The reason with the column (from 1, in characters) in a line of JSON Lines."""
+    return _reason_in(line, error, _column)
+
+
+def _reason_in(data: bytes, error: Exception, place: Callable[[bytes, int], str]) -> str:
+    """The reason with a place in the text instead of the number of a byte."""
     if isinstance(error, UnicodeDecodeError):  # it counts from the beginning of a text, not of the data
-        return f"not UTF-8 ({error.reason} at {_place(data, _valid_bytes(data))})"
+        return f"not UTF-8 ({error.reason} at {place(data, _valid_bytes(data))})"
     why = reason(error)
     if "truncated" in why:
-        return f"{why} ({_place(data, len(data))})"
-    return _BYTE.sub(lambda found: f"({_place(data, int(found[1]))})", why)
+        return f"{why} ({place(data, len(data))})"
+    return _BYTE.sub(lambda found: f"({place(data, int(found[1]))})", why)
 
 
 def _valid_bytes(data: bytes) -> int:
@@ -107,10 +112,15 @@ def _valid_bytes(data: bytes) -> int:
 
 
 def _place(data: bytes, byte: int) -> str:
+    """Line and column, both from 1, the column in characters."""
     line = data.count(b"\n", 0, byte) + 1
+    return f"line {line}, {_column(data, byte)}"
+
+
+def _column(data: bytes, byte: int) -> str:
     start = data.rfind(b"\n", 0, byte) + 1
-    column = len(data[start:byte].decode("utf-8", "replace")) + 1
-    return f"line {line}, column {column}"
+    before = data[start:byte].decode("utf-8", "replace")
+    return f"column {len(before) + 1}"
 
 
 def os_reason(error: Exception) -> str:

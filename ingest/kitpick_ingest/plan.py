@@ -13,10 +13,10 @@ from kitpick_engines.contract import RestrictedDocument
 from kitpick_engines.document import ApiDocument, decode_document, encode_document, valid_content_hash
 from kitpick_engines.errors import InvalidDocument
 from kitpick_ingest.dead_letters import DeadLetterFile, duplicate_letter, invalid_letter
+from kitpick_ingest.entries import Converted
 from kitpick_ingest.errors import SuspiciousShrink, WouldBePublic
 from kitpick_ingest.progress import Advance
 from kitpick_ingest.source import DeadLetter
-from kitpick_ingest.source_reader import Item
 from kitpick_ingest.spool import Spool
 
 _TOGETHER = 64
@@ -76,7 +76,7 @@ class Planner:
         self.plan.held = self._spool.hold(hashes)
         self._spool.restrict(restricted)
 
-    def read(self, items: Iterable[Item], advance: Advance) -> None:
+    def read(self, items: Iterable[Converted], advance: Advance) -> None:
         """Second step: the documents of the source."""
         for number, item in enumerate(items, 1):
             if isinstance(item, DeadLetter):

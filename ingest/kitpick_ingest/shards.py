@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from kitpick_engines.contract import Engine, IndexSchema, JobPart, PartedEngine, Writer
+from kitpick_ingest.entries import Converted
 from kitpick_ingest.errors import CatalogChanged, NotSharded
 from kitpick_ingest.fingerprints import FingerprintedSource
 from kitpick_ingest.source import DeadLetter, Source
-from kitpick_ingest.source_reader import Item
 
 if TYPE_CHECKING:
     from kitpick_ingest.sync import SyncOptions
@@ -77,7 +77,7 @@ class SourcePart:
         self._source = source
         self._part = part
 
-    def read(self) -> Iterator[Item]:
+    def read(self) -> Iterator[Converted]:
         """The documents of the part."""
         for item in self._source.read():
             if self._part.number == 1 if isinstance(item, DeadLetter) else self._part.holds(item.id):

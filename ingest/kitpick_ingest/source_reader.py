@@ -11,13 +11,12 @@ from typing import Generic, NamedTuple, TypeVar
 
 from kitpick_engines.document import ApiDocument, escape_part
 from kitpick_foundation.errors import MissingExtra
+from kitpick_ingest.entries import Converted
 from kitpick_ingest.errors import IngestError, SourceError
 from kitpick_ingest.source import DeadLetter, Source
 
-Item = ApiDocument | DeadLetter
 
-
-def read_source(source: Source, timeout: float | None = None) -> Iterator[Item]:
+def read_source(source: Source, timeout: float | None = None) -> Iterator[Converted]:
     """Documents and dead letters of a source, each document owned by it.
 
     Args:
@@ -36,7 +35,7 @@ def read_source(source: Source, timeout: float | None = None) -> Iterator[Item]:
         yield item
 
 
-def _named_errors(source: Source) -> Iterator[Item]:
+def _named_errors(source: Source) -> Iterator[Converted]:
     """Turns every error into one that says that the source could not be read to its end."""
     try:
         yield from source.read()

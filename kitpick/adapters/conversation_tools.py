@@ -17,7 +17,7 @@ import msgspec
 from kitpick.adapters.deferral import SEARCH
 from kitpick.adapters.feedback import reporting
 from kitpick.adapters.tools import CallableTool, Run
-from kitpick.capabilities import Capabilities, arguments_schema, search_steps
+from kitpick.capabilities import CapabilityArguments, arguments_schema, search_steps
 from kitpick.catalog import Catalog
 from kitpick.exposure import MOST_TOKENS, Exposure
 from kitpick_engines.contract import Filter
@@ -36,13 +36,7 @@ MAX_FINDINGS = 200
 """Answers of the search in one conversation that are looked at: the latest."""
 
 
-class _Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the model gives the search."""
-
-    capabilities: Capabilities
-
-
-SEARCH_SCHEMA: dict[str, Any] = arguments_schema(_Wanted)
+SEARCH_SCHEMA: dict[str, Any] = arguments_schema(CapabilityArguments)
 """JSON Schema of what the search takes."""
 
 
@@ -90,7 +84,7 @@ class ConversationTools:
     def search(self, arguments: Any) -> Findings:  # noqa: ANN401 - whatever a model gave
         """Finds tools; what is wrong is said to the model."""
         try:
-            wanted = msgspec.convert(arguments, _Wanted)
+            wanted = msgspec.convert(arguments, CapabilityArguments)
             steps = search_steps(self._search, wanted.capabilities)
         except (msgspec.ValidationError, KitpickError) as error:
             return Findings(f"the search failed: {error}")

@@ -20,7 +20,7 @@ import msgspec
 from kitpick.adapters.errors import CatalogTooLarge, UnknownPinnedTool
 from kitpick.adapters.found_tools import FoundTools
 from kitpick.adapters.tools import CallableTool, Run, as_text
-from kitpick.capabilities import MAX_STEPS, Capabilities, Steps, arguments_schema, search_steps
+from kitpick.capabilities import MAX_STEPS, CapabilityArguments, Steps, arguments_schema, search_steps
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
@@ -40,12 +40,6 @@ _DESCRIPTION = (
     "Finds tools. Most tools are not loaded: search before you say that something cannot be done, with one "
     "short capability for each step. What is found can be called from then on."
 )
-
-
-class _Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the model gives the search."""
-
-    capabilities: Capabilities
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -237,7 +231,7 @@ class _Deferral(ABC):
 
     def _searched(self, call: _Call) -> _Answer:
         try:
-            wanted = msgspec.convert(_decoded(call.arguments), _Wanted)
+            wanted = msgspec.convert(_decoded(call.arguments), CapabilityArguments)
         except msgspec.MsgspecError as error:
             what = f"the search takes `capabilities`, a list of 1 to {MAX_STEPS} short texts: {error}"
             return _Answer(call, what, failed=True, found=())
@@ -270,7 +264,11 @@ class AnthropicDeferral(_Deferral):
     most = MAX_DEFERRED
 
     def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
-        search = {"name": SEARCH, "description": _DESCRIPTION, "input_schema": arguments_schema(_Wanted)}
+        search = {
+            "name": SEARCH,
+            "description": _DESCRIPTION,
+            "input_schema": arguments_schema(CapabilityArguments),
+        }
         later = [definition | {"defer_loading": True} for definition in self._definitions(deferred)]
         return [search, *self._definitions(pinned), *later]
 
@@ -312,7 +310,7 @@ class OpenAIDeferral(_Deferral):
             "type": "tool_search",
             "execution": "client",
             "description": _DESCRIPTION,
-            "parameters": arguments_schema(_Wanted),
+            "parameters": arguments_schema(CapabilityArguments),
         }
         return [search, *self._definitions(pinned)]
 

@@ -1,4 +1,4 @@
-"""Feedback without a thought: what an agent calls counts as chosen, or as failed where the call fails."""
+"""Feedback from calls: an API that an agent calls counts as chosen, or as failed if the call fails."""
 
 from __future__ import annotations
 

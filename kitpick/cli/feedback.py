@@ -10,8 +10,8 @@ from rich.table import Table
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import note, print_json, print_table
 from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, ProfileOption, TenantOption
+from kitpick.replay import Replay, replay_choices
 from kitpick_engines.contract import Filter
-from kitpick_evaluation.replay import Replay
 
 _SHOWN = 10
 
@@ -100,10 +100,8 @@ def replay(
     A choice counts for later ones, never for itself. Needs answers that were remembered in the file of
     KITPICK_ANSWERS.
     """
-    from kitpick.replay import replay as run
-
     with existing_catalog(catalog) as opened:
-        found = run(opened, tenant=tenant, most=most, profile=profile, bias=bias)
+        found = replay_choices(opened, tenant=tenant, most=most, profile=profile, bias=bias)
     print_json(found) if as_json else _print(found)
 
 

@@ -47,7 +47,7 @@ def mcp(
     import anyio
 
     from kitpick.mcp.config import Caller, read_config
-    from kitpick.mcp.server import Door
+    from kitpick.mcp.server import CatalogServer
 
     # Standard output belongs to the protocol.
     logging.basicConfig(
@@ -59,8 +59,8 @@ def mcp(
     with Catalog.open(catalog) as opened:
         if (absent := absence_of(opened)) is not None:
             note(str(absent))
-        door = Door(opened, read, local, profile)
+        server = CatalogServer(opened, read, local, profile)
         if http:
-            door.serve_http(host, port, lambda url: ERR.print(f"kitpick mcp serves {url}", soft_wrap=True))
+            server.serve_http(host, port, lambda url: ERR.print(f"kitpick mcp serves {url}", soft_wrap=True))
         else:
-            anyio.run(door.serve_stdio)
+            anyio.run(server.serve_stdio)

@@ -134,7 +134,7 @@ def _check(config: McpConfig, where: str) -> None:
         if upstream.forward and not upstream.endpoint.url:
             raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: only a URL can be given headers")
         if _OWN & {name.lower() for name in upstream.forward}:
-            reason = "a caller's token for this door is not forwarded: take another header"
+            reason = "a caller's token for this server is not forwarded: take another header"
             raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: {reason}")
     if config.hold_back and config.lock is None:
         raise InvalidMcpConfig(where, "`hold_back` needs `lock`, which says what is approved")
@@ -143,7 +143,7 @@ def _check(config: McpConfig, where: str) -> None:
 
 
 _OWN = frozenset({"authorization"})
-"""Headers of a caller that are meant for the door."""
+"""Headers of a caller that are meant for this server itself."""
 
 
 def _path(kind: type, value: object) -> object:

@@ -1,4 +1,4 @@
-"""Credentials that a caller brings along for a server behind the door: for one request, stored nowhere."""
+"""Credentials of a caller for an upstream server: used for one request, stored nowhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clients that want to know when the server lists other tools than before."""
+"""The clients that are notified when the list of tools changes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 MAX_OLDER = 1_000
-"""Clients of older protocols that are told: those that listed tools latest."""
+"""Clients of older protocols that are notified: those that listed tools latest."""
 _PATIENCE_SECONDS = 5.0
-"""For a client that does not read what it is sent."""
+"""How long a client may take to read a notification."""
 
 
 class Listeners:
-    """Tells clients that the list changed.
+    """Notifies clients that the list changed.
 
-    Since protocol 2026-07-28 clients subscribe. Before, they are told unasked once they have listed tools: on
+    Since protocol 2026-07-28 clients subscribe. Older ones are notified once they have listed tools: on
     standard streams, and over HTTP on the stream of events that they keep open.
     """
 
@@ -38,13 +38,13 @@ class Listeners:
             self._older.popitem(last=False)
 
     async def announce(self) -> None:
-        """Tells them all, side by side; who cannot be told any more is forgotten."""
+        """Notifies all of them, side by side. A client that cannot be reached any more is forgotten."""
         await self._bus.publish(ToolsListChanged())
         async with anyio.create_task_group() as group:
             for name, session in list(self._older.items()):
-                group.start_soon(self._tell, name, session)
+                group.start_soon(self._notify, name, session)
 
-    async def _tell(self, name: str, session: ServerSession) -> None:
+    async def _notify(self, name: str, session: ServerSession) -> None:
         with anyio.move_on_after(_PATIENCE_SECONDS) as scope:
             try:
                 await session.send_tool_list_changed()

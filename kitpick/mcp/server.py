@@ -25,7 +25,7 @@ from kitpick.mcp.credentials import bringing
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick.mcp.listeners import Listeners
 from kitpick.mcp.proxy import Proxy
-from kitpick.mcp.tools import DoorTools
+from kitpick.mcp.tools import CatalogTools
 from kitpick_rescorers.service.keys import digest
 from kitpick_rescorers.service.origin import LOOPBACK
 
@@ -83,7 +83,7 @@ _SESSION = "mcp-session-id"
 _INSTRUCTIONS = "Search with search_tools before assuming that no tool exists for a task."
 
 
-class Door:
+class CatalogServer:
     """A catalog behind the Model Context Protocol."""
 
     def __init__(
@@ -96,7 +96,7 @@ class Door:
         self._guarded = bool(config.callers)
         callers = (*config.callers, local)
         calls = any(upstream.allow for upstream in config.upstreams) and any(c.may_call for c in callers)
-        self._tools = DoorTools(catalog, self._proxy, profile, calls=calls)
+        self._tools = CatalogTools(catalog, self._proxy, profile, calls=calls)
         self._changes = any(upstream.listed for upstream in config.upstreams)
         self._server = _Announcing(
             "kitpick",

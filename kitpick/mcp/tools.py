@@ -158,7 +158,7 @@ _MAX_NEEDS = 8
 """Inputs that are named."""
 
 
-class DoorTools:
+class CatalogTools:
     """Lists and answers the tools of the MCP server."""
 
     def __init__(self, catalog: Catalog, proxy: Proxy, profile: str | None, *, calls: bool) -> None:

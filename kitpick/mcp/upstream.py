@@ -70,7 +70,7 @@ class Upstream:
             try:
                 await self._session()
                 self._disconnected("it ended the session")
-            except Exception as error:  # noqa: BLE001 - whatever a foreign server does, the door stays open
+            except Exception as error:  # noqa: BLE001 - whatever an upstream does, this server goes on
                 self._disconnected(failure_reason(error, self._live))
             lived_long = anyio.current_time() - started > _LONGEST_PAUSE
             pause = _FIRST_PAUSE if lived_long else min(2 * pause, _LONGEST_PAUSE)

@@ -45,7 +45,7 @@ from kitpick_engines.contract import Candidate, Filter
 from kitpick_engines.errors import EngineError
 from kitpick_engines.text import plain
 from kitpick_evaluation.errors import EvaluationError
-from kitpick_evaluation.judgements import Judgements, Verdict
+from kitpick_evaluation.judgements import Judgements, Mark
 from kitpick_ingest.prose import clip
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.profiles import Profile, shipped_profiles
@@ -190,7 +190,7 @@ class Desk:
             spent=Spent(0.0, 0.0),
         )
 
-    def _marks_of(self, query: str, place: dict[str, int]) -> dict[str, Verdict]:
+    def _marks_of(self, query: str, place: dict[str, int]) -> dict[str, Mark]:
         """Marks of the candidates only, because the caller may not see other APIs."""
         if self._marks is None:
             return {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kitpick_evaluation.judgements import Verdict
+from kitpick_evaluation.judgements import Mark
 from kitpick_rescorers.request import Hit
 from kitpick_rescorers.state import Degradation, QueryKindEstimate
 
@@ -32,13 +32,13 @@ class MarkCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     query: str
     id: str
-    verdict: Verdict
+    verdict: Mark
 
 
 class MarkAnswer(msgspec.Struct, frozen=True):
     """The mark as it stands, and how many requests are judged by now."""
 
-    verdict: Verdict
+    verdict: Mark
     requests: int
 
 
@@ -198,5 +198,5 @@ class ExplainAnswer(msgspec.Struct, frozen=True):
     no_path: str
     """Why there is none."""
     packing: Packing | None
-    marks: Mapping[str, Verdict]
+    marks: Mapping[str, Mark]
     spent: Spent

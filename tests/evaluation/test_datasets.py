@@ -65,6 +65,13 @@ def test_a_broken_line_is_named(tmp_path: Path, line: str) -> None:
         queries_file(file)
 
 
+def test_the_column_of_broken_json_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text('{"query": "é" "relevant": ["x"]}\n')
+    with pytest.raises(InvalidDataset, match=r"q\.jsonl:1: .*\(column 15\)"):
+        queries_file(file)
+
+
 def test_fields_of_their_own_are_the_users_business_and_named(tmp_path: Path) -> None:
     file = tmp_path / "q.jsonl"
     file.write_text('{"query": "a", "relevant": ["x"], "grade": 3, "note": "?"}\n')

@@ -27,7 +27,7 @@ MARKS = st.lists(
 
 
 @given(MARKS)
-def test_the_last_mark_counts(marks: list[tuple[str, str, judgements.Verdict]]) -> None:
+def test_the_last_mark_counts(marks: list[tuple[str, str, judgements.Mark]]) -> None:
     with TemporaryDirectory() as folder:
         file = Judgements(Path(folder) / "queries.jsonl")
         expected: dict[str, dict[str, str]] = {}

@@ -60,6 +60,11 @@ def test_a_scalar_is_what_yaml_1_2_makes_of_it_or_text(text: str, value: object)
     assert (read, type(read)) == (value, type(value))
 
 
+def test_broken_yaml_is_named_by_line_and_column() -> None:
+    with pytest.raises(InvalidYaml, match=r"flow sequence at line 2, column 4 .* at line 4, column 1$"):
+        parse("a: 1\nb: [\n c: d\n")
+
+
 def test_keys_are_text_as_it_is_written() -> None:
     read = parse("{200: a, true: b, on: c, 1.10: d, ~: e}")
     assert list(read) == ["200", "true", "on", "1.10", "~"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,12 @@ from hypothesis import strategies as st
 from kitpick_ingest import json_files
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.json_files import Entry, json_lines, parse, read_file, records, unusable_text, within
+from kitpick_ingest.source import DeadLetter, Source
+from kitpick_ingest.sources.beir import BeirSource
+from kitpick_ingest.sources.documents_jsonl import DocumentsSource
+from kitpick_ingest.sources.function_schemas import FunctionSchemasSource
+from kitpick_ingest.sources.mcp_dump import McpDumpSource
+from kitpick_ingest.sources.toolbench import ToolBenchSource
 
 
 def write(path: Path, data: bytes) -> Path:
@@ -81,6 +88,26 @@ def test_what_is_no_json_of_the_wanted_type_is_a_source_error(data: bytes, reaso
 def test_broken_json_is_named_by_line_and_column(data: bytes, place: str) -> None:
     with pytest.raises(SourceError, match=rf"^here: cannot be parsed as JSON: .*\(.*{place}\)$"):
         parse(data, "here", object)
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (FunctionSchemasSource, "functions.jsonl"),
+        (McpDumpSource, "tools.jsonl"),
+        (ToolBenchSource, "tools.jsonl"),
+        (BeirSource, "corpus.jsonl"),
+        (DocumentsSource, "documents.jsonl"),
+    ],
+)
+def test_a_broken_line_is_named_by_its_number_and_the_column(
+    tmp_path: Path, source: Callable[[Path, str], Source], name: str
+) -> None:
+    (tmp_path / name).write_text('\n{"id": "é",, "text": "a"}\n')
+    (letter,) = source(tmp_path if source is BeirSource else tmp_path / name, "x").read()
+    assert isinstance(letter, DeadLetter)
+    assert letter.position == f"{tmp_path / name}:2"
+    assert "(column 12)" in letter.reason, letter.reason
 
 
 def test_bytes_that_are_no_utf_8_are_a_source_error() -> None:

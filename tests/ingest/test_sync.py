@@ -192,6 +192,15 @@ def test_dead_letters_of_the_source_are_passed_on(shop: Shop) -> None:
 
     assert numbers(report) == {"added": 1, "dead_letters": 1, "embedded": 1}
     assert read_letters(shop.letters) == [letter]
+    assert report.notes == ("1 entry was left out at pets.json#/paths/~1feed: no such $ref",)
+
+
+def test_of_many_dead_letters_the_first_is_named_and_all_are_counted(shop: Shop) -> None:
+    letters = [DeadLetter("pets", f"pets.json:{line}", f"reason {line}") for line in (3, 5)]
+
+    (note,) = shop.sync(api("walk"), *letters).notes
+
+    assert note == "2 entries were left out, the first at pets.json:3: reason 3"
 
 
 def test_progress_names_the_phases_with_totals(shop: Shop) -> None:

@@ -79,6 +79,7 @@ def test_dead_letters_have_an_exit_code_of_their_own(settings: Settings, tmp_pat
     assert taken.returncode == ExitCode.DEAD_LETTERS, taken.stderr
     assert json.loads(taken.stdout)[0]["dead_letters"] == 1
     assert "functions.jsonl:2" in letters.read_text()
+    assert "functions.jsonl:2: Input data was truncated (column 9)" in taken.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.feedback import UnknownResult
-from kitpick.replay import replay
+from kitpick.replay import replay_choices
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_engines.intents.store import Intent
@@ -156,8 +156,8 @@ def test_a_replay_counts_each_choice_for_later_ones_alone(
         rank = 1 + [hit.id for hit in opened.search(SLANG, 8).hits].index(EMAIL)
         for client in ("ann", "bob", "carl"):
             opened.feedback(name, [EMAIL], client=client)
-        found = replay(opened)
-        none = replay(opened, tenant="acme")
+        found = replay_choices(opened)
+        none = replay_choices(opened, tenant="acme")
     assert found.choices == 3
     assert found.risen == 1, "only the third comes after two that agree"
     assert found.plain.without == pytest.approx(1 / rank)

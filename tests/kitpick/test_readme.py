@@ -45,8 +45,9 @@ def test_the_quickstart_prints_what_the_readme_shows_and_its_commands_do_what_th
     main = ("-c", "from kitpick.cli import main; main()")
     nothing, taken, found = [run(*main, *command[1:]) for command in commands]
     assert "Nothing here is likely to do that" in nothing
-    assert "polly" in taken
-    assert "SynthesizeSpeech" in found
+    assert "transcribe" in taken
+    assert "1. transcribe/transcribe/StartTranscriptionJob" in found
+    assert "Nothing here is likely to do that" not in found
     assert "cross_encode" in found
     assert normalised(run("-m", "kitpick.quickstart"))[1] == printed[1], (
         "a second run finds the catalog as it is"

@@ -51,11 +51,11 @@ _OPPOSITES = frozenset(
 
 Cosines = NDArray[np.float32] | float
 
-Pair = tuple[int, int, float, float]
+NearPair = tuple[int, int, float, float]
 """Two positions, the first one lower, with the cosines of their words and of their vectors."""
 
 
-def near_duplicates(documents: Sequence[ApiDocument], vectors: NDArray[np.float32]) -> Iterator[Pair]:
+def near_duplicates(documents: Sequence[ApiDocument], vectors: NDArray[np.float32]) -> Iterator[NearPair]:
     """All pairs of near-duplicates, in the order of positions; n² / 2 products, block by block.
 
     Words are those of name, description and parameters, without tool and category: a copy in another tool is

@@ -21,7 +21,7 @@ from kitpick_ingest.entries import (
     find_files,
     read_parts,
 )
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason, records, within
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records, within
 from kitpick_ingest.json_schema import parameters, schema_fields
 
 _MAX_NESTING = 4
@@ -93,7 +93,7 @@ class FunctionSchemasSource:
         try:
             group = msgspec.json.decode(entry.raw, type=_Group)
         except UNREADABLE as error:
-            yield dead_letter(self.name, entry, entry.problem or reason(error))
+            yield dead_letter(self.name, entry, entry.problem or reason_in_line(entry.raw, error))
             return
         if (found := group.members()) is None:
             yield convert_entry(self.name, entry, partial(self._document, namespace=namespace))

@@ -10,7 +10,7 @@ import msgspec
 
 from kitpick_ingest.entries import Converted, FoundFile, convert_entry, dead_letter, find_files, read_parts
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason, records, within
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records, within
 from kitpick_ingest.sources.mcp_tools import McpServer, tool_document
 
 Reading = Generator[Converted, None, str]
@@ -65,7 +65,7 @@ class McpDumpSource:
         try:
             return (yield from self._dispatch(record, msgspec.json.decode(record.raw, type=_Record)))
         except UNREADABLE as error:
-            yield dead_letter(self.name, record, record.problem or reason(error))
+            yield dead_letter(self.name, record, record.problem or reason_in_line(record.raw, error))
             return ""
 
     def _dispatch(self, record: Entry, found: _Record) -> Reading:

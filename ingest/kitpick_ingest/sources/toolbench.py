@@ -24,7 +24,7 @@ from kitpick_ingest.entries import (
     find_files,
     read_parts,
 )
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason, records, within
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records, within
 
 _MAX_RETURNS = 2_000
 
@@ -96,7 +96,7 @@ class ToolBenchSource:
         try:
             tool = msgspec.json.decode(record.raw, type=_ToolFile)
         except UNREADABLE as error:
-            yield dead_letter(self.name, record, record.problem or reason(error))
+            yield dead_letter(self.name, record, record.problem or reason_in_line(record.raw, error))
             return
         if tool.api_list is None:
             yield convert_entry(self.name, record, self._endpoint)

@@ -193,7 +193,7 @@ class RescorerClient:
         """
         self._connecting = (url, key, settings, transport)
         self._lock = threading.Lock()
-        self._started = _Started(*self._connecting)
+        self._started = _ClientThread(*self._connecting)
 
     def rescore(self, request: RescoreRequest, profile: Profile | str = DEFAULT_PROFILE) -> Rescored:
         """The same answer as that of `kitpick_rescorers.pipeline.rescore` in this process.
@@ -210,11 +210,11 @@ class RescorerClient:
         self._started.thread.stop()
         self._started.thread.join()
 
-    def _of_this_process(self) -> _Started:
+    def _of_this_process(self) -> _ClientThread:
         """A process that was forked has the client, but not its thread: it starts its own."""
         with self._lock:
             if not self._started.thread.is_of_this_process:
-                self._started = _Started(*self._connecting)
+                self._started = _ClientThread(*self._connecting)
             return self._started
 
     def __enter__(self) -> RescorerClient:
@@ -226,7 +226,7 @@ class RescorerClient:
         self.close()
 
 
-class _Started:
+class _ClientThread:
     """A client with the event loop that it runs on."""
 
     def __init__(

@@ -93,7 +93,7 @@ class ChatEndpoint:
         self._schemas = settings.structured != "never"
         self._transport = transport
         self._lock = threading.Lock()
-        self._started: _Started | None = None
+        self._started: _Connections | None = None
 
     @property
     def identity(self) -> str:
@@ -172,11 +172,11 @@ class ChatEndpoint:
                     )
                 return response.status_code, await _bounded(response.aiter_bytes())
 
-    def _of_this_process(self) -> _Started:
+    def _of_this_process(self) -> _Connections:
         """A process that was forked has the endpoint, but not its thread: it starts its own."""
         with self._lock:
             if self._started is None or not self._started.thread.is_of_this_process:
-                self._started = _Started(self._settings.key, self._transport)
+                self._started = _Connections(self._settings.key, self._transport)
                 weakref.finalize(self, self._started.thread.stop)
             return self._started
 
@@ -192,8 +192,8 @@ class ChatEndpoint:
         return cost / 1e6
 
 
-class _Started:
-    """Connections, with the event loop that they are used on."""
+class _Connections:
+    """Connections to the endpoint, with the event loop that they are used on."""
 
     def __init__(self, key: str, transport: AsyncBaseTransport | None) -> None:
         import httpx2

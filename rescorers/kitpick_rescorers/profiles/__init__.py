@@ -1,10 +1,11 @@
-"""Profiles: pipelines as data, shipped as the TOML files beside this module or read from a user's own.
+"""Profiles: pipelines as data, read from the TOML files beside this module or from a user's own, and written.
 
 Errors of a profile name the file, the field and the allowed values.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -112,6 +113,24 @@ def parse_profile(text: str, file: str) -> Profile:
         return msgspec.convert(raw, Profile)
     except msgspec.ValidationError as error:
         raise _explained(file, raw, str(error)) from error
+
+
+def profile_toml(profile: Profile, comment: str = "") -> str:
+    """The profile as TOML, with a comment in front."""
+    raw = msgspec.to_builtins(profile)
+    stages = raw.pop("stages")
+    first_stage = raw.pop("first_stage", None)
+    lines = [f"# {line}".rstrip() for line in comment.splitlines()] + _toml_pairs(raw)
+    if first_stage:
+        lines += ["", "[first_stage]", *_toml_pairs(first_stage)]
+    for stage in stages:
+        lines += ["", "[[stages]]", *_toml_pairs(stage)]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_pairs(values: Mapping[str, object]) -> list[str]:
+    """Strings, numbers and booleans are written in TOML as in JSON."""
+    return [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values.items()]
 
 
 @lru_cache(maxsize=64)

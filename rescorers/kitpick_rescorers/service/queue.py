@@ -93,7 +93,7 @@ class Job:
         return self._out
 
 
-Batch = list[tuple[Job, list[int]]]
+JobBatch = list[tuple[Job, list[int]]]
 """Jobs with positions of their rows, all of one padded length."""
 
 
@@ -139,7 +139,7 @@ class Schedule:
         if job in self._jobs:
             self._jobs.remove(job)
 
-    def next_batch(self) -> tuple[int, Batch]:
+    def next_batch(self) -> tuple[int, JobBatch]:
         """The padded length and the rows of the next batch; (0, []) if there is none."""
         while self._jobs:
             first = self._jobs[0]
@@ -153,9 +153,9 @@ class Schedule:
             return length, self._fill(length)
         return 0, []
 
-    def _fill(self, length: int) -> Batch:
+    def _fill(self, length: int) -> JobBatch:
         room = max(1, self._budget // length)
-        batch: Batch = []
+        batch: JobBatch = []
         for job in self._jobs:
             if room and length in job.by_length and job.ticket.lapsed() is None:
                 taken = job.take(length, room)
@@ -378,7 +378,7 @@ class ModelQueue:
                 return
             self._run(session, length, batch)
 
-    def _run(self, session: BatchModel, length: int, batch: Batch) -> None:
+    def _run(self, session: BatchModel, length: int, batch: JobBatch) -> None:
         started = time.perf_counter()
         try:
             numbers = session.run([job.rows[row] for job, rows in batch for row in rows], length)
@@ -394,7 +394,7 @@ class ModelQueue:
                 job.put(rows, numbers[start : start + len(rows)])
                 start += len(rows)
 
-    def _isolate(self, session: BatchModel, length: int, batch: Batch, error: Exception) -> None:
+    def _isolate(self, session: BatchModel, length: int, batch: JobBatch, error: Exception) -> None:
         """Runs the jobs of a failed batch one by one, so that a faulty one does not fail the others."""
         if len(batch) > 1:
             for part in batch:

@@ -13,8 +13,7 @@ from kitpick_evaluation.tuning.space import (
     setting_values,
     usual_space,
 )
-from kitpick_evaluation.tuning.writing import profile_toml
-from kitpick_rescorers.profiles import load_profile, parse_profile, shipped_profiles
+from kitpick_rescorers.profiles import load_profile, parse_profile, profile_toml, shipped_profiles
 
 PROFILE = load_profile("kitpick")
 

@@ -302,7 +302,7 @@ def test_over_http_a_token_decides_what_is_seen_and_what_may_be_called(
         ),
         (
             "[[upstreams]]\nname='x'\ntarget='https://x/mcp'\nforward={Authorization='X'}\n",
-            "a caller's token for this door is not forwarded",
+            "a caller's token for this server is not forwarded",
         ),
         ("other = 1", "unknown field `other`"),
         ("no toml", "mcp.toml"),

@@ -10,7 +10,7 @@ import pytest
 from kitpick_rescorers.demorank import Demonstration
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import CapReached, Likelihoods
-from kitpick_training.own.feedback import Feedback, InvalidFeedback
+from kitpick_training.own.feedback import InvalidFeedback, ModelFeedback
 
 SHOTS = [Demonstration(f"request {number}", "a", True, f"tool {number}") for number in range(3)]
 
@@ -29,8 +29,8 @@ class Counting:
         return Likelihoods((0.0, 0.0) if shown == 3 else (0.5 + shown / 10, 0.5 - shown / 10), 1, 1)
 
 
-def feedback(file: Path, model: Counting, name: str = "counting", calls: int = 99) -> Feedback:
-    return Feedback(CallMeter(model, Caps(9.0, calls, 10**6, 1.0, 0)), name, file)
+def feedback(file: Path, model: Counting, name: str = "counting", calls: int = 99) -> ModelFeedback:
+    return ModelFeedback(CallMeter(model, Caps(9.0, calls, 10**6, 1.0, 0)), name, file)
 
 
 def test_the_value_is_the_probability_of_the_right_answer(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import LanguageModel
 from kitpick_training.data.prepared import fused_neighbours
 from kitpick_training.errors import require_torch
-from kitpick_training.own.feedback import Feedback, greedy_grades, greedy_sequence
+from kitpick_training.own.feedback import ModelFeedback, greedy_grades, greedy_sequence
 from kitpick_training.own.lists import GradedRequest, OwnLists, split_queries
 from kitpick_training.own.requests import FIRST_STAGE
 
@@ -149,7 +149,7 @@ def train_demonstrations(
             f"{len(pool)} demonstrations of APIs that everybody may see: write {_LEAST} or more"
         )
     meter = CallMeter(teacher, training.caps)
-    feedback = Feedback(meter, teacher.identity, training.run / ANSWERS)
+    feedback = ModelFeedback(meter, teacher.identity, training.run / ANSWERS)
     with replacement_of(training.out) as staged:
         staged.joinpath(POOL).write_bytes(pool_lines(pool))
         lesson = _Lesson(catalog, pool, feedback, training, progress)
@@ -207,7 +207,7 @@ class _Lesson:
         self,
         catalog: Catalog,
         pool: Sequence[Demonstration],
-        feedback: Feedback,
+        feedback: ModelFeedback,
         training: DemoTraining,
         progress: Progress,
     ) -> None:

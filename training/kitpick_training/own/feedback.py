@@ -29,7 +29,7 @@ class _Known(msgspec.Struct, frozen=True):
     relevance: float | None
 
 
-class Feedback:
+class ModelFeedback:
     """Asks a model about questions whose answer is known, once for each question and sequence.
 
     Answers are stored as they come, and never asked for again.

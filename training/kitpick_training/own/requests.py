@@ -22,11 +22,10 @@ from kitpick_evaluation.report import write_whole
 from kitpick_evaluation.tuning.search import Effort
 from kitpick_evaluation.tuning.space import usual_space
 from kitpick_evaluation.tuning.tune import TuneOptions, TuneReport
-from kitpick_evaluation.tuning.writing import profile_toml
 from kitpick_ingest.progress import Progress
 from kitpick_models.manifest import Manifest, TrainingData, hash_tool
 from kitpick_models.runtime import find_model
-from kitpick_rescorers.profiles import DEFAULT_PROFILE, load_profile
+from kitpick_rescorers.profiles import DEFAULT_PROFILE, load_profile, profile_toml
 from kitpick_training.errors import require_torch
 from kitpick_training.examples import RankingFigures
 from kitpick_training.own.lists import Drawable, OwnLists, OwnRequest, closed_catalog, split_queries

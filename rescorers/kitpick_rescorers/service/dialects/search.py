@@ -1,6 +1,10 @@
 """A whole search for a caller who reads the index: `POST /v1/search`.
 
-The OpenSearch plugin is one, and any client of Elasticsearch can be.
+The OpenSearch plugin is one, and any client of Elasticsearch can be. The steps and the searches are those of
+everybody else (`kitpick_rescorers.search`, `kitpick_engines.remote`). The first call asks for the searches of
+the first stage, and every further call brings what was found so far and goes through the same steps again,
+up to the next search or to the end. So the service keeps no state between calls, and any copy can take the
+next one.
 """
 
 from __future__ import annotations
@@ -8,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from kitpick_engines.contract import Filter, IndexSchema
@@ -16,7 +21,8 @@ from kitpick_engines.elasticsearch import ElasticsearchDialect
 from kitpick_engines.opensearch import OpenSearchDialect
 from kitpick_engines.remote.indexes import is_of_schema
 from kitpick_engines.remote.live_index import LiveIndex
-from kitpick_engines.remote.server import ServerDialect
+from kitpick_engines.remote.queries import CommittedIndex, IndexQuestion, visible
+from kitpick_engines.remote.server import Json, ServerDialect
 from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_rescorers.packing import PackingSizes
 from kitpick_rescorers.profiles import Profile
@@ -27,13 +33,71 @@ from kitpick_rescorers.service.dialect import Endpoint
 from kitpick_rescorers.service.dialects.native import NATIVE, Prepared, answered, ranked
 from kitpick_rescorers.service.errors import Invalid
 from kitpick_rescorers.service.protocol import RescoreAnswer, SearchAnswer, SearchCall
-from kitpick_rescorers.service.relay import Relay, RelayedState, SearchesAsked
 from kitpick_rescorers.service.ticket import Ticket
 
 _DIALECTS: dict[str, ServerDialect] = {
     "opensearch": OpenSearchDialect("hnsw", "lucene"),
     "elasticsearch": ElasticsearchDialect("hnsw"),
 }
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+class SearchesAsked(BaseException):
+    """Searches that the caller has to run before the steps can go on.
+
+    No `Exception`: a step that degrades when an index cannot be read must let it through.
+    """
+
+    def __init__(self, searches: Sequence[Json]) -> None:
+        super().__init__(f"{len(searches)} searches")
+        self.searches = tuple(searches)
+
+
+class RelayedState(msgspec.Struct, frozen=True):
+    """One committed state of an index, as its caller describes it: a `CommittedIndex`."""
+
+    schema: IndexSchema
+    conditions: tuple[bytes, ...]
+    """Queries, as JSON, that every document must match: the committed state, and what the caller adds."""
+
+    @classmethod
+    def of(cls, schema: IndexSchema, *conditions: Json | None) -> RelayedState:
+        """The state; None for no condition."""
+        return cls(schema, tuple(_ENCODER.encode(each) for each in conditions if each))
+
+    def visible(self, wanted: Filter) -> Json:
+        """The query for its documents that a filter shows."""
+        return visible(wanted, [msgspec.json.decode(each) for each in self.conditions])
+
+
+class Relay:
+    """An `IndexReader` over the answers that a caller has brought.
+
+    Args:
+        state: of the index.
+        found: answers to the searches of each question so far.
+    """
+
+    def __init__(self, state: CommittedIndex, found: Sequence[Sequence[Json]]) -> None:
+        self._state = state
+        self._found = list(found)
+
+    def ask(self, question: IndexQuestion) -> tuple[CommittedIndex, list[Json]]:
+        """The answers to all searches of a question.
+
+        Raises:
+            SearchesAsked: the caller has not brought them yet.
+            Invalid: it brought another number.
+        """
+        searches = list(question(self._state))
+        if not searches:
+            return self._state, []
+        if not self._found:
+            raise SearchesAsked(searches)
+        answers = self._found.pop(0)
+        if len(answers) != len(searches):
+            raise Invalid(f"found: {len(answers)} answers to {len(searches)} searches")
+        return self._state, list(answers)
 
 
 def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchAnswer:

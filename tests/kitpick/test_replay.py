@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kitpick_evaluation.replay import MAX_WEIGHT, ReplayedChoice, summarise_replay
+from kitpick.replay import MAX_WEIGHT, ReplayedChoice, summarise_replay
 
 
 def choice(shown: int, without: int | None, with_choices: int | None) -> ReplayedChoice:
