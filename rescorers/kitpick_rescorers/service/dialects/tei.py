@@ -105,7 +105,8 @@ class RerankCall(Truncated, frozen=True, kw_only=True):
     model: str = PLAIN
     top_n: Annotated[int, msgspec.Meta(ge=1)] | None = None
     rank_fields: list[str] = []
-    return_documents: bool = False
+    return_documents: bool = True
+    """vLLM always returns them."""
     max_tokens_per_doc: Annotated[int, msgspec.Meta(ge=1)] | None = None
     instruction: str | None = None
     """vLLM's; refused, as are the three below."""
