@@ -30,7 +30,7 @@ DocumentFormat = Literal["text", "yaml"]
 _MOST_YAML = 64 * 1024
 """Characters of a YAML document, with every alias written out: no description of an API is that long."""
 _MOST_TIMES = 8
-"""Times its own length that a YAML document may have with every alias written out: bodies are counted as sent."""
+"""Times its own length that a YAML document may have so: what waits is bounded by the bytes sent."""
 _MOST_WARNINGS = 20
 _PLACE = ("tool", "category", "api", "name")
 
@@ -43,7 +43,7 @@ class RerankDocument(msgspec.Struct, frozen=True):
     category: str = ""
     api: str = ""
     partly: tuple[str, ...] = ()
-    """Fields that the text holds in part only, as the text of an API does: it has names of parameters alone."""
+    """Fields that the text holds in part only, as that of an API does: of parameters it has some names."""
 
     def candidate(self, position: int) -> Candidate:
         """The candidate at this position from 0; the order of documents is that of the first stage."""

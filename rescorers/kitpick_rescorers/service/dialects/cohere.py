@@ -1,4 +1,4 @@
-"""Cohere's rerank, versions 2 and 1, and Voyage's. Version 1 has Jina's path, so its answers satisfy both."""
+"""Cohere's rerank, versions 2 and 1. Version 1 has Jina's path, so its answers satisfy both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kitpick_rescorers.service.documents import (
     read_documents,
     these_documents,
 )
-from kitpick_rescorers.service.errors import Empty, Failure, Invalid
+from kitpick_rescorers.service.errors import Empty, Failure
 from kitpick_rescorers.service.reranking import PLAIN, rank_documents, require_count
 from kitpick_rescorers.service.ticket import Ticket
 
@@ -192,12 +192,22 @@ def answer_shared(service: Service, call: SharedCall, ticket: Ticket) -> SharedA
     return SharedAnswer(ticket.request_id, call.model, results, usage, meta)
 
 
-def _documents(service: Service, call: V2Call, ticket: Ticket, fields: Sequence[str] = ()) -> ReadDocuments:
-    if not call.documents:
+def require_something(service: Service, query: str, documents: Sequence[Given]) -> None:
+    """Refuses what cannot be ranked.
+
+    Raises:
+        Empty: no documents, or a query without a visible character.
+        TooLarge: too many documents.
+    """
+    if not documents:
         raise Empty("invalid request: list of documents must not be empty")
-    if is_blank(call.query):
+    if is_blank(query):
         raise Empty("invalid request: query must not be empty")
-    require_count(service, len(call.documents), "documents")
+    require_count(service, len(documents), "documents")
+
+
+def _documents(service: Service, call: V2Call, ticket: Ticket, fields: Sequence[str] = ()) -> ReadDocuments:
+    require_something(service, call.query, call.documents)
     read = read_documents(call.documents, ticket, fields, call.document_format)
     return read if call.max_tokens_per_doc is None else _cut(service, read, ticket, call.max_tokens_per_doc)
 
@@ -229,80 +239,11 @@ def _read_in_part(service: Service, query: str, documents: ReadDocuments) -> lis
     model = service.models.cross_encoder
     cut = model.cut_texts(query, [item.text for item in documents.items])
     most = model.manifest.max_tokens
-    return [f"{these_documents(cut)} were read up to {most} tokens, those of the query among them"] if cut else []
-
-
-class VoyageCall(msgspec.Struct, frozen=True, kw_only=True):
-    """Body of `POST /voyage/v1/rerank`."""
-
-    query: str
-    documents: list[str]
-    model: str = PLAIN
-    top_k: Count | None = None
-    return_documents: bool = False
-    truncation: bool = True
-
-
-class VoyageResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One document, with its text where that was asked for."""
-
-    index: int
-    relevance_score: PlainNumber
-    document: str | None = None
-
-
-class VoyageUsage(msgspec.Struct, frozen=True):
-    """Tokens that models read."""
-
-    total_tokens: int
-
-
-class VoyageAnswer(msgspec.Struct, frozen=True):
-    """Answer of `POST /voyage/v1/rerank`."""
-
-    data: list[VoyageResult]
-    model: str
-    usage: VoyageUsage
-    object: Literal["list"] = "list"
-
-
-class VoyageError(msgspec.Struct, frozen=True):
-    """Voyage's errors."""
-
-    detail: str
-
-
-class VoyageDialect:
-    """`{"detail"}`; invalid fields are 400 there."""
-
-    name = "voyage"
-    error_type: Any = VoyageError
-
-    def status(self, failure: Failure) -> int:
-        """The HTTP status that Voyage uses."""
-        return 400 if failure.status == 422 else failure.status
-
-    def error(self, failure: Failure, request_id: str) -> object:
-        """The failure in words."""
-        return VoyageError(failure.message)
-
-
-def answer_voyage(service: Service, call: VoyageCall, ticket: Ticket) -> VoyageAnswer:
-    """Ranks the documents of a call; raises like `answer_v2`, and `Invalid` where cutting is forbidden."""
-    if not call.truncation:
-        model = service.models.cross_encoder
-        for text in call.documents:
-            ticket.check()
-            if not model.fits(call.query, text):
-                raise Invalid("a document has more tokens than the model reads, and `truncation` is false")
-    shared = V2Call(query=call.query, documents=list(call.documents), model=call.model, top_n=call.top_k)
-    data = [
-        VoyageResult(
-            item.index, item.relevance_score, call.documents[item.index] if call.return_documents else None
-        )
-        for item in answer_v2(service, shared, ticket).results
-    ]
-    return VoyageAnswer(data, call.model, VoyageUsage(ticket.tokens))
+    return (
+        [f"{these_documents(cut)} were read up to {most} tokens, those of the query among them"]
+        if cut
+        else []
+    )
 
 
 ENDPOINTS = (
@@ -321,13 +262,5 @@ ENDPOINTS = (
         request=SharedCall,
         reply=SharedAnswer,
         answer=answer_shared,
-    ),
-    Endpoint(
-        path="/voyage/v1/rerank",
-        summary="Voyage: ranks texts",
-        dialect=VoyageDialect(),
-        request=VoyageCall,
-        reply=VoyageAnswer,
-        answer=answer_voyage,
     ),
 )
