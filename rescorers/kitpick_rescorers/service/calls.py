@@ -36,8 +36,9 @@ def _without_nulls(decoder: msgspec.json.Decoder[object], body: bytes) -> object
     """The call without its fields that are null; None if that is no call of this endpoint either."""
     if b"null" not in body:
         return None
+    call: Any = decoder.type
     try:
-        given = without_null_fields(msgspec.json.decode(body), _described(decoder.type))
+        given = without_null_fields(msgspec.json.decode(body), _described(call))
         return decoder.decode(msgspec.json.encode(given))
     except (ValueError, OverflowError, RecursionError):
         return None

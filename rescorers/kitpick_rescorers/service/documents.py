@@ -130,7 +130,8 @@ def read_document(given: Given, fields: Sequence[str] = ()) -> RerankDocument:
         named = [_text_of(given[field]) for field in fields if given.get(field) is not None]
         return RerankDocument("\n".join(named), tool, category, api)
     read = {key for key in ("tool", "category", api_field) if key in place}
-    text, partly = _text_of(given.get("text")), ()
+    text = _text_of(given.get("text"))
+    partly: tuple[str, ...] = ()
     if text:
         read.add("text")
     elif tool or category or api:
