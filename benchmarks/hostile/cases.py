@@ -114,6 +114,7 @@ ASKING = (
     "/v2/rerank",
     "/v1/rerank",
     "/voyage/v1/rerank",
+    "/infinity/rerank",
     "/rerank",
     "/predict",
     "/embed",

@@ -50,6 +50,16 @@ class CrossEncoder:
             return False
         return len(self.tokens.of(query, room)) + len(self.tokens.of(text, room)) <= room
 
+    def cut_texts(self, query: str, texts: Sequence[str]) -> list[int]:
+        """Positions of the texts that are not read to their end beside this query.
+
+        After the texts were scored this costs little: their tokens are still kept.
+        """
+        room = self.manifest.max_tokens - 3
+        left = room - len(self.tokens.of(query, room))
+        filled = [n for n, ids in enumerate(self.tokens.of_all(texts, room)) if len(ids) >= left]
+        return [position for position in filled if not self.fits(query, texts[position])]
+
     def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
         """Logits (n,) of rows in one batch, each padded to `length` tokens."""
         return self._session.run(feeds(rows, length)).reshape(-1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,6 +15,16 @@ from hypothesis import strategies as st
 from kitpick_foundation.yaml_values import MAX_DEPTH, InvalidYaml, parse_yaml
 
 LIMIT = 1_000_000
+PACKAGES = (
+    "kitpick",
+    "evaluation",
+    "rescorers",
+    "ingest",
+    "engines",
+    "onnx_models",
+    "foundation",
+    "training",
+)
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=12)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT
 VALUES = st.recursive(SCALARS, lambda v: st.lists(v, max_size=4) | st.dictionaries(TEXT, v, max_size=4))
@@ -138,3 +150,14 @@ def test_verbatim_refuses_what_would_lose_words(text: str) -> None:
     parse(text)
     with pytest.raises(InvalidYaml):
         parse_yaml(text.encode(), LIMIT, verbatim=True)
+
+
+def test_no_other_module_reads_yaml() -> None:
+    """One bounded reader for all: a loader of the library recurses in C, and ends the process."""
+    root = Path(__file__).resolve().parents[2]
+    sources = [path for package in PACKAGES for path in (root / package).rglob("*.py")]
+    assert len(sources) > 200
+    users = [
+        path.name for path in sources if re.search(r"^\s*(import|from) yaml\b", path.read_text("utf-8"), re.M)
+    ]
+    assert users == ["yaml_values.py"]

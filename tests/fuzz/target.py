@@ -102,9 +102,9 @@ def _wire_reader(path: str) -> Reader:
     from kitpick_rescorers.client.conversation import read_answer
     from kitpick_rescorers.service.app import ENDPOINTS
     from kitpick_rescorers.service.body import count_values
+    from kitpick_rescorers.service.calls import decode
     from kitpick_rescorers.service.documents import read_documents
     from kitpick_rescorers.service.exchange import request_of
-    from kitpick_rescorers.service.http import decode
     from kitpick_rescorers.service.protocol import RescoreCall
     from kitpick_rescorers.service.ticket import Ticket
 

@@ -29,6 +29,8 @@ DocumentFormat = Literal["text", "yaml"]
 
 _MOST_YAML = 64 * 1024
 """Characters of a YAML document, with every alias written out: no description of an API is that long."""
+_MOST_TIMES = 8
+"""Times its own length that a YAML document may have so: what waits is bounded by the bytes sent."""
 _MOST_WARNINGS = 20
 _PLACE = ("tool", "category", "api", "name")
 
@@ -40,6 +42,8 @@ class RerankDocument(msgspec.Struct, frozen=True):
     tool: str = ""
     category: str = ""
     api: str = ""
+    partly: tuple[str, ...] = ()
+    """Fields that the text holds in part only, as that of an API does: of parameters it has some names."""
 
     def candidate(self, position: int) -> Candidate:
         """The candidate at this position from 0; the order of documents is that of the first stage."""
@@ -89,9 +93,25 @@ def read_documents(
             raise Invalid(f"documents[{position}]: {error}") from error
         if is_blank(items[-1].text):
             warnings.append(f"documents[{position}] has no visible text and was placed last")
+    warnings = [*_scored_in_part(items), *warnings]
     more = len(warnings) - _MOST_WARNINGS
     shown = [*warnings[:_MOST_WARNINGS], *([f"and {more:,} more"] if more > 0 else [])]
     return ReadDocuments(tuple(items), tuple(shown))
+
+
+def _scored_in_part(items: Sequence[RerankDocument]) -> list[str]:
+    """At most one warning, for all documents together."""
+    places = [position for position, item in enumerate(items) if item.partly]
+    if not places:
+        return []
+    names = " and ".join(sorted({name for item in items for name in item.partly}))
+    return [f"{names} of {these_documents(places)} were scored in part only, as those of an API are"]
+
+
+def these_documents(positions: Sequence[int]) -> str:
+    """Documents of a request by the first of their positions."""
+    more = len(positions) - 1
+    return f"documents[{positions[0]}]{f' and {more:,} more' if more else ''}"
 
 
 def read_document(given: Given, fields: Sequence[str] = ()) -> RerankDocument:
@@ -111,15 +131,17 @@ def read_document(given: Given, fields: Sequence[str] = ()) -> RerankDocument:
         return RerankDocument("\n".join(named), tool, category, api)
     read = {key for key in ("tool", "category", api_field) if key in place}
     text = _text_of(given.get("text"))
+    partly: tuple[str, ...] = ()
     if text:
         read.add("text")
     elif tool or category or api:
         text, described = _described(given, tool, category, api)
         read |= described
+        partly = tuple(name for name in sorted(described) if _has_more(given[name], text))
     rest = [
         f"{key}: {_text_of(value)}" for key, value in given.items() if key not in read and value is not None
     ]
-    return RerankDocument("\n".join(filter(None, [text, *rest])), tool, category, api)
+    return RerankDocument("\n".join(filter(None, [text, *rest])), tool, category, api, partly)
 
 
 def _from_yaml(given: Given) -> Given:
@@ -132,7 +154,8 @@ def _from_yaml(given: Given) -> Given:
         return given
     if len(given) > _MOST_YAML:
         raise InvalidYaml(f"longer than {_MOST_YAML:,} characters")
-    found = parse_yaml(given.encode("utf-8", "replace"), _MOST_YAML, verbatim=True)
+    limit = min(_MOST_YAML, _MOST_TIMES * len(given))
+    found = parse_yaml(given.encode("utf-8", "replace"), limit, verbatim=True)
     if not isinstance(found, dict):
         raise InvalidYaml("no mapping of fields to contents")
     return found
@@ -156,6 +179,28 @@ def _described(given: Mapping[str, Any], tool: str, category: str, api: str) -> 
     )
     rest = plain(document.description)[len(first_sentences(document.description)) :].strip()
     return "\n".join(filter(None, [rerank_text(document), rest])), read
+
+
+def _has_more(given: object, text: str) -> bool:
+    """Whether a description or parameters say anything that the text of their API does not.
+
+    The text has a description without its markup and up to a length, and some names of parameters.
+    """
+    if isinstance(given, list):
+        named = [item for item in given if isinstance(item, dict)]
+        names = [item if isinstance(item, str) else item.get("name") for item in given]
+        more = any(value is not None for item in named for key, value in item.items() if key != "name")
+    elif isinstance(given, dict):
+        names, more = list(given), any(value is not None for value in given.values())
+    else:
+        names, more = [given], False
+    held = _letters(text)
+    return more or any(_letters(str(name)) not in held for name in names)
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone: names of parameters are split in the text of an API."""
+    return "".join(filter(str.isalnum, text))
 
 
 def _parameters(given: object) -> list[str]:

@@ -16,9 +16,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from kitpick_rescorers.service.body import read_body
+from kitpick_rescorers.service.calls import decode
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Dialect, Endpoint
-from kitpick_rescorers.service.errors import Failure, Invalid, Malformed, failure_of
+from kitpick_rescorers.service.errors import Failure, failure_of
 from kitpick_rescorers.service.gate import Gate
 from kitpick_rescorers.service.logs import log_answer, log_defect
 from kitpick_rescorers.service.ticket import Ticket
@@ -28,8 +29,6 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _DEADLINE = "x-deadline-ms"
 _PIECE = 64 * 1024
 """Bytes of an answer that are sent at a time."""
-_NULL_DEPTH = 6
-"""Levels of a body in which a field that is null counts as left out."""
 
 
 class _RequestParts(NamedTuple):
@@ -136,45 +135,6 @@ def _work(
             return error
 
     return work
-
-
-def decode(decoder: msgspec.json.Decoder[object], body: bytes) -> object:
-    """The request that a body holds.
-
-    Raises:
-        Invalid: JSON, but not what the endpoint takes.
-        Malformed: no JSON, no UTF-8, or nested too deep.
-    """
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError as error:
-        if (found := _without_nulls(decoder, body)) is not None:
-            return found
-        raise Invalid(str(error)[:500]) from error
-    except (ValueError, RecursionError) as error:
-        raise Malformed(str(error)[:500]) from error
-
-
-def _without_nulls(decoder: msgspec.json.Decoder[object], body: bytes) -> object:
-    """Decodes a body in which `null` counts as a field left out; None if that is not a request either.
-
-    Many clients send every optional field. A field that may be null itself is not touched: it was decoded.
-    """
-    if b"null" not in body:
-        return None
-    try:
-        return decoder.decode(msgspec.json.encode(_stripped(msgspec.json.decode(body), _NULL_DEPTH)))
-    except (ValueError, OverflowError, RecursionError):
-        return None
-
-
-def _stripped(value: object, depth: int) -> object:
-    """A value of JSON without the fields that are null, down to this number of levels."""
-    if depth and isinstance(value, dict):
-        return {key: _stripped(item, depth - 1) for key, item in value.items() if item is not None}
-    if depth and isinstance(value, list):
-        return [_stripped(item, depth - 1) for item in value]
-    return value
 
 
 async def _while_connected(

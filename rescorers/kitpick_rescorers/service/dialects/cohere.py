@@ -1,4 +1,4 @@
-"""Cohere's rerank, versions 2 and 1, and Voyage's. Version 1 has Jina's path, so its answers satisfy both."""
+"""Cohere's rerank, versions 2 and 1. Version 1 has Jina's path, so its answers satisfy both."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from msgspec.structs import replace
 from kitpick_rescorers.scoring import is_blank
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint, PlainNumber, plain_number
-from kitpick_rescorers.service.documents import DocumentFormat, Given, ReadDocuments, read_documents
-from kitpick_rescorers.service.errors import Empty, Failure, Invalid
+from kitpick_rescorers.service.documents import (
+    DocumentFormat,
+    Given,
+    ReadDocuments,
+    read_documents,
+    these_documents,
+)
+from kitpick_rescorers.service.errors import Empty, Failure
 from kitpick_rescorers.service.reranking import PLAIN, rank_documents, require_count
 from kitpick_rescorers.service.ticket import Ticket
 
@@ -83,7 +89,8 @@ class SharedCall(V2Call, frozen=True, kw_only=True):
     """Body of `POST /v1/rerank`."""
 
     rank_fields: list[str] = []
-    return_documents: bool = False
+    return_documents: bool = True
+    """By default as with Jina; Cohere's clients take a document that they did not ask for."""
     max_chunks_per_doc: Count | None = None
     """A document is one chunk here, so that there are never more."""
 
@@ -114,7 +121,7 @@ class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
     billed_units: BilledUnits
     tokens: Tokens
     warnings: tuple[str, ...] = ()
-    """Documents that could not be read as they were meant, or were placed last because they show nothing."""
+    """Documents that were not read as they were meant or not to their end, or were placed last."""
 
 
 class V2Result(msgspec.Struct, frozen=True):
@@ -133,7 +140,7 @@ class V2Answer(msgspec.Struct, frozen=True):
 
 
 class SharedResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One document, with its text where that was asked for."""
+    """One document, with what was sent unless that is not wanted."""
 
     index: int
     relevance_score: PlainNumber
@@ -165,7 +172,7 @@ def answer_v2(service: Service, call: V2Call, ticket: Ticket) -> V2Answer:
     documents = _documents(service, call, ticket)
     ranked = rank_documents(service, ticket, call.model, call.query, documents.items)[: call.top_n]
     results = [V2Result(item.index, plain_number(item.score)) for item in ranked]
-    return V2Answer(ticket.request_id, results, _meta("2", ticket, documents))
+    return V2Answer(ticket.request_id, results, _meta("2", service, call.query, ticket, documents))
 
 
 def answer_shared(service: Service, call: SharedCall, ticket: Ticket) -> SharedAnswer:
@@ -181,15 +188,26 @@ def answer_shared(service: Service, call: SharedCall, ticket: Ticket) -> SharedA
         for item in ranked
     ]
     usage = Usage(ticket.tokens, ticket.tokens)
-    return SharedAnswer(ticket.request_id, call.model, results, usage, _meta("1", ticket, documents))
+    meta = _meta("1", service, call.query, ticket, documents)
+    return SharedAnswer(ticket.request_id, call.model, results, usage, meta)
+
+
+def require_something(service: Service, query: str, documents: Sequence[Given]) -> None:
+    """Refuses what cannot be ranked.
+
+    Raises:
+        Empty: no documents, or a query without a visible character.
+        TooLarge: too many documents.
+    """
+    if not documents:
+        raise Empty("invalid request: list of documents must not be empty")
+    if is_blank(query):
+        raise Empty("invalid request: query must not be empty")
+    require_count(service, len(documents), "documents")
 
 
 def _documents(service: Service, call: V2Call, ticket: Ticket, fields: Sequence[str] = ()) -> ReadDocuments:
-    if not call.documents:
-        raise Empty("invalid request: list of documents must not be empty")
-    if is_blank(call.query):
-        raise Empty("invalid request: query must not be empty")
-    require_count(service, len(call.documents), "documents")
+    require_something(service, call.query, call.documents)
     read = read_documents(call.documents, ticket, fields, call.document_format)
     return read if call.max_tokens_per_doc is None else _cut(service, read, ticket, call.max_tokens_per_doc)
 
@@ -208,82 +226,24 @@ def _returned(given: Given) -> dict[str, Any]:
     return {"text": given} if isinstance(given, str) else given
 
 
-def _meta(version: Literal["1", "2"], ticket: Ticket, documents: ReadDocuments) -> Meta:
+def _meta(
+    version: Literal["1", "2"], service: Service, query: str, ticket: Ticket, documents: ReadDocuments
+) -> Meta:
     units = BilledUnits(max(1, math.ceil(len(documents.items) / _DOCUMENTS_A_UNIT)))
-    return Meta(ApiVersion(version), units, Tokens(ticket.tokens), documents.warnings)
+    warnings = (*_read_in_part(service, query, documents), *documents.warnings)
+    return Meta(ApiVersion(version), units, Tokens(ticket.tokens), warnings)
 
 
-class VoyageCall(msgspec.Struct, frozen=True, kw_only=True):
-    """Body of `POST /voyage/v1/rerank`."""
-
-    query: str
-    documents: list[str]
-    model: str = PLAIN
-    top_k: Count | None = None
-    return_documents: bool = False
-    truncation: bool = True
-
-
-class VoyageResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One document, with its text where that was asked for."""
-
-    index: int
-    relevance_score: PlainNumber
-    document: str | None = None
-
-
-class VoyageUsage(msgspec.Struct, frozen=True):
-    """Tokens that models read."""
-
-    total_tokens: int
-
-
-class VoyageAnswer(msgspec.Struct, frozen=True):
-    """Answer of `POST /voyage/v1/rerank`."""
-
-    data: list[VoyageResult]
-    model: str
-    usage: VoyageUsage
-    object: Literal["list"] = "list"
-
-
-class VoyageError(msgspec.Struct, frozen=True):
-    """Voyage's errors."""
-
-    detail: str
-
-
-class VoyageDialect:
-    """`{"detail"}`; invalid fields are 400 there."""
-
-    name = "voyage"
-    error_type: Any = VoyageError
-
-    def status(self, failure: Failure) -> int:
-        """The HTTP status that Voyage uses."""
-        return 400 if failure.status == 422 else failure.status
-
-    def error(self, failure: Failure, request_id: str) -> object:
-        """The failure in words."""
-        return VoyageError(failure.message)
-
-
-def answer_voyage(service: Service, call: VoyageCall, ticket: Ticket) -> VoyageAnswer:
-    """Ranks the documents of a call; raises like `answer_v2`, and `Invalid` where cutting is forbidden."""
-    if not call.truncation:
-        model = service.models.cross_encoder
-        for text in call.documents:
-            ticket.check()
-            if not model.fits(call.query, text):
-                raise Invalid("a document has more tokens than the model reads, and `truncation` is false")
-    shared = V2Call(query=call.query, documents=list(call.documents), model=call.model, top_n=call.top_k)
-    data = [
-        VoyageResult(
-            item.index, item.relevance_score, call.documents[item.index] if call.return_documents else None
-        )
-        for item in answer_v2(service, shared, ticket).results
-    ]
-    return VoyageAnswer(data, call.model, VoyageUsage(ticket.tokens))
+def _read_in_part(service: Service, query: str, documents: ReadDocuments) -> list[str]:
+    """At most one warning, for all documents together."""
+    model = service.models.cross_encoder
+    cut = model.cut_texts(query, [item.text for item in documents.items])
+    most = model.manifest.max_tokens
+    return (
+        [f"{these_documents(cut)} were read up to {most} tokens, those of the query among them"]
+        if cut
+        else []
+    )
 
 
 ENDPOINTS = (
@@ -302,13 +262,5 @@ ENDPOINTS = (
         request=SharedCall,
         reply=SharedAnswer,
         answer=answer_shared,
-    ),
-    Endpoint(
-        path="/voyage/v1/rerank",
-        summary="Voyage: ranks texts",
-        dialect=VoyageDialect(),
-        request=VoyageCall,
-        reply=VoyageAnswer,
-        answer=answer_voyage,
     ),
 )

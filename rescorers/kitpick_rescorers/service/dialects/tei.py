@@ -1,7 +1,7 @@
 """Text Embeddings Inference, by its published description (`docs/openapi.json` there).
 
-Its `/rerank` is also where vLLM's and Infinity's clients, LiteLLM among them, send `documents` instead of
-`texts`: they get the answer of `/v1/rerank`.
+Its `/rerank` is also where vLLM's clients, LiteLLM among them, send `documents` instead of `texts`: they get
+the answer of `/v1/rerank`.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Truncated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RerankCall(Truncated, frozen=True, kw_only=True):
-    """Body of `POST /rerank`: TEI's with `texts`, or vLLM's and Infinity's with `documents`."""
+    """Body of `POST /rerank`: TEI's with `texts`, or vLLM's with `documents`."""
 
     query: str
     texts: list[str] | None = None
@@ -105,7 +105,8 @@ class RerankCall(Truncated, frozen=True, kw_only=True):
     model: str = PLAIN
     top_n: Annotated[int, msgspec.Meta(ge=1)] | None = None
     rank_fields: list[str] = []
-    return_documents: bool = False
+    return_documents: bool = True
+    """vLLM always returns them."""
     max_tokens_per_doc: Annotated[int, msgspec.Meta(ge=1)] | None = None
     instruction: str | None = None
     """vLLM's; refused, as are the three below."""
@@ -432,7 +433,7 @@ _endpoint = partial(Endpoint, dialect=TeiDialect())
 ENDPOINTS = (
     _endpoint(
         path="/rerank",
-        summary="TEI, vLLM, Infinity: ranks texts",
+        summary="TEI, vLLM: ranks texts",
         request=RerankCall,
         reply=list[Rank] | SharedAnswer,
         answer=answer_rerank,

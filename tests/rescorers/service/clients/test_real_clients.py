@@ -77,6 +77,44 @@ def test_cohere_v1_with_objects(keyed: Any) -> None:
     assert answer.results[0].document.text == TEXTS[1]
 
 
+def test_cohere_v1_takes_documents_that_it_did_not_ask_for(keyed: Any) -> None:
+    """They come by default, as with Jina, on the path that both share."""
+    import cohere
+
+    documents: Any = [{"title": text} for text in TEXTS]
+    answer = cohere.Client("secret", base_url=keyed.url).rerank(
+        model="rerank", query=QUERY, documents=documents
+    )
+    assert answer.results[0].index == 1
+
+
+@pytest.mark.parametrize(
+    ("provider", "base", "returned"),
+    [
+        ("hosted_vllm", "", {"text": TEXTS[1]}),
+        ("infinity", "/infinity", {"text": TEXTS[1]}),
+        ("voyage", "/voyage", {"text": TEXTS[1]}),
+        ("cohere", "", None),
+        ("jina_ai", "/v1/rerank", {"text": TEXTS[1]}),
+    ],
+)
+def test_litellm_reranks_by_each_of_its_routes(keyed: Any, provider: str, base: str, returned: Any) -> None:
+    import litellm
+
+    answer: Any = litellm.rerank(
+        model=f"{provider}/rerank",
+        query=QUERY,
+        documents=TEXTS,
+        top_n=2,
+        return_documents=True,
+        api_base=keyed.url + base,
+        api_key="secret",
+    )
+    assert len(answer.results) == 2
+    assert answer.results[0]["index"] == 1
+    assert answer.results[0].get("document") == returned
+
+
 def test_cohere_raises_its_own_errors(keyed: Any) -> None:
     import cohere
     from cohere.errors import BadRequestError, NotFoundError, UnauthorizedError
@@ -122,6 +160,19 @@ def test_huggingface_hub_reads_tei(keyed: Any) -> None:
 
     client = InferenceClient(f"{keyed.url}/embed", token="secret")
     assert np.asarray(client.feature_extraction(QUERY)).shape == (1, 384)
+
+
+def test_huggingface_hub_asks_the_root(keyed: Any) -> None:
+    """As it does for any endpoint: the fields of the body say what for."""
+    from huggingface_hub import InferenceClient
+
+    client = InferenceClient(keyed.url, token="secret")
+    assert np.asarray(client.feature_extraction(QUERY)).shape == (1, 384)
+    cosines = client.sentence_similarity(QUERY, other_sentences=TEXTS)
+    assert int(np.argmax(cosines)) == 1
+    served = InferenceClient(keyed.url, token="secret", provider="hf-inference")
+    assert served.health_check()
+    assert served.get_endpoint_info()["max_input_length"] > 100
 
 
 def test_llama_index_reranks_through_tei(keyed: Any) -> None:

@@ -7,14 +7,18 @@ import time
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kitpick_rescorers import scoring
+from kitpick_rescorers.service.calls import decode
 from kitpick_rescorers.service.dialect import plain_number
 from kitpick_rescorers.service.documents import read_document, read_documents
 from kitpick_rescorers.service.errors import Cancelled, Invalid
+from kitpick_rescorers.service.protocol import RescoreCall
 from kitpick_rescorers.service.ticket import Ticket
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
@@ -38,6 +42,19 @@ def test_cohere_v1_reads_objects_by_rank_fields(service: Any) -> None:
     call = {"query": QUERY, "documents": documents, "rank_fields": ["title"], "return_documents": True}
     results = service.post("/v1/rerank", call).json()["results"]
     assert results[0] == {**results[0], "index": 1, "document": documents[1]}
+
+
+def test_jina_gets_the_documents_unless_it_does_not_want_them(service: Any) -> None:
+    call = {"query": QUERY, "documents": [*TEXTS, {"text": "a", "n": None}]}
+    for path in ("/v1/rerank", "/rerank"):
+        for extra in ({}, {"return_documents": None, "top_n": None}):
+            answer = service.post(path, {**call, **extra}).json()
+            assert answer["object"] == "list"
+            returned = {item["index"]: item["document"] for item in answer["results"]}
+            assert returned[1] == {"text": TEXTS[1]}
+            assert returned[3] == call["documents"][3], "with its null"
+        bare = service.post(path, {**call, "return_documents": False}).json()
+        assert all(set(item) == {"index", "relevance_score"} for item in bare["results"])
 
 
 def test_jina_finds_its_usage_in_the_same_answer(service: Any) -> None:
@@ -79,7 +96,7 @@ def test_each_dialect_words_its_own_errors(
     assert set(answer.json()) == shape
 
 
-@pytest.mark.parametrize("path", ["/v2/rerank", "/v1/rerank", "/voyage/v1/rerank"])
+@pytest.mark.parametrize("path", ["/v2/rerank", "/v1/rerank", "/voyage/v1/rerank", "/infinity/rerank"])
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
@@ -132,6 +149,33 @@ def test_fields_that_are_null_count_as_left_out(service: Any) -> None:
     assert service.post("/v1/embeddings", {"input": [None], "model": "minilm-l6"}).status_code == 400
 
 
+@pytest.mark.parametrize(
+    "document", [{"limits": {"max": None}}, {"text": "a", "b": [{"c": None}]}, {"tool": "x", "text": None}]
+)
+def test_a_document_is_read_alike_whatever_else_is_null(service: Any, document: Any) -> None:
+    """Only fields of the call count as left out: content may hold null."""
+    call = {"query": QUERY, "documents": [document, "max null"]}
+    plain = service.post("/v1/rerank", call).json()["results"]
+    assert service.post("/v1/rerank", {**call, "rank_fields": None}).json()["results"] == plain
+    assert {item["index"]: item["document"] for item in plain}[0] == document
+
+
+def test_fields_of_calls_that_are_null_are_left_out_at_every_level() -> None:
+    decoder = msgspec.json.Decoder(RescoreCall)
+    stages = [{"stage": "fuse", "k": None}, {"stage": "cross_encode", "candidates": None}]
+    call = {
+        "query": "q",
+        "candidates": [{"id": "a", "tool": None, "fields": {"description": None, "parameters": None}}],
+        "profile": {"name": "x", "stages": stages, "description": None},
+        "sizes": None,
+    }
+    found = decode(decoder, msgspec.json.encode(call))
+    assert isinstance(found, RescoreCall)
+    assert found.candidates[0].fields is not None
+    with pytest.raises(Invalid):
+        decode(decoder, msgspec.json.encode({**call, "candidates": None, "query": None}))
+
+
 LONG = "weather " * 900
 
 
@@ -164,6 +208,18 @@ def test_max_tokens_per_doc_cuts_documents(service: Any) -> None:
         assert results[0]["relevance_score"] == results[1]["relevance_score"]
     whole = service.post("/v2/rerank", {**call, "max_tokens_per_doc": 4_096}).json()["results"]
     assert whole[0]["relevance_score"] != whole[1]["relevance_score"]
+
+
+def test_documents_that_are_longer_than_the_model_reads_are_named(service: Any) -> None:
+    most = service.get("/info").json()["max_input_length"]
+    call = {"query": "q", "documents": ["a", "weather " * most, "b", LONG], "model": "rerank"}
+    for path in ("/v2/rerank", "/v1/rerank"):
+        (warning,) = service.post(path, call).json()["meta"]["warnings"]
+        assert warning.startswith(f"documents[1] and 1 more were read up to {most} tokens")
+    fits = {"query": "q", "documents": ["a", "weather " * (most - 4)]}
+    assert "warnings" not in service.post("/v2/rerank", fits).json()["meta"]
+    wanted = {**call, "max_tokens_per_doc": 5}
+    assert "warnings" not in service.post("/v2/rerank", wanted).json()["meta"], "the caller asked for it"
 
 
 def test_scores_are_printed_so_that_every_client_reads_them(service: Any) -> None:
@@ -242,6 +298,7 @@ def test_a_request_can_say_that_its_strings_are_yaml() -> None:
         ("tool: " + "[" * 30_000, "deep"),
         ("t: &a [x, x]\nb: &b [*a, *a]\nc: " + "[" + ", ".join(["*b"] * 9_000) + "]", "written out"),
         ("a: " + "x" * 70_000, "longer"),
+        ("t: &a " + "x" * 100 + "\nb: [" + "*a, " * 30 + "*a]", "written out"),
         ("a: \x00", "parsed"),
         ("? [a]\n: b", "key"),
     ],
@@ -252,6 +309,19 @@ def test_yaml_that_cannot_be_read_is_plain_text_and_the_answer_says_so(text: str
     assert len(found.warnings) == 1
     assert found.warnings[0].startswith("documents[1] was read as plain text: ")
     assert reason in found.warnings[0]
+
+
+def test_a_body_holds_no_text_that_is_many_times_as_long() -> None:
+    """What waits is bounded by the bytes of bodies: aliases must not make more of them."""
+    bomb = "t: &a " + "x" * 500 + "\nb: [" + ", ".join(["*a"] * 120) + "]"
+    found = read(*[bomb] * 50)
+    assert sum(len(item.text) for item in found.items) < 8 * 50 * len(bomb)
+    assert len(found.warnings) == 21, "twenty, and how many more"
+    shared = {"type": "string", "description": "Name of a city"}
+    dumped = yaml.safe_dump({"tool": "x", "from": shared, "to": shared})
+    assert "*id001" in dumped
+    (item,) = read(dumped).items
+    assert item.text.count("Name of a city") == 2
 
 
 @pytest.mark.parametrize("value", ["010", "no", "1.10", "2020-01-01", "0x1F", "~", "1_000"])
@@ -274,6 +344,38 @@ def test_nothing_that_an_object_says_is_lost(document: dict[str, str]) -> None:
     scored = "".join(found.text.split()) + found.tool + found.category + found.api
     for value in document.values():
         assert value in scored
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"description": "word " * 400}, "description"),
+        ({"description": "Takes a <token> of yours."}, "description"),
+        ({"parameters": [{"name": "city", "description": "Where it rains"}]}, "parameters"),
+        ({"parameters": {"city": "Where it rains"}}, "parameters"),
+        ({"parameters": [f"name{n}" for n in range(40)]}, "parameters"),
+        ({"description": "word " * 400, "parameters": {"a": 1}}, "description and parameters"),
+    ],
+)
+def test_fields_that_are_scored_in_part_are_named(fields: Any, named: str) -> None:
+    (warning,) = read({"tool": "x", "api": "y"}, {"tool": "x", "api": "y", **fields}).warnings
+    assert warning.startswith(f"{named} of documents[1] were scored in part only")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"description": "word " * 200},
+        {"description": "What the weather is (today)."},
+        {"parameters": ["cityName", "days_of_week"]},
+        {"parameters": [{"name": "city"}, {"name": "days", "description": None}]},
+        {"parameters": [1, {"name": "a"}]},
+        {"text": "whole", "description": "word " * 400, "parameters": [{"name": "a", "type": "b"}]},
+        {"other": "word " * 5_000},
+    ],
+)
+def test_what_is_scored_whole_is_not_named(fields: Any) -> None:
+    assert read({"tool": "x", "api": "y", **fields}).warnings == ()
 
 
 def test_a_value_without_a_text_is_refused_by_its_place() -> None:
@@ -415,7 +517,7 @@ def test_tei_tokenizes(service: Any) -> None:
     assert refused.status_code == 422
 
 
-def test_vllm_and_infinity_send_documents_to_tei_s_path(service: Any) -> None:
+def test_vllm_sends_documents_to_tei_s_path(service: Any) -> None:
     call = {"model": "rerank", "query": QUERY, "documents": TEXTS, "top_n": 1, "return_documents": True}
     answer = service.post("/rerank", call).json()
     assert answer["results"][0]["document"] == {"text": TEXTS[1]}
@@ -435,6 +537,17 @@ def test_voyage(service: Any) -> None:
     assert (refused.status_code, set(refused.json())) == (400, {"detail"})
 
 
+def test_infinity(service: Any) -> None:
+    call = {"model": "rerank", "query": QUERY, "documents": TEXTS, "top_n": 2, "return_documents": True}
+    answer = service.post("/infinity/rerank", call).json()
+    assert set(answer) == {"object", "results", "model", "usage", "id", "created"}
+    assert (answer["object"], answer["results"][0]["document"]) == ("rerank", TEXTS[1])
+    assert len(answer["results"]) == 2
+    bare = service.post("/infinity/rerank", {**call, "return_documents": None, "raw_scores": True}).json()
+    assert set(bare["results"][0]) == {"index", "relevance_score"}
+    assert bare["results"][1]["relevance_score"] < 0, "a logit"
+
+
 def test_one_model_can_be_looked_up(service: Any) -> None:
     assert service.get("/v1/models/rerank").json()["id"] == "rerank"
     missing = service.get("/v1/models/gpt-4")
@@ -451,6 +564,7 @@ def test_one_model_can_be_looked_up(service: Any) -> None:
         ("POST", "/info", {"error", "error_type"}),
         ("GET", "/voyage/v1/rerank", {"detail"}),
         ("GET", "/voyage/v1/nothing", {"detail"}),
+        ("GET", "/infinity/nothing", {"message", "detail"}),
         ("POST", "/v1/models/rerank", {"error"}),
         ("GET", "/nothing", {"error"}),
     ],
