@@ -31,7 +31,7 @@ class SampleVotes:
 
     def __init__(self, samples: Path | None, enriched: Path | None) -> None:
         """`samples` is the file of sample requests, `enriched` that of what was written; None without one."""
-        self.voting, self._weights = Voting(), WrittenWeights()
+        self.voting, self.weights = Voting(), WrittenWeights()
         self.samples = None if samples is None else IntentStore(samples)
         self.written = None if enriched is None else WrittenStore(enriched)
         """What `kitpick enrich` wrote about the APIs."""
@@ -82,7 +82,8 @@ class SampleVotes:
         ids = list(dict.fromkeys((*apis_of(intents, near), *written)))
         visible = {document.id: document for document in index.fetch(ids, permitted)}
         permitted_rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
-        seen = written_votes({api: nearness for api, nearness in written.items() if api in visible})
+        near_texts = {api: nearness for api, nearness in written.items() if api in visible}
+        seen = written_votes(near_texts, self.weights)
         places = vote(intents, permitted_rows, self.voting, written=seen)
         found = [replace(item, intent=places.get(item.id)) for item in candidates]
         known = {item.id for item in candidates}
@@ -93,7 +94,7 @@ class SampleVotes:
             for document, vector in zip(missing, vectors, strict=True)
         ]
         order = _order(candidates)
-        by_text = self._weights.trust * trust(order, intents.covered | covered)
+        by_text = self.weights.trust * trust(order, intents.covered | covered)
         return found, max(trust(order, intents.covered), by_text)
 
     def near(self, intents: Intents, vector: Vector, permitted: Filter) -> list[tuple[int, float]]:
