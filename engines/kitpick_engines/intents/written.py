@@ -60,7 +60,7 @@ class Enrichment(msgspec.Struct, frozen=True):
 class WrittenWeights(msgspec.Struct, frozen=True):
     """How much what was written counts, and when a text says anything about another at all."""
 
-    trust: float = 0.75
+    trust: float = 0.5
     """Of its ranking, where no sample of the operator speaks for or against any of the best candidates."""
     words: float = 1.0
     """Of the order by `Nearness.words`, likewise of the next two; an order of 0 has no say."""
