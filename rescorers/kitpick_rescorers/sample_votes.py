@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from kitpick_engines.contract import Candidate, Filter, Vector
+from kitpick_engines.contract import Candidate, Filter, Place, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.intents.store import IntentStore
 from kitpick_engines.intents.votes import NO_INTENTS, Intents, Voting, near_samples, trust, vote
@@ -85,7 +85,8 @@ class SampleVotes:
         near_texts = {api: nearness for api, nearness in written.items() if api in visible}
         seen = written_votes(near_texts, self.weights)
         places = vote(intents, permitted_rows, self.voting, written=seen)
-        found = [replace(item, intent=places.get(item.id)) for item in candidates]
+        unwritten = _unwritten(candidates, intents.covered | covered) if near_texts else {}
+        found = [replace(item, intent=places.get(item.id) or unwritten.get(item.id)) for item in candidates]
         known = {item.id for item in candidates}
         missing = [visible[key] for key in places if key not in known][:_MOST_ADDED]
         vectors = encoder.vectors(tuple(retrieval_text(document) for document in missing)) if missing else ()
@@ -127,6 +128,11 @@ class SampleVotes:
 def apis_of(intents: Intents, near: Sequence[tuple[int, float]]) -> list[str]:
     """The APIs of rows, each once, in order."""
     return list(dict.fromkeys(intents.apis[row] for row, _ in near))
+
+
+def _unwritten(candidates: Sequence[Candidate], covered: frozenset[str]) -> dict[str, Place]:
+    """Places by their own vectors of those that nothing was written about: they lose none for that."""
+    return {item.id: item.dense for item in candidates if item.dense is not None and item.id not in covered}
 
 
 def _order(candidates: Sequence[Candidate]) -> list[str]:
