@@ -16,19 +16,20 @@ Edges: links from an API to the one that gives what it needs, as `complete` infe
 which the first 300 were looked at while the rules were mended; the other 150 (`fresh`) were drawn and judged
 afterwards. `across`: links into another tool, for needs that nothing of the own tool gives, in the same way.
 
+Enrich: what written texts add to three catalogs, by parts, see `enrichment.py`.
+
 Ingest: processor time of reading botocore with needs and gives over that without, service by service in
 turn, and the same with documents encoded and written to SQLite. Graph: bytes that needs and gives add to a
 catalog of synthetic copies, per API. Battery: the default (or `--profile`) with `complete` against itself on
 every set of the open battery (`--sets` for some), split `validation`.
 
-`--part NAME` (repeatable) takes only these; `--limit N` so many requests of each; `--profile bm25` needs no
-model.
+`--part NAME` (repeatable) takes only these, without it all but `battery`; `--limit N` so many requests of
+each; `--profile bm25` needs no model.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import tempfile
 import time
@@ -43,6 +44,8 @@ import numpy as np
 from battery.__main__ import battery, parsed
 from battery.operations import full_lists
 from battery.toollinkos import read_toollinkos
+from enrichment import enriched
+from halves import half_of
 from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
@@ -67,9 +70,13 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 NAME = "chains"
 DEPTH = 10
-PARTS = ("steps", "toollinkos", "edges", "ingest", "graph", "battery")
+PARTS = ("steps", "toollinkos", "edges", "enrich", "ingest", "graph", "battery")
+NEEDED = {"toollinkos": "toollinkos", "enrich": "toollens"}
+"""Folder of research data that a part reads, where it is not that of OpenAPI."""
 COPIES = 20_000
 """Documents of the part `graph`: what they add is the same for each, so more would say no more."""
+ENRICHED = 600
+"""Requests of each catalog of the part `enrich`, at most."""
 LOSS = 0.5
 """Points of NDCG@5 or recall@5 that no set may lose."""
 NAMES = ("recall@5", "recall@10", "complete@5", "complete@10", "main@5", "others@5", "map@10", "order")
@@ -112,8 +119,8 @@ def main() -> None:
     arguments = parser.parse_args()
     profile = load_profile(arguments.profile)
     figures: Figures = {}
-    for part in arguments.part or PARTS[:3]:
-        needed = arguments.data / ("toollinkos" if part == "toollinkos" else "openapi")
+    for part in arguments.part or PARTS[:-1]:
+        needed = arguments.data / NEEDED.get(part, "openapi")
         if not needed.is_dir():
             Console().print(f"{part} is skipped: {needed} is absent")
         elif part == "battery":
@@ -155,11 +162,6 @@ def steps(data: Path, limit: int, profile: Profile) -> Figures:
         "steps_recall10_gain": round(after["recall@10"] - before["recall@10"], 2),
         "steps_order": after["order"],
     }
-
-
-def half_of(request: str) -> str:
-    """`a`, on which rules were chosen, or `b`, by a digest of a request's id."""
-    return "ab"[hashlib.sha256(request.encode()).digest()[0] % 2]
 
 
 def _named_operations(rows: Iterable[Mapping[str, object]], data: Path) -> dict[str, WrittenApi]:
@@ -239,6 +241,11 @@ def _group(row: Mapping[str, str]) -> tuple[str, ...]:
 def _giving(row: Mapping[str, str]) -> tuple[str, ...]:
     """The tool of the giver, the taker's where no other is named."""
     return tuple(row.get(f"giver_{name}", row[name]) for name in GROUP)
+
+
+def enrich(data: Path, limit: int, profile: Profile) -> Figures:
+    """Recall at 5 that written texts gain; with `hybrid`, whatever the profile."""
+    return enriched(data, min(limit, ENRICHED))
 
 
 def ingest(data: Path, limit: int, profile: Profile) -> Figures:

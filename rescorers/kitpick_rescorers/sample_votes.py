@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from kitpick_engines.contract import Candidate, Filter, Vector
+from kitpick_engines.contract import Candidate, Filter, Place, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.intents.store import IntentStore
 from kitpick_engines.intents.votes import NO_INTENTS, Intents, Voting, near_samples, trust, vote
@@ -31,7 +31,7 @@ class SampleVotes:
 
     def __init__(self, samples: Path | None, enriched: Path | None) -> None:
         """`samples` is the file of sample requests, `enriched` that of what was written; None without one."""
-        self.voting, self._weights = Voting(), WrittenWeights()
+        self.voting, self.weights = Voting(), WrittenWeights()
         self.samples = None if samples is None else IntentStore(samples)
         self.written = None if enriched is None else WrittenStore(enriched)
         """What `kitpick enrich` wrote about the APIs."""
@@ -82,9 +82,11 @@ class SampleVotes:
         ids = list(dict.fromkeys((*apis_of(intents, near), *written)))
         visible = {document.id: document for document in index.fetch(ids, permitted)}
         permitted_rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
-        seen = written_votes({api: nearness for api, nearness in written.items() if api in visible})
+        near_texts = {api: nearness for api, nearness in written.items() if api in visible}
+        seen = written_votes(near_texts, self.weights)
         places = vote(intents, permitted_rows, self.voting, written=seen)
-        found = [replace(item, intent=places.get(item.id)) for item in candidates]
+        unwritten = _unwritten(candidates, intents.covered | covered) if near_texts else {}
+        found = [replace(item, intent=places.get(item.id) or unwritten.get(item.id)) for item in candidates]
         known = {item.id for item in candidates}
         missing = [visible[key] for key in places if key not in known][:_MOST_ADDED]
         vectors = encoder.vectors(tuple(retrieval_text(document) for document in missing)) if missing else ()
@@ -93,7 +95,7 @@ class SampleVotes:
             for document, vector in zip(missing, vectors, strict=True)
         ]
         order = _order(candidates)
-        by_text = self._weights.trust * trust(order, intents.covered | covered)
+        by_text = self.weights.trust * trust(order, intents.covered | covered)
         return found, max(trust(order, intents.covered), by_text)
 
     def near(self, intents: Intents, vector: Vector, permitted: Filter) -> list[tuple[int, float]]:
@@ -126,6 +128,11 @@ class SampleVotes:
 def apis_of(intents: Intents, near: Sequence[tuple[int, float]]) -> list[str]:
     """The APIs of rows, each once, in order."""
     return list(dict.fromkeys(intents.apis[row] for row, _ in near))
+
+
+def _unwritten(candidates: Sequence[Candidate], covered: frozenset[str]) -> dict[str, Place]:
+    """Places by their own vectors of those that nothing was written about: they lose none for that."""
+    return {item.id: item.dense for item in candidates if item.dense is not None and item.id not in covered}
 
 
 def _order(candidates: Sequence[Candidate]) -> list[str]:

@@ -62,6 +62,10 @@ class WrittenWeights(msgspec.Struct, frozen=True):
 
     trust: float = 0.5
     """Of its ranking, where no sample of the operator speaks for or against any of the best candidates."""
+    words: float = 1.0
+    """Of the order by `Nearness.words`, likewise of the next two; an order of 0 has no say."""
+    nearest: float = 1.0
+    usage: float = 1.0
     near: float = 0.3
     """Cosine from which a check holds two texts for similar."""
     floor: float = 0.2
@@ -79,18 +83,22 @@ class Nearness(NamedTuple):
     """Cosine with the mean of its texts."""
 
 
-def written_votes(found: Mapping[str, Nearness]) -> dict[str, float]:
+_WEIGHTS = WrittenWeights()
+
+
+def written_votes(found: Mapping[str, Nearness], weights: WrittenWeights = _WEIGHTS) -> dict[str, float]:
     """Votes of APIs in (0, 1]: the mean of what their places are worth in three orders, by each nearness.
 
     Places count rather than values, because what people ask is seldom near to any text, and yet the right
     API is nearer than others. Equal values share a place.
     """
     votes: defaultdict[str, float] = defaultdict(float)
-    for values in zip(*found.values(), strict=True):
+    counted = [float(getattr(weights, name)) for name in Nearness._fields]
+    for weight, values in zip(counted, zip(*found.values(), strict=True), strict=False):
         places = {value: place for place, value in reversed(list(enumerate(sorted(values, reverse=True))))}
         for api, value in zip(found, values, strict=True):
-            if value > 0 and places[value] < _COUNTED:
-                votes[api] += (_RRF + 1) / (_RRF + 1 + places[value]) / len(Nearness._fields)
+            if weight > 0 and value > 0 and places[value] < _COUNTED:
+                votes[api] += weight / sum(counted) * (_RRF + 1) / (_RRF + 1 + places[value])
     return dict(votes)
 
 

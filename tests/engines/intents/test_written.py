@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from kitpick_engines.contract import Vector
-from kitpick_engines.intents.written import Enrichment, Nearness, WordIndex, WrittenStore, written_votes
+from kitpick_engines.intents.written import (
+    Enrichment,
+    Nearness,
+    WordIndex,
+    WrittenStore,
+    WrittenWeights,
+    written_votes,
+)
 from kitpick_engines.lexical.words import Terms
 
 EAST, NORTH = np.eye(2, dtype=np.float32)
@@ -51,6 +58,15 @@ def test_places_far_behind_are_worth_nothing() -> None:
     apis = {f"a{n}": Nearness(0.0, 1 / (1 + n), 0.0) for n in range(200)}
     assert list(written_votes(apis)) == [f"a{n}" for n in range(50)]
     assert written_votes({}) == {}
+
+
+def test_an_order_counts_by_its_weight_and_not_at_all_without_any() -> None:
+    found = {"mail": Nearness(0.9, 0.1, 0.1), "post": Nearness(0.1, 0.9, 0.1)}
+    by_words = written_votes(found, WrittenWeights(words=2.0, nearest=0.0, usage=0.0))
+    assert by_words == {"mail": pytest.approx(1.0), "post": pytest.approx(11 / 12)}
+    mostly = written_votes(found, WrittenWeights(words=1.0, nearest=3.0, usage=0.0))
+    assert mostly["post"] == pytest.approx(3 / 4 + 1 / 4 * 11 / 12)
+    assert written_votes(found, WrittenWeights(words=0.0, nearest=0.0, usage=0.0)) == {}
 
 
 def test_writing_more_about_an_api_gains_nothing(store: WrittenStore) -> None:
