@@ -7,8 +7,8 @@ from typing import Any
 
 from kitpick.adapters.errors import needing
 from kitpick.adapters.reranking import Reranker, in_hierarchy
-from kitpick.adapters.retrieval import RetrievalArguments
-from kitpick.adapters.tools import CallableTool, Run, callable_tools
+from kitpick.adapters.retrieval import ToolRetrieval
+from kitpick.adapters.tools import CallableTool, Run
 from kitpick.catalog import Catalog
 
 with needing("llama-index"):
@@ -54,25 +54,30 @@ class KitpickPostprocessor(BaseNodePostprocessor):
 class KitpickToolRetriever(ObjectRetriever[FunctionTool]):
     """The tools of a catalog that a request needs: the `tool_retriever` of an agent."""
 
-    def __init__(self, catalog: Catalog, run: Run, **arguments: Any) -> None:  # noqa: ANN401 - checked
+    def __init__(
+        self,
+        catalog: Catalog,
+        run: Run,
+        *,
+        client: str | None = None,
+        **arguments: Any,  # noqa: ANN401 - checked
+    ) -> None:
         """`run` is called with the API and its arguments; `arguments` are those of `Catalog.search`.
+
+        With a client, calls are feedback in its name.
 
         Raises:
             InvalidArguments: they are not.
         """
-        self._catalog = catalog
-        self._run = run
-        self._arguments = RetrievalArguments.of(**arguments)
+        self._retrieval = ToolRetrieval(catalog, run, client, **arguments)
 
     def retrieve(self, str_or_query_bundle: QueryType) -> list[FunctionTool]:
         """Tools for a request, best first; raises as `Catalog.search`."""
-        result = self._arguments.search(self._catalog, _text(str_or_query_bundle))
-        return [_tool(tool) for tool in callable_tools(result, self._run)]
+        return [_tool(tool) for tool in self._retrieval.tools(_text(str_or_query_bundle))]
 
     async def aretrieve(self, str_or_query_bundle: QueryType) -> list[FunctionTool]:
         """`retrieve` without blocking the loop."""
-        result = await self._arguments.asearch(self._catalog, _text(str_or_query_bundle))
-        return [_tool(tool) for tool in callable_tools(result, self._run)]
+        return [_tool(tool) for tool in await self._retrieval.atools(_text(str_or_query_bundle))]
 
 
 class _Metadata(ToolMetadata):

@@ -91,6 +91,31 @@ def breaches_of_references(block: dict[str, Any], deferred: set[str]) -> list[st
     return [rule for rule, broken in rules.items() if broken]
 
 
+def item_breaches(body: dict[str, Any]) -> list[str]:
+    """Rules of the Responses API that an input with a client's tool search breaks."""
+    answered_by = {"function_call": "function_call_output", "tool_search_call": "tool_search_output"}
+    given = {tool["name"] for tool in body["tools"] if "name" in tool}
+    loaded: set[str] = set()
+    waiting: dict[str, str] = {}
+    found = [] if body["tools"][0]["type"] == "tool_search" else ["the search is not the first tool"]
+    for item in body["input"]:
+        kind, call = item.get("type", "message"), item.get("call_id")
+        if kind in answered_by:
+            waiting[call] = answered_by[kind]
+        elif kind in answered_by.values():
+            if waiting.pop(call, None) != kind:
+                found.append(f"{kind} answers no call {call}, or is not of its kind, or is the second one")
+            names = [tool["name"] for tool in item.get("tools", ())]
+            if given.intersection(names) or len(set(names)) < len(names):
+                found.append(f"{names} are given already, or twice")
+            if not all(tool["defer_loading"] for tool in item.get("tools", ())):
+                found.append(f"one of {names} is loaded without being deferred")
+            loaded |= set(names)
+        elif waiting:
+            found.append(f"{kind} comes before the answers to {list(waiting)}")
+    return found + [f"{call} is not answered" for call in waiting]
+
+
 def test_a_result_is_what_the_providers_tool_searches_answer(catalog: Catalog) -> None:
     result = catalog.search("Will it rain in Paris?", 3)
     names = [definition["name"] for definition in result.definitions("anthropic")]
@@ -361,12 +386,20 @@ def test_anthropics_sdk_carries_a_conversation_through(catalog: Catalog, calls: 
 def test_openais_sdk_carries_a_conversation_through(catalog: Catalog, calls: Any, model: Any) -> None:
     import openai
 
-    deferral = OpenAIDeferral(catalog, calls.run, k=1)
+    deferral = OpenAIDeferral(catalog, calls.run, k=1, pinned=[id_of(catalog, "send_email")])
     weather = deferral.names[id_of(catalog, "get_weather")]
+    email = deferral.names[id_of(catalog, "send_email")]
     text = {"type": "output_text", "text": "It will rain.", "annotations": []}
     final = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
-    call = called("c", weather, city="Paris") | {"id": "f", "status": "completed"}
-    model.script = [[searched("s", WEATHER)], [call], [final]]
+
+    def call(call_id: str, name: str, **given: Any) -> dict[str, Any]:
+        return called(call_id, name, **given) | {"id": f"f{call_id}", "status": "completed"}
+
+    model.script = [
+        [searched("1", WEATHER), call("2", email, recipient="Ann")],
+        [call("3", weather, city="Paris"), call("4", "delete_everything"), searched("5", "send an email")],
+        [final],
+    ]
     items: list[Any] = [{"role": "user", "content": "Rain in Paris?"}]
     with openai.OpenAI() as client:
         while True:
@@ -377,15 +410,16 @@ def test_openais_sdk_carries_a_conversation_through(catalog: Catalog, calls: Any
                 break
             items += answers
     assert response.output_text == "It will rain."
-    assert [item["type"] for item in model.bodies[-1]["input"][1:]] == [
-        "tool_search_call",
-        "tool_search_output",
-        "function_call",
+    assert [api for api, _ in calls.made] == ["send_email", "get_weather"]
+    assert [item_breaches(body) for body in model.bodies] == [[], [], []]
+    assert [item["type"] for item in model.bodies[-1]["input"][-3:]] == [
         "function_call_output",
+        "function_call_output",
+        "tool_search_output",
     ]
     assert {json.dumps(body["tools"]) for body in model.bodies} == {json.dumps(deferral.tools)}
     for before, after in zip(model.bodies, model.bodies[1:], strict=False):
-        assert after["input"][: len(before["input"])] == before["input"]
+        assert json.dumps(after["input"]).startswith(json.dumps(before["input"])[:-1])
 
 
 @pytest.mark.needs("clients")

@@ -11,6 +11,7 @@ from kitpick.adapters.errors import InvalidArguments
 from kitpick.adapters.reranking import Reranker
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
+from kitpick_engines.contract import Filter
 
 pytestmark = [
     pytest.mark.needs("weights", "onnxruntime", "clients"),
@@ -72,6 +73,22 @@ def test_an_agent_gets_the_tools_that_its_request_needs(catalog: Catalog, calls:
     assert calls.made == [("get_weather", {"city": "Rome"}), ("get_weather", {"city": "Oslo"})]
     with pytest.raises(InvalidArguments, match="top"):
         KitpickToolRetriever(catalog, calls.run, top=2)
+
+
+def test_calls_of_what_was_retrieved_are_feedback(catalog: Catalog, calls: Any) -> None:
+    from kitpick.adapters.llama_index import KitpickToolRetriever
+
+    (tool,) = KitpickToolRetriever(catalog, calls.run, client="ann", k=1).retrieve(QUERY)
+    tool.call(city="Oslo")
+    (silent,) = KitpickToolRetriever(catalog, calls.run, k=1).retrieve(QUERY)
+    silent.call(city="Oslo")
+    assert clients_that_chose(catalog) == ["ann"]
+
+
+def clients_that_chose(catalog: Catalog) -> list[str]:
+    """Whoever chose the weather for the request."""
+    tally = catalog.intents.behind(QUERY, Filter()).get("functions/functions/get_weather")
+    return [] if tally is None else list(tally.choices)
 
 
 def test_a_function_agent_calls_what_was_retrieved(catalog: Catalog, calls: Any) -> None:
