@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from kitpick.adapters.deferral import SEARCH, AnthropicDeferral, OpenAIDeferral
-from kitpick.adapters.errors import CatalogTooLarge, UnknownPinnedTool
+from kitpick.adapters.errors import CatalogTooLarge, OwnToolClash, UnknownPinnedTool
+from kitpick.adapters.tools import OwnTool
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
 from kitpick_rescorers.errors import EmptyCatalog
@@ -219,6 +220,47 @@ def test_a_pinned_tool_is_never_referred_to(catalog: Catalog, calls: Any) -> Non
     deferral = AnthropicDeferral(catalog, calls.run, pinned=[id_of(catalog, "get_weather")], k=1)
     (answer,) = deferral.answers([said(use("1", SEARCH, capabilities=[WEATHER]))])
     assert answer["content"] == f"loaded already: {deferral.names[id_of(catalog, 'get_weather')]}"
+
+
+def own_tool(name: str = "ask_user", **more: Any) -> OwnTool:
+    """A tool of the agent itself."""
+
+    def run(arguments: dict[str, Any]) -> str:
+        return f"asked: {arguments['question']}"
+
+    schema = {"type": "object", "properties": {"question": {"type": "string"}}}
+    return OwnTool({"name": name, "input_schema": schema, **more}, run)
+
+
+def test_tools_of_the_agent_itself_are_called_beside_those_of_the_catalog(
+    catalog: Catalog, calls: Any
+) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, pinned=[own_tool()], k=1)
+    assert [tool["name"] for tool in deferral.tools[:2]] == [SEARCH, "ask_user"]
+    assert deferral.tools[1] == own_tool().definition, "sent as it is, never deferred"
+    blocks = [use("1", SEARCH, capabilities=[WEATHER]), use("2", "ask_user", question="Where?")]
+    for answers in (deferral.answers([said(*blocks)]), asyncio.run(deferral.aanswers([said(*blocks)]))):
+        assert [answer["tool_use_id"] for answer in answers] == ["1", "2"]
+        assert answers[1]["content"] == "asked: Where?"
+    (answer,) = deferral.answers([said(use("3", "ask_user"))], client="ann")
+    assert (answer["content"], answer["is_error"]) == ("KeyError: 'question'", True)
+    openais = OpenAIDeferral(catalog, calls.run, pinned=[own_tool(type="function")])
+    assert [tool.get("name") for tool in openais.tools] == [None, "ask_user"]
+    (item,) = openais.answers([called("1", "ask_user", question="Where?")])
+    assert item["output"] == "asked: Where?"
+    assert calls.made == []
+
+
+@pytest.mark.parametrize("names", [[""], [SEARCH], ["ask_user", "ask_user"]])
+def test_a_name_that_would_mean_two_tools_is_refused(catalog: Catalog, calls: Any, names: list[str]) -> None:
+    with pytest.raises(OwnToolClash, match="give the tool another one"):
+        AnthropicDeferral(catalog, calls.run, pinned=[own_tool(name) for name in names])
+
+
+def test_so_is_the_name_of_a_tool_of_the_catalog(catalog: Catalog, calls: Any) -> None:
+    taken = next(iter(AnthropicDeferral(catalog, calls.run).names.values()))
+    with pytest.raises(OwnToolClash, match=taken):
+        OpenAIDeferral(catalog, calls.run, pinned=[own_tool(taken)])
 
 
 @pytest.mark.parametrize(
