@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +19,9 @@ with needing("llama-index"):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle, QueryType
     from llama_index.core.tools import FunctionTool, ToolMetadata
+
+MAX_OFFERED = 1_000
+"""Tools that a retriever knows by their names: those offered last."""
 
 
 class KitpickPostprocessor(BaseNodePostprocessor):
@@ -52,7 +57,11 @@ class KitpickPostprocessor(BaseNodePostprocessor):
 
 
 class KitpickToolRetriever(ObjectRetriever[FunctionTool]):
-    """The tools of a catalog that a request needs: the `tool_retriever` of an agent."""
+    """The tools of a catalog that a request needs: the `tool_retriever` of an agent.
+
+    Before an agent calls a tool, it asks again, with the tool's name in place of the request. Then it is
+    given the tool that it was offered, and never one that it was not.
+    """
 
     def __init__(
         self,
@@ -70,14 +79,38 @@ class KitpickToolRetriever(ObjectRetriever[FunctionTool]):
             InvalidArguments: they are not.
         """
         self._retrieval = ToolRetrieval(catalog, run, client, **arguments)
+        self._lock = threading.Lock()
+        self._offered: OrderedDict[str, CallableTool] = OrderedDict()
 
     def retrieve(self, str_or_query_bundle: QueryType) -> list[FunctionTool]:
         """Tools for a request, best first; raises as `Catalog.search`."""
-        return [_tool(tool) for tool in self._retrieval.tools(_text(str_or_query_bundle))]
+        asked = _text(str_or_query_bundle)
+        if tool := self._named(asked):
+            return [_tool(tool)]
+        return self._offer(asked, self._retrieval.tools(asked))
 
     async def aretrieve(self, str_or_query_bundle: QueryType) -> list[FunctionTool]:
         """`retrieve` without blocking the loop."""
-        return [_tool(tool) for tool in await self._retrieval.atools(_text(str_or_query_bundle))]
+        asked = _text(str_or_query_bundle)
+        if tool := self._named(asked):
+            return [_tool(tool)]
+        return self._offer(asked, await self._retrieval.atools(asked))
+
+    def _named(self, asked: str) -> CallableTool | None:
+        """The tool that was offered under this name."""
+        with self._lock:
+            return self._offered.get(asked)
+
+    def _offer(self, asked: str, found: Sequence[CallableTool]) -> list[FunctionTool]:
+        """Remembers what was found; what has the request for its name is about to be called unoffered."""
+        offered = [tool for tool in found if tool.name != asked]
+        with self._lock:
+            for tool in offered:
+                self._offered[tool.name] = tool
+                self._offered.move_to_end(tool.name)
+            while len(self._offered) > MAX_OFFERED:
+                self._offered.popitem(last=False)
+        return [_tool(tool) for tool in offered]
 
 
 class _Metadata(ToolMetadata):

@@ -91,6 +91,21 @@ def clients_that_chose(catalog: Catalog) -> list[str]:
     return [] if tally is None else list(tally.choices)
 
 
+def test_a_tool_is_called_only_once_it_was_offered_by_its_retriever(catalog: Catalog, calls: Any) -> None:
+    """An agent asks for a tool by its name right before it calls it."""
+    from kitpick.adapters.llama_index import KitpickToolRetriever
+
+    retriever = KitpickToolRetriever(catalog, calls.run, client="ann", k=1)
+    (name,) = [tool.metadata.name for tool in KitpickToolRetriever(catalog, calls.run, k=1).retrieve(QUERY)]
+    assert name not in [tool.metadata.name for tool in retriever.retrieve(name)]
+    assert name not in [tool.metadata.name for tool in asyncio.run(retriever.aretrieve(name))]
+    retriever.retrieve(QUERY)
+    for again in (retriever.retrieve(name), asyncio.run(retriever.aretrieve(name))):
+        assert [tool.metadata.name for tool in again] == [name]
+    again[0].call(city="Oslo")
+    assert clients_that_chose(catalog) == ["ann"], "the answer to the request, not to the name"
+
+
 def test_a_function_agent_calls_what_was_retrieved(catalog: Catalog, calls: Any) -> None:
     from llama_index.core.agent.workflow import FunctionAgent
     from llama_index.core.llms.mock import MockFunctionCallingLLM
@@ -113,3 +128,22 @@ def test_a_function_agent_calls_what_was_retrieved(catalog: Catalog, calls: Any)
     asyncio.run(ask())
     assert offered
     assert "get_weather_" in offered[0][0]
+
+
+def test_the_page_for_agents_runs(five_minutes: Any, page_weather: str) -> None:
+    from llama_index.core.base.llms.types import ToolCallBlock
+    from llama_index.core.llms import ChatMessage, MockFunctionCallingLLM
+
+    offered: list[list[str]] = []
+
+    def scripted(messages: Any, tools: Any = (), **given: Any) -> ChatMessage:
+        offered.append([tool.metadata.name for tool in tools])
+        if messages[-1].role == "tool":
+            return ChatMessage("It will rain.", role="assistant")
+        call = ToolCallBlock(tool_call_id="1", tool_name=page_weather, tool_kwargs={"city": "Paris"})
+        return ChatMessage(role="assistant", blocks=[call])
+
+    names = five_minutes("LlamaIndex", model=MockFunctionCallingLLM(response_generator=scripted))
+    assert page_weather in offered[0]
+    tallies = names["catalog"].intents.behind(names["request"], Filter()).values()
+    assert [list(each.choices) for each in tallies if each.choices] == [["ann"]]

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from kitpick.catalog import Catalog
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.function_names import function_name
 
 pytestmark = [
     pytest.mark.needs("weights", "onnxruntime", "clients"),
@@ -75,21 +77,24 @@ def test_haystacks_agent_does_not_call_it(catalog: Catalog, calls: Any, model: A
     assert calls.made == []
 
 
-def test_llama_indexs_agent_tells_the_model(catalog: Catalog, calls: Any) -> None:
+def test_llama_indexs_agent_does_not_find_it_by_its_name(catalog: Catalog, calls: Any) -> None:
     from llama_index.core.agent.workflow import FunctionAgent, ToolCallResult
     from llama_index.core.llms import MockFunctionCallingLLM
     from llama_index.core.tools import ToolSelection
 
     from kitpick.adapters.llama_index import KitpickToolRetriever
 
+    key = "functions/functions/delete_file"
+    hidden = function_name(ApiDocument(key, "functions", "", "functions", "delete_file"))
+
     class Calling(MockFunctionCallingLLM):
         def get_tool_calls_from_response(self, *given: Any, **also: Any) -> list[ToolSelection]:
-            asked.append(NEVER)
-            wanted = [ToolSelection(tool_id="1", tool_name=NEVER, tool_kwargs={})]
+            asked.append(hidden)
+            wanted = [ToolSelection(tool_id="1", tool_name=hidden, tool_kwargs={})]
             return wanted if len(asked) == 1 else []
 
     asked: list[str] = []
-    retriever = KitpickToolRetriever(catalog, calls.arun)
+    retriever = KitpickToolRetriever(catalog, calls.arun, k=1)
     agent = FunctionAgent(llm=Calling(), tool_retriever=retriever, tools=[], streaming=False)
 
     async def ask() -> list[ToolCallResult]:
@@ -100,5 +105,5 @@ def test_llama_indexs_agent_tells_the_model(catalog: Catalog, calls: Any) -> Non
 
     (told,) = asyncio.run(ask())
     assert told.tool_output.is_error
-    assert NEVER in told.tool_output.content
+    assert hidden in told.tool_output.content
     assert calls.made == []
