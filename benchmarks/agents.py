@@ -4,15 +4,16 @@ Catalog: the 12,803 operations of `datasets/written`, profile `hybrid` unless an
 
 - `followups`: conversations whose last message needs one operation. The rules of `kitpick.conversation` were
   chosen on one half of them (by a hash of the id); the other half is reported. Beside them: the last message
-  alone, all messages joined, and requests that stand alone behind a conversation about something else, which
-  the rules must not harm.
+  alone, all messages joined, the same with the names of all tools that were called, and requests that stand
+  alone behind a conversation about something else, which the rules must not harm. `followup_recall_gain` is
+  over the better of the first two.
 - `capabilities`: requests that need one to four operations, as they were written and as the short
   capabilities that an agent asks a tool search for.
 - `prompts`: conversations of 20 turns, made of recorded ones. Tokens that are sent, and those that a cache of
   prefixes serves, where all tools are sent, five new ones each turn, or what was found is appended once
   (`kitpick.exposure`). A turn is three requests where a search is needed, two otherwise.
-- `live`: how soon a search knows a tool that an MCP server has just announced, and how long the answer with
-  five tools is: see `live_tools.py`.
+- `answers`: how many bytes the MCP server's answer with five tools has, and `live`: how soon a search knows a
+  tool that another server has just announced. See `live_tools.py`.
 
 `--part NAME` (repeatable) takes only some; `--limit N` so many rows of each.
 """
@@ -30,14 +31,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from live_tools import measure_live
+from live_tools import measure_answers, measure_changes
 from rich.console import Console
 from rich.table import Table
 
 from kitpick.capabilities import search_steps
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
-from kitpick.conversation import request_of
+from kitpick.conversation import called_names, name_words, request_of
 from kitpick.definition_tokens import DefinitionTokens
 from kitpick.exposure import Exposure, Shown
 from kitpick.settings import Settings
@@ -118,20 +119,38 @@ def followups(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int
             by_kind = own
     Console().print(table)
     Console().print(_by_kind(cases, by_kind))
-    (last, alone_last), (joined, _), (ours, alone_ours) = means.values()
+    return followup_figures(means)
+
+
+def followup_figures(means: Mapping[str, tuple[float, float]]) -> Figures:
+    """The figures, from recalls of follow-ups and of requests that stand alone, by way of searching."""
+    (last, alone_last), (joined, _), (named, alone_named), (ours, alone_ours) = means.values()
     return {
         "followup_recall_last": last,
         "followup_recall_joined": joined,
+        "followup_recall_joined_names": named,
         "followup_recall": ours,
-        "followup_recall_gain": ours - last,
-        "joined_recall_gain": joined - last,
+        "followup_recall_gain": ours - max(last, joined),
+        "gain_over_last": ours - last,
+        "gain_over_joined": ours - joined,
+        "gain_over_joined_names": ours - named,
         "standing_alone_loss": alone_last - alone_ours,
+        "standing_alone_loss_joined_names": alone_last - alone_named,
     }
+
+
+def _joined(messages: Messages) -> str:
+    return "\n".join(filter(None, (message["content"] for message in messages)))
+
+
+def _with_names(messages: Messages) -> str:
+    return " ".join((_joined(messages), *map(name_words, sorted(called_names(messages)))))
 
 
 WAYS: dict[str, Callable[[Messages], str]] = {
     "the last message": lambda messages: str(messages[-1]["content"]),
-    "all messages": lambda messages: "\n".join(filter(None, (message["content"] for message in messages))),
+    "all messages": _joined,
+    "all messages and the names of the tools": _with_names,
     "the conversation": request_of,
 }
 
@@ -243,9 +262,14 @@ def prompts(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int |
     }
 
 
+def answers(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
+    """Bytes of an answer of the MCP server."""
+    return measure_answers(_Operations(documents), catalog.settings, limit)
+
+
 def live(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
-    """Milliseconds from a server's notice to the search that knows, and bytes of an answer."""
-    return measure_live(_Operations(documents), catalog.settings, limit)
+    """Milliseconds from a server's notice to the search that knows."""
+    return measure_changes(_Operations(documents), catalog.settings, limit)
 
 
 def _chains(cases: Sequence[Case], count: int) -> Iterator[Messages]:
@@ -319,6 +343,7 @@ PARTS: dict[str, Callable[[Catalog, Mapping[int, ApiDocument], int | None], Figu
     "followups": followups,
     "capabilities": capabilities,
     "prompts": prompts,
+    "answers": answers,
     "live": live,
 }
 

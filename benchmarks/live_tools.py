@@ -1,9 +1,9 @@
-"""The part `live` of `agents.py`: `kitpick mcp` as a process of its own, over a server that learns tools.
+"""The parts `answers` and `live` of `agents.py`: `kitpick mcp` as a process, over a server that learns tools.
 
-- `list_changed_ms`: from the server's notice that its list changed to the end of the first search that finds
-  the new tool; the median, and the slowest.
 - `mcp_answer_bytes`: what `search_tools` answers where it gives five tools, as it goes over the wire; the
   mean, and the largest.
+- `list_changed_ms`: from the server's notice that its list changed to the end of the first search that finds
+  the new tool; the median, and the slowest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import fmean, median
@@ -39,11 +39,37 @@ CHANGES = 20
 ANSWERS = 200
 PATIENCE_SECONDS = 60.0
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}
+Figures = dict[str, float]
 WORDS = ["lathe", "kiln", "anvil", "loom", "quill", "sextant", "abacus", "bellows", "trowel", "chisel"]
 
 
-def measure_live(source: Source, settings: Settings, limit: int | None) -> dict[str, float]:
-    """The figures, in a catalog that holds a source and lies in a folder of its own."""
+def measure_answers(source: Source, settings: Settings, limit: int | None) -> Figures:
+    """Bytes of answers, in a catalog that holds a source and lies in a folder of its own."""
+
+    async def sizes(client: Client) -> Sequence[float]:
+        return [size async for size in _answer_sizes(client, limit or ANSWERS)]
+
+    return _measured("mcp_answer_bytes", "answer with five tools, bytes", fmean, sizes, source, settings)
+
+
+def measure_changes(source: Source, settings: Settings, limit: int | None) -> Figures:
+    """Milliseconds from a notice to the search that knows, in such a catalog."""
+
+    async def times(client: Client) -> Sequence[float]:
+        return [await _seen_after(client, number) for number in range(limit or CHANGES)]
+
+    return _measured("list_changed_ms", "notice until a search knows, ms", median, times, source, settings)
+
+
+def _measured(
+    key: str,
+    title: str,
+    middle: Callable[[Sequence[float]], float],
+    measure: Callable[[Client], Awaitable[Sequence[float]]],
+    source: Source,
+    settings: Settings,
+) -> Figures:
+    """The middle and the largest of what is measured at the door of a catalog."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:{Path(folder) / 'live.db'}"
         with Catalog.open(url, settings=settings) as catalog:
@@ -54,23 +80,16 @@ def measure_live(source: Source, settings: Settings, limit: int | None) -> dict[
         )
         command = ["-c", "from kitpick.cli import main; main()", "mcp", "--catalog", url]
         arguments = [*command, "--config", str(config), "--profile", settings.profile]
-        return anyio.run(_figures, arguments, limit)
 
+        async def at_the_door() -> Sequence[float]:
+            async with _door(arguments) as client:
+                return await measure(client)
 
-async def _figures(arguments: list[str], limit: int | None) -> dict[str, float]:
-    async with _door(arguments) as client:
-        sizes = [size async for size in _answer_sizes(client, limit or ANSWERS)]
-        times = [await _seen_after(client, number) for number in range(limit or CHANGES)]
+        values = anyio.run(at_the_door)
     table = Table("", "middle", "largest")
-    table.add_row("notice of a change until a search knows, ms", f"{median(times):.0f}", f"{max(times):.0f}")
-    table.add_row(f"answer with five tools, bytes ({len(sizes)})", f"{fmean(sizes):.0f}", f"{max(sizes)}")
+    table.add_row(f"{title} ({len(values)})", f"{middle(values):.0f}", f"{max(values):.0f}")
     Console().print(table)
-    return {
-        "list_changed_ms": median(times),
-        "list_changed_ms_slowest": max(times),
-        "mcp_answer_bytes": fmean(sizes),
-        "mcp_answer_bytes_largest": max(sizes),
-    }
+    return {key: middle(values), f"{key}_largest": max(values)}
 
 
 @asynccontextmanager

@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from kitpick.adapters.errors import CatalogTooLarge, UnknownPinnedTool
+from kitpick.adapters.errors import CatalogTooLarge, OwnToolClash, UnknownPinnedTool
 from kitpick.adapters.found_tools import FoundTools
-from kitpick.adapters.tools import CallableTool, Run, as_text
+from kitpick.adapters.tools import CallableTool, OwnTool, Run, as_text
 from kitpick.capabilities import MAX_STEPS, CapabilityArguments, Steps, arguments_schema, search_steps
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
@@ -69,7 +69,7 @@ class _Ready(msgspec.Struct, frozen=True):
     """A call that may run."""
 
     call: _Call
-    tool: CallableTool
+    tool: CallableTool | OwnTool
     arguments: dict[str, Any]
 
 
@@ -85,7 +85,7 @@ class _Deferral(ABC):
         catalog: Catalog,
         run: Run,
         *,
-        pinned: Sequence[str] = (),
+        pinned: Sequence[str | OwnTool] = (),
         k: int = 5,
         filter: Filter = _NOBODY,  # noqa: A002
         profile: str | None = None,
@@ -95,7 +95,8 @@ class _Deferral(ABC):
         Args:
             catalog: where is searched.
             run: calls an API with arguments; may be async, see `aanswers`.
-            pinned: ids of tools that are loaded from the first turn on, never deferred.
+            pinned: tools that are loaded from the first turn on, never deferred: ids, and tools of the agent
+                itself, which are in no catalog.
             k: how many tools at most a capability finds.
             filter: who asks: what they may not see is neither registered nor found nor called.
             profile: as in `Catalog.search`.
@@ -104,6 +105,7 @@ class _Deferral(ABC):
             EmptyCatalog: nothing was ingested yet.
             CatalogTooLarge: more tools than the provider takes.
             UnknownPinnedTool: one of `pinned` is not there.
+            OwnToolClash: a tool of the agent itself has no name, or that of another tool.
         """
         self._catalog = catalog
         self._run = run
@@ -118,15 +120,16 @@ class _Deferral(ABC):
         )
         """Id → name: it depends on nothing but the tool, so it is the same tomorrow."""
         self._ids = {name: key for key, name in self.names.items()}
-        for key in pinned:
-            if key not in self.names:
-                raise UnknownPinnedTool(key)
-        held = frozenset(pinned)
+        held = frozenset(key for key in pinned if isinstance(key, str))
+        for key in sorted(held - self.names.keys()):
+            raise UnknownPinnedTool(key)
         self._pinned = frozenset(self.names[key] for key in held)
-        self.tools = self._registered(
+        self._own = _by_name([tool for tool in pinned if isinstance(tool, OwnTool)], self._ids)
+        search, *others = self._registered(
             [document for document in documents if document.id in held],
             [document for document in documents if document.id not in held],
         )
+        self.tools = [search, *(tool.definition for tool in self._own.values()), *others]
         """The `tools` of every request of a conversation: the same list each time, so that caches hold."""
 
     def answers(
@@ -174,8 +177,9 @@ class _Deferral(ABC):
         return answer
 
     def _tell(self, ready: _Ready, answer: _Answer, client: str | None) -> None:
-        api, searches = ready.tool.document.id, ready.call.searches
-        self._found.tell(client, api, searches, failed=answer.failed)
+        if isinstance(ready.tool, CallableTool):
+            api, searches = ready.tool.document.id, ready.call.searches
+            self._found.tell(client, api, searches, failed=answer.failed)
 
     def finish(self, conversation: Sequence[Any], *, client: str) -> int:
         """Gives feedback on a conversation that is over: found tools that were never called were not needed.
@@ -208,6 +212,8 @@ class _Deferral(ABC):
             return _Answer(call, call.refused, failed=True)
         if call.name == SEARCH:
             return self._searched(call)
+        if call.name in self._own:
+            return self._with_arguments(call, self._own[call.name])
         if call.name not in self._ids:
             return _Answer(call, f"there is no tool {call.name[:100]!r}: search for one", failed=True)
         if call.name not in call.loaded | self._pinned:
@@ -222,12 +228,14 @@ class _Deferral(ABC):
             return _Answer(
                 call, f"the tool {call.name!r} is no longer there: search for another", failed=True
             )
+        (document,) = documents
+        return self._with_arguments(call, CallableTool(call.name, "", {}, False, document, self._run))
+
+    def _with_arguments(self, call: _Call, tool: CallableTool | OwnTool) -> _Answer | _Ready:
         try:
-            arguments = _decoded(call.arguments)
+            return _Ready(call, tool, _decoded(call.arguments))
         except msgspec.MsgspecError as error:
             return _Answer(call, f"the arguments are no JSON object: {error}", failed=True)
-        (document,) = documents
-        return _Ready(call, CallableTool(call.name, "", {}, False, document, self._run), arguments)
 
     def _searched(self, call: _Call) -> _Answer:
         try:
@@ -256,8 +264,8 @@ class _Deferral(ABC):
 class AnthropicDeferral(_Deferral):
     """A catalog for Anthropic's Messages API: a tool that searches is answered with `tool_reference` blocks.
 
-    `tools` holds the search, the pinned tools and then every other tool with `defer_loading`. `answers` gives
-    `tool_result` blocks: the beginning of the user's next message, before any text.
+    `tools` holds the search, the agent's own and the pinned tools, then every other one with `defer_loading`.
+    `answers` gives `tool_result` blocks: the beginning of the user's next message, before any text.
     """
 
     format = "anthropic"
@@ -299,8 +307,9 @@ class AnthropicDeferral(_Deferral):
 class OpenAIDeferral(_Deferral):
     """A catalog for OpenAI's Responses API: a `tool_search` that the client executes.
 
-    `tools` holds the search and the pinned tools. Found tools come with the answer, a `tool_search_output` at
-    the end of the input, so nothing before it changes. `answers` gives items to append to the input.
+    `tools` holds the search, the agent's own and the pinned tools. Found tools come with the answer, a
+    `tool_search_output` at the end of the input, so nothing before it changes. `answers` gives items to
+    append to the input.
     """
 
     format = "responses"
@@ -352,6 +361,21 @@ class OpenAIDeferral(_Deferral):
 
 _CALLS = frozenset({"function_call", "tool_search_call"})
 _OUTPUTS = frozenset({"function_call_output", "tool_search_output"})
+
+
+def _by_name(own: Iterable[OwnTool], taken: Iterable[str]) -> dict[str, OwnTool]:
+    """Tools of the agent itself by their names.
+
+    Raises:
+        OwnToolClash: a name is empty or taken.
+    """
+    names = {"", SEARCH, *taken}
+    found: dict[str, OwnTool] = {}
+    for tool in own:
+        if tool.name in names or tool.name in found:
+            raise OwnToolClash(tool.name)
+        found[tool.name] = tool
+    return found
 
 
 def _no_match(steps: Steps) -> str:

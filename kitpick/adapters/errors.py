@@ -37,6 +37,13 @@ class UnknownPinnedTool(KitpickError):
         )
 
 
+class OwnToolClash(KitpickError):
+    """A tool of the agent itself whose name is missing or taken: a call would not say which one is meant."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"pinned: the name {name[:100]!r} is empty or taken: give the tool another one")
+
+
 @contextmanager
 def needing(extra: str) -> Iterator[None]:
     """Imports of the package behind an extra.

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from kitpick.adapters.errors import needing
-from kitpick.adapters.retrieval import RetrievalArguments
+from kitpick.adapters.retrieval import ToolRetrieval
 from kitpick.adapters.tools import CallableTool, Run, callable_tools
 from kitpick.catalog import Catalog
 from kitpick.result import SearchResult
@@ -50,16 +50,23 @@ class AdkTool(BaseTool):
 class KitpickAdkToolset(BaseToolset):
     """The tools that what the user wrote last needs: one search for each message of the user."""
 
-    def __init__(self, catalog: Catalog, run: Run, **wanted: Any) -> None:  # noqa: ANN401 - checked
+    def __init__(
+        self,
+        catalog: Catalog,
+        run: Run,
+        *,
+        client: str | None = None,
+        **wanted: Any,  # noqa: ANN401 - checked
+    ) -> None:
         """`wanted` are `k`, `budget`, `filter` and `profile` of a search.
+
+        With a client, calls are feedback in its name.
 
         Raises:
             InvalidArguments: an unknown one, or a value out of range.
         """
         super().__init__()
-        self._catalog = catalog
-        self._run = run
-        self._wanted = RetrievalArguments.of(**wanted)
+        self._retrieval = ToolRetrieval(catalog, run, client, **wanted)
         self._last: tuple[str, list[BaseTool]] = ("", [])
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
@@ -70,7 +77,7 @@ class KitpickAdkToolset(BaseToolset):
             return []
         known, tools = self._last
         if known != request:
-            tools = adk_tools(await self._wanted.asearch(self._catalog, request), self._run)
+            tools = [AdkTool(tool) for tool in await self._retrieval.atools(request)]
             self._last = (request, tools)
         return tools
 

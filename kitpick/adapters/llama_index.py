@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 from kitpick.adapters.errors import needing
 from kitpick.adapters.reranking import Reranker, in_hierarchy
-from kitpick.adapters.retrieval import RetrievalArguments
-from kitpick.adapters.tools import CallableTool, Run, callable_tools
+from kitpick.adapters.retrieval import ToolRetrieval
+from kitpick.adapters.tools import CallableTool, Run
 from kitpick.catalog import Catalog
 
 with needing("llama-index"):
@@ -17,6 +19,9 @@ with needing("llama-index"):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle, QueryType
     from llama_index.core.tools import FunctionTool, ToolMetadata
+
+MAX_OFFERED = 1_000
+"""Tools that a retriever knows by their names: those offered last."""
 
 
 class KitpickPostprocessor(BaseNodePostprocessor):
@@ -52,27 +57,60 @@ class KitpickPostprocessor(BaseNodePostprocessor):
 
 
 class KitpickToolRetriever(ObjectRetriever[FunctionTool]):
-    """The tools of a catalog that a request needs: the `tool_retriever` of an agent."""
+    """The tools of a catalog that a request needs: the `tool_retriever` of an agent.
 
-    def __init__(self, catalog: Catalog, run: Run, **arguments: Any) -> None:  # noqa: ANN401 - checked
+    Before an agent calls a tool, it asks again, with the tool's name in place of the request. Then it is
+    given the tool that it was offered, and never one that it was not.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        run: Run,
+        *,
+        client: str | None = None,
+        **arguments: Any,  # noqa: ANN401 - checked
+    ) -> None:
         """`run` is called with the API and its arguments; `arguments` are those of `Catalog.search`.
+
+        With a client, calls are feedback in its name.
 
         Raises:
             InvalidArguments: they are not.
         """
-        self._catalog = catalog
-        self._run = run
-        self._arguments = RetrievalArguments.of(**arguments)
+        self._retrieval = ToolRetrieval(catalog, run, client, **arguments)
+        self._lock = threading.Lock()
+        self._offered: OrderedDict[str, CallableTool] = OrderedDict()
 
     def retrieve(self, str_or_query_bundle: QueryType) -> list[FunctionTool]:
         """Tools for a request, best first; raises as `Catalog.search`."""
-        result = self._arguments.search(self._catalog, _text(str_or_query_bundle))
-        return [_tool(tool) for tool in callable_tools(result, self._run)]
+        asked = _text(str_or_query_bundle)
+        if tool := self._named(asked):
+            return [_tool(tool)]
+        return self._offer(asked, self._retrieval.tools(asked))
 
     async def aretrieve(self, str_or_query_bundle: QueryType) -> list[FunctionTool]:
         """`retrieve` without blocking the loop."""
-        result = await self._arguments.asearch(self._catalog, _text(str_or_query_bundle))
-        return [_tool(tool) for tool in callable_tools(result, self._run)]
+        asked = _text(str_or_query_bundle)
+        if tool := self._named(asked):
+            return [_tool(tool)]
+        return self._offer(asked, await self._retrieval.atools(asked))
+
+    def _named(self, asked: str) -> CallableTool | None:
+        """The tool that was offered under this name."""
+        with self._lock:
+            return self._offered.get(asked)
+
+    def _offer(self, asked: str, found: Sequence[CallableTool]) -> list[FunctionTool]:
+        """Remembers what was found; what has the request for its name is about to be called unoffered."""
+        offered = [tool for tool in found if tool.name != asked]
+        with self._lock:
+            for tool in offered:
+                self._offered[tool.name] = tool
+                self._offered.move_to_end(tool.name)
+            while len(self._offered) > MAX_OFFERED:
+                self._offered.popitem(last=False)
+        return [_tool(tool) for tool in offered]
 
 
 class _Metadata(ToolMetadata):

@@ -1,4 +1,4 @@
-"""How an adapter searches its catalog, and its hits as the documents of a framework."""
+"""How an adapter searches its catalog, and its hits as the tools or the documents of a framework."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import msgspec
 
 from kitpick.adapters.errors import InvalidArguments
+from kitpick.adapters.feedback import reporting
+from kitpick.adapters.tools import CallableTool, Run, callable_tools
 from kitpick.catalog import Catalog
 from kitpick.result import SearchResult
 from kitpick_engines.contract import Filter
@@ -50,6 +52,42 @@ class RetrievalArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     async def asearch(self, catalog: Catalog, request: str) -> SearchResult:
         """`search` in a worker thread."""
         return _logged(await catalog.asearch(request, **msgspec.structs.asdict(self)))
+
+
+class ToolRetrieval:
+    """Searches a catalog for the tools of a request; in the name of a client, their calls are feedback."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        run: Run,
+        client: str | None,
+        **wanted: Any,  # noqa: ANN401 - checked
+    ) -> None:
+        """Takes what calls an API, in whose name is told what became of calls, and the arguments of a search.
+
+        Raises:
+            InvalidArguments: an unknown one, or a value out of range.
+        """
+        self._catalog = catalog
+        self._run = run
+        self._client = client
+        self._wanted = RetrievalArguments.of(**wanted)
+
+    def tools(self, request: str) -> list[CallableTool]:
+        """The tools for a request, best first; raises as `Catalog.search`."""
+        return self._callable(self._wanted.search(self._catalog, request))
+
+    async def atools(self, request: str) -> list[CallableTool]:
+        """`tools` without blocking the loop."""
+        return self._callable(await self._wanted.asearch(self._catalog, request))
+
+    def _callable(self, result: SearchResult) -> list[CallableTool]:
+        if self._client is None:
+            return callable_tools(result, self._run)
+        asked = self._wanted.filter
+        told = reporting(self._run, self._catalog, result, client=self._client, filter=asked)
+        return callable_tools(result, told)
 
 
 class Described(msgspec.Struct, frozen=True):

@@ -43,6 +43,35 @@ class CallableTool(msgspec.Struct, frozen=True):
         return inspect.iscoroutinefunction(self.run)
 
 
+class OwnTool(msgspec.Struct, frozen=True):
+    """A tool of the agent itself, which is in no catalog."""
+
+    definition: dict[str, Any]
+    """As the provider takes it; sent as it is."""
+    run: Callable[[dict[str, Any]], Any]
+    """Takes the arguments that the model gave; may be async."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it; empty where the definition has none."""
+        name = self.definition.get("name")
+        return name if isinstance(name, str) else ""
+
+    def call(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever it gives
+        """What `run` gives: an awaitable where it is async."""
+        return self.run(dict(arguments))
+
+    async def acall(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever it gives
+        """What `run` gives. One that is not async blocks the loop."""
+        result = self.call(arguments)
+        return await result if isinstance(result, Awaitable) else result
+
+    @property
+    def is_async(self) -> bool:
+        """Whether `run` has to be awaited."""
+        return inspect.iscoroutinefunction(self.run)
+
+
 def callable_tools(result: SearchResult, run: Run) -> list[CallableTool]:
     """The hits as tools, best first. Names are those of `SearchResult.definitions`."""
     functions = [definition["function"] for definition in result.definitions("openai")]

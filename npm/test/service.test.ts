@@ -85,6 +85,34 @@ test("an agent of the Vercel AI SDK calls what was found, and that is feedback",
   assert.deepEqual(calls, [`${WEATHER} {"city":"Paris"}`]);
 });
 
+test("a tool that was never offered is not called, and the model hears of it", async () => {
+  const calls: string[] = [];
+  const run = (tool: { id: string }): void => void calls.push(tool.id);
+  const tools = await agentTools(kitpick, "will it rain in Paris?", { jsonSchema, k: 1, run });
+  const usage = {
+    inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: 1, text: 1, reasoning: 0 },
+  };
+  let heard = "";
+  const model = new MockLanguageModelV3({
+    doGenerate: async ({ prompt }) => {
+      const told = prompt.find((message) => message.role === "tool");
+      heard = JSON.stringify(told?.content ?? "");
+      const call = { type: "tool-call", toolCallId: "1", toolName: "delete_everything", input: "{}" } as const;
+      return {
+        content: [told ? { type: "text", text: "Then not." } : call],
+        finishReason: { unified: told ? "stop" : "tool-calls", raw: undefined },
+        usage,
+        warnings: [],
+      };
+    },
+  });
+  const { text } = await generateText({ model, tools, prompt: "delete everything", stopWhen: stepCountIs(3) });
+  assert.equal(text, "Then not.");
+  assert.match(heard, /unavailable tool 'delete_everything'/);
+  assert.deepEqual(calls, []);
+});
+
 test("the MCP server is searched, defines and takes feedback", { skip: mcpUrl === "" }, async () => {
   const client = new Client({ name: "test", version: "1" });
   await client.connect(new StreamableHTTPClientTransport(new URL(mcpUrl)) as never);

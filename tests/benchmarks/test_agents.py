@@ -48,3 +48,27 @@ def test_results_come_behind_the_call_that_brought_them(agents: ModuleType) -> N
     user, call, result = agents._chat(talk, {7: document})
     assert (user["role"], call["role"], result["role"]) == ("user", "assistant", "tool")
     assert result["tool_call_id"] == call["tool_calls"][0]["id"]
+
+
+def test_a_follow_up_gains_what_the_better_of_the_plain_ways_does_not_have(agents: ModuleType) -> None:
+    recalls = [(0.1, 0.5), (0.4, 0.3), (0.8, 0.1), (0.9, 0.45)]
+    figures = agents.followup_figures(dict(zip(agents.WAYS, recalls, strict=True)))
+    assert round(figures["followup_recall_gain"], 6) == 0.5
+    assert round(figures["gain_over_last"], 6) == 0.8
+    assert round(figures["gain_over_joined_names"], 6) == 0.1
+    assert round(figures["standing_alone_loss"], 6) == 0.05
+
+
+def test_each_way_reads_what_its_name_says(agents: ModuleType) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "get_forecast", "arguments": "{}"}}
+    talk = [
+        {"role": "user", "content": "rain in Rome?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "no"},
+        {"role": "user", "content": "and Oslo?"},
+    ]
+    assert [way(talk) for way in list(agents.WAYS.values())[:3]] == [
+        "and Oslo?",
+        "rain in Rome?\nno\nand Oslo?",
+        "rain in Rome?\nno\nand Oslo? get forecast",
+    ]

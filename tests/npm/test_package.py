@@ -133,19 +133,19 @@ def test_the_package_finds_refers_and_tells(package: Path, environment: dict[str
             check=False,
         )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "# pass 6" in done.stdout or "pass 6" in done.stdout, done.stdout
+    assert "pass 7" in done.stdout, done.stdout
     assert "skipped 0" in done.stdout, "the MCP server was tried too"
 
 
-def test_the_page_for_agents_runs_in_node(package: Path, environment: dict[str, str]) -> None:
-    page = (ROOT / "docs" / "agents.md").read_text("utf-8")
+def test_the_page_for_agents_and_the_readme_run_in_node(package: Path, environment: dict[str, str]) -> None:
+    page = "".join((ROOT / name).read_text("utf-8") for name in ("docs/agents.md", "npm/README.md"))
     (package / "test" / "own.ts").write_text(OWN)
     for number, code in enumerate(re.findall(r"```ts\n(.*?)```", page, re.DOTALL)):
         (package / "test" / f"page{number}.ts").write_text(code.replace('"kitpick"', '"../src/index.js"'))
     built = ["npx", "tsc", "-p", "tsconfig.test.json"]
     subprocess.run(built, cwd=package, check=True, timeout=300, capture_output=True)
     with serving(environment, "serve", "--tools") as service:
-        for number in range(2):
+        for number in range(3):
             done = subprocess.run(
                 ["node", f"dist-test/test/page{number}.js"],
                 cwd=package,
@@ -163,4 +163,6 @@ def test_the_page_for_agents_runs_in_node(package: Path, environment: dict[str, 
 def test_the_package_needs_nothing_and_has_the_version_of_the_project() -> None:
     described = json.loads((ROOT / "npm" / "package.json").read_text("utf-8"))
     assert "dependencies" not in described
+    for name in set(described["files"]) - {"dist"}:
+        assert (ROOT / "npm" / name).is_file(), "what is published is there"
     assert f'\nversion = "{described["version"]}"\n' in (ROOT / "pyproject.toml").read_text("utf-8")

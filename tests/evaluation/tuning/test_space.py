@@ -14,8 +14,9 @@ from kitpick_evaluation.tuning.space import (
     usual_space,
 )
 from kitpick_rescorers.profiles import load_profile, parse_profile, profile_toml, shipped_profiles
+from kitpick_rescorers.stages import Concentrate
 
-PROFILE = load_profile("kitpick")
+PROFILE = load_profile("kitpick").then(Concentrate(when="single"))
 
 
 def test_choices_are_read_as_they_are_written() -> None:

@@ -23,7 +23,7 @@ class ModelServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.bodies: list[dict[str, Any]] = []
         self.script: list[list[dict[str, Any]]] = []
-        """Blocks of a message, or output items of a response."""
+        """Blocks of a message, output items of a response, or one message of a chat."""
 
     @property
     def url(self) -> str:
@@ -49,6 +49,11 @@ def _chat(body: dict[str, Any]) -> dict[str, Any]:
         function = {"name": body["tools"][0]["function"]["name"], "arguments": json.dumps(ARGUMENTS)}
         calls = [{"id": "call_1", "type": "function", "function": function}]
         message = {"role": "assistant", "content": None, "tool_calls": calls}
+    return _completion([message])
+
+
+def _completion(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    (message,) = messages
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     return {
@@ -131,7 +136,7 @@ def _message(content: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-_SCRIPTED = {"/v1/responses": _response, "/v1/messages": _message}
+_SCRIPTED = {"/v1/chat/completions": _completion, "/v1/responses": _response, "/v1/messages": _message}
 _ANSWERS = {"/v1/chat/completions": _chat, "/v1/responses": _responses, "/v1/messages": _messages}
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from kitpick.adapters.deferral import SEARCH, AnthropicDeferral, OpenAIDeferral
-from kitpick.adapters.errors import CatalogTooLarge, UnknownPinnedTool
+from kitpick.adapters.errors import CatalogTooLarge, OwnToolClash, UnknownPinnedTool
+from kitpick.adapters.tools import OwnTool
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
 from kitpick_rescorers.errors import EmptyCatalog
@@ -89,6 +90,31 @@ def breaches_of_references(block: dict[str, Any], deferred: set[str]) -> list[st
         "a reference to a tool that is not deferred": not deferred.issuperset(references),
     }
     return [rule for rule, broken in rules.items() if broken]
+
+
+def item_breaches(body: dict[str, Any]) -> list[str]:
+    """Rules of the Responses API that an input with a client's tool search breaks."""
+    answered_by = {"function_call": "function_call_output", "tool_search_call": "tool_search_output"}
+    given = {tool["name"] for tool in body["tools"] if "name" in tool}
+    loaded: set[str] = set()
+    waiting: dict[str, str] = {}
+    found = [] if body["tools"][0]["type"] == "tool_search" else ["the search is not the first tool"]
+    for item in body["input"]:
+        kind, call = item.get("type", "message"), item.get("call_id")
+        if kind in answered_by:
+            waiting[call] = answered_by[kind]
+        elif kind in answered_by.values():
+            if waiting.pop(call, None) != kind:
+                found.append(f"{kind} answers no call {call}, or is not of its kind, or is the second one")
+            names = [tool["name"] for tool in item.get("tools", ())]
+            if given.intersection(names) or len(set(names)) < len(names):
+                found.append(f"{names} are given already, or twice")
+            if not all(tool["defer_loading"] for tool in item.get("tools", ())):
+                found.append(f"one of {names} is loaded without being deferred")
+            loaded |= set(names)
+        elif waiting:
+            found.append(f"{kind} comes before the answers to {list(waiting)}")
+    return found + [f"{call} is not answered" for call in waiting]
 
 
 def test_a_result_is_what_the_providers_tool_searches_answer(catalog: Catalog) -> None:
@@ -194,6 +220,47 @@ def test_a_pinned_tool_is_never_referred_to(catalog: Catalog, calls: Any) -> Non
     deferral = AnthropicDeferral(catalog, calls.run, pinned=[id_of(catalog, "get_weather")], k=1)
     (answer,) = deferral.answers([said(use("1", SEARCH, capabilities=[WEATHER]))])
     assert answer["content"] == f"loaded already: {deferral.names[id_of(catalog, 'get_weather')]}"
+
+
+def own_tool(name: str = "ask_user", **more: Any) -> OwnTool:
+    """A tool of the agent itself."""
+
+    def run(arguments: dict[str, Any]) -> str:
+        return f"asked: {arguments['question']}"
+
+    schema = {"type": "object", "properties": {"question": {"type": "string"}}}
+    return OwnTool({"name": name, "input_schema": schema, **more}, run)
+
+
+def test_tools_of_the_agent_itself_are_called_beside_those_of_the_catalog(
+    catalog: Catalog, calls: Any
+) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, pinned=[own_tool()], k=1)
+    assert [tool["name"] for tool in deferral.tools[:2]] == [SEARCH, "ask_user"]
+    assert deferral.tools[1] == own_tool().definition, "sent as it is, never deferred"
+    blocks = [use("1", SEARCH, capabilities=[WEATHER]), use("2", "ask_user", question="Where?")]
+    for answers in (deferral.answers([said(*blocks)]), asyncio.run(deferral.aanswers([said(*blocks)]))):
+        assert [answer["tool_use_id"] for answer in answers] == ["1", "2"]
+        assert answers[1]["content"] == "asked: Where?"
+    (answer,) = deferral.answers([said(use("3", "ask_user"))], client="ann")
+    assert (answer["content"], answer["is_error"]) == ("KeyError: 'question'", True)
+    openais = OpenAIDeferral(catalog, calls.run, pinned=[own_tool(type="function")])
+    assert [tool.get("name") for tool in openais.tools] == [None, "ask_user"]
+    (item,) = openais.answers([called("1", "ask_user", question="Where?")])
+    assert item["output"] == "asked: Where?"
+    assert calls.made == []
+
+
+@pytest.mark.parametrize("names", [[""], [SEARCH], ["ask_user", "ask_user"]])
+def test_a_name_that_would_mean_two_tools_is_refused(catalog: Catalog, calls: Any, names: list[str]) -> None:
+    with pytest.raises(OwnToolClash, match="give the tool another one"):
+        AnthropicDeferral(catalog, calls.run, pinned=[own_tool(name) for name in names])
+
+
+def test_so_is_the_name_of_a_tool_of_the_catalog(catalog: Catalog, calls: Any) -> None:
+    taken = next(iter(AnthropicDeferral(catalog, calls.run).names.values()))
+    with pytest.raises(OwnToolClash, match=taken):
+        OpenAIDeferral(catalog, calls.run, pinned=[own_tool(taken)])
 
 
 @pytest.mark.parametrize(
@@ -361,12 +428,20 @@ def test_anthropics_sdk_carries_a_conversation_through(catalog: Catalog, calls: 
 def test_openais_sdk_carries_a_conversation_through(catalog: Catalog, calls: Any, model: Any) -> None:
     import openai
 
-    deferral = OpenAIDeferral(catalog, calls.run, k=1)
+    deferral = OpenAIDeferral(catalog, calls.run, k=1, pinned=[id_of(catalog, "send_email")])
     weather = deferral.names[id_of(catalog, "get_weather")]
+    email = deferral.names[id_of(catalog, "send_email")]
     text = {"type": "output_text", "text": "It will rain.", "annotations": []}
     final = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
-    call = called("c", weather, city="Paris") | {"id": "f", "status": "completed"}
-    model.script = [[searched("s", WEATHER)], [call], [final]]
+
+    def call(call_id: str, name: str, **given: Any) -> dict[str, Any]:
+        return called(call_id, name, **given) | {"id": f"f{call_id}", "status": "completed"}
+
+    model.script = [
+        [searched("1", WEATHER), call("2", email, recipient="Ann")],
+        [call("3", weather, city="Paris"), call("4", "delete_everything"), searched("5", "send an email")],
+        [final],
+    ]
     items: list[Any] = [{"role": "user", "content": "Rain in Paris?"}]
     with openai.OpenAI() as client:
         while True:
@@ -377,15 +452,16 @@ def test_openais_sdk_carries_a_conversation_through(catalog: Catalog, calls: Any
                 break
             items += answers
     assert response.output_text == "It will rain."
-    assert [item["type"] for item in model.bodies[-1]["input"][1:]] == [
-        "tool_search_call",
-        "tool_search_output",
-        "function_call",
+    assert [api for api, _ in calls.made] == ["send_email", "get_weather"]
+    assert [item_breaches(body) for body in model.bodies] == [[], [], []]
+    assert [item["type"] for item in model.bodies[-1]["input"][-3:]] == [
         "function_call_output",
+        "function_call_output",
+        "tool_search_output",
     ]
     assert {json.dumps(body["tools"]) for body in model.bodies} == {json.dumps(deferral.tools)}
     for before, after in zip(model.bodies, model.bodies[1:], strict=False):
-        assert after["input"][: len(before["input"])] == before["input"]
+        assert json.dumps(after["input"]).startswith(json.dumps(before["input"])[:-1])
 
 
 @pytest.mark.needs("clients")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kitpick.catalog import Catalog
+from kitpick_engines.contract import Filter
 
 pytestmark = [
     pytest.mark.needs("weights", "onnxruntime", "adk"),
@@ -71,6 +72,15 @@ def test_a_toolset_is_chosen_for_what_the_user_wrote(catalog: Catalog, calls: An
     model = calling(weather)
     assert "rain" in said(model, [KitpickAdkToolset(catalog, calls.run, k=1)], "will it rain in Paris?")
     assert model.offered == [[weather]] * 2
+
+
+def test_calls_of_a_toolset_are_feedback(catalog: Catalog, calls: Any, weather: str) -> None:
+    from kitpick.adapters.google_adk import KitpickAdkToolset
+
+    request = "will it rain in Paris?"
+    said(calling(weather), [KitpickAdkToolset(catalog, calls.run, client="ann", k=1)], request)
+    (tally,) = [each for each in catalog.intents.behind(request, Filter()).values() if each.choices]
+    assert list(tally.choices) == ["ann"]
 
 
 def test_what_an_api_raises_is_said_to_the_model(catalog: Catalog, weather: str) -> None:

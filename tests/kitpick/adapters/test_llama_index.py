@@ -11,6 +11,7 @@ from kitpick.adapters.errors import InvalidArguments
 from kitpick.adapters.reranking import Reranker
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
+from kitpick_engines.contract import Filter
 
 pytestmark = [
     pytest.mark.needs("weights", "onnxruntime", "clients"),
@@ -74,6 +75,37 @@ def test_an_agent_gets_the_tools_that_its_request_needs(catalog: Catalog, calls:
         KitpickToolRetriever(catalog, calls.run, top=2)
 
 
+def test_calls_of_what_was_retrieved_are_feedback(catalog: Catalog, calls: Any) -> None:
+    from kitpick.adapters.llama_index import KitpickToolRetriever
+
+    (tool,) = KitpickToolRetriever(catalog, calls.run, client="ann", k=1).retrieve(QUERY)
+    tool.call(city="Oslo")
+    (silent,) = KitpickToolRetriever(catalog, calls.run, k=1).retrieve(QUERY)
+    silent.call(city="Oslo")
+    assert clients_that_chose(catalog) == ["ann"]
+
+
+def clients_that_chose(catalog: Catalog) -> list[str]:
+    """Whoever chose the weather for the request."""
+    tally = catalog.intents.behind(QUERY, Filter()).get("functions/functions/get_weather")
+    return [] if tally is None else list(tally.choices)
+
+
+def test_a_tool_is_called_only_once_it_was_offered_by_its_retriever(catalog: Catalog, calls: Any) -> None:
+    """An agent asks for a tool by its name right before it calls it."""
+    from kitpick.adapters.llama_index import KitpickToolRetriever
+
+    retriever = KitpickToolRetriever(catalog, calls.run, client="ann", k=1)
+    (name,) = [tool.metadata.name for tool in KitpickToolRetriever(catalog, calls.run, k=1).retrieve(QUERY)]
+    assert name not in [tool.metadata.name for tool in retriever.retrieve(name)]
+    assert name not in [tool.metadata.name for tool in asyncio.run(retriever.aretrieve(name))]
+    retriever.retrieve(QUERY)
+    for again in (retriever.retrieve(name), asyncio.run(retriever.aretrieve(name))):
+        assert [tool.metadata.name for tool in again] == [name]
+    again[0].call(city="Oslo")
+    assert clients_that_chose(catalog) == ["ann"], "the answer to the request, not to the name"
+
+
 def test_a_function_agent_calls_what_was_retrieved(catalog: Catalog, calls: Any) -> None:
     from llama_index.core.agent.workflow import FunctionAgent
     from llama_index.core.llms.mock import MockFunctionCallingLLM
@@ -96,3 +128,22 @@ def test_a_function_agent_calls_what_was_retrieved(catalog: Catalog, calls: Any)
     asyncio.run(ask())
     assert offered
     assert "get_weather_" in offered[0][0]
+
+
+def test_the_page_for_agents_runs(five_minutes: Any, page_weather: str) -> None:
+    from llama_index.core.base.llms.types import ToolCallBlock
+    from llama_index.core.llms import ChatMessage, MockFunctionCallingLLM
+
+    offered: list[list[str]] = []
+
+    def scripted(messages: Any, tools: Any = (), **given: Any) -> ChatMessage:
+        offered.append([tool.metadata.name for tool in tools])
+        if messages[-1].role == "tool":
+            return ChatMessage("It will rain.", role="assistant")
+        call = ToolCallBlock(tool_call_id="1", tool_name=page_weather, tool_kwargs={"city": "Paris"})
+        return ChatMessage(role="assistant", blocks=[call])
+
+    names = five_minutes("LlamaIndex", model=MockFunctionCallingLLM(response_generator=scripted))
+    assert page_weather in offered[0]
+    tallies = names["catalog"].intents.behind(names["request"], Filter()).values()
+    assert [list(each.choices) for each in tallies if each.choices] == [["ann"]]

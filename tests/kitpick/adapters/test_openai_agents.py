@@ -139,3 +139,8 @@ def test_tools_that_cannot_be_ranked_are_all_enabled(settings: Settings, model: 
     run_agent(Agent(name="a", model="m", tools=tools), QUERY, QUERY)
     broken.close()
     assert len(model.bodies[0]["tools"]) == 3
+
+
+def test_the_page_for_agents_runs(five_minutes: Any, page_weather: str, model: Any) -> None:
+    five_minutes("OpenAI Agents")
+    assert model.bodies[0]["tools"][0]["name"] == page_weather
