@@ -31,7 +31,7 @@ from kitpick_training.cross_encoder import RerankerTask, TrainableCrossEncoder
 from kitpick_training.examples import RankingList
 from kitpick_training.loop import TrainingRun
 from kitpick_training.own.demonstrations import reranker_lists, retriever_list
-from kitpick_training.own.feedback import Feedback, greedy_sequence
+from kitpick_training.own.feedback import ModelFeedback, greedy_sequence
 from kitpick_training.own.lists import GradedRequest, OwnLists
 from kitpick_training.recipe import RerankerRecipe
 
@@ -177,7 +177,7 @@ def experiment(run: Path, seed: int = 0, learned: int = 200, held_out: int = 100
     """Mean probability of the right answer on cases not trained on, by way of choosing."""
     known, asked = cases(seed, learned, held_out)
     caps = Caps(seconds=3600, calls=10**6, tokens=10**9, cost=1.0, retries=0)
-    feedback = Feedback(CallMeter(JointJudge(), caps), "joint", run / "answers.jsonl")
+    feedback = ModelFeedback(CallMeter(JointJudge(), caps), "joint", run / "answers.jsonl")
 
     def value(one: Case, chosen: Sequence[int]) -> float:
         return feedback.values(one.question, [[one.candidates[place] for place in chosen]])[0]

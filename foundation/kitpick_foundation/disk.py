@@ -10,9 +10,13 @@ import errno
 import os
 import shutil
 import sqlite3
+import time
 from io import FileIO
 from pathlib import Path
 from typing import Literal
+
+BUSY_SECONDS = 30.0
+"""How long a connection waits for others that write, where no setting says otherwise."""
 
 
 class Disk:
@@ -77,6 +81,30 @@ def is_full(error: Exception) -> bool:
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return "disk is full" in str(error)
+
+
+def use_write_ahead_log(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    """Lets others read while one connection writes.
+
+    The change to this mode does not wait for other connections as statements do: SQLite refuses it at once.
+    So it is tried again for `busy_seconds`.
+
+    Raises:
+        sqlite3.Error: it does not succeed in this time, or for another reason.
+    """
+    limit = time.monotonic() + busy_seconds
+    while not _changed_mode(connection, time.monotonic() > limit):
+        time.sleep(0.01)
+
+
+def _changed_mode(connection: sqlite3.Connection, last: bool) -> bool:
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError as error:
+        if last or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
 
 
 def full_disk(path: Path) -> str:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import IndexSchema, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import TEMPLATE_VERSION, retrieval_text
-from kitpick_foundation.disk import DISK, Disk
+from kitpick_foundation.disk import BUSY_SECONDS, DISK, Disk, use_write_ahead_log
 from kitpick_ingest.errors import InvalidEmbedding
 
 T = TypeVar("T")
@@ -35,7 +35,6 @@ CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, used INTEGER NOT N
 CREATE INDEX IF NOT EXISTS vectors_by_use ON vectors (used);
 """
 _KEYS_A_QUERY = 500
-_BUSY_SECONDS = 30.0
 _DAY = 86_400
 _KEPT_BY_PRUNING = 0.8
 
@@ -101,8 +100,8 @@ class EmbeddingCache:
         if self._database is not None:
             return
         self._disk.make_folder(self.path.parent)
-        self._database = self._disk.connect(str(self.path.absolute()), _BUSY_SECONDS)
-        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database = self._disk.connect(str(self.path.absolute()), BUSY_SECONDS)
+        use_write_ahead_log(self._database, BUSY_SECONDS)
         self._database.execute("PRAGMA synchronous = NORMAL")
         self._database.executescript(_LAYOUT)
 

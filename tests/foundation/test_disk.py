@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import threading
 from contextlib import closing
 from io import FileIO
 from pathlib import Path
 
 import pytest
 
-from kitpick_foundation.disk import DISK, full_disk, is_full
+from kitpick_foundation.disk import DISK, full_disk, is_full, use_write_ahead_log
 
 
 class Slow(FileIO):
@@ -68,3 +69,28 @@ def test_a_folder_that_is_gone_is_named_too(tmp_path: Path) -> None:
 )
 def test_what_means_a_full_disk(error: Exception, full: bool) -> None:
     assert is_full(error) is full
+
+
+def test_the_write_ahead_log_waits_for_connections_that_write(tmp_path: Path) -> None:
+    """SQLite itself refuses the change at once, whatever the connection's time limit."""
+    path = tmp_path / "new.db"
+    with closing(DISK.connect(str(path), 30.0)) as writer, closing(DISK.connect(str(path), 30.0)) as other:
+        writer.execute("CREATE TABLE rows (row)")
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("INSERT INTO rows VALUES (1)")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            use_write_ahead_log(other, 0.05)
+        waiting = threading.Thread(target=use_write_ahead_log, args=(other, 30.0))
+        waiting.start()
+        writer.execute("COMMIT")
+        waiting.join(30)
+        assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_what_is_wrong_for_another_reason_is_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("no database, but a text that is longer than a header" * 50)
+    with (
+        closing(DISK.connect(str(tmp_path / "text.db"), 30.0)) as connection,
+        pytest.raises(sqlite3.DatabaseError, match="not a database"),
+    ):
+        use_write_ahead_log(connection, 30.0)

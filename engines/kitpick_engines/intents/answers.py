@@ -16,7 +16,7 @@ import msgspec
 
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.intents.store import Verdict
-from kitpick_foundation.disk import full_disk, is_full
+from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
 
 MAX_IN_MEMORY = 1_000
 """Answers that a process remembers without a file: the latest."""
@@ -197,8 +197,8 @@ class AnswerLog:
     def _open(self) -> sqlite3.Connection:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        opened = sqlite3.connect(self.path or ":memory:", timeout=30.0, check_same_thread=False)
-        opened.execute("PRAGMA journal_mode = WAL")
+        opened = sqlite3.connect(self.path or ":memory:", timeout=BUSY_SECONDS, check_same_thread=False)
+        use_write_ahead_log(opened, BUSY_SECONDS)
         opened.execute("PRAGMA synchronous = NORMAL")  # no wait for the disk in a search
         opened.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
         opened.executescript(_TABLES)

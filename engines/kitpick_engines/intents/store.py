@@ -17,7 +17,7 @@ import numpy as np
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.intents.votes import NO_INTENTS, Intents
-from kitpick_foundation.disk import full_disk, is_full
+from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
 
 MAX_PER_CLIENT = 200
 """Choices kept of one client: the oldest make room, so that a flood only drowns its own."""
@@ -104,7 +104,7 @@ class IntentStore:
         ]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._connection() as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
+            use_write_ahead_log(connection, BUSY_SECONDS)
             _upgrade(connection)
             connection.executescript(TABLES)
             connection.executemany("INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
@@ -223,7 +223,7 @@ class IntentStore:
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
-            with closing(sqlite3.connect(self.path, timeout=30.0)) as connection, connection:
+            with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection, connection:
                 yield connection
         except sqlite3.Error as error:
             cure = f"; {full_disk(self.path)}" if is_full(error) else ""

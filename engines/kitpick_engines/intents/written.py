@@ -24,7 +24,7 @@ from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.intents.store import TABLES, Intent, IntentStore
 from kitpick_engines.intents.votes import Intents
 from kitpick_engines.lexical.words import Terms
-from kitpick_foundation.disk import full_disk, is_full
+from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full
 
 _TABLES = f"""
 {TABLES}
@@ -190,7 +190,7 @@ class WrittenStore:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with closing(sqlite3.connect(self.path, timeout=30.0)) as connection, connection:
+            with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection, connection:
                 connection.executescript(_TABLES)
                 yield connection
         except sqlite3.Error as error:

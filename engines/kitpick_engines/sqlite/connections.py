@@ -12,7 +12,7 @@ from pathlib import Path
 from kitpick_engines.errors import CorruptStore, EngineUnavailable
 from kitpick_engines.lexical.words import prepare
 from kitpick_engines.sqlite.tables import create_catalog, is_catalog
-from kitpick_foundation.disk import Disk, full_disk, is_full
+from kitpick_foundation.disk import Disk, full_disk, is_full, use_write_ahead_log
 
 _IDLE = 16
 """Idle connections kept open; more readers at once are served, their connections are closed afterwards."""
@@ -128,7 +128,7 @@ class ConnectionPool:
         connection = self._disk.connect(f"{self._path.absolute().as_uri()}?{mode}", self._busy_seconds)
         try:
             if write:
-                connection.execute("PRAGMA journal_mode = WAL")
+                use_write_ahead_log(connection, self._busy_seconds)
                 # A compaction removes the old matrix after its commit: that commit must survive a power cut.
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -18,8 +18,10 @@ from opensearch_cluster import opensearch_cluster
 from remote.test_killed_node import Background, reading, writing
 from servers import catalog_url
 
+from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.opening import open_engine
 from kitpick_engines.remote.engine import RemoteEngine
+from kitpick_engines.remote.server import RequestRefused
 
 pytestmark = [pytest.mark.needs("opensearch"), pytest.mark.slow, pytest.mark.timeout(1500)]
 SHARDS = 3
@@ -48,8 +50,15 @@ def whole(engine: RemoteEngine, nodes: int) -> None:
     """Waits until so many nodes hold every copy of every shard."""
     limit = time.monotonic() + PATIENCE
     wanted = f"/_cluster/health?wait_for_status=green&wait_for_nodes={nodes}&timeout=30s"
-    while (health := engine.server.call("GET", wanted))["timed_out"]:
-        assert time.monotonic() < limit, health
+    while not answered_in_time(engine, wanted):
+        assert time.monotonic() < limit, f"no {nodes} nodes with every copy"
+
+
+def answered_in_time(engine: RemoteEngine, path: str) -> bool:
+    try:
+        return not engine.server.call("GET", path)["timed_out"]
+    except (RequestRefused, EngineUnavailable):  # 408, or a node that has just come back
+        return False
 
 
 def test_copies_lie_on_different_nodes(nodes: list[Node]) -> None:
@@ -63,27 +72,54 @@ def test_copies_lie_on_different_nodes(nodes: list[Node]) -> None:
             assert len({copy["node"] for copy in copies}) == len(copies) == 2
 
 
+@contextmanager
+def going_on(step: Callable[[], None]) -> Iterator[Background]:
+    """Repeats the step until the end of the block; nothing but an unavailable server may come in between."""
+    thread = Background(step)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        thread.end()
+    assert thread.wrong == []
+
+
+def wait_for(*threads: Background) -> None:
+    """Until each has done its step twice more."""
+    limit = time.monotonic() + PATIENCE
+    before = [thread.done for thread in threads]
+    while any(thread.done < done + 2 for thread, done in zip(threads, before, strict=True)):
+        assert time.monotonic() < limit, "nothing goes on"
+        time.sleep(0.2)
+
+
+def test_searches_go_on_while_a_node_is_lost(nodes: list[Node]) -> None:
+    with closing(opened(nodes)) as engine, closing(open_engine(engine.url)) as reader:
+        fill(engine, generation(0))
+        whole(engine, len(nodes))
+        with going_on(lambda: reading(reader)) as searches:
+            wait_for(searches)
+            nodes[0].kill()
+            wait_for(searches)
+            nodes[0].start()
+            whole(engine, len(nodes))
+
+
 def test_a_node_is_lost_while_others_search_and_write(nodes: list[Node]) -> None:
+    """Both go on at the latest when it is back: a shard of a new index may have had no copy elsewhere yet."""
     with closing(opened(nodes)) as writer, closing(open_engine(writer.url)) as reader:
         fill(writer, generation(0))
         whole(writer, len(nodes))
         numbers = count(1)
-        threads = [Background(lambda: writing(writer, numbers)), Background(lambda: reading(reader))]
-        for thread in threads:
-            thread.start()
-        for lost in (nodes[0], nodes[2]):
-            time.sleep(1)
-            lost.kill()
-            before = [thread.done for thread in threads]
-            limit = time.monotonic() + PATIENCE
-            while any(thread.done < done + 2 for thread, done in zip(threads, before, strict=True)):
-                assert time.monotonic() < limit, "two nodes of three go on"
-                time.sleep(0.2)
-            lost.start()
-            whole(writer, len(nodes))
-        for thread in reversed(threads):
-            thread.end()
-            assert thread.wrong == []
+        with (
+            going_on(lambda: reading(reader)) as searches,
+            going_on(lambda: writing(writer, numbers)) as runs,
+        ):
+            wait_for(searches, runs)
+            nodes[2].kill()
+            time.sleep(5)
+            nodes[2].start()
+            wait_for(searches, runs)
         assert mixture(reader) == ""
         last = generation(next(numbers))
         index = fill(writer, last, writer.live()[1])

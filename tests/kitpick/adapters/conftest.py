@@ -7,6 +7,7 @@ import gc
 import io
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,11 @@ def _silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("OPENAI_AGENTS_DISABLE_TRACING", "LITELLM_LOCAL_MODEL_COST_MAP"):
         monkeypatch.setenv(name, "true")
     yield
-    gc.collect()
+    with warnings.catch_warnings():
+        # The pair of sockets of an event loop that a framework never closed, whichever test it is found in.
+        warnings.filterwarnings("ignore", "unclosed <socket.socket fd=.*family=1,", ResourceWarning)
+        warnings.filterwarnings("ignore", "unclosed event loop", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
