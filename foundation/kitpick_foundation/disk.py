@@ -101,7 +101,7 @@ def _changed_mode(connection: sqlite3.Connection, last: bool) -> bool:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
     except sqlite3.OperationalError as error:
-        if last or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+        if last or "locked" not in str(error):  # SQLITE_BUSY; its number is known from Python 3.11 on
             raise
         return False
     return True
