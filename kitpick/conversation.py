@@ -41,7 +41,8 @@ _WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|\d+")
 _DIGEST = re.compile(r"_(?=[a-z]*[2-7])[a-z2-7]{6}(?:[a-z2-7]{20})?$")
-_TEXTS = frozenset({"text", "input_text", "output_text"})
+_TEXTS = ("text", "input_text", "output_text")
+"""Types of parts that hold words. A tuple: a type may be anything, also what no set can look up."""
 
 
 class NothingAsked(KitpickError):

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kitpick.catalog import Catalog
@@ -207,6 +207,7 @@ junk = st.recursive(
 
 @settings(deadline=None)
 @given(st.lists(junk, max_size=5))
+@example([{"role": "user", "content": {"type": []}}])
 def test_whatever_comes_is_read_or_refused(messages: list[Any]) -> None:
     with suppress(NothingAsked):
         assert request_of(messages).strip()
