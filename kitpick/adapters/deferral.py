@@ -359,8 +359,8 @@ class OpenAIDeferral(_Deferral):
         }
 
 
-_CALLS = frozenset({"function_call", "tool_search_call"})
-_OUTPUTS = frozenset({"function_call_output", "tool_search_output"})
+_CALLS = ("function_call", "tool_search_call")
+_OUTPUTS = ("function_call_output", "tool_search_output")
 
 
 def _by_name(own: Iterable[OwnTool], taken: Iterable[str]) -> dict[str, OwnTool]:
