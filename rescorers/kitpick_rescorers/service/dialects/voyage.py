@@ -9,17 +9,10 @@ import msgspec
 
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint, PlainNumber, plain_number
-from kitpick_rescorers.service.dialects.cohere import (
-    Count,
-    SharedDialect,
-    Usage,
-    V2Call,
-    answer_v2,
-    require_something,
-)
+from kitpick_rescorers.service.dialects.cohere import Count, SharedDialect, Usage, require_something
 from kitpick_rescorers.service.documents import read_documents
 from kitpick_rescorers.service.errors import Failure, Invalid
-from kitpick_rescorers.service.reranking import PLAIN, rank_documents
+from kitpick_rescorers.service.reranking import PLAIN, Scored, rank_documents
 from kitpick_rescorers.service.ticket import Ticket
 
 
@@ -79,19 +72,16 @@ class VoyageDialect:
 
 
 def answer_voyage(service: Service, call: VoyageCall, ticket: Ticket) -> VoyageAnswer:
-    """Ranks the documents of a call; raises like `answer_v2`, and `Invalid` where cutting is forbidden."""
+    """Ranks the documents; raises like `cohere.answer_v2`, and `Invalid` where cutting is forbidden."""
     if not call.truncation:
         model = service.models.cross_encoder
         for text in call.documents:
             ticket.check()
             if not model.fits(call.query, text):
                 raise Invalid("a document has more tokens than the model reads, and `truncation` is false")
-    shared = V2Call(query=call.query, documents=list(call.documents), model=call.model, top_n=call.top_k)
     data = [
-        VoyageResult(
-            item.index, item.relevance_score, call.documents[item.index] if call.return_documents else None
-        )
-        for item in answer_v2(service, shared, ticket).results
+        VoyageResult(item.index, plain_number(item.score), _returned(call, item.index))
+        for item in _ranked(service, call, ticket)[: call.top_k]
     ]
     return VoyageAnswer(data, call.model, VoyageUsage(ticket.tokens))
 
@@ -127,19 +117,27 @@ class InfinityAnswer(msgspec.Struct, frozen=True):
 
 
 def answer_infinity(service: Service, call: InfinityCall, ticket: Ticket) -> InfinityAnswer:
-    """Ranks the documents of a call; raises like `answer_v2`."""
-    require_something(service, call.query, call.documents)
-    documents = read_documents(call.documents, ticket).items
+    """Ranks the documents of a call; raises like `cohere.answer_v2`."""
     results = [
         InfinityResult(
             plain_number(item.logit if call.raw_scores else item.score),
             item.index,
-            call.documents[item.index] if call.return_documents else None,
+            _returned(call, item.index),
         )
-        for item in rank_documents(service, ticket, call.model, call.query, documents)[: call.top_n]
+        for item in _ranked(service, call, ticket)[: call.top_n]
     ]
     usage = Usage(ticket.tokens, ticket.tokens)
     return InfinityAnswer(results, call.model, usage, ticket.request_id, int(time.time()))
+
+
+def _ranked(service: Service, call: VoyageCall | InfinityCall, ticket: Ticket) -> list[Scored]:
+    require_something(service, call.query, call.documents)
+    documents = read_documents(call.documents, ticket).items
+    return rank_documents(service, ticket, call.model, call.query, documents)
+
+
+def _returned(call: VoyageCall | InfinityCall, index: int) -> str | None:
+    return call.documents[index] if call.return_documents else None
 
 
 ENDPOINTS = (
