@@ -49,13 +49,9 @@ def first_sentences(prose: str) -> str:
     Of a first sentence that is longer, the first 400 characters.
     """
     text = plain(prose)
-    end = 0
-    for sentence in _SENTENCE_END.split(text)[:_MAX_SENTENCES]:
-        following = text.index(sentence, end) + len(sentence)
-        if following > _MAX_RERANKED and end:
-            break
-        end = following
-    return text[: min(end, _MAX_RERANKED)].rstrip()
+    ends = [*(gap.start() for gap in _SENTENCE_END.finditer(text)), len(text)][:_MAX_SENTENCES]
+    read = max((end for end in ends if end <= _MAX_RERANKED), default=_MAX_RERANKED)
+    return text[:read].rstrip()
 
 
 def retrieval_text(document: ApiDocument) -> str:
