@@ -313,8 +313,9 @@ def on_battery(data: Path, limit: int, profile: Profile, sets: str) -> Figures:
 
 def chained(profile: Profile) -> Profile:
     """The profile with `complete` where it belongs: behind all that ranks, before what cuts the list."""
-    kept = [isinstance(stage, Abstain | Enough | Pack | Truncate) for stage in profile.stages]
-    place = kept.index(True) if True in kept else len(kept)
+    place = len(profile.stages)
+    while place and isinstance(profile.stages[place - 1], Abstain | Enough | Pack | Truncate):
+        place -= 1
     return replace(profile, stages=(*profile.stages[:place], Complete(), *profile.stages[place:]))
 
 

@@ -146,9 +146,7 @@ class ModelSet:
         missing: list[Degradation] = []
         scorer = _or_degraded("cross_encoder", self._scorer, missing) if "scorer" in needs else None
         kind = _or_degraded("query_kind", self._kind, missing) if "query_kind" in needs else None
-        ranker = None
-        if "ranker" in needs and self._ranker is not None:
-            ranker = _or_degraded("list_ranker", self._ranker, missing)
+        ranker = self._fitting_ranker(scorer, missing) if "ranker" in needs else None
         llm = self._language_model(missing) if "llm" in needs else None
         shown = self._shown(missing) if "demonstrations" in needs else None
         models = Models(
@@ -160,6 +158,14 @@ class ModelSet:
             ranker=ranker,
         )
         return models, tuple(missing)
+
+    def _fitting_ranker(self, scorer: CrossEncoder | None, missing: list[Degradation]) -> ListRanker | None:
+        """The list ranker; None where it learned with other models than those at hand."""
+        if self._ranker is None:
+            return None
+        ranker = _or_degraded("list_ranker", self._ranker, missing)
+        read = "" if scorer is None else scorer.identity
+        return ranker if ranker is not None and ranker.fits(_identity(self._encoder), read) else None
 
     def forget(self) -> None:
         """Clears the caches of query vectors and scores, as for measuring."""

@@ -19,6 +19,7 @@ from kitpick_foundation.errors import InvalidSetting
 from kitpick_models.settings import (
     DEFAULT_CROSS_ENCODER,
     DEFAULT_ENCODER,
+    DEFAULT_LIST_RANKER,
     DEFAULT_QUERY_KIND,
     Provider,
 )
@@ -95,7 +96,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Cross-encoder: a name or a folder."""
     query_kind: str = _read("query_kind", DEFAULT_QUERY_KIND)
     """Single/multi classifier: a name or a folder."""
-    list_ranker: str = _read("list_ranker", "")
+    list_ranker: str = _read("list_ranker", DEFAULT_LIST_RANKER)
     """Learned fusion for the stage `learned`: a name or a folder, or empty."""
     provider: Provider = _read("provider", "cpu")
     """Device that runs the models."""

@@ -35,7 +35,8 @@ class FeatureRows:
     wrong; `request` number of the request; `candidate` id as bytes. Of requests: `request_id`, `set`, `split`
     (`none` where the set is never to be trained on), `style`, `wanted` (how many APIs, found or not; 0 where
     the request was asked of a catalog without the tools that do the job), `documents` (name of the catalog
-    that was asked: some are asked by several sets). `names`: of the features.
+    that was asked: some are asked by several sets). `names`: of the features. `models`: identities of the
+    encoder and of the cross-encoder, the second empty where it did not read.
     """
 
     def __init__(self, profile: Profile, sets: Sequence[BatterySet] = ()) -> None:
@@ -45,6 +46,7 @@ class FeatureRows:
         self._labels: list[NDArray[np.int8]] = []
         self._candidates: list[bytes] = []
         self._requests: list[tuple[str, str, str, str, int, str]] = []
+        self._models = ("", "")
 
     def add(self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, *, read: bool) -> None:
         """Adds the candidates of one request, and again those without the tools that do the job.
@@ -56,6 +58,7 @@ class FeatureRows:
             read: whether the cross-encoder reads them.
         """
         near = system.models if read else replace(system.models, scorer=None)
+        self._models = near.encoder.identity, "" if near.scorer is None else near.scorer.identity
         self._add(system.set, request, state_before(self._profile, asked, near))
         hidden = system.doing(request)
         left = [candidate for candidate in asked.candidates if candidate.tool_key not in hidden]
@@ -100,6 +103,7 @@ class FeatureRows:
             "request": np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
             "candidate": np.array(self._candidates, dtype=np.bytes_),
             "names": np.array(list(FEATURES)),
+            "models": np.array(self._models),
         }
         arrays |= dict(
             zip(

@@ -194,9 +194,8 @@ def _written_joined(folders: DataFolders, split: Split) -> BatterySet:
     return replace(whole, name="written-joined", requests=tuple(joined), documents_of=whole.name)
 
 
-def _written_mixed(folders: DataFolders, split: Split) -> BatterySet:
-    """Requests that ask two things of two tools: those of `written`, joined, each once."""
-    whole = _written(folders, split)
+def _mixed(whole: BatterySet) -> BatterySet:
+    """Requests that ask two things of two tools: those of a set, joined, each once."""
     waiting: list[tuple[str, BatteryRequest]] = []
     joined: list[BatteryRequest] = []
     for tool, request in _of_one_tool(whole):
@@ -205,7 +204,8 @@ def _written_mixed(folders: DataFolders, split: Split) -> BatterySet:
             waiting.append((tool, request))
         else:
             joined.append(_joined([waiting.pop(place)[1], request]))
-    return replace(whole, name="written-mixed", requests=tuple(joined), documents_of=whole.name)
+    name = f"{whole.name}-mixed"
+    return replace(whole, name=name, requests=tuple(joined), documents_of=whole.name)
 
 
 def _of_one_tool(whole: BatterySet) -> list[tuple[str, BatteryRequest]]:
@@ -275,7 +275,8 @@ SETS: dict[str, Callable[[DataFolders, Split], BatterySet]] = {
     "written": _written,
     "written-mcp": _written_mcp,
     "written-joined": _written_joined,
-    "written-mixed": _written_mixed,
+    "written-mixed": lambda folders, split: _mixed(_written(folders, split)),
+    "written-mcp-mixed": lambda folders, split: _mixed(_written_mcp(folders, split)),
     "toollinkos": lambda folders, _: _of_catalog(read_toollinkos(folders.shared / "toollinkos"), None, {}),
 }
 """Name → reader. `written` and `written-mcp` hold out providers, servers; the others tools, fields."""

@@ -36,6 +36,15 @@ class ListRanker:
         self.threshold = manifest.thresholds.get("abstain", 0.5)
         """Probability that the list answers the request, below which nothing should be recommended."""
 
+    def fits(self, encoder: str, cross_encoder: str) -> bool:
+        """Whether it learned from features of these models (identities): those of others mean other things.
+
+        An empty identity, here or in the manifest, fits any.
+        """
+        of_vectors = {self.manifest.encoder, encoder} - {""}
+        of_logits = {self.manifest.cross_encoder, cross_encoder} - {""}
+        return len(of_vectors) <= 1 and len(of_logits) <= 1
+
     def score(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits, float32 (n,), of candidates whose features are the rows, float32 (n, f).
 

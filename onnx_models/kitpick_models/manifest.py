@@ -53,7 +53,8 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     `files` maps a file name to its SHA-256. `seen` holds `hash_tool` of every tool trained on.
     A cross-encoder's probability is sigmoid(logit / `temperature`), and `thresholds` are on that scale.
     `encoder` is the identity of the encoder whose vectors a query-kind head reads, `features` names what it
-    reads instead of a vector.
+    reads instead of a vector. Of a list ranker, `encoder` and `cross_encoder` made the features it learned
+    from.
     `providers` are those it was measured on.
     """
 
@@ -74,6 +75,7 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     max_tokens: Annotated[int, msgspec.Meta(ge=8, le=1_000_000)] = 256
     dimensions: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     encoder: str = ""
+    cross_encoder: str = ""
     features: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     providers: tuple[str, ...] = ("cpu",)
@@ -193,6 +195,8 @@ def _facts(manifest: Manifest) -> list[str]:
         facts.append(f"- reads of a list of candidates: {', '.join(manifest.features)}")
     if manifest.encoder:
         facts.append(f"- reads vectors of {manifest.encoder}")
+    if manifest.cross_encoder:
+        facts.append(f"- reads scores of {manifest.cross_encoder}")
     if manifest.seen:
         facts.append(f"- trained on {len(manifest.seen):,} tools")
     return facts

@@ -14,6 +14,7 @@ from kitpick_models.query_kind import QueryKindClassifier
 from kitpick_models.settings import (
     DEFAULT_CROSS_ENCODER,
     DEFAULT_ENCODER,
+    DEFAULT_LIST_RANKER,
     DEFAULT_QUERY_KIND,
     RuntimeSettings,
 )
@@ -96,7 +97,9 @@ def load_query_kind(
 
 
 def load_list_ranker(
-    name_or_path: str | Path, settings: RuntimeSettings = _DEFAULT, models: Path | None = None
+    name_or_path: str | Path = DEFAULT_LIST_RANKER,
+    settings: RuntimeSettings = _DEFAULT,
+    models: Path | None = None,
 ) -> ListRanker:
     """A list ranker by name or path; raises like `load_encoder`."""
     return ListRanker(*_open(name_or_path, "list_ranker", models), settings)

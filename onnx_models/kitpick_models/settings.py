@@ -11,6 +11,7 @@ Provider = Literal["cpu", "cuda", "tensorrt"]
 DEFAULT_ENCODER = "minilm-l6"
 DEFAULT_CROSS_ENCODER = "reranker-l6"
 DEFAULT_QUERY_KIND = "query-kind"
+DEFAULT_LIST_RANKER = "list-ranker"
 
 _CPU_TOKENS = 512
 """Padded tokens of a batch on a CPU: beyond that the activations fall out of the cache and it gets slower."""

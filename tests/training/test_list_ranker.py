@@ -29,6 +29,7 @@ pytestmark = pytest.mark.needs("onnxruntime")
 RECIPE = RankerRecipe("tiny", trees=20, leaves=4, least_rows=5)
 COLUMN = {name: place for place, name in enumerate(FEATURES)}
 CANDIDATES = 8
+MODELS = ("vectors@1", "pairs@1")
 
 
 def lists(catalogs: tuple[str, ...] = ("a", "b", "c"), each: int = 40) -> ListRows:
@@ -53,6 +54,7 @@ def lists(catalogs: tuple[str, ...] = ("a", "b", "c"), each: int = 40) -> ListRo
         np.repeat(np.array(catalogs), each),
         answerable.astype(np.int64),
         np.repeat(np.array(catalogs), each),
+        MODELS,
     )
 
 
@@ -87,6 +89,14 @@ def test_it_answers_behind_onnxruntime_as_it_was_trained(trained, rows: ListRows
     verification = verify(model)
     assert verification.sound
     assert verification.figures["most_difference"] < 1e-5
+
+
+def test_it_fits_the_models_that_it_learned_with_and_no_others(model: Path):
+    ranker = load_list_ranker(model)
+    assert ranker.fits(*MODELS)
+    assert ranker.fits("vectors@1", ""), "of a profile that reads no pairs"
+    assert not ranker.fits("vectors@2", "pairs@1")
+    assert not ranker.fits("vectors@1", "pairs@2")
 
 
 def test_features_that_may_only_help_never_lower_a_score(model: Path, rows: ListRows):
@@ -162,6 +172,13 @@ def test_a_file_of_other_features_is_refused(tmp_path: Path):
         read_rows([tmp_path / "absent.npz"])
 
 
+def test_files_of_different_models_are_not_mixed(tmp_path: Path):
+    write(tmp_path / "a.npz", label=[1, 0], set_="a")
+    write(tmp_path / "b.npz", label=[1, 0], set_="b", models=("vectors@2", "pairs@1"))
+    with pytest.raises(InvalidFeatures, match="other models"):
+        read_rows([tmp_path / "a.npz", tmp_path / "b.npz"])
+
+
 def test_one_catalog_alone_is_refused():
     with pytest.raises(EmptyTrainingSet, match="second catalog"):
         train_list_ranker(lists(("a",)), RECIPE)
@@ -175,6 +192,7 @@ def write(
     documents: str | None = None,
     split: str = "validation",
     names: list[str] | None = None,
+    models: tuple[str, str] = MODELS,
 ):
     np.savez(
         path,
@@ -182,6 +200,7 @@ def write(
         label=np.array(label, np.int8),
         request=np.zeros(len(label), np.int32),
         names=np.array(names or list(FEATURES)),
+        models=np.array(models),
         set=np.array([set_]),
         documents=np.array([documents or set_]),
         split=np.array([split]),

@@ -55,6 +55,8 @@ class ListRows(msgspec.Struct, frozen=True):
     """How many APIs the request wants, by list; 0 where it was asked of a catalog that cannot serve it."""
     documents: NDArray[np.str_]
     """Name of the documents that the list is of: some catalogs are asked by several sets of requests."""
+    models: tuple[str, str] = ("", "")
+    """Identities of the encoder and of the cross-encoder that the features are of."""
 
     def of_lists(self, chosen: Labels) -> ListRows:
         """The rows of the lists that a mask (lists,) chooses; the lists keep their numbers."""
@@ -76,9 +78,13 @@ def read_rows(files: Sequence[Path]) -> ListRows:
 
     Raises:
         EmptyTrainingSet: no row, or a set that is never to be trained on.
-        InvalidFeatures: a file of other features than `FEATURES`, or no such file.
+        InvalidFeatures: a file of other features than `FEATURES`, or of other models than the first; or no
+            such file.
     """
     parts = [_read(path) for path in files]
+    for path, part in zip(files, parts, strict=True):
+        if part.models != parts[0].models:
+            raise InvalidFeatures(path, f"made with other models than {files[0]}: make both with the same")
     offsets = np.cumsum([0, *(len(part.catalogs) for part in parts)])
     rows = ListRows(
         np.concatenate([part.features for part in parts]),
@@ -87,6 +93,7 @@ def read_rows(files: Sequence[Path]) -> ListRows:
         np.concatenate([part.catalogs for part in parts]),
         np.concatenate([part.wanted for part in parts]),
         np.concatenate([part.documents for part in parts]),
+        parts[0].models,
     )
     if not rows.labels.any():
         raise EmptyTrainingSet("candidate that serves its request")
@@ -109,6 +116,7 @@ def _read(path: Path) -> ListRows:
             arrays["set"],
             arrays["wanted"].astype(np.int64),
             arrays["documents"],
+            (str(arrays["models"][0]), str(arrays["models"][1])),
         )
     except (OSError, ValueError, KeyError) as error:
         raise InvalidFeatures(path, f"no file of features: {error}") from error
@@ -371,6 +379,8 @@ def publish_list_ranker(
         ),
         temperature=trained.temperature,
         thresholds={"abstain": trained.threshold},
+        encoder=rows.models[0],
+        cross_encoder=rows.models[1],
         features=tuple(FEATURES),
         figures=tuple(_recorded(trained.figures, measured)),
     )

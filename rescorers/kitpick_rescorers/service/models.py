@@ -81,14 +81,19 @@ class ServiceModels:
         self.query_kind: QueryKindClassifier | None = (
             load_query_kind(settings.query_kind) if settings.query_kind else None
         )
-        self.ranker: ListRanker | None = (
-            load_list_ranker(settings.list_ranker) if settings.list_ranker else None
-        )
+        self.ranker: ListRanker | None = self._fitting_ranker(settings.list_ranker)
         self.cache = ScoreCache(settings.score_cache)
         self.query_vectors = QueryVectors()
         self._vectors = _queue("encoder", encoders, metrics, limits)
         self._scores = _queue("cross_encoder", scorers, metrics, limits)
         self._warm_up(settings.warm_up_seconds)
+
+    def _fitting_ranker(self, name: str) -> ListRanker | None:
+        """The list ranker of this name; None without a name, or if it learned with other models."""
+        if not name:
+            return None
+        ranker = load_list_ranker(name)
+        return ranker if ranker.fits(self.encoder.identity, self.cross_encoder.identity) else None
 
     @property
     def queues(self) -> tuple[ModelQueue, ...]:

@@ -9,6 +9,7 @@ import msgspec
 from kitpick_models.settings import (
     DEFAULT_CROSS_ENCODER,
     DEFAULT_ENCODER,
+    DEFAULT_LIST_RANKER,
     DEFAULT_QUERY_KIND,
     Provider,
 )
@@ -36,7 +37,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """File of sample requests, which vote in `/v1/search`; empty: none do."""
     enriched: str = ""
     """File of what `kitpick enrich` wrote about the APIs, likewise."""
-    list_ranker: str = ""
+    list_ranker: str = DEFAULT_LIST_RANKER
     """Learned fusion for the stage `learned`; empty loads none."""
     provider: Provider = "cpu"
     devices: Annotated[str, msgspec.Meta(pattern=r"^\d+(,\d+)*$")] = "0"

@@ -31,6 +31,7 @@ _PLACES = {
     "intent_rank": "sample request",
 }
 """Feature that is 1/rank → how a reason calls that ranking."""
+_NO_RANKER = "no list ranker is loaded that learned with these models"
 _TRUSTED_PLACE = 10
 """A place behind this one is no reason."""
 
@@ -59,7 +60,8 @@ class Learned(Stage, frozen=True, tag="learned"):
     """Weight of the order in which the list comes: p · ln(place) is subtracted from a logit."""
     optional: bool = False
     """Skip the stage without reporting it as degraded where its evidence is missing: the request's vector,
-    the dense ranking (a plain rerank API has neither), or every score of the cross-encoder."""
+    the dense ranking (a plain rerank API has neither), or every score of the cross-encoder; and where no
+    ranker learned with the models at hand."""
 
     def reason_to_skip(self, state: State) -> str:
         """Why the stage does not run; an optional one also needs its evidence."""
@@ -71,6 +73,8 @@ class Learned(Stage, frozen=True, tag="learned"):
 
     def apply(self, state: State, models: Models) -> State:
         """Near candidates by logit and prior, ties by first-stage rank, then id; then the others."""
+        if models.ranker is None and self.optional:
+            return state.with_note(f"left out: {_NO_RANKER}")
         ranker = _usable(models.ranker)
         near = near_candidates(state)
         if not near:
@@ -136,7 +140,7 @@ def _is_near(item: Ranked) -> bool:
 
 def _usable(ranker: LearnedFusion | None) -> LearnedFusion:
     if ranker is None:
-        raise StageUnavailable("no list ranker is loaded: name one with KITPICK_LIST_RANKER")
+        raise StageUnavailable(f"{_NO_RANKER}: name one with KITPICK_LIST_RANKER")
     unknown = {*ranker.features} - {*FEATURES} | {*ranker.evidence} - {*LIST_EVIDENCE, *OF_LIST}
     if unknown:
         raise StageUnavailable(f"the list ranker reads unknown features: {', '.join(sorted(unknown))}")

@@ -174,6 +174,7 @@ def test_features_hold_a_row_for_each_near_candidate(system: SetSystem, tmp_path
     with np.load(tmp_path / "f.npz") as found:
         assert found["features"].shape == (written, len(FEATURES))
         assert list(found["names"]) == list(FEATURES)
+        assert found["models"].tolist() == [system.models.encoder.identity, system.models.scorer.identity]
         answerable = found["request"] == 0
         labels = dict(zip(found["candidate"][answerable].tolist(), found["label"].tolist(), strict=False))
         assert set(labels) == {candidate.id.encode() for candidate in asked.candidates}

@@ -111,6 +111,14 @@ def test_an_optional_one_needs_the_cross_encoder(bench, state):
     assert "scored nothing" in after.trace[-1].skipped
 
 
+def test_an_optional_one_is_left_out_where_no_ranker_learned_with_these_models(bench, state):
+    scored = bench.apply(state, CrossEncode(), scorer=bench.scorer(dict.fromkeys(ids(state), 1.0)))
+    after = run_stage(Learned(optional=True), scored, bench.models())
+    assert ids(after) == ids(scored)
+    assert not after.degraded
+    assert "learned with these models" in after.trace[-1].note
+
+
 def test_an_optional_one_runs_where_its_evidence_is_there(bench, state):
     scored = bench.apply(state, CrossEncode(), scorer=bench.scorer(dict.fromkeys(ids(state), 1.0)))
     after = run_stage(Learned(optional=True), scored, bench.models(ranker=bench.ranker()))
