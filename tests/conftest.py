@@ -33,7 +33,7 @@ if importlib.util.find_spec("hypothesis") is not None:  # absent where only clie
 
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "onnx_models" / "weights"
-MODELS = ("minilm-l6", "reranker-l6", "reranker-l3", "query-kind")
+MODELS = ("minilm-l6", "reranker-l6", "reranker-l3", "query-kind", "list-ranker")
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
 

@@ -195,6 +195,10 @@ def _largest(values: Matrix) -> float:
     return float(values.max())
 
 
+def _median(values: Matrix) -> float:
+    return float(np.median(values))
+
+
 def _margin(values: Matrix, place: int = _HEAD) -> float:
     """The largest value less the one at a place, or less the last where there are fewer."""
     ordered = np.sort(values)[::-1]
@@ -295,17 +299,80 @@ def candidate_features(state: State) -> NDArray[np.float32]:
     return np.stack([feature(the) for feature in FEATURES.values()], axis=1).astype(np.float32)
 
 
-LIST_EVIDENCE: Mapping[str, Callable[[Matrix], float]] = {
-    "first": lambda logits: float(logits[0]),
-    "margin": lambda logits: float(logits[0] - logits[min(1, len(logits) - 1)]),
-    "margin_of_five": lambda logits: float(logits[0] - logits[min(4, len(logits) - 1)]),
-    "mean_of_three": lambda logits: float(logits[:3].mean()),
-    "near_misses": lambda logits: float(((logits[0] - logits[1:]) < 1.0).sum()),
-}
-"""Name → value of a list, from the ranker's logits (n,), n ≥ 1, best first; beside these, all of `OF_LIST`.
+class _JudgedList:
+    """A list with what a ranker said of it: features by name (n,), logits (n,), n ≥ 1."""
 
-`near_misses` is the number of candidates less than one below the best one, the others are logits or their
-differences.
+    def __init__(self, features: NDArray[np.float32], logits: NDArray[np.float32]) -> None:
+        self._features = features
+        self.ordered = np.sort(logits.astype(np.float64))[::-1]
+        self.probabilities = 1.0 / (1.0 + np.exp(-self.ordered))
+        self._first = int(np.argmax(logits))
+
+    def column(self, name: str) -> Matrix:
+        """A feature of all candidates."""
+        return self._features[:, _PLACES[name]].astype(np.float64)
+
+    def of_first(self, name: str) -> float:
+        """A feature of the candidate that the ranker puts first."""
+        return float(self._features[self._first, _PLACES[name]])
+
+    def read(self) -> Matrix:
+        """The cross-encoder's logits of the candidates that it has read; a single 0 if it read none."""
+        return self.column("logit")[self.column("scored") > 0] if self.column("scored").any() else np.zeros(1)
+
+
+_PLACES = {name: place for place, name in enumerate(FEATURES)}
+_OF_FIRST = (
+    "cosine",
+    "logit",
+    "request_covered",
+    "dense_rank",
+    "lexical_rank",
+    "name_asked",
+    "tool_asked",
+    "effect_fit",
+)
+"""Features of the first candidate that are evidence: `first_cosine` and so on."""
+
+
+def _standout(values: Matrix) -> float:
+    """By how many standard deviations the largest value is above the mean."""
+    return float((values.max() - values.mean()) / (values.std() + 1e-6))
+
+
+def _of_first(name: str) -> Callable[[_JudgedList], float]:
+    return lambda judged: judged.of_first(name)
+
+
+LIST_EVIDENCE: Mapping[str, Callable[[_JudgedList], float]] = {
+    "first": lambda judged: float(judged.ordered[0]),
+    "margin": lambda judged: _margin(judged.ordered, 2),
+    "margin_of_five": lambda judged: _margin(judged.ordered, 5),
+    "mean_of_three": lambda judged: float(judged.ordered[:3].mean()),
+    "near_misses": lambda judged: float(((judged.ordered[0] - judged.ordered[1:]) < 1.0).sum()),
+    "expected_in_five": lambda judged: float(judged.probabilities[:5].sum()),
+    "any_in_ten": lambda judged: float(1.0 - np.prod(1.0 - judged.probabilities[:10])),
+    "cosine_standout": lambda judged: _standout(judged.column("cosine")),
+    "cosine_over_median": lambda judged: _largest(judged.column("cosine")) - _median(judged.column("cosine")),
+    "logit_standout": lambda judged: _standout(judged.read()),
+    "logit_over_median": lambda judged: _largest(judged.read()) - _median(judged.read()),
+    **{f"first_{name}": _of_first(name) for name in _OF_FIRST},
+}
+"""Name → value of a list, n ≥ 1; beside these, all of `OF_LIST`.
+
+| evidence | is |
+|---|---|
+| `first`, `margin`, `margin_of_five` | the ranker's best logit; less the second, less the fifth |
+| `mean_of_three` | of the ranker's best logits |
+| `near_misses` | candidates less than one below the best |
+| `expected_in_five` | sum of the first five probabilities |
+| `any_in_ten` | that any of the first ten serves the request, if they were independent |
+| `…_standout` | of cosines or logits: the largest less the mean, in standard deviations |
+| `…_over_median` | the largest less the median |
+| `first_…` | that feature of the candidate that the ranker puts first |
+
+What stands out in its own list says more on a catalog never seen than a value by itself: how near requests
+come to their APIs differs between catalogs.
 """
 
 
@@ -319,11 +386,7 @@ def list_evidence(
         logits: the ranker's (n,), in the same order.
         names: of `LIST_EVIDENCE` and `OF_LIST`.
     """
-    columns = {name: place for place, name in enumerate(FEATURES)}
-    ordered = np.sort(logits.astype(np.float64))[::-1]
+    judged = _JudgedList(features, logits)
     return np.array(
-        [
-            LIST_EVIDENCE[name](ordered) if name in LIST_EVIDENCE else float(features[0, columns[name]])
-            for name in names
-        ]
+        [LIST_EVIDENCE[name](judged) if name in LIST_EVIDENCE else judged.of_first(name) for name in names]
     )

@@ -20,7 +20,7 @@ def test_halves_are_of_one_size_and_stay_what_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "behind"), [("kitpick", "abstain"), ("hybrid", None), ("chains", "abstain")]
+    ("profile", "behind"), [("kitpick", None), ("hybrid", None), ("chains", None), ("toolrerank", None)]
 )
 def test_what_is_needed_is_drawn_in_before_the_list_is_cut(profile: str, behind: str | None) -> None:
     stages = [stage.name for stage in chains.chained(load_profile(profile)).stages]

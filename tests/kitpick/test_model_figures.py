@@ -15,19 +15,25 @@ from kitpick_models.runtime import find_model
 from kitpick_rescorers.profiles import load_profile
 
 MEASURED = ("2026-01-02", "kitpick eval toolbench")
-IDENTITIES = {"encoder": "minilm-l6@1", "cross_encoder": "reranker-l6@2", "query_kind": "query-kind@3"}
+IDENTITIES = {
+    "encoder": "minilm-l6@1",
+    "cross_encoder": "reranker-l6@2",
+    "query_kind": "query-kind@3",
+    "list_ranker": "list-ranker@4",
+}
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Copies of the shipped manifests: nothing is written beside the product's own."""
-    for name in ("minilm-l6", "reranker-l6", "query-kind"):
+    for name in ("minilm-l6", "reranker-l6", "query-kind", "list-ranker"):
         (tmp_path / name).mkdir()
         shutil.copy(find_model(name) / "manifest.json", tmp_path / name)
     return Settings(
         encoder=str(tmp_path / "minilm-l6"),
         cross_encoder=str(tmp_path / "reranker-l6"),
         query_kind=str(tmp_path / "query-kind"),
+        list_ranker=str(tmp_path / "list-ranker"),
     )
 
 
@@ -50,7 +56,7 @@ def recorded(folder: str) -> tuple[Figure, ...]:
         ("bm25", set()),
         ("hybrid", {"encoder"}),
         ("rerank", {"encoder", "cross_encoder"}),
-        ("kitpick", {"encoder", "cross_encoder", "query_kind"}),
+        ("kitpick", {"encoder", "cross_encoder", "query_kind", "list_ranker"}),
     ],
 )
 def test_a_profile_asks_the_models_of_its_stages(profile: str, roles: set[str]):

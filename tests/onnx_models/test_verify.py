@@ -31,7 +31,7 @@ def test_two_hundred_answers_of_a_torch_model_travel_with_a_shipped_one(name: st
     assert len(set(items)) == len(items) == 200
 
 
-@pytest.mark.parametrize("name", ["minilm-l6", "reranker-l6", "reranker-l3", "query-kind"])
+@pytest.mark.parametrize("name", ["minilm-l6", "reranker-l6", "reranker-l3", "query-kind", "list-ranker"])
 def test_a_shipped_model_says_what_it_does_on_each_benchmark_with_date_and_command(name: str):
     figures = read_manifest(find_model(name)).figures
     for dataset in ("toolbench", "toollens"):

@@ -91,6 +91,18 @@ def test_it_answers_behind_onnxruntime_as_it_was_trained(trained, rows: ListRows
     assert verification.figures["most_difference"] < 1e-5
 
 
+def test_its_manifest_names_the_data_and_its_licence(trained, rows: ListRows, tmp_path: Path):
+    renamed = {"bfcl": "a", "written": "b", "written-mcp": "c"}
+    figures = {name: trained.figures[old] for name, old in renamed.items()}
+    publish_list_ranker(
+        msgspec.structs.replace(trained, figures=figures), rows, RECIPE, tmp_path, ("2026-01-01", "a test")
+    )
+    bfcl, written = read_manifest(tmp_path).training
+    assert (bfcl.licence, bfcl.examples) == ("Apache-2.0", 30)
+    assert written.licence.startswith("Apache-2.0 (requests)")
+    assert written.examples == 60
+
+
 def test_it_fits_the_models_that_it_learned_with_and_no_others(model: Path):
     ranker = load_list_ranker(model)
     assert ranker.fits(*MODELS)

@@ -9,6 +9,7 @@ serves the request. Whatever is reported was learned from other catalogs than it
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from kitpick_models.manifest import (
 from kitpick_models.runtime import load_list_ranker
 from kitpick_models.verify import MOST_LOGIT_DIFFERENCE, ListReference
 from kitpick_rescorers.features import FEATURES, LIST_EVIDENCE, OF_LIST, RISING, list_evidence
+from kitpick_training.data.readers import LICENCES, TITLES
 from kitpick_training.errors import EmptyTrainingSet, InvalidFeatures, UnfaithfulExport
 from kitpick_training.recipe import RankerRecipe
 
@@ -188,6 +190,10 @@ def evidence_of(rows: ListRows, logits: NDArray[np.float32]) -> tuple[NDArray[np
     return np.array([number for number, _ in found]), np.stack([evidence for _, evidence in found])
 
 
+RIDGE = 0.01
+"""Inverse strength of the head's penalty: with a weak one it learns what holds in its own catalogs alone."""
+
+
 def train_head(rows: ListRows, logits: NDArray[np.float32]) -> AnswerableHead:
     """The head, from logits that trees gave to lists they were not grown on; every catalog weighs the same.
 
@@ -204,7 +210,7 @@ def train_head(rows: ListRows, logits: NDArray[np.float32]) -> AnswerableHead:
     catalogs = rows.catalogs[numbers]
     counts = {name: int((catalogs == name).sum()) for name in np.unique(catalogs)}
     weights = np.array([1.0 / counts[name] for name in catalogs])
-    model = LogisticRegression(C=1.0, max_iter=1_000)
+    model = LogisticRegression(C=RIDGE, max_iter=1_000)
     model.fit((evidence - mean) / scale, answerable, sample_weight=weights / weights.mean())
     return AnswerableHead((*LIST_EVIDENCE, *OF_LIST), model.coef_[0], float(model.intercept_[0]), mean, scale)
 
@@ -373,10 +379,7 @@ def publish_list_ranker(
         base_model=f"{recipe.trees} trees of {recipe.leaves} leaves, and a logistic regression",
         licence="Apache-2.0",
         files={name: digest(content) for name, content in contents.items()},
-        training=tuple(
-            TrainingData(name, "requests and catalogs of the battery, split validation", found.requests)
-            for name, found in trained.figures.items()
-        ),
+        training=_learned_from(trained.figures),
         temperature=trained.temperature,
         thresholds={"abstain": trained.threshold},
         encoder=rows.models[0],
@@ -390,6 +393,17 @@ def publish_list_ranker(
     if most > MOST_LOGIT_DIFFERENCE:
         raise UnfaithfulExport(out, f"a logit differs from LightGBM's by {most:.6f}")
     return manifest
+
+
+def _learned_from(figures: Mapping[str, CatalogFigures]) -> tuple[TrainingData, ...]:
+    """The data that the sets are made of, with its licence: of `written-mcp` as of `written`."""
+    counts: Counter[str] = Counter()
+    for name, found in figures.items():
+        counts[name.partition("-")[0]] += found.requests
+    return tuple(
+        TrainingData(TITLES.get(name, name), LICENCES.get(name, "not stated"), counts[name])
+        for name in sorted(counts)
+    )
 
 
 REFERENCES = 200

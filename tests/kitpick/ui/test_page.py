@@ -45,7 +45,17 @@ def test_a_request_is_shown_on_its_way_through_all_stages(open_tab: Open, shown:
     tab = open_tab(shown.page)
     assert tab.page.input_value("#profile") == "kitpick"
     tab.explain(REQUEST, profile="kitpick", budget="300")
-    for stage in ("find", "fuse", "cross_encode", "blend", "decode", "classify", "abstain", "pack"):
+    for stage in (
+        "find",
+        "fuse",
+        "cross_encode",
+        "blend",
+        "decode",
+        "classify",
+        "abstain",
+        "learned",
+        "pack",
+    ):
         assert tab.page.locator("summary", has_text=stage).count() >= 1
     assert "get_weather" in tab.page.locator(".hits > li").first.inner_text()
     for title in (

@@ -147,7 +147,7 @@ def test_ready_means_that_models_answer(start: Any) -> None:
     with start() as service:
         ready = service.get("/health/ready")
         assert ready.status_code == 200
-        assert set(ready.json()["models"]) == {"encoder", "cross_encoder", "query_kind"}
+        assert set(ready.json()["models"]) == {"encoder", "cross_encoder", "query_kind", "list_ranker"}
         service.service.models.close()
         eventually(lambda: service.get("/health/ready").status_code == 503)
         assert service.get("/health/live").status_code == 200
