@@ -151,13 +151,18 @@ def grow_trees(rows: ListRows, names: Sequence[str], rising: Sequence[str], reci
     return lightgbm.train(settings, data, num_boost_round=recipe.trees)
 
 
+UNANSWERABLE = 0.3
+"""Weight of a list without an answer: there is one for each with an answer, and people ask fewer such things."""
+
+
 def _weights(rows: ListRows) -> NDArray[np.float64]:
-    """Every catalog weighs the same, and within one every list."""
+    """Every catalog weighs the same, and within one every list of a kind: with an answer, and without."""
     size = np.bincount(rows.lists, minlength=len(rows.catalogs))
     present = size > 0
     lists_of = {name: int((present & (rows.catalogs == name)).sum()) for name in np.unique(rows.catalogs)}
     catalogs = rows.catalogs[rows.lists]
     weights = 1.0 / (size[rows.lists] * np.array([lists_of[name] for name in catalogs]))
+    weights[rows.wanted[rows.lists] == 0] *= UNANSWERABLE
     return np.asarray(weights / weights.mean(), np.float64)
 
 

@@ -44,7 +44,7 @@ class Learned(Stage, frozen=True, tag="learned"):
     by the rest.
 
     With `abstains`, the request is answered by nothing where the whole list says so: margins, agreement of
-    the rankings, near misses. This overrules what an earlier stage decided. A first pass with `abstains` and
+    the rankings, near misses. What an earlier stage decided stays. A first pass with `abstains` and
     `calibrated` off puts the most promising candidates in front of a cross-encoder that reads only some of
     them.
     """
@@ -119,7 +119,7 @@ class Learned(Stage, frozen=True, tag="learned"):
             raise StageUnavailable(f"the list ranker answered {answerable}, which is no probability")
         said = f"probability {answerable:.2f} that anything here does it, threshold {threshold:.2f}"
         if answerable >= threshold:
-            return replace(state, note=said, details={"answerable": answerable}, abstained="")
+            return replace(state, note=said, details={"answerable": answerable})
         return replace(state, note=f"abstained: {said}", abstained=said, details={"answerable": answerable})
 
 
