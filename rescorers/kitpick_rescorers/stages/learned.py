@@ -92,17 +92,19 @@ class Learned(Stage, frozen=True, tag="learned"):
             for item, row in zip(near, features, strict=True)
         }
         others = [item for item in state.ranked if not _is_near(item)]
-        after = state.with_ranked([*self._ordered(near, logits, probabilities), *others], reasons)
+        # Where the cross-encoder has ruled out everything, its probabilities are what the verdict is about.
+        sure = probabilities if self.calibrated and not state.abstained else None
+        after = state.with_ranked([*self._ordered(near, logits, sure), *others], reasons)
         return self._judged(after, features, logits, ranker) if self.abstains else after
 
     def _ordered(
-        self, near: Sequence[Ranked], logits: NDArray[np.float64], probabilities: NDArray[np.float64]
+        self, near: Sequence[Ranked], logits: NDArray[np.float64], probabilities: NDArray[np.float64] | None
     ) -> list[Ranked]:
-        """The candidates by logit and prior, with probabilities that never rise."""
+        """The candidates by logit and prior; with these probabilities, made never to rise, or as they are."""
         scores = logits - self.prior * np.log(np.arange(1, len(near) + 1))
         scored = [replace(item, score=score) for item, score in zip(near, scores.tolist(), strict=True)]
         ordered = by_score(scored, lambda item: item.score)
-        if not self.calibrated:
+        if probabilities is None:
             return ordered
         known = {item.id: value for item, value in zip(near, probabilities.tolist(), strict=True)}
         sure = falling(np.array([known[item.id] for item in ordered]))
