@@ -41,7 +41,7 @@ from kitpick.settings import Settings
 from kitpick_engines.text import rerank_text
 from kitpick_evaluation.dataset import JudgedQuery, select
 from kitpick_evaluation.datasets.published import open_dataset
-from kitpick_models.cross_encoder import CrossEncoder
+from kitpick_models.encoders import CrossEncoder
 from kitpick_models.runtime import load_cross_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.tokens import TokenIds, pair

@@ -31,7 +31,7 @@ from rich.table import Table
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import rerank_text
 from kitpick_ingest.opening import open_source
-from kitpick_models.cross_encoder import CrossEncoder
+from kitpick_models.encoders import CrossEncoder
 from kitpick_models.manifest import Manifest, Storage
 from kitpick_models.runtime import load_cross_encoder
 from kitpick_models.settings import RuntimeSettings

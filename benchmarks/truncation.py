@@ -25,7 +25,7 @@ from rich.table import Table
 from kitpick.catalog import Catalog
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import rerank_text
-from kitpick_models.cross_encoder import CrossEncoder
+from kitpick_models.encoders import CrossEncoder
 from kitpick_models.runtime import load_cross_encoder
 from kitpick_training.data.prepared import PreparedCatalog
 from kitpick_training.data.ranking_lists import DEFAULT_MIXTURE, draw_ask

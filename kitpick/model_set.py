@@ -12,11 +12,9 @@ from kitpick.settings import Settings
 from kitpick_engines.contract import Vector
 from kitpick_engines.sentences import MAX_SENTENCES
 from kitpick_foundation.errors import InvalidSetting, MissingExtra
-from kitpick_models.cross_encoder import CrossEncoder
-from kitpick_models.encoder import Encoder
+from kitpick_models.encoders import CrossEncoder, Encoder
 from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
-from kitpick_models.list_ranker import ListRanker
-from kitpick_models.query_kind import QueryKindClassifier
+from kitpick_models.heads import ListRanker, QueryKindClassifier
 from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.errors import RescorerError

@@ -26,7 +26,7 @@ from kitpick_engines.contract import Engine, Filter
 from kitpick_engines.sentences import sentences_of
 from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.progress import LineProgress
-from kitpick_models.encoder import Encoder
+from kitpick_models.encoders import Encoder
 from kitpick_models.runtime import load_encoder
 from kitpick_rescorers.features import wanted_effects
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import httpx2
 import numpy as np
 
-from kitpick_models.cross_encoder import CrossEncoder
+from kitpick_models.encoders import CrossEncoder
 from serving.asking import SIZES, new_query
 
 Body = Callable[[str, Sequence[str]], dict[str, object]]

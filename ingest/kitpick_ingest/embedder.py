@@ -194,7 +194,7 @@ _NORM_TOLERANCE = 1e-2
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors; `kitpick_models.encoder.Encoder` is one."""
+    """Turns texts into vectors; `kitpick_models.encoders.Encoder` is one."""
 
     @property
     def identity(self) -> str:

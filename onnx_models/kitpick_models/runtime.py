@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kitpick_models.cross_encoder import CrossEncoder
-from kitpick_models.encoder import Encoder
+from kitpick_models.encoders import CrossEncoder, Encoder
 from kitpick_models.errors import UnknownModel, UnsupportedModel
-from kitpick_models.list_ranker import ListRanker
+from kitpick_models.heads import ListRanker, QueryKindClassifier
 from kitpick_models.manifest import MANIFEST, Kind, Manifest, read_manifest
-from kitpick_models.query_kind import QueryKindClassifier
 from kitpick_models.settings import (
     DEFAULT_CROSS_ENCODER,
     DEFAULT_ENCODER,

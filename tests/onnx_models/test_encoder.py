@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kitpick_models.encoder import Encoder
+from kitpick_models.encoders import Encoder
 from kitpick_models.errors import CorruptModel, UnsupportedModel
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kitpick_models.cross_encoder import sigmoid
+from kitpick_models.encoders import sigmoid
 from kitpick_training.calibration import calibrate
 from kitpick_training.errors import EmptyTrainingSet
 from kitpick_training.examples import RankingList

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_models.cross_encoder import sigmoid
+from kitpick_models.encoders import sigmoid
 from kitpick_training.errors import EmptyTrainingSet
 from kitpick_training.examples import RankingList
 

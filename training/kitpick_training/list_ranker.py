@@ -152,7 +152,7 @@ def grow_trees(rows: ListRows, names: Sequence[str], rising: Sequence[str], reci
 
 
 UNANSWERABLE = 0.3
-"""Weight of a list without an answer: there is one for each with an answer, and people ask fewer such things."""
+"""Weight of a list without an answer: there is one for each with one, and people ask fewer such things."""
 
 
 def _weights(rows: ListRows) -> NDArray[np.float64]:

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from kitpick_models.heads import QueryKindClassifier
 from kitpick_models.manifest import CARD, HEAD, Figure, Manifest, TrainingData, card, digest, write_manifest
-from kitpick_models.query_kind import QueryKindClassifier
 from kitpick_training.errors import DivergedTraining, EmptyTrainingSet
 from kitpick_training.recipe import QueryKindRecipe
 

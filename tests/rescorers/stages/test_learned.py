@@ -130,7 +130,9 @@ def test_an_earlier_verdict_stays(bench, state):
     doubted = replace(state, abstained="the best probability 0.01 is below 0.05")
     after = bench.apply(doubted, Learned(), ranker=bench.ranker())
     assert after.abstained == doubted.abstained
-    assert [item.probability for item in after.ranked] == [None] * 4, "and so do the probabilities it is about"
+    assert [item.probability for item in after.ranked] == [None] * 4, (
+        "and so do the probabilities it is about"
+    )
 
 
 def test_a_prior_keeps_part_of_the_order_in_which_the_list_comes(bench, state):

@@ -15,8 +15,7 @@ from kitpick_engines.opening import open_engine
 from kitpick_evaluation.datasets.records import CatalogSource, LabelledCatalog
 from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.sync import sync
-from kitpick_models.cross_encoder import CrossEncoder
-from kitpick_models.encoder import Encoder
+from kitpick_models.encoders import CrossEncoder, Encoder
 from kitpick_models.manifest import TrainingData
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore

@@ -1,4 +1,4 @@
-"""Relevance of texts to a query, read together."""
+"""The two networks that read texts: an encoder, which reads one, and a cross-encoder, which reads a pair."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from kitpick_models.batching import Row, feeds, run_batched
 from kitpick_models.manifest import TOKENIZER, Manifest, read_file
 from kitpick_models.session import open_session
 from kitpick_models.settings import RuntimeSettings
-from kitpick_models.tokens import TokenIds, pairs
+from kitpick_models.tokens import TokenIds, pairs, single_of_ids, singles
 
 
-class CrossEncoder:
-    """A cross-encoder. Safe to use from several threads.
-
-    On a CPU a pair's score is the same to the last bit alone and in any company.
-    """
+class _Network:
+    """A model folder with a tokenizer and a graph, opened. Safe to use from several threads."""
 
     def __init__(self, folder: Path, manifest: Manifest, settings: RuntimeSettings) -> None:
         self.manifest = manifest
@@ -28,6 +25,53 @@ class CrossEncoder:
         self.tokens = TokenIds(read_file(folder, manifest, TOKENIZER), settings.cached_tokens)
         self._session = open_session(folder, manifest, settings)
         self.workers = self._session.workers
+
+
+class Encoder(_Network):
+    """A sentence encoder. Safe to use from several threads.
+
+    On a CPU a text's vector is the same to the last bit alone and in any company.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, settings: RuntimeSettings) -> None:
+        super().__init__(folder, manifest, settings)
+        self.dimensions = manifest.dimensions
+        self.unmatched_below = manifest.thresholds.get("unmatched")
+        """Cosine in [−1, 1] with the nearest text below which a request matches nothing; None: not known."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of texts, float32 (n, dimensions). Text beyond `manifest.max_tokens` is not read."""
+        rows = self.rows(texts)
+        vectors = np.empty((len(rows), self.dimensions), np.float32)
+        run_batched(self.run, rows, vectors, self.settings, self.workers)
+        return vectors
+
+    def rows(self, texts: Sequence[str]) -> list[Row]:
+        """The texts as the model reads them."""
+        return [Row(*found) for found in singles(self.tokens, texts, self.manifest.max_tokens)]
+
+    def row_of_ids(self, ids: Sequence[int]) -> Row:
+        """A text that comes as token ids of this model's vocabulary, with or without the special tokens.
+
+        Raises:
+            UnknownToken: an id that the vocabulary does not have.
+        """
+        return Row(*single_of_ids(self.tokens, ids, self.manifest.max_tokens))
+
+    def fits(self, text: str) -> bool:
+        """Whether a text is read to its end, rather than cut."""
+        return self.tokens.fits(text, self.manifest.max_tokens - 2)
+
+    def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
+        """Vectors (n, dimensions) of rows in one batch, each padded to `length` tokens."""
+        return self._session.run(feeds(rows, length))
+
+
+class CrossEncoder(_Network):
+    """A cross-encoder. Safe to use from several threads.
+
+    On a CPU a pair's score is the same to the last bit alone and in any company.
+    """
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Logits of the pairs (query, text), float32 (n,).
