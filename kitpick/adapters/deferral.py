@@ -13,7 +13,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -27,6 +27,7 @@ from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.definitions import DefinitionFormat, render_definitions
 from kitpick_ingest.function_names import function_names
+from kitpick_ingest.namespaces import in_namespaces, namespace_name
 from kitpick_rescorers.search import SearchHit
 
 SEARCH = "search_tools"
@@ -35,6 +36,9 @@ MAX_DEFERRED = 10_000
 """Tools that Anthropic takes in one request."""
 MAX_CALLS = 100
 """Calls of one turn that are answered by running something; those behind are refused."""
+Namespaces = Literal["found", "all"]
+"""Which functions OpenAI is given in namespaces: those that a search found, or from the first turn on every
+deferred one too, so that the model knows from their descriptions what there is."""
 _NOBODY = Filter()
 _DESCRIPTION = (
     "Finds tools. Most tools are not loaded: search before you say that something cannot be done, with one "
@@ -50,9 +54,17 @@ class _Call(msgspec.Struct, frozen=True):
     arguments: Any
     loaded: frozenset[str]
     """Names of tools that it can call at this point of the conversation."""
+    is_search: bool = False
     searches: tuple[str, ...] = ()
     """Ids of the calls of the search before it, the oldest first."""
     refused: str = ""
+    namespace: str = ""
+    """Where the model says the tool is; empty where it does not say."""
+
+    @property
+    def said(self) -> str:
+        """The tool in the model's words, at most 100 characters."""
+        return (f"{self.namespace}.{self.name}" if self.namespace else self.name)[:100]
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -209,13 +221,13 @@ class _Deferral(ABC):
 
     def _prepared(self, call: _Call) -> _Answer | _Ready:
         if call.refused:
-            return _Answer(call, call.refused, failed=True)
-        if call.name == SEARCH:
+            return _Answer(call, call.refused, failed=True, found=() if call.is_search else None)
+        if call.is_search:
             return self._searched(call)
-        if call.name in self._own:
+        if call.name in self._own and call.namespace in ("", call.name):
             return self._with_arguments(call, self._own[call.name])
         if call.name not in self._ids:
-            return _Answer(call, f"there is no tool {call.name[:100]!r}: search for one", failed=True)
+            return _Answer(call, f"there is no tool {call.said!r}: search for one", failed=True)
         if call.name not in call.loaded | self._pinned:
             what = f"the tool {call.name!r} is not loaded: search for what it does, then call it"
             return _Answer(call, what, failed=True)
@@ -229,6 +241,10 @@ class _Deferral(ABC):
                 call, f"the tool {call.name!r} is no longer there: search for another", failed=True
             )
         (document,) = documents
+        place = namespace_name(document)
+        if call.namespace not in ("", place, call.name):  # OpenAI says its own name of a function without one
+            what = f"there is no tool {call.said!r}: {call.name!r} is in the namespace {place!r}"
+            return _Answer(call, what, failed=True)
         return self._with_arguments(call, CallableTool(call.name, "", {}, False, document, self._run))
 
     def _with_arguments(self, call: _Call, tool: CallableTool | OwnTool) -> _Answer | _Ready:
@@ -288,7 +304,9 @@ class AnthropicDeferral(_Deferral):
         searches = self._searches(messages[:-1])
         uses = {use["id"]: use for use in _uses(messages[-1])}
         return [
-            _Call(id_, use["name"], use.get("input"), loaded, searches, _refused(place))
+            _Call(
+                id_, use["name"], use.get("input"), loaded, use["name"] == SEARCH, searches, _refused(place)
+            )
             for place, (id_, use) in enumerate(uses.items())
         ]
 
@@ -310,9 +328,28 @@ class OpenAIDeferral(_Deferral):
     `tools` holds the search, the agent's own and the pinned tools. Found tools come with the answer, a
     `tool_search_output` at the end of the input, so nothing before it changes. `answers` gives items to
     append to the input.
+
+    With `namespaces`, functions come inside the namespace of their tool, in `tools` ordered by id. Their names
+    stay the same, so a call means one API with its namespace, without it, and as `namespace.name`; a call
+    in a foreign namespace is refused.
     """
 
     format = "responses"
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        run: Run,
+        *,
+        pinned: Sequence[str | OwnTool] = (),
+        k: int = 5,
+        filter: Filter = _NOBODY,  # noqa: A002
+        profile: str | None = None,
+        namespaces: Namespaces | None = None,
+    ) -> None:
+        """As for Anthropic, and whether functions are grouped; pinned ones stay outside of namespaces."""
+        self._namespaces = namespaces
+        super().__init__(catalog, run, pinned=pinned, k=k, filter=filter, profile=profile)
 
     def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
         search = {
@@ -321,7 +358,13 @@ class OpenAIDeferral(_Deferral):
             "description": _DESCRIPTION,
             "parameters": arguments_schema(CapabilityArguments),
         }
-        return [search, *self._definitions(pinned)]
+        registered = self._deferred(deferred) if self._namespaces == "all" else []
+        return [search, *self._definitions(pinned), *registered]
+
+    def _deferred(self, documents: list[ApiDocument]) -> list[dict[str, Any]]:
+        """Functions to be loaded by a search, in namespaces if that is wanted."""
+        functions = [definition | {"defer_loading": True} for definition in self._definitions(documents)]
+        return in_namespaces(documents, functions) if self._namespaces else functions
 
     def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
         items = [_plain(item) for item in conversation]
@@ -331,14 +374,24 @@ class OpenAIDeferral(_Deferral):
         for item in items:
             kind, id_ = item.get("type"), _text(item.get("call_id"))
             if kind == "tool_search_output":
-                loaded |= {_text(tool.get("name")) for tool in _objects(item.get("tools"))}
+                loaded |= frozenset(_functions(item.get("tools")))
             elif kind not in _CALLS or not id_ or id_ in answered or item.get("execution") == "server":
                 continue
             else:
-                name = SEARCH if kind == "tool_search_call" else _text(item.get("name"))
-                refused = _refused(len(pending))
-                pending.setdefault(id_, _Call(id_, name, item.get("arguments"), loaded, searches, refused))
+                namespace, name = self._named(item)
+                is_search, refused = kind == "tool_search_call", _refused(len(pending))
+                given = item.get("arguments")
+                call = _Call(id_, name, given, loaded, is_search, searches, refused, namespace)
+                pending.setdefault(id_, call)
         return list(pending.values())
+
+    def _named(self, item: dict[str, Any]) -> tuple[str, str]:
+        """Namespace and name of a function that is called; a model may write both as one name."""
+        namespace, name = _text(item.get("namespace")), _text(item.get("name"))
+        if namespace or name in self._own:
+            return namespace, name
+        namespace, _, name = name.rpartition(".")
+        return namespace, name
 
     def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
         items = [_plain(item) for item in conversation]
@@ -349,13 +402,12 @@ class OpenAIDeferral(_Deferral):
         if answer.found is None:
             text = f"error: {answer.text}" if answer.failed else answer.text
             return {"type": "function_call_output", "call_id": answer.call.id, "output": text}
-        found = self._definitions([hit.document for hit in answer.found])
         return {
             "type": "tool_search_output",
             "execution": "client",
             "call_id": answer.call.id,
             "status": "incomplete" if answer.failed else "completed",
-            "tools": [definition | {"defer_loading": True} for definition in found],
+            "tools": self._deferred([hit.document for hit in answer.found]),
         }
 
 
@@ -421,6 +473,13 @@ def _plain(message: Any) -> dict[str, Any]:  # noqa: ANN401 - a dictionary, or a
 
 def _objects(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any JSON value, or a list of SDK objects
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else []
+
+
+def _functions(tools: object) -> Iterator[str]:
+    """Names of functions, alone or in namespaces."""
+    for tool in _objects(tools):
+        grouped = tool.get("type") == "namespace"
+        yield from (_text(one.get("name")) for one in (_objects(tool.get("tools")) if grouped else [tool]))
 
 
 def _text(value: object) -> str:

@@ -29,6 +29,8 @@ test("a provider's tool search is answered with references", async () => {
   const [openai] = await kitpick.references("will it rain in Paris?", "openai", { k: 1 });
   assert.equal(openai?.type, "function");
   assert.equal((openai as { defer_loading?: boolean }).defer_loading, true);
+  const [namespace] = await kitpick.references("will it rain in Paris?", "openai-namespaces", { k: 1 });
+  assert.deepEqual(namespace?.type === "namespace" && namespace.tools, [openai]);
 });
 
 test("what became of tools is remembered", async () => {
