@@ -16,7 +16,7 @@ from kitpick_rescorers.stages.complete import PlannedCall, plan
 from kitpick_rescorers.state import Degradation, QueryKindEstimate, StageTrace
 
 ToolSearchProvider = Literal["anthropic", "openai", "openai-namespaces"]
-"""Whose own tool search accepts the answers of another one; OpenAI's takes functions alone or in namespaces."""
+"""Whose tool search accepts the answers of another one; OpenAI's takes functions alone or in namespaces."""
 
 
 class NextStep(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Function definitions grouped into the namespaces of OpenAI's tool search: one for each tool of the hierarchy."""
+"""Function definitions in the namespaces of OpenAI's tool search: one for each tool of the hierarchy."""
 
 from __future__ import annotations
 

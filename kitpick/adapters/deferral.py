@@ -13,7 +13,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import msgspec
 
@@ -29,6 +29,9 @@ from kitpick_ingest.definitions import DefinitionFormat, render_definitions
 from kitpick_ingest.function_names import function_names
 from kitpick_ingest.namespaces import in_namespaces, namespace_name
 from kitpick_rescorers.search import SearchHit
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 SEARCH = "search_tools"
 """The tool that Anthropic's models search with; no tool of a catalog can have this name."""
@@ -322,6 +325,15 @@ class AnthropicDeferral(_Deferral):
         return block | {"content": answer.text} | ({"is_error": True} if answer.failed else {})
 
 
+class _Others(TypedDict, total=False):
+    """What a deferral takes for any provider."""
+
+    pinned: Sequence[str | OwnTool]
+    k: int
+    filter: Filter
+    profile: str | None
+
+
 class OpenAIDeferral(_Deferral):
     """A catalog for OpenAI's Responses API: a `tool_search` that the client executes.
 
@@ -329,9 +341,9 @@ class OpenAIDeferral(_Deferral):
     `tool_search_output` at the end of the input, so nothing before it changes. `answers` gives items to
     append to the input.
 
-    With `namespaces`, functions come inside the namespace of their tool, in `tools` ordered by id. Their names
-    stay the same, so a call means one API with its namespace, without it, and as `namespace.name`; a call
-    in a foreign namespace is refused.
+    With `namespaces`, functions come inside the namespace of their tool, in `tools` ordered by id. Their
+    names stay the same, so a call means one API with its namespace, without it, and as `namespace.name`; a
+    call in a foreign namespace is refused.
     """
 
     format = "responses"
@@ -341,15 +353,12 @@ class OpenAIDeferral(_Deferral):
         catalog: Catalog,
         run: Run,
         *,
-        pinned: Sequence[str | OwnTool] = (),
-        k: int = 5,
-        filter: Filter = _NOBODY,  # noqa: A002
-        profile: str | None = None,
         namespaces: Namespaces | None = None,
+        **others: Unpack[_Others],
     ) -> None:
-        """As for Anthropic, and whether functions are grouped; pinned ones stay outside of namespaces."""
+        """As for Anthropic, and which functions are grouped; pinned ones stay outside of namespaces."""
         self._namespaces = namespaces
-        super().__init__(catalog, run, pinned=pinned, k=k, filter=filter, profile=profile)
+        super().__init__(catalog, run, **others)
 
     def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
         search = {
