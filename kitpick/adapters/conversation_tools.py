@@ -19,7 +19,7 @@ from kitpick.adapters.deferral import SEARCH
 from kitpick.adapters.feedback import reporting
 from kitpick.adapters.tools import CallableTool, Run, tools_of
 from kitpick.capabilities import CapabilityArguments, arguments_schema, search_steps
-from kitpick.catalog import Catalog
+from kitpick.catalog import Catalog, Depth
 from kitpick.exposure import MOST_TOKENS, Exposure
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
@@ -62,7 +62,7 @@ class ConversationTools:
         catalog: Catalog,
         run: Run,
         *,
-        k: int = 5,
+        k: Depth = 5,
         filter: Filter = _NOBODY,  # noqa: A002
         profile: str | None = None,
         most: int = MOST_TOKENS,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -19,9 +19,18 @@ import msgspec
 
 from kitpick.adapters.errors import CatalogTooLarge, OwnToolClash, UnknownPinnedTool
 from kitpick.adapters.found_tools import FoundTools
+from kitpick.adapters.provider_messages import (
+    given_functions,
+    plain,
+    referenced_tools,
+    text_of,
+    tool_uses,
+)
 from kitpick.adapters.tools import CallableTool, OwnTool, Run, as_text
 from kitpick.capabilities import MAX_STEPS, CapabilityArguments, Steps, arguments_schema, search_steps
-from kitpick.catalog import Catalog
+from kitpick.catalog import Catalog, Depth
+from kitpick.definition_tokens import DefinitionTokens
+from kitpick.exposure import MOST_TOKENS
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import KitpickError
@@ -94,6 +103,8 @@ class _Deferral(ABC):
     format: DefinitionFormat
     most: int | None = None
     """Tools that the provider takes in one request."""
+    most_tokens = MOST_TOKENS
+    """Tokens of the definitions that one answer loads; its first tool is loaded in any case."""
 
     def __init__(
         self,
@@ -101,7 +112,7 @@ class _Deferral(ABC):
         run: Run,
         *,
         pinned: Sequence[str | OwnTool] = (),
-        k: int = 5,
+        k: Depth = 5,
         filter: Filter = _NOBODY,  # noqa: A002
         profile: str | None = None,
     ) -> None:
@@ -112,7 +123,7 @@ class _Deferral(ABC):
             run: calls an API with arguments; may be async, see `aanswers`.
             pinned: tools that are loaded from the first turn on, never deferred: ids, and tools of the agent
                 itself, which are in no catalog.
-            k: how many tools at most a capability finds.
+            k: how many tools at most a capability finds; "auto": as many as it needs.
             filter: who asks: what they may not see is neither registered nor found nor called.
             profile: as in `Catalog.search`.
 
@@ -127,6 +138,7 @@ class _Deferral(ABC):
         self._filter = filter
         self._search = partial(catalog.search, k=k, filter=filter, profile=profile)
         self._found = FoundTools(catalog, filter)
+        self._tokens = DefinitionTokens()
         documents = list(catalog.documents(filter))
         if self.most is not None and len(documents) > self.most:
             raise CatalogTooLarge(len(documents), self.most)
@@ -266,11 +278,23 @@ class _Deferral(ABC):
             steps = search_steps(self._search, wanted.capabilities)
         except KitpickError as error:
             return _Answer(call, f"the search failed: {error}", failed=True, found=())
-        self._found.remember(call.id, steps, self.names)
         known = [hit for hit in steps.joint if hit.id in self.names]
-        here = [self.names[hit.id] for hit in known if self.names[hit.id] in self._pinned]
-        text = f"loaded already: {', '.join(here)}" if here else _no_match(steps)
-        return _Answer(call, text, found=tuple(hit for hit in known if self.names[hit.id] not in here))
+        here = [hit for hit in known if self.names[hit.id] in self._pinned]
+        found = self._fitting([hit for hit in known if hit not in here])
+        self._found.remember(call.id, steps, {hit.id for hit in (*here, *found)})
+        names = ", ".join(self.names[hit.id] for hit in here)
+        return _Answer(call, f"loaded already: {names}" if here else _no_match(steps), found=found)
+
+    def _fitting(self, hits: Sequence[SearchHit]) -> tuple[SearchHit, ...]:
+        """Those whose definitions fit together, the best of each capability first."""
+        room = self.most_tokens
+        fitting: list[SearchHit] = []
+        for hit in hits:
+            size = self._tokens.of([hit.document])
+            if size <= room or not fitting:
+                fitting.append(hit)
+                room -= size
+        return tuple(fitting)
 
     def _definitions(self, documents: Sequence[ApiDocument]) -> list[dict[str, Any]]:
         rendered = render_definitions(documents, self.format)
@@ -300,12 +324,12 @@ class AnthropicDeferral(_Deferral):
         return [search, *self._definitions(pinned), *later]
 
     def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
-        messages = [_plain(message) for message in conversation]
+        messages = [plain(message) for message in conversation]
         if not messages or messages[-1].get("role") != "assistant":
             return []
-        loaded |= frozenset(_referenced(messages[:-1]))
+        loaded |= frozenset(referenced_tools(messages[:-1], SEARCH))
         searches = self._searches(messages[:-1])
-        uses = {use["id"]: use for use in _uses(messages[-1])}
+        uses = {use["id"]: use for use in tool_uses(messages[-1])}
         return [
             _Call(
                 id_, use["name"], use.get("input"), loaded, use["name"] == SEARCH, searches, _refused(place)
@@ -314,8 +338,8 @@ class AnthropicDeferral(_Deferral):
         ]
 
     def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
-        said = [message for each in conversation if (message := _plain(each)).get("role") == "assistant"]
-        return tuple(use["id"] for message in said for use in _uses(message) if use["name"] == SEARCH)
+        said = [message for each in conversation if (message := plain(each)).get("role") == "assistant"]
+        return tuple(use["id"] for message in said for use in tool_uses(message) if use["name"] == SEARCH)
 
     def _sent(self, answer: _Answer) -> dict[str, Any]:
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.call.id}
@@ -329,7 +353,7 @@ class _Others(TypedDict, total=False):
     """What a deferral takes for any provider."""
 
     pinned: Sequence[str | OwnTool]
-    k: int
+    k: Depth
     filter: Filter
     profile: str | None
 
@@ -376,14 +400,14 @@ class OpenAIDeferral(_Deferral):
         return in_namespaces(documents, functions) if self._namespaces else functions
 
     def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
-        items = [_plain(item) for item in conversation]
-        answered = {_text(item.get("call_id")) for item in items if item.get("type") in _OUTPUTS}
+        items = [plain(item) for item in conversation]
+        answered = {text_of(item.get("call_id")) for item in items if item.get("type") in _OUTPUTS}
         pending: dict[str, _Call] = {}
         searches = self._searches(items)
         for item in items:
-            kind, id_ = item.get("type"), _text(item.get("call_id"))
+            kind, id_ = item.get("type"), text_of(item.get("call_id"))
             if kind == "tool_search_output":
-                loaded |= frozenset(_functions(item.get("tools")))
+                loaded |= frozenset(given_functions(item.get("tools")))
             elif kind not in _CALLS or not id_ or id_ in answered or item.get("execution") == "server":
                 continue
             else:
@@ -396,15 +420,15 @@ class OpenAIDeferral(_Deferral):
 
     def _named(self, item: dict[str, Any]) -> tuple[str, str]:
         """Namespace and name of a function that is called; a model may write both as one name."""
-        namespace, name = _text(item.get("namespace")), _text(item.get("name"))
+        namespace, name = text_of(item.get("namespace")), text_of(item.get("name"))
         if namespace or name in self._own:
             return namespace, name
         namespace, _, name = name.rpartition(".")
         return namespace, name
 
     def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
-        items = [_plain(item) for item in conversation]
-        found = (_text(item.get("call_id")) for item in items if item.get("type") == "tool_search_call")
+        items = [plain(item) for item in conversation]
+        found = (text_of(item.get("call_id")) for item in items if item.get("type") == "tool_search_call")
         return tuple(id_ for id_ in found if id_)
 
     def _sent(self, answer: _Answer) -> dict[str, Any]:
@@ -471,50 +495,3 @@ def _decoded(given: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a model g
     if isinstance(given, str):
         return msgspec.json.decode(given or "{}", type=dict[str, Any])
     return msgspec.convert(given if given is not None else {}, dict[str, Any])
-
-
-def _plain(message: Any) -> dict[str, Any]:  # noqa: ANN401 - a dictionary, or an object of an SDK
-    """A message as a dictionary; empty for what is none."""
-    if hasattr(message, "model_dump"):
-        message = message.model_dump(exclude_none=True)
-    return message if isinstance(message, dict) else {}
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any JSON value, or a list of SDK objects
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else []
-
-
-def _functions(tools: object) -> Iterator[str]:
-    """Names of functions, alone or in namespaces."""
-    for tool in _objects(tools):
-        grouped = tool.get("type") == "namespace"
-        yield from (_text(one.get("name")) for one in (_objects(tool.get("tools")) if grouped else [tool]))
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _uses(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Its `tool_use` blocks."""
-    blocks = _objects(message.get("content"))
-    return [
-        block
-        for block in blocks
-        if block.get("type") == "tool_use" and _text(block.get("id")) and _text(block.get("name"))
-    ]
-
-
-def _referenced(messages: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Names that answers to searches refer to; what another tool's result says loads nothing."""
-    searches: set[str] = set()
-    for message in messages:
-        if message.get("role") == "assistant":
-            searches |= {use["id"] for use in _uses(message) if use["name"] == SEARCH}
-            continue
-        for block in _objects(message.get("content")):
-            if block.get("type") == "tool_result" and block.get("tool_use_id") in searches:
-                found = _objects(block.get("content"))
-                yield from (
-                    _text(one.get("tool_name")) for one in found if one.get("type") == "tool_reference"
-                )

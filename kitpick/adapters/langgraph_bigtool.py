@@ -16,7 +16,7 @@ from typing import Any
 from kitpick.adapters.errors import needing
 from kitpick.adapters.langchain import structured_tool
 from kitpick.adapters.tools import CallableTool, Run, tools_of
-from kitpick.catalog import Catalog
+from kitpick.catalog import Catalog, Depth
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 
@@ -38,7 +38,7 @@ class KitpickBigtool:
         catalog: Catalog,
         run: Run,
         *,
-        k: int = 5,
+        k: Depth = 5,
         filter: Filter = _NOBODY,  # noqa: A002
         profile: str | None = None,
     ) -> None:
@@ -47,7 +47,7 @@ class KitpickBigtool:
         Args:
             catalog: where is searched.
             run: calls an API with arguments; where it is async, the agent has to be invoked with `ainvoke`.
-            k: how many tools at most a retrieval finds.
+            k: how many tools at most a retrieval finds; "auto": as many as it needs.
             filter: who asks: what they may not see is neither registered nor found.
             profile: as in `Catalog.search`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 class RetrievalArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The arguments of `Catalog.search` beside the request."""
 
-    k: Annotated[int, msgspec.Meta(ge=0)] = 5
+    k: Annotated[int, msgspec.Meta(ge=0)] | Literal["auto"] = 5
     budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
     filter: Filter = Filter()
     """Who asks and what they want to see; also as an object: `{"principals": ["staff"]}`."""

@@ -15,6 +15,7 @@ from kitpick.adapters.deferral import SEARCH, AnthropicDeferral, Namespaces, Ope
 from kitpick.adapters.errors import CatalogTooLarge, OwnToolClash, UnknownPinnedTool
 from kitpick.adapters.tools import OwnTool
 from kitpick.catalog import Catalog
+from kitpick.definition_tokens import DefinitionTokens
 from kitpick_engines.contract import Filter
 from kitpick_rescorers.errors import EmptyCatalog
 
@@ -188,6 +189,37 @@ def test_a_search_answers_with_references_and_the_tool_can_be_called_then(
     (answer,) = deferral.answers(messages)
     assert answer == {"type": "tool_result", "tool_use_id": "2", "content": '{"weather":"rain"}'}
     assert calls.made == [("get_weather", {"city": "Paris"})]
+
+
+def test_one_answer_loads_no_more_tokens_than_it_may(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, k=3)
+    turn = [said(use("1", SEARCH, capabilities=[WEATHER, "send an email", "translate a text"]))]
+
+    def loaded(most: int) -> list[str]:
+        deferral.most_tokens = most
+        (answer,) = deferral.answers(turn)
+        return [reference["tool_name"] for reference in answer["content"]]
+
+    every = loaded(8_000)
+    best = [deferral.names[id_of(catalog, api)] for api in ("get_weather", "send_email", "translate_text")]
+    assert every[:3] == best, "the best of each capability come first"
+    assert len(every) > 3
+    sizes = DefinitionTokens()
+    first, second, third = (
+        sizes.of([next(one for one in catalog.documents() if deferral.names[one.id] == name)])
+        for name in best
+    )
+    assert loaded(first + second + third)[:3] == best
+    assert len(loaded(first + second + third)) == 3
+    assert loaded(1) == best[:1], "one is loaded whatever it takes"
+
+
+def test_as_many_are_loaded_as_are_needed_where_that_is_wanted(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, k="auto")
+    (answer,) = deferral.answers([said(use("1", SEARCH, capabilities=[WEATHER]))])
+    names = [reference["tool_name"] for reference in answer["content"]]
+    needed = [deferral.names[hit.id] for hit in catalog.search(WEATHER, "auto").hits]
+    assert names == needed
 
 
 def test_what_was_found_earlier_stays_loaded_and_another_object_knows_it(
