@@ -124,6 +124,10 @@ test("the MCP server is searched, defines and takes feedback", { skip: mcpUrl ==
     assert.equal(found.tools[0]?.id, WEATHER);
     const [definition] = await door.definitions([WEATHER]);
     assert.match(String(definition?.["name"]), /get_weather/);
+    for (const provider of ["anthropic", "openai"] as const) {
+      const wanted = await kitpick.references("forecast the weather", provider, { k: 2 });
+      assert.deepEqual(await door.references("forecast the weather", provider, { k: 2 }), wanted);
+    }
     assert.equal(await door.feedback(found.answer ?? "", { chosen: [WEATHER] }), 1);
     await assert.rejects(door.definitions(["no/such/tool"]), ToolProblem);
   } finally {
