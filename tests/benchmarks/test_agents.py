@@ -9,9 +9,15 @@ from types import ModuleType
 
 import pytest
 
+from kitpick.catalog import Catalog
+from kitpick.definition_tokens import DefinitionTokens
+from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
+from kitpick_training.data.written import read_apis
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+EVERY = 40
+"""One of so many operations is searched: a test may not embed all 12,803."""
 pytestmark = pytest.mark.needs("mcp")
 
 
@@ -72,3 +78,25 @@ def test_each_way_reads_what_its_name_says(agents: ModuleType) -> None:
         "rain in Rome?\nno\nand Oslo?",
         "rain in Rome?\nno\nand Oslo? get forecast",
     ]
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_a_conversation_of_twenty_turns_is_served_from_the_cache(agents: ModuleType, tmp_path: Path) -> None:
+    written = {
+        api.id: api.document("written") for api in read_apis(BENCHMARKS.parent / "datasets" / "written")
+    }
+    held = dict(list(written.items())[::EVERY])
+    (conversation,) = agents._chains(agents.read_cases(written), 1)
+    tokens = DefinitionTokens()
+    everything = ("all tools", tokens.of(list(written.values())))
+    settings = Settings(profile="hybrid", embedding_cache=tmp_path / "embeddings.db")
+    with Catalog.open(f"sqlite:{tmp_path / 'catalog.db'}", settings=settings) as catalog:
+        catalog.ingest(agents._Operations(held))
+        sent = agents._sent(catalog, conversation, everything, tokens)
+    sums = {
+        name: tuple(map(sum, zip(*agents._counted(requests), strict=True))) for name, requests in sent.items()
+    }
+    share = {name: cached / total for name, (total, cached) in sums.items()}
+    assert share["appended once"] >= 0.95
+    assert share["five anew"] < 0.5
+    assert sums["appended once"][0] <= 0.1 * sums["all tools"][0]
