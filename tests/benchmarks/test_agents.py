@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +20,8 @@ from kitpick_training.data.written import read_apis
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 EVERY = 40
 """One of so many operations is searched: a test may not embed all 12,803."""
+CONVERSATIONS = 60
+"""Of those that chose nothing, which are searched with."""
 pytestmark = pytest.mark.needs("mcp")
 
 
@@ -80,6 +84,34 @@ def test_each_way_reads_what_its_name_says(agents: ModuleType) -> None:
     ]
 
 
+@pytest.fixture
+def written() -> dict[int, ApiDocument]:
+    """The operations of the benchmark."""
+    return {api.id: api.document("written") for api in read_apis(BENCHMARKS.parent / "datasets" / "written")}
+
+
+@contextmanager
+def holding(agents: ModuleType, documents: Mapping[int, ApiDocument], folder: Path) -> Iterator[Catalog]:
+    """A catalog of these operations."""
+    settings = Settings(profile="hybrid", embedding_cache=folder / "embeddings.db")
+    with Catalog.open(f"sqlite:{folder / 'catalog.db'}", settings=settings) as catalog:
+        catalog.ingest(agents._Operations(documents))
+        yield catalog
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_a_conversation_finds_what_its_last_message_alone_does_not(
+    agents: ModuleType, written: dict[int, ApiDocument], tmp_path: Path
+) -> None:
+    cases = [case for case in agents.read_cases(written) if agents.reported(case)][:CONVERSATIONS]
+    wanted = frozenset[str]().union(*(case.relevant for case in cases))
+    some = set(list(written)[::EVERY])
+    held = {key: each for key, each in written.items() if key in some or each.id in wanted}
+    with holding(agents, held, tmp_path) as catalog:
+        figures = agents.followups(catalog, written, CONVERSATIONS)
+    assert figures["followup_recall_gain"] >= 0.15
+
+
 @pytest.mark.needs("weights", "onnxruntime")
 def test_a_conversation_of_twenty_turns_is_served_from_the_cache(agents: ModuleType, tmp_path: Path) -> None:
     written = {
@@ -89,9 +121,7 @@ def test_a_conversation_of_twenty_turns_is_served_from_the_cache(agents: ModuleT
     (conversation,) = agents._chains(agents.read_cases(written), 1)
     tokens = DefinitionTokens()
     everything = ("all tools", tokens.of(list(written.values())))
-    settings = Settings(profile="hybrid", embedding_cache=tmp_path / "embeddings.db")
-    with Catalog.open(f"sqlite:{tmp_path / 'catalog.db'}", settings=settings) as catalog:
-        catalog.ingest(agents._Operations(held))
+    with holding(agents, held, tmp_path) as catalog:
         sent = agents._sent(catalog, conversation, everything, tokens)
     sums = {
         name: tuple(map(sum, zip(*agents._counted(requests), strict=True))) for name, requests in sent.items()
