@@ -10,12 +10,13 @@ import msgspec
 from kitpick_engines.document import ApiDocument
 from kitpick_ingest.definitions import DefinitionFormat, render_definitions, slim_definition
 from kitpick_ingest.function_names import documents_by_name, function_names
+from kitpick_ingest.namespaces import in_namespaces
 from kitpick_rescorers.search import SearchHit, SearchOutcome
 from kitpick_rescorers.stages.complete import PlannedCall, plan
 from kitpick_rescorers.state import Degradation, QueryKindEstimate, StageTrace
 
-ToolSearchProvider = Literal["anthropic", "openai"]
-"""Providers whose own tool search accepts the answers of another one."""
+ToolSearchProvider = Literal["anthropic", "openai", "openai-namespaces"]
+"""Whose tool search accepts the answers of another one; OpenAI's takes functions alone or in namespaces."""
 
 
 class NextStep(msgspec.Struct, frozen=True):
@@ -79,11 +80,13 @@ class SearchResult(msgspec.Struct, frozen=True):
 
         Anthropic: `tool_reference` blocks, the whole content of a `tool_result`. Each name must have its
         definition, with `defer_loading`, among the tools of the request. OpenAI: the `tools` of a
-        `tool_search_output`, which brings the definitions along. `kitpick.adapters.deferral` does the rest.
+        `tool_search_output`, which brings the definitions along; with namespaces, each inside that of its
+        tool, the namespace of the best first. `kitpick.adapters.deferral` does the rest.
         """
         if provider == "anthropic":
             return [{"type": "tool_reference", "tool_name": name} for name in function_names(self._documents)]
-        return [definition | {"defer_loading": True} for definition in self.definitions("responses")]
+        functions = [definition | {"defer_loading": True} for definition in self.definitions("responses")]
+        return in_namespaces(self._documents, functions) if provider == "openai-namespaces" else functions
 
     @property
     def plan(self) -> tuple[PlannedCall, ...]:

@@ -41,6 +41,15 @@ def _has_module(*names: str) -> Callable[[], bool]:
     return lambda: all(importlib.util.find_spec(name) is not None for name in names)
 
 
+def _bigtool_calls() -> bool:
+    """Whether langgraph-bigtool is there, with a LangGraph that lets it call tools."""
+    if not _has_module("langgraph_bigtool")():
+        return False
+    from langgraph.prebuilt import ToolNode
+
+    return hasattr(ToolNode, "inject_tool_args")
+
+
 def _browser() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -105,9 +114,10 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         "install node 20 or newer, with npm",
     ),
     "pydantic_ai": (_has_module("pydantic_ai"), "pip install 'kitpick[pydantic-ai]'"),
-    "langchain_agents": (
-        _has_module("langchain", "langgraph_bigtool"),
-        "pip install 'kitpick[langchain-agents]'",
+    "langchain_agents": (_has_module("langchain"), "pip install 'kitpick[langchain-agents]'"),
+    "bigtool": (
+        _bigtool_calls,
+        "pip install 'kitpick[langgraph-bigtool]', in an environment of its own",
     ),
     "strands": (_has_module("strands"), "pip install 'kitpick[strands]', beside no newer mcp"),
     "adk": (

@@ -49,16 +49,16 @@ def documents_by_name(documents: Sequence[ApiDocument]) -> dict[str, ApiDocument
 
 
 def _name(document: ApiDocument, digest_length: int) -> str:
-    digest = _digest(document.id, digest_length)
+    suffix = digest(document.id, digest_length)
     api = slug(document.api)
     tool = slug(document.tool)[:_MAX_TOOL].rstrip("_")
     if api.lower().startswith(tool.lower()):
         tool = ""
     readable = "_".join(part for part in (tool, api) if part)
-    return f"{readable[: MAX_NAME - digest_length - 1].rstrip('_')}_{digest}".lstrip("_")
+    return f"{readable[: MAX_NAME - digest_length - 1].rstrip('_')}_{suffix}".lstrip("_")
 
 
-def _digest(text: str, length: int) -> str:
-    """Base 32 in lower case, five bits a character."""
+def digest(text: str, length: int) -> str:
+    """A digest of a text as so many characters of a name: base 32 in lower case, five bits each."""
     number = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=20).digest(), "big")
     return "".join(_ALPHABET[number >> (5 * place) & 31] for place in range(length))

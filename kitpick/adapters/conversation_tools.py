@@ -13,18 +13,18 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from kitpick.adapters.deferral import SEARCH
 from kitpick.adapters.feedback import reporting
-from kitpick.adapters.tools import CallableTool, Run
+from kitpick.adapters.tools import CallableTool, Run, tools_of
 from kitpick.capabilities import CapabilityArguments, arguments_schema, search_steps
-from kitpick.catalog import Catalog
+from kitpick.catalog import Catalog, Depth
 from kitpick.exposure import MOST_TOKENS, Exposure
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.intents.answers import JOINT, answer_ids
 from kitpick_foundation.errors import KitpickError
-from kitpick_ingest.definitions import render_definitions
 
 DESCRIPTION = (
     "Finds tools. Search before you say that something cannot be done, with one short capability for each "
@@ -62,7 +62,7 @@ class ConversationTools:
         catalog: Catalog,
         run: Run,
         *,
-        k: int = 5,
+        k: Depth = 5,
         filter: Filter = _NOBODY,  # noqa: A002
         profile: str | None = None,
         most: int = MOST_TOKENS,
@@ -119,17 +119,9 @@ class ConversationTools:
     def _tools(
         self, documents: Sequence[ApiDocument], answers: Mapping[str, str] = _NO_ANSWERS
     ) -> list[CallableTool]:
-        functions = [each["function"] for each in render_definitions(documents, "openai")]
         return [
-            CallableTool(
-                function["name"],
-                function.get("description", ""),
-                function["parameters"],
-                function.get("strict") is True,
-                document,
-                self._calling(answers.get(document.id, "")),
-            )
-            for document, function in zip(documents, functions, strict=True)
+            replace(tool, run=self._calling(answers.get(tool.document.id, "")))
+            for tool in tools_of(documents, self._run)
         ]
 
     def _calling(self, answer: str) -> Run:

@@ -11,23 +11,36 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import msgspec
 
 from kitpick.adapters.errors import CatalogTooLarge, OwnToolClash, UnknownPinnedTool
 from kitpick.adapters.found_tools import FoundTools
+from kitpick.adapters.provider_messages import (
+    given_functions,
+    plain,
+    referenced_tools,
+    text_of,
+    tool_uses,
+)
 from kitpick.adapters.tools import CallableTool, OwnTool, Run, as_text
 from kitpick.capabilities import MAX_STEPS, CapabilityArguments, Steps, arguments_schema, search_steps
-from kitpick.catalog import Catalog
+from kitpick.catalog import Catalog, Depth
+from kitpick.definition_tokens import DefinitionTokens
+from kitpick.exposure import MOST_TOKENS
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.definitions import DefinitionFormat, render_definitions
 from kitpick_ingest.function_names import function_names
+from kitpick_ingest.namespaces import in_namespaces, namespace_name
 from kitpick_rescorers.search import SearchHit
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 SEARCH = "search_tools"
 """The tool that Anthropic's models search with; no tool of a catalog can have this name."""
@@ -35,6 +48,9 @@ MAX_DEFERRED = 10_000
 """Tools that Anthropic takes in one request."""
 MAX_CALLS = 100
 """Calls of one turn that are answered by running something; those behind are refused."""
+Namespaces = Literal["found", "all"]
+"""Which functions OpenAI is given in namespaces: those that a search found, or from the first turn on every
+deferred one too, so that the model knows from their descriptions what there is."""
 _NOBODY = Filter()
 _DESCRIPTION = (
     "Finds tools. Most tools are not loaded: search before you say that something cannot be done, with one "
@@ -50,9 +66,17 @@ class _Call(msgspec.Struct, frozen=True):
     arguments: Any
     loaded: frozenset[str]
     """Names of tools that it can call at this point of the conversation."""
+    is_search: bool = False
     searches: tuple[str, ...] = ()
     """Ids of the calls of the search before it, the oldest first."""
     refused: str = ""
+    namespace: str = ""
+    """Where the model says the tool is; empty where it does not say."""
+
+    @property
+    def said(self) -> str:
+        """The tool in the model's words, at most 100 characters."""
+        return (f"{self.namespace}.{self.name}" if self.namespace else self.name)[:100]
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -79,6 +103,8 @@ class _Deferral(ABC):
     format: DefinitionFormat
     most: int | None = None
     """Tools that the provider takes in one request."""
+    most_tokens = MOST_TOKENS
+    """Tokens of the definitions that one answer loads; its first tool is loaded in any case."""
 
     def __init__(
         self,
@@ -86,7 +112,7 @@ class _Deferral(ABC):
         run: Run,
         *,
         pinned: Sequence[str | OwnTool] = (),
-        k: int = 5,
+        k: Depth = 5,
         filter: Filter = _NOBODY,  # noqa: A002
         profile: str | None = None,
     ) -> None:
@@ -97,7 +123,7 @@ class _Deferral(ABC):
             run: calls an API with arguments; may be async, see `aanswers`.
             pinned: tools that are loaded from the first turn on, never deferred: ids, and tools of the agent
                 itself, which are in no catalog.
-            k: how many tools at most a capability finds.
+            k: how many tools at most a capability finds; "auto": as many as it needs.
             filter: who asks: what they may not see is neither registered nor found nor called.
             profile: as in `Catalog.search`.
 
@@ -112,6 +138,7 @@ class _Deferral(ABC):
         self._filter = filter
         self._search = partial(catalog.search, k=k, filter=filter, profile=profile)
         self._found = FoundTools(catalog, filter)
+        self._tokens = DefinitionTokens()
         documents = list(catalog.documents(filter))
         if self.most is not None and len(documents) > self.most:
             raise CatalogTooLarge(len(documents), self.most)
@@ -209,13 +236,13 @@ class _Deferral(ABC):
 
     def _prepared(self, call: _Call) -> _Answer | _Ready:
         if call.refused:
-            return _Answer(call, call.refused, failed=True)
-        if call.name == SEARCH:
+            return _Answer(call, call.refused, failed=True, found=() if call.is_search else None)
+        if call.is_search:
             return self._searched(call)
-        if call.name in self._own:
+        if call.name in self._own and call.namespace in ("", call.name):
             return self._with_arguments(call, self._own[call.name])
         if call.name not in self._ids:
-            return _Answer(call, f"there is no tool {call.name[:100]!r}: search for one", failed=True)
+            return _Answer(call, f"there is no tool {call.said!r}: search for one", failed=True)
         if call.name not in call.loaded | self._pinned:
             what = f"the tool {call.name!r} is not loaded: search for what it does, then call it"
             return _Answer(call, what, failed=True)
@@ -229,6 +256,10 @@ class _Deferral(ABC):
                 call, f"the tool {call.name!r} is no longer there: search for another", failed=True
             )
         (document,) = documents
+        place = namespace_name(document)
+        if call.namespace not in ("", place, call.name):  # OpenAI says its own name of a function without one
+            what = f"there is no tool {call.said!r}: {call.name!r} is in the namespace {place!r}"
+            return _Answer(call, what, failed=True)
         return self._with_arguments(call, CallableTool(call.name, "", {}, False, document, self._run))
 
     def _with_arguments(self, call: _Call, tool: CallableTool | OwnTool) -> _Answer | _Ready:
@@ -247,11 +278,23 @@ class _Deferral(ABC):
             steps = search_steps(self._search, wanted.capabilities)
         except KitpickError as error:
             return _Answer(call, f"the search failed: {error}", failed=True, found=())
-        self._found.remember(call.id, steps, self.names)
         known = [hit for hit in steps.joint if hit.id in self.names]
-        here = [self.names[hit.id] for hit in known if self.names[hit.id] in self._pinned]
-        text = f"loaded already: {', '.join(here)}" if here else _no_match(steps)
-        return _Answer(call, text, found=tuple(hit for hit in known if self.names[hit.id] not in here))
+        here = [hit for hit in known if self.names[hit.id] in self._pinned]
+        found = self._fitting([hit for hit in known if hit not in here])
+        self._found.remember(call.id, steps, {hit.id for hit in (*here, *found)})
+        names = ", ".join(self.names[hit.id] for hit in here)
+        return _Answer(call, f"loaded already: {names}" if here else _no_match(steps), found=found)
+
+    def _fitting(self, hits: Sequence[SearchHit]) -> tuple[SearchHit, ...]:
+        """Those whose definitions fit together, the best of each capability first."""
+        room = self.most_tokens
+        fitting: list[SearchHit] = []
+        for hit in hits:
+            size = self._tokens.of([hit.document])
+            if size <= room or not fitting:
+                fitting.append(hit)
+                room -= size
+        return tuple(fitting)
 
     def _definitions(self, documents: Sequence[ApiDocument]) -> list[dict[str, Any]]:
         rendered = render_definitions(documents, self.format)
@@ -281,20 +324,22 @@ class AnthropicDeferral(_Deferral):
         return [search, *self._definitions(pinned), *later]
 
     def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
-        messages = [_plain(message) for message in conversation]
+        messages = [plain(message) for message in conversation]
         if not messages or messages[-1].get("role") != "assistant":
             return []
-        loaded |= frozenset(_referenced(messages[:-1]))
+        loaded |= frozenset(referenced_tools(messages[:-1], SEARCH))
         searches = self._searches(messages[:-1])
-        uses = {use["id"]: use for use in _uses(messages[-1])}
+        uses = {use["id"]: use for use in tool_uses(messages[-1])}
         return [
-            _Call(id_, use["name"], use.get("input"), loaded, searches, _refused(place))
+            _Call(
+                id_, use["name"], use.get("input"), loaded, use["name"] == SEARCH, searches, _refused(place)
+            )
             for place, (id_, use) in enumerate(uses.items())
         ]
 
     def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
-        said = [message for each in conversation if (message := _plain(each)).get("role") == "assistant"]
-        return tuple(use["id"] for message in said for use in _uses(message) if use["name"] == SEARCH)
+        said = [message for each in conversation if (message := plain(each)).get("role") == "assistant"]
+        return tuple(use["id"] for message in said for use in tool_uses(message) if use["name"] == SEARCH)
 
     def _sent(self, answer: _Answer) -> dict[str, Any]:
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.call.id}
@@ -304,15 +349,40 @@ class AnthropicDeferral(_Deferral):
         return block | {"content": answer.text} | ({"is_error": True} if answer.failed else {})
 
 
+class _Others(TypedDict, total=False):
+    """What a deferral takes for any provider."""
+
+    pinned: Sequence[str | OwnTool]
+    k: Depth
+    filter: Filter
+    profile: str | None
+
+
 class OpenAIDeferral(_Deferral):
     """A catalog for OpenAI's Responses API: a `tool_search` that the client executes.
 
     `tools` holds the search, the agent's own and the pinned tools. Found tools come with the answer, a
     `tool_search_output` at the end of the input, so nothing before it changes. `answers` gives items to
     append to the input.
+
+    With `namespaces`, functions come inside the namespace of their tool, in `tools` ordered by id. Their
+    names stay the same, so a call means one API with its namespace, without it, and as `namespace.name`; a
+    call in a foreign namespace is refused.
     """
 
     format = "responses"
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        run: Run,
+        *,
+        namespaces: Namespaces | None = None,
+        **others: Unpack[_Others],
+    ) -> None:
+        """As for Anthropic, and which functions are grouped; pinned ones stay outside of namespaces."""
+        self._namespaces = namespaces
+        super().__init__(catalog, run, **others)
 
     def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
         search = {
@@ -321,41 +391,56 @@ class OpenAIDeferral(_Deferral):
             "description": _DESCRIPTION,
             "parameters": arguments_schema(CapabilityArguments),
         }
-        return [search, *self._definitions(pinned)]
+        registered = self._deferred(deferred) if self._namespaces == "all" else []
+        return [search, *self._definitions(pinned), *registered]
+
+    def _deferred(self, documents: list[ApiDocument]) -> list[dict[str, Any]]:
+        """Functions to be loaded by a search, in namespaces if that is wanted."""
+        functions = [definition | {"defer_loading": True} for definition in self._definitions(documents)]
+        return in_namespaces(documents, functions) if self._namespaces else functions
 
     def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
-        items = [_plain(item) for item in conversation]
-        answered = {_text(item.get("call_id")) for item in items if item.get("type") in _OUTPUTS}
+        items = [plain(item) for item in conversation]
+        answered = {text_of(item.get("call_id")) for item in items if item.get("type") in _OUTPUTS}
         pending: dict[str, _Call] = {}
         searches = self._searches(items)
         for item in items:
-            kind, id_ = item.get("type"), _text(item.get("call_id"))
+            kind, id_ = item.get("type"), text_of(item.get("call_id"))
             if kind == "tool_search_output":
-                loaded |= {_text(tool.get("name")) for tool in _objects(item.get("tools"))}
+                loaded |= frozenset(given_functions(item.get("tools")))
             elif kind not in _CALLS or not id_ or id_ in answered or item.get("execution") == "server":
                 continue
             else:
-                name = SEARCH if kind == "tool_search_call" else _text(item.get("name"))
-                refused = _refused(len(pending))
-                pending.setdefault(id_, _Call(id_, name, item.get("arguments"), loaded, searches, refused))
+                namespace, name = self._named(item)
+                is_search, refused = kind == "tool_search_call", _refused(len(pending))
+                given = item.get("arguments")
+                call = _Call(id_, name, given, loaded, is_search, searches, refused, namespace)
+                pending.setdefault(id_, call)
         return list(pending.values())
 
+    def _named(self, item: dict[str, Any]) -> tuple[str, str]:
+        """Namespace and name of a function that is called; a model may write both as one name."""
+        namespace, name = text_of(item.get("namespace")), text_of(item.get("name"))
+        if namespace or name in self._own:
+            return namespace, name
+        namespace, _, name = name.rpartition(".")
+        return namespace, name
+
     def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
-        items = [_plain(item) for item in conversation]
-        found = (_text(item.get("call_id")) for item in items if item.get("type") == "tool_search_call")
+        items = [plain(item) for item in conversation]
+        found = (text_of(item.get("call_id")) for item in items if item.get("type") == "tool_search_call")
         return tuple(id_ for id_ in found if id_)
 
     def _sent(self, answer: _Answer) -> dict[str, Any]:
         if answer.found is None:
             text = f"error: {answer.text}" if answer.failed else answer.text
             return {"type": "function_call_output", "call_id": answer.call.id, "output": text}
-        found = self._definitions([hit.document for hit in answer.found])
         return {
             "type": "tool_search_output",
             "execution": "client",
             "call_id": answer.call.id,
             "status": "incomplete" if answer.failed else "completed",
-            "tools": [definition | {"defer_loading": True} for definition in found],
+            "tools": self._deferred([hit.document for hit in answer.found]),
         }
 
 
@@ -410,43 +495,3 @@ def _decoded(given: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a model g
     if isinstance(given, str):
         return msgspec.json.decode(given or "{}", type=dict[str, Any])
     return msgspec.convert(given if given is not None else {}, dict[str, Any])
-
-
-def _plain(message: Any) -> dict[str, Any]:  # noqa: ANN401 - a dictionary, or an object of an SDK
-    """A message as a dictionary; empty for what is none."""
-    if hasattr(message, "model_dump"):
-        message = message.model_dump(exclude_none=True)
-    return message if isinstance(message, dict) else {}
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any JSON value, or a list of SDK objects
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else []
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _uses(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Its `tool_use` blocks."""
-    blocks = _objects(message.get("content"))
-    return [
-        block
-        for block in blocks
-        if block.get("type") == "tool_use" and _text(block.get("id")) and _text(block.get("name"))
-    ]
-
-
-def _referenced(messages: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Names that answers to searches refer to; what another tool's result says loads nothing."""
-    searches: set[str] = set()
-    for message in messages:
-        if message.get("role") == "assistant":
-            searches |= {use["id"] for use in _uses(message) if use["name"] == SEARCH}
-            continue
-        for block in _objects(message.get("content")):
-            if block.get("type") == "tool_result" and block.get("tool_use_id") in searches:
-                found = _objects(block.get("content"))
-                yield from (
-                    _text(one.get("tool_name")) for one in found if one.get("type") == "tool_reference"
-                )

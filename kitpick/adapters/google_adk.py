@@ -9,6 +9,7 @@ from kitpick.adapters.errors import needing
 from kitpick.adapters.retrieval import ToolRetrieval
 from kitpick.adapters.tools import CallableTool, Run, callable_tools
 from kitpick.catalog import Catalog
+from kitpick.conversation import Messages, until_request
 from kitpick.result import SearchResult
 
 with needing("google-adk"):
@@ -48,7 +49,7 @@ class AdkTool(BaseTool):
 
 
 class KitpickAdkToolset(BaseToolset):
-    """The tools that what the user wrote last needs: one search for each message of the user."""
+    """The tools that a conversation needs: a search for each message of the user, read with those before."""
 
     def __init__(
         self,
@@ -67,13 +68,12 @@ class KitpickAdkToolset(BaseToolset):
         """
         super().__init__()
         self._retrieval = ToolRetrieval(catalog, run, client, **wanted)
-        self._last: tuple[str, list[BaseTool]] = ("", [])
+        self._last: tuple[Messages, list[BaseTool]] = ([], [])
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """Tools for the message that this invocation answers; none without one."""
-        content = readonly_context.user_content if readonly_context is not None else None
-        request = " ".join(part.text or "" for part in (content.parts or [])) if content is not None else ""
-        if not request.strip():
+        request = until_request(_messages(readonly_context)) if readonly_context is not None else []
+        if not request:
             return []
         known, tools = self._last
         if known != request:
@@ -83,3 +83,23 @@ class KitpickAdkToolset(BaseToolset):
 
     async def close(self) -> None:
         """Holds nothing open."""
+
+
+def _messages(context: ReadonlyContext) -> list[dict[str, Any]]:
+    """The session as messages; of the results of tools nothing but their place."""
+    said = [content for event in context.session.events if (content := event.content) is not None]
+    if context.user_content is not None and context.user_content not in said:
+        said.append(context.user_content)
+    return [
+        {
+            "role": "user" if content.role == "user" else "assistant",
+            "content": [_part(part) for part in content.parts or () if not part.thought],
+        }
+        for content in said
+    ]
+
+
+def _part(part: types.Part) -> dict[str, Any]:
+    if part.function_call is not None:
+        return {"type": "tool_use", "name": part.function_call.name}
+    return {"type": "text", "text": part.text or ""}

@@ -9,7 +9,7 @@ from kitpick.adapters.errors import needing
 from kitpick.adapters.reranking import Reranker, in_hierarchy
 from kitpick.adapters.retrieval import RetrievalArguments, described
 from kitpick.adapters.tools import CallableTool, Run, callable_tools
-from kitpick.catalog import Catalog
+from kitpick.catalog import Catalog, Depth
 from kitpick.result import SearchResult
 from kitpick_engines.contract import Filter
 
@@ -38,7 +38,7 @@ class KitpickRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     catalog: Catalog
-    k: int = 5
+    k: Depth = 5
     budget: int | None = None
     filter: Filter = Filter()
     profile: str | None = None

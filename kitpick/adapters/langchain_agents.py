@@ -1,4 +1,4 @@
-"""LangChain's agents and LangGraph's bigtool: a search over a catalog while an agent works."""
+"""LangChain's agents: a search over a catalog while an agent works."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Any
 
 from kitpick.adapters.conversation_tools import DESCRIPTION, SEARCH, SEARCH_SCHEMA, ConversationTools
 from kitpick.adapters.errors import needing
-from kitpick.adapters.tools import CallableTool, Run, as_text
-from kitpick.catalog import Catalog
-from kitpick_engines.contract import Filter
-from kitpick_ingest.definitions import render_definitions
+from kitpick.adapters.tools import CallableTool, as_text
 
 with needing("langchain"):
     from langchain_core.messages import BaseMessage, ToolMessage
@@ -21,8 +18,6 @@ with needing("langchain-agents"):
     from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from kitpick.adapters.langchain import structured_tool
-
-_NOBODY = Filter()
 
 
 class KitpickMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -78,47 +73,6 @@ class KitpickMiddleware(AgentMiddleware[Any, Any, Any]):
         name = request.tool_call["name"]
         found = self._tools.loaded(_kept(request.state["messages"]))
         return next((tool for tool in found if tool.name == name), None)
-
-
-def bigtool_registry(
-    catalog: Catalog,
-    run: Run,
-    *,
-    filter: Filter = _NOBODY,  # noqa: A002
-) -> dict[str, StructuredTool]:
-    """Every tool that the caller may see, by id: the `tool_registry` of bigtool's `create_agent`."""
-    documents = list(catalog.documents(filter))
-    functions = [each["function"] for each in render_definitions(documents, "openai")]
-    return {
-        document.id: structured_tool(
-            CallableTool(
-                function["name"],
-                function.get("description", ""),
-                function["parameters"],
-                False,
-                document,
-                run,
-            )
-        )
-        for document, function in zip(documents, functions, strict=True)
-    }
-
-
-def bigtool_retriever(
-    catalog: Catalog,
-    *,
-    k: int = 5,
-    filter: Filter = _NOBODY,  # noqa: A002
-    profile: str | None = None,
-) -> Callable[[str], list[str]]:
-    """The `retrieve_tools_function` of langgraph-bigtool's `create_agent`."""
-
-    def retrieve_tools(query: str) -> list[str]:
-        """Finds tools: say in a few words what is to be done."""
-        found = catalog.search(query, k, filter=filter, profile=profile)
-        return [] if found.abstained else [hit.id for hit in found.hits]
-
-    return retrieve_tools
 
 
 def _search_tool(tools: ConversationTools) -> BaseTool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from kitpick.adapters.errors import InvalidArguments
 from kitpick.adapters.feedback import reporting
 from kitpick.adapters.tools import CallableTool, Run, callable_tools
 from kitpick.catalog import Catalog
+from kitpick.conversation import Messages
 from kitpick.result import SearchResult
 from kitpick_engines.contract import Filter
 from kitpick_engines.text import rerank_text
@@ -22,7 +23,7 @@ _log = logging.getLogger(__name__)
 class RetrievalArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The arguments of `Catalog.search` beside the request."""
 
-    k: Annotated[int, msgspec.Meta(ge=0)] = 5
+    k: Annotated[int, msgspec.Meta(ge=0)] | Literal["auto"] = 5
     budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
     filter: Filter = Filter()
     """Who asks and what they want to see; also as an object: `{"principals": ["staff"]}`."""
@@ -45,11 +46,11 @@ class RetrievalArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         except msgspec.ValidationError as error:
             raise InvalidArguments(f"k, budget, filter or profile: {error}") from error
 
-    def search(self, catalog: Catalog, request: str) -> SearchResult:
+    def search(self, catalog: Catalog, request: str | Messages) -> SearchResult:
         """Asks; raises as `Catalog.search`."""
         return _logged(catalog.search(request, **msgspec.structs.asdict(self)))
 
-    async def asearch(self, catalog: Catalog, request: str) -> SearchResult:
+    async def asearch(self, catalog: Catalog, request: str | Messages) -> SearchResult:
         """`search` in a worker thread."""
         return _logged(await catalog.asearch(request, **msgspec.structs.asdict(self)))
 
@@ -74,11 +75,11 @@ class ToolRetrieval:
         self._client = client
         self._wanted = RetrievalArguments.of(**wanted)
 
-    def tools(self, request: str) -> list[CallableTool]:
+    def tools(self, request: str | Messages) -> list[CallableTool]:
         """The tools for a request, best first; raises as `Catalog.search`."""
         return self._callable(self._wanted.search(self._catalog, request))
 
-    async def atools(self, request: str) -> list[CallableTool]:
+    async def atools(self, request: str | Messages) -> list[CallableTool]:
         """`tools` without blocking the loop."""
         return self._callable(await self._wanted.asearch(self._catalog, request))
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from kitpick.result import SearchResult
 from kitpick_engines.document import ApiDocument
-from kitpick_ingest.definitions import sent_arguments
+from kitpick_ingest.definitions import render_definitions, sent_arguments
 
 Run = Callable[[ApiDocument, dict[str, Any]], Any]
 """Calls an API with the arguments that a model gave, under the names that the API knows; may be async."""
@@ -73,18 +73,29 @@ class OwnTool(msgspec.Struct, frozen=True):
 
 
 def callable_tools(result: SearchResult, run: Run) -> list[CallableTool]:
-    """The hits as tools, best first. Names are those of `SearchResult.definitions`."""
-    functions = [definition["function"] for definition in result.definitions("openai")]
+    """The hits as tools, best first. Names and schemas are those of `SearchResult.definitions`."""
+    return _tools([hit.document for hit in result.hits], result.definitions("openai"), run)
+
+
+def tools_of(documents: Sequence[ApiDocument], run: Run) -> list[CallableTool]:
+    """Documents as tools with their whole definitions, in the same order."""
+    return _tools(documents, render_definitions(documents, "openai"), run)
+
+
+def _tools(
+    documents: Sequence[ApiDocument], definitions: Sequence[dict[str, Any]], run: Run
+) -> list[CallableTool]:
+    functions = [definition["function"] for definition in definitions]
     return [
         CallableTool(
             function["name"],
             function.get("description", ""),
             function["parameters"],
             function.get("strict") is True,
-            hit.document,
+            document,
             run,
         )
-        for hit, function in zip(result.hits, functions, strict=True)
+        for document, function in zip(documents, functions, strict=True)
     ]
 
 

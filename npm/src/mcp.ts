@@ -1,4 +1,4 @@
-import type { LinesAnswer, Narrowing, Outcome } from "./types.js";
+import type { LinesAnswer, Narrowing, Outcome, Provider, Reference } from "./types.js";
 
 /** What is needed of an MCP client: that of `@modelcontextprotocol/sdk` has it once it is connected. */
 export interface McpCaller {
@@ -11,6 +11,11 @@ export interface LineOptions extends Narrowing {
   /** `next_offset` of an answer. */
   readonly offset?: number;
 }
+
+/** Ids that `get_definition` takes at once. */
+const MOST_IDS = 20;
+/** Characters that OpenAI takes of a description. */
+const MOST_DESCRIPTION = 1_024;
 
 /** An error that the MCP server told. */
 export class ToolProblem extends Error {
@@ -39,6 +44,21 @@ export class KitpickMcp {
     return tools.map((tool) => tool.definition);
   }
 
+  /**
+   * What a provider's own tool search is answered with, as `Kitpick.references` gives it: of 20 tools at most, and
+   * without namespaces. Throws `ToolProblem`.
+   */
+  async references(
+    request: string | readonly string[],
+    provider: Exclude<Provider, "openai-namespaces">,
+    options: LineOptions = {},
+  ): Promise<readonly Reference[]> {
+    const { tools } = await this.search(request, options);
+    const ids = tools.slice(0, MOST_IDS).map((tool) => tool.id);
+    const definitions = ids.length > 0 ? await this.definitions(ids) : [];
+    return definitions.map((definition) => referring(definition, provider));
+  }
+
   /** Calls a tool that was found; the result is that of the server behind it, errors included. */
   async call(id: string, args: Record<string, unknown> = {}): Promise<unknown> {
     return this.#client.callTool({ name: "call_tool", arguments: { id, arguments: args } });
@@ -61,4 +81,14 @@ export class KitpickMcp {
     if (result.isError) throw new ToolProblem(text);
     return result.structuredContent ?? (JSON.parse(text) as Record<string, unknown>);
   }
+}
+
+/** A definition as MCP writes it, in the form of a provider's tool search. */
+function referring(definition: Record<string, unknown>, provider: Provider): Reference {
+  const name = String(definition["name"]);
+  if (provider === "anthropic") return { type: "tool_reference", tool_name: name };
+  const said = definition["description"];
+  const description = typeof said === "string" ? { description: said.slice(0, MOST_DESCRIPTION) } : {};
+  const parameters = definition["inputSchema"];
+  return { type: "function", strict: false, name, ...description, parameters, defer_loading: true };
 }

@@ -1,7 +1,7 @@
 /** What a tool does to the world. */
 export type Effect = "unknown" | "read" | "write" | "destructive";
-/** Who has a tool search of its own that takes the answers of another. */
-export type Provider = "anthropic" | "openai";
+/** Who has a tool search of its own that takes the answers of another; OpenAI's takes functions alone or in namespaces. */
+export type Provider = "anthropic" | "openai" | "openai-namespaces";
 export type DefinitionFormat = "openai" | "responses" | "anthropic" | "mcp";
 
 /** A message of OpenAI, Anthropic or MCP sampling, as their packages write it. */
@@ -74,7 +74,14 @@ export interface OpenAIReference {
   readonly defer_loading: true;
   readonly [key: string]: unknown;
 }
-export type Reference = AnthropicReference | OpenAIReference;
+/** The functions of one tool that were found. */
+export interface OpenAINamespace {
+  readonly type: "namespace";
+  readonly name: string;
+  readonly description: string;
+  readonly tools: readonly OpenAIReference[];
+}
+export type Reference = AnthropicReference | OpenAIReference | OpenAINamespace;
 
 /** Ids of tools by what became of them. */
 export interface Outcome {

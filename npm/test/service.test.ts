@@ -29,6 +29,8 @@ test("a provider's tool search is answered with references", async () => {
   const [openai] = await kitpick.references("will it rain in Paris?", "openai", { k: 1 });
   assert.equal(openai?.type, "function");
   assert.equal((openai as { defer_loading?: boolean }).defer_loading, true);
+  const [namespace] = await kitpick.references("will it rain in Paris?", "openai-namespaces", { k: 1 });
+  assert.deepEqual(namespace?.type === "namespace" && namespace.tools, [openai]);
 });
 
 test("what became of tools is remembered", async () => {
@@ -122,6 +124,10 @@ test("the MCP server is searched, defines and takes feedback", { skip: mcpUrl ==
     assert.equal(found.tools[0]?.id, WEATHER);
     const [definition] = await door.definitions([WEATHER]);
     assert.match(String(definition?.["name"]), /get_weather/);
+    for (const provider of ["anthropic", "openai"] as const) {
+      const wanted = await kitpick.references("forecast the weather", provider, { k: 2 });
+      assert.deepEqual(await door.references("forecast the weather", provider, { k: 2 }), wanted);
+    }
     assert.equal(await door.feedback(found.answer ?? "", { chosen: [WEATHER] }), 1);
     await assert.rejects(door.definitions(["no/such/tool"]), ToolProblem);
   } finally {

@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 _T = TypeVar("_T")
+_Client = TypeVar("_Client")
 
 
 class LoopThread:
@@ -65,3 +68,44 @@ class LoopThread:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         await self._at_last()
+
+
+class LoopClient(Generic[_Client]):
+    """A client of the network on a loop of its own, for the threads of any process that has this object.
+
+    A process that was forked has the object, but not its thread: it opens a client of its own. The thread
+    ends with `close`, or with this object.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[], _Client],
+        disconnect: Callable[[_Client], Awaitable[None]],
+    ) -> None:
+        """Opens nothing yet. Neither function may hold what holds this object: it would never end."""
+        self._name = name
+        self._connect = connect
+        self._disconnect = disconnect
+        self._lock = threading.Lock()
+        self._started: tuple[_Client, LoopThread] | None = None
+
+    def run(self, work: Callable[[_Client], Coroutine[Any, Any, _T]]) -> _T:
+        """What the coroutine for the client returns or raises, see `LoopThread.run`."""
+        client, thread = self.start()
+        return thread.run(work(client))
+
+    def start(self) -> tuple[_Client, LoopThread]:
+        """The client of this process and its thread; raises as `connect` does."""
+        with self._lock:
+            if self._started is None or not self._started[1].is_of_this_process:
+                client = self._connect()
+                self._started = client, LoopThread(self._name, partial(self._disconnect, client))
+                weakref.finalize(self, self._started[1].stop)
+            return self._started
+
+    def close(self) -> None:
+        """Closes the client and waits until its thread has ended."""
+        if self._started is not None:
+            self._started[1].stop()
+            self._started[1].join()

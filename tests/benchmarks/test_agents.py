@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from kitpick.catalog import Catalog
+from kitpick.definition_tokens import DefinitionTokens
+from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
+from kitpick_training.data.written import read_apis
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+EVERY = 40
+"""One of so many operations is searched: a test may not embed all 12,803."""
+CONVERSATIONS = 60
+"""Of those that chose nothing, which are searched with."""
 pytestmark = pytest.mark.needs("mcp")
 
 
@@ -72,3 +82,51 @@ def test_each_way_reads_what_its_name_says(agents: ModuleType) -> None:
         "rain in Rome?\nno\nand Oslo?",
         "rain in Rome?\nno\nand Oslo? get forecast",
     ]
+
+
+@pytest.fixture
+def written() -> dict[int, ApiDocument]:
+    """The operations of the benchmark."""
+    return {api.id: api.document("written") for api in read_apis(BENCHMARKS.parent / "datasets" / "written")}
+
+
+@contextmanager
+def holding(agents: ModuleType, documents: Mapping[int, ApiDocument], folder: Path) -> Iterator[Catalog]:
+    """A catalog of these operations."""
+    settings = Settings(profile="hybrid", embedding_cache=folder / "embeddings.db")
+    with Catalog.open(f"sqlite:{folder / 'catalog.db'}", settings=settings) as catalog:
+        catalog.ingest(agents._Operations(documents))
+        yield catalog
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_a_conversation_finds_what_its_last_message_alone_does_not(
+    agents: ModuleType, written: dict[int, ApiDocument], tmp_path: Path
+) -> None:
+    cases = [case for case in agents.read_cases(written) if agents.reported(case)][:CONVERSATIONS]
+    wanted = frozenset[str]().union(*(case.relevant for case in cases))
+    some = set(list(written)[::EVERY])
+    held = {key: each for key, each in written.items() if key in some or each.id in wanted}
+    with holding(agents, held, tmp_path) as catalog:
+        figures = agents.followups(catalog, written, CONVERSATIONS)
+    assert figures["followup_recall_gain"] >= 0.15
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_a_conversation_of_twenty_turns_is_served_from_the_cache(agents: ModuleType, tmp_path: Path) -> None:
+    written = {
+        api.id: api.document("written") for api in read_apis(BENCHMARKS.parent / "datasets" / "written")
+    }
+    held = dict(list(written.items())[::EVERY])
+    (conversation,) = agents._chains(agents.read_cases(written), 1)
+    tokens = DefinitionTokens()
+    everything = ("all tools", tokens.of(list(written.values())))
+    with holding(agents, held, tmp_path) as catalog:
+        sent = agents._sent(catalog, conversation, everything, tokens)
+    sums = {
+        name: tuple(map(sum, zip(*agents._counted(requests), strict=True))) for name, requests in sent.items()
+    }
+    share = {name: cached / total for name, (total, cached) in sums.items()}
+    assert share["appended once"] >= 0.95
+    assert share["five anew"] < 0.5
+    assert sums["appended once"][0] <= 0.1 * sums["all tools"][0]

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from kitpick_rescorers.client.conversation import (
     Reply,
     Unreachable,
 )
-from kitpick_rescorers.loop_thread import LoopThread
+from kitpick_rescorers.loop_thread import LoopClient
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import DEFAULT_PROFILE, Profile
@@ -191,9 +192,9 @@ class RescorerClient:
         Raises:
             MissingExtra: the HTTP package is not installed.
         """
-        self._connecting = (url, key, settings, transport)
-        self._lock = threading.Lock()
-        self._started = _ClientThread(*self._connecting)
+        opening = partial(AsyncRescorerClient, url, key, settings, transport)
+        self._here = LoopClient("kitpick-client", opening, AsyncRescorerClient.close)
+        self._here.start()
 
     def rescore(self, request: RescoreRequest, profile: Profile | str = DEFAULT_PROFILE) -> Rescored:
         """The same answer as that of `kitpick_rescorers.pipeline.rescore` in this process.
@@ -202,20 +203,11 @@ class RescorerClient:
             Refused: the service will not answer this request.
             Unreachable: it did not answer in time, or its circuit is open.
         """
-        started = self._of_this_process()
-        return started.thread.run(started.client.rescore(request, profile))
+        return self._here.run(lambda client: client.rescore(request, profile))
 
     def close(self) -> None:
         """Closes its connections."""
-        self._started.thread.stop()
-        self._started.thread.join()
-
-    def _of_this_process(self) -> _ClientThread:
-        """A process that was forked has the client, but not its thread: it starts its own."""
-        with self._lock:
-            if not self._started.thread.is_of_this_process:
-                self._started = _ClientThread(*self._connecting)
-            return self._started
+        self._here.close()
 
     def __enter__(self) -> RescorerClient:
         return self
@@ -224,16 +216,6 @@ class RescorerClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-class _ClientThread:
-    """A client with the event loop that it runs on."""
-
-    def __init__(
-        self, url: str, key: str, settings: ClientSettings, transport: AsyncBaseTransport | None
-    ) -> None:
-        self.client = AsyncRescorerClient(url, key, settings, transport)
-        self.thread = LoopThread("kitpick-client", self.client.close)
 
 
 def _connection(url: str, key: str, settings: ClientSettings) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
-import weakref
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +21,7 @@ from kitpick_rescorers.llm.model import (
     NoLikelihoods,
     summed,
 )
-from kitpick_rescorers.loop_thread import LoopThread
+from kitpick_rescorers.loop_thread import LoopClient
 
 if TYPE_CHECKING:
     from httpx2 import AsyncBaseTransport, AsyncClient
@@ -91,9 +90,7 @@ class ChatEndpoint:
             raise MissingExtra("llm", "a language model")
         self._settings = settings
         self._schemas = settings.structured != "never"
-        self._transport = transport
-        self._lock = threading.Lock()
-        self._started: _Connections | None = None
+        self._here = LoopClient("kitpick-llm", partial(_connection, settings.key, transport), _closed)
 
     @property
     def identity(self) -> str:
@@ -146,9 +143,9 @@ class ChatEndpoint:
         left = deadline - time.monotonic()
         if left <= 0:
             raise CallFailed("no time is left for another call")
-        started = self._of_this_process()
+        content = msgspec.json.encode(body)
         try:
-            return started.thread.run(self._exchanged(started.client, msgspec.json.encode(body), left))
+            return self._here.run(lambda client: self._exchanged(client, content, left))
         except TimeoutError as error:
             raise CallFailed(f"no answer within {left:.3g} s") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
@@ -172,14 +169,6 @@ class ChatEndpoint:
                     )
                 return response.status_code, await _bounded(response.aiter_bytes())
 
-    def _of_this_process(self) -> _Connections:
-        """A process that was forked has the endpoint, but not its thread: it starts its own."""
-        with self._lock:
-            if self._started is None or not self._started.thread.is_of_this_process:
-                self._started = _Connections(self._settings.key, self._transport)
-                weakref.finalize(self, self._started.thread.stop)
-            return self._started
-
     def _completion(self, status: int, data: bytes, messages: tuple[Message, ...]) -> Completion:
         choice, usage = _decoded(status, data)
         text = str(choice.message.get("content") or "")
@@ -192,18 +181,16 @@ class ChatEndpoint:
         return cost / 1e6
 
 
-class _Connections:
-    """Connections to the endpoint, with the event loop that they are used on."""
+def _connection(key: str, transport: AsyncBaseTransport | None) -> AsyncClient:
+    """A client without time limits of its own: they would bound every wait, and not the whole."""
+    import httpx2
 
-    def __init__(self, key: str, transport: AsyncBaseTransport | None) -> None:
-        import httpx2
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx2.AsyncClient(headers=headers, follow_redirects=False, timeout=None, transport=transport)
 
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        # It has no time limits of its own: they would bound every wait, and not the whole.
-        self.client = httpx2.AsyncClient(
-            headers=headers, follow_redirects=False, timeout=None, transport=transport
-        )
-        self.thread = LoopThread("kitpick-llm", self.client.aclose)
+
+async def _closed(client: AsyncClient) -> None:
+    await client.aclose()
 
 
 def _decoded(status: int, data: bytes) -> tuple[_ChatChoice, _ChatUsage | None]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kitpick.adapters.deferral import SEARCH, AnthropicDeferral, OpenAIDeferral
+from kitpick.adapters.deferral import SEARCH, AnthropicDeferral, Namespaces, OpenAIDeferral
 from kitpick.adapters.errors import CatalogTooLarge, OwnToolClash, UnknownPinnedTool
 from kitpick.adapters.tools import OwnTool
 from kitpick.catalog import Catalog
+from kitpick.definition_tokens import DefinitionTokens
 from kitpick_engines.contract import Filter
 from kitpick_rescorers.errors import EmptyCatalog
 
@@ -92,13 +95,33 @@ def breaches_of_references(block: dict[str, Any], deferred: set[str]) -> list[st
     return [rule for rule, broken in rules.items() if broken]
 
 
+def namespace_breaches(tools: Sequence[dict[str, Any]]) -> list[str]:
+    """Rules that namespaces break, of a request or of one answer."""
+    groups = [tool for tool in tools if tool["type"] == "namespace"]
+    names = [group["name"] for group in groups] + [one["name"] for group in groups for one in group["tools"]]
+    rules = {
+        "a namespace twice": len({group["name"] for group in groups}) < len(groups),
+        "a namespace without functions": not all(group["tools"] for group in groups),
+        "a namespace without a description": not all(group["description"] for group in groups),
+        "a namespace is deferred, not its functions": any("defer_loading" in group for group in groups),
+        "a name that is refused": not all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) for name in names),
+    }
+    return [rule for rule, broken in rules.items() if broken]
+
+
+def functions(tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Functions, alone or in namespaces."""
+    return [one for tool in tools for one in (tool["tools"] if tool["type"] == "namespace" else [tool])]
+
+
 def item_breaches(body: dict[str, Any]) -> list[str]:
     """Rules of the Responses API that an input with a client's tool search breaks."""
     answered_by = {"function_call": "function_call_output", "tool_search_call": "tool_search_output"}
-    given = {tool["name"] for tool in body["tools"] if "name" in tool}
+    given = {tool["name"] for tool in body["tools"] if tool["type"] == "function"}
     loaded: set[str] = set()
     waiting: dict[str, str] = {}
     found = [] if body["tools"][0]["type"] == "tool_search" else ["the search is not the first tool"]
+    found += namespace_breaches(body["tools"])
     for item in body["input"]:
         kind, call = item.get("type", "message"), item.get("call_id")
         if kind in answered_by:
@@ -106,10 +129,11 @@ def item_breaches(body: dict[str, Any]) -> list[str]:
         elif kind in answered_by.values():
             if waiting.pop(call, None) != kind:
                 found.append(f"{kind} answers no call {call}, or is not of its kind, or is the second one")
-            names = [tool["name"] for tool in item.get("tools", ())]
+            found += namespace_breaches(item.get("tools", ()))
+            names = [tool["name"] for tool in functions(item.get("tools", ()))]
             if given.intersection(names) or len(set(names)) < len(names):
                 found.append(f"{names} are given already, or twice")
-            if not all(tool["defer_loading"] for tool in item.get("tools", ())):
+            if not all(tool["defer_loading"] for tool in functions(item.get("tools", ()))):
                 found.append(f"one of {names} is loaded without being deferred")
             loaded |= set(names)
         elif waiting:
@@ -123,6 +147,9 @@ def test_a_result_is_what_the_providers_tool_searches_answer(catalog: Catalog) -
     assert result.references("anthropic") == [{"type": "tool_reference", "tool_name": name} for name in names]
     whole = [definition | {"defer_loading": True} for definition in result.definitions("responses")]
     assert result.references("openai") == whole
+    (namespace,) = result.references("openai-namespaces")
+    assert namespace["tools"] == whole
+    assert namespace["description"] == "Functions of functions"
 
 
 def test_every_tool_is_registered_once_deferred_and_always_in_the_same_order(
@@ -162,6 +189,37 @@ def test_a_search_answers_with_references_and_the_tool_can_be_called_then(
     (answer,) = deferral.answers(messages)
     assert answer == {"type": "tool_result", "tool_use_id": "2", "content": '{"weather":"rain"}'}
     assert calls.made == [("get_weather", {"city": "Paris"})]
+
+
+def test_one_answer_loads_no_more_tokens_than_it_may(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, k=3)
+    turn = [said(use("1", SEARCH, capabilities=[WEATHER, "send an email", "translate a text"]))]
+
+    def loaded(most: int) -> list[str]:
+        deferral.most_tokens = most
+        (answer,) = deferral.answers(turn)
+        return [reference["tool_name"] for reference in answer["content"]]
+
+    every = loaded(8_000)
+    best = [deferral.names[id_of(catalog, api)] for api in ("get_weather", "send_email", "translate_text")]
+    assert every[:3] == best, "the best of each capability come first"
+    assert len(every) > 3
+    sizes = DefinitionTokens()
+    first, second, third = (
+        sizes.of([next(one for one in catalog.documents() if deferral.names[one.id] == name)])
+        for name in best
+    )
+    assert loaded(first + second + third)[:3] == best
+    assert len(loaded(first + second + third)) == 3
+    assert loaded(1) == best[:1], "one is loaded whatever it takes"
+
+
+def test_as_many_are_loaded_as_are_needed_where_that_is_wanted(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, k="auto")
+    (answer,) = deferral.answers([said(use("1", SEARCH, capabilities=[WEATHER]))])
+    names = [reference["tool_name"] for reference in answer["content"]]
+    needed = [deferral.names[hit.id] for hit in catalog.search(WEATHER, "auto").hits]
+    assert names == needed
 
 
 def test_what_was_found_earlier_stays_loaded_and_another_object_knows_it(
@@ -355,6 +413,90 @@ def test_openai_gets_definitions_at_the_end_of_the_input(catalog: Catalog, calls
     assert calls.made == [("get_weather", {"city": "Paris"})]
 
 
+@pytest.fixture
+def post(catalog: Catalog, tmp_path: Path) -> Catalog:
+    """The catalog with a second tool, `post`, that has two functions."""
+    letter = {"name": "send_letter", "description": "Send a letter on paper"}
+    stamp = {"name": "buy_stamp", "description": "Buy a stamp"}
+    (tmp_path / "post.json").write_text(json.dumps([letter, stamp]))
+    catalog.ingest(f"functions:{tmp_path / 'post.json'}")
+    return catalog
+
+
+def test_openai_is_given_every_deferred_tool_in_the_namespace_of_its_tool(post: Catalog, calls: Any) -> None:
+    pinned = [id_of(post, "send_email")]
+    deferral = OpenAIDeferral(post, calls.run, pinned=pinned, namespaces="all")
+    search, email, functions_of, post_of = deferral.tools
+    assert (search["type"], email["name"]) == ("tool_search", deferral.names[pinned[0]])
+    assert "defer_loading" not in email
+    assert namespace_breaches(deferral.tools) == []
+    assert re.fullmatch("functions_[a-z2-7]{6}", functions_of["name"])
+    assert re.fullmatch("post_[a-z2-7]{6}", post_of["name"])
+    known = [deferral.names[key] for key in sorted(deferral.names) if key not in pinned]
+    assert [one["name"] for one in functions(deferral.tools[2:])] == known
+    assert all(one["defer_loading"] for one in functions(deferral.tools[2:]))
+    again = OpenAIDeferral(post, calls.run, pinned=pinned, namespaces="all")
+    assert json.dumps(again.tools) == json.dumps(deferral.tools)
+
+
+def test_what_is_found_comes_in_namespaces_and_is_called_in_its_own(post: Catalog, calls: Any) -> None:
+    deferral = OpenAIDeferral(post, calls.run, k=1, namespaces="found")
+    assert [tool["type"] for tool in deferral.tools] == ["tool_search"]
+    letter, rain, stamp = (
+        deferral.names[id_of(post, api)] for api in ("send_letter", "get_weather", "buy_stamp")
+    )
+    items: list[Any] = [searched("s", "send a letter on paper", WEATHER, "buy a stamp")]
+    (output,) = deferral.answers(items)
+    first, second = output["tools"]
+    assert [one["name"] for one in first["tools"]] == [letter, stamp]
+    assert [one["name"] for one in second["tools"]] == [rain]
+    items += [
+        output,
+        called("1", letter) | {"namespace": first["name"]},
+        called("2", letter),
+        called("3", f"{first['name']}.{letter}"),
+        called("4", letter) | {"namespace": letter},
+    ]
+    answers = deferral.answers(items)
+    assert [answer["output"] for answer in answers] == 4 * ['{"weather":"rain"}']
+    assert [api for api, _ in calls.made] == 4 * ["send_letter"]
+    assert item_breaches({"tools": deferral.tools, "input": [*items, *answers]}) == []
+
+
+def test_a_call_in_a_foreign_namespace_is_not_made(post: Catalog, calls: Any) -> None:
+    own = own_tool(type="function")
+    deferral = OpenAIDeferral(post, calls.run, k=1, namespaces="all", pinned=[own])
+    rain, letter = (deferral.names[id_of(post, api)] for api in ("get_weather", "send_letter"))
+    items: list[Any] = [searched("s", WEATHER)]
+    items += deferral.answers(items)
+    right = items[-1]["tools"][0]["name"]
+    items += [
+        called("1", rain) | {"namespace": "bank"},
+        called("2", f"bank.{rain}"),
+        called("3", f"{right}.wire_money"),
+        called("4", "ask_user", question="Where?") | {"namespace": "bank"},
+        called("5", f"post.{letter}"),
+        called("6", SEARCH, capabilities=[WEATHER]),
+    ]
+    texts = [answer["output"] for answer in deferral.answers(items)]
+    assert texts[0] == f"error: there is no tool 'bank.{rain}': '{rain}' is in the namespace '{right}'"
+    assert texts[1] == texts[0]
+    assert texts[2] == f"error: there is no tool '{right}.wire_money': search for one"
+    assert texts[3] == "error: there is no tool 'bank.ask_user': search for one"
+    assert texts[4].endswith("is not loaded: search for what it does, then call it")
+    assert texts[5] == "error: there is no tool 'search_tools': search for one"
+    assert calls.made == []
+
+
+def test_a_search_behind_a_hundred_calls_is_refused_in_the_form_of_a_search(
+    catalog: Catalog, calls: Any
+) -> None:
+    deferral = OpenAIDeferral(catalog, calls.run, pinned=[own_tool(type="function")])
+    items = [called(str(place), "ask_user", question="x") for place in range(100)] + [searched("s", WEATHER)]
+    answer = deferral.answers(items)[-1]
+    assert (answer["type"], answer["status"], answer["tools"]) == ("tool_search_output", "incomplete", [])
+
+
 def test_what_the_provider_keeps_is_said_to_be_loaded(catalog: Catalog, calls: Any) -> None:
     deferral = OpenAIDeferral(catalog, calls.run)
     weather = deferral.names[id_of(catalog, "get_weather")]
@@ -465,11 +607,59 @@ def test_openais_sdk_carries_a_conversation_through(catalog: Catalog, calls: Any
 
 
 @pytest.mark.needs("clients")
+@pytest.mark.parametrize("namespaces", ["found", "all"])
+def test_openais_sdk_carries_namespaces_through(
+    post: Catalog, calls: Any, model: Any, namespaces: Namespaces
+) -> None:
+    import openai
+
+    deferral = OpenAIDeferral(post, calls.run, k=1, pinned=[id_of(post, "send_email")], namespaces=namespaces)
+    rain, letter = id_of(post, "get_weather"), id_of(post, "send_letter")
+    spaces = {
+        one["name"]: group["name"]
+        for group in OpenAIDeferral(post, calls.run, namespaces="all").tools[1:]
+        for one in group["tools"]
+    }
+    text = {"type": "output_text", "text": "It will rain.", "annotations": []}
+    final = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
+
+    def call(call_id: str, key: str) -> dict[str, Any]:
+        name = deferral.names[key]
+        more = {"id": f"f{call_id}", "status": "completed", "namespace": spaces[name]}
+        return called(call_id, name, city="Paris") | more
+
+    model.script = [
+        [searched("1", WEATHER), searched("2", "send a letter on paper")],
+        [call("3", rain), call("4", letter), searched("5", "buy a stamp")],
+        [final],
+    ]
+    items: list[Any] = [{"role": "user", "content": "Rain in Paris?"}]
+    with openai.OpenAI() as client:
+        while True:
+            response = client.responses.create(model="m", tools=deferral.tools, input=items)
+            items += [item.model_dump(exclude_none=True) for item in response.output]
+            answers = deferral.answers(items)
+            if not answers:
+                break
+            items += answers
+    assert [api for api, _ in calls.made] == ["get_weather", "send_letter"]
+    assert [item_breaches(body) for body in model.bodies] == [[], [], []]
+    assert {json.dumps(body["tools"]) for body in model.bodies} == {json.dumps(deferral.tools)}
+    assert items[-2]["tools"][0]["name"] == spaces[deferral.names[letter]], (
+        "the namespace of the first letter"
+    )
+    for before, after in zip(model.bodies, model.bodies[1:], strict=False):
+        assert json.dumps(after["input"]).startswith(json.dumps(before["input"])[:-1])
+
+
+@pytest.mark.needs("clients")
 def test_the_shapes_are_those_of_the_sdks(catalog: Catalog, calls: Any) -> None:
     from anthropic.types import ToolParam, ToolResultBlockParam
     from openai.types.responses import (
         FunctionToolParam,
+        NamespaceToolParam,
         ResponseToolSearchOutputItemParamParam,
+        ToolSearchOutputNamespaceToolParam,
         ToolSearchToolParam,
     )
     from pydantic import TypeAdapter
@@ -494,6 +684,18 @@ def test_the_shapes_are_those_of_the_sdks(catalog: Catalog, calls: Any) -> None:
     whole(ResponseToolSearchOutputItemParamParam, output)
     for tool in output["tools"]:
         whole(FunctionToolParam, tool)
+    grouped = OpenAIDeferral(catalog, calls.run, k=3, pinned=pinned, namespaces="all")
+    (output,) = grouped.answers([searched("s", WEATHER)])
+    whole(ResponseToolSearchOutputItemParamParam, output)
+    for kind, groups in (
+        (NamespaceToolParam, grouped.tools[2:]),
+        (ToolSearchOutputNamespaceToolParam, output["tools"]),
+    ):
+        assert groups
+        for group in groups:
+            whole(kind, group)
+            for tool in group["tools"]:
+                whole(FunctionToolParam, tool)
 
 
 @pytest.mark.needs("clients")

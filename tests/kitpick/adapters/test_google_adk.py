@@ -37,8 +37,8 @@ def calling(name: str, final: str = "") -> Any:
     return Scripted(model="scripted")
 
 
-def said(model: Any, tools: Any, request: str) -> str:
-    """The last text of a run."""
+def said(model: Any, tools: Any, *requests: str) -> str:
+    """The last text of a session in which the user writes these messages."""
     from google.adk.agents import LlmAgent
     from google.adk.runners import InMemoryRunner
     from google.genai import types
@@ -46,10 +46,11 @@ def said(model: Any, tools: Any, request: str) -> str:
     async def main() -> str:
         runner = InMemoryRunner(agent=LlmAgent(name="assistant", model=model, tools=tools), app_name="test")
         session = await runner.session_service.create_session(app_name="test", user_id="ann")
-        message = types.Content(role="user", parts=[types.Part(text=request)])
         text = ""
-        async for event in runner.run_async(user_id="ann", session_id=session.id, new_message=message):
-            text = "".join(part.text or "" for part in event.content.parts) or text
+        for request in requests:
+            message = types.Content(role="user", parts=[types.Part(text=request)])
+            async for event in runner.run_async(user_id="ann", session_id=session.id, new_message=message):
+                text = "".join(part.text or "" for part in event.content.parts) or text
         return text
 
     return asyncio.run(main())
@@ -72,6 +73,17 @@ def test_a_toolset_is_chosen_for_what_the_user_wrote(catalog: Catalog, calls: An
     model = calling(weather)
     assert "rain" in said(model, [KitpickAdkToolset(catalog, calls.run, k=1)], "will it rain in Paris?")
     assert model.offered == [[weather]] * 2
+
+
+def test_a_follow_up_is_searched_with_what_it_refers_to(catalog: Catalog, calls: Any, weather: str) -> None:
+    from kitpick.adapters.google_adk import KitpickAdkToolset
+
+    alone = catalog.search("and on Friday?", 1).hits[0].document.api
+    assert alone == "create_event", "the message alone would not do"
+    model = calling(weather)
+    tools = [KitpickAdkToolset(catalog, calls.run, k=1)]
+    said(model, tools, "will it rain in Paris?", "and on Friday?")
+    assert model.offered == [[weather]] * 4
 
 
 def test_calls_of_a_toolset_are_feedback(catalog: Catalog, calls: Any, weather: str) -> None:

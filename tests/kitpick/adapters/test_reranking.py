@@ -66,6 +66,7 @@ def test_asking_is_checked_and_changed_for_one_request() -> None:
     assert staff.filter.principals == {"staff"}
     assert staff.changed({"k": 0, "budget": None}) == RetrievalArguments(k=0, filter=staff.filter)
     assert staff.changed({"filter": Filter()}).filter == Filter()
+    assert staff.changed({"k": "auto"}).k == "auto"
     for wrong in ({"k": -1}, {"k": "many"}, {"budget": -5}, {"filter": {"who": 1}}, {"top": 3}):
         with pytest.raises(InvalidArguments):
             staff.changed(wrong)
