@@ -12,8 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter, Thing, decode_document, encode_document
+from kitpick_ingest import chains
 from kitpick_ingest.chains import MAX_FIELDS, MAX_GIVES, MAX_NEEDS, Shape, answer_fields, with_chains
 from kitpick_ingest.json_schema import schema_fields
+from kitpick_ingest.json_values import JsonObject, References
 from kitpick_ingest.sources.openapi import OpenApiSource
 
 
@@ -172,9 +174,57 @@ def test_a_schema_that_holds_itself_ends() -> None:
     assert given(with_chains(api("getTree"), schema_fields(schema))) == {"folder.id"}
 
 
-def test_ten_thousand_required_parameters_are_few_needs() -> None:
+def test_of_ten_thousand_required_parameters_the_first_two_hundred_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+    need = chains._need
+    monkeypatch.setattr(chains, "_need", lambda given, *rest: read.append(given.name) or need(given, *rest))
     document = with_chains(api("Do", *(f"thing{n}_id" for n in range(10_000))), ())
     assert len(document.needs) == MAX_NEEDS
+    assert read == [f"thing{n}_id" for n in range(200)]
+
+
+class CountedReferences(References):
+    """References that count how often one is resolved."""
+
+    resolved = 0
+
+    def resolve(self, schema: JsonObject) -> JsonObject:
+        self.resolved += 1
+        return super().resolve(schema)
+
+
+def entangled(schemas: int, *, by: str) -> CountedReferences:
+    """A document of so many schemas, each of which refers to every one of them, itself included."""
+    everything = [{"$ref": f"#/$defs/S{n}"} for n in range(schemas)]
+    inside = {
+        "properties": lambda n: {"properties": {f"s{m}": each for m, each in enumerate(everything)}},
+        "items": lambda n: {"type": "array", "items": everything[(n + 1) % schemas]},
+        "anyOf": lambda n: {"anyOf": everything, "properties": {f"thing{n}_id": {}}},
+        "allOf": lambda n: {"allOf": everything, "properties": {f"thing{n}_id": everything[n]}},
+    }[by]
+    return CountedReferences({"$defs": {f"S{n}": inside(n) for n in range(schemas)}})
+
+
+@pytest.mark.parametrize("by", ["properties", "items", "anyOf", "allOf"])
+def test_schemas_that_all_refer_to_one_another_cost_as_much_in_any_number(by: str) -> None:
+    """Followed to the end, the work would grow with the square of their number."""
+    work = []
+    for schemas in (200, 400):
+        references = entangled(schemas, by=by)
+        document = with_chains(api("getTree"), schema_fields({"$ref": "#/$defs/S0"}, references))
+        assert len(document.gives) <= MAX_GIVES
+        work.append(references.resolved)
+    assert work[0] == work[1] < 150_000
+
+
+@pytest.mark.parametrize("name", ["id", "name", "ids", "key"])
+def test_an_id_or_name_of_nothing_in_particular_links_nothing(name: str) -> None:
+    """In every API, all would need all the others."""
+    answer = schema_fields({"properties": {name: {}, "data": {"properties": {name: {}}}}})
+    document = with_chains(api("get", name), answer)
+    assert document.gives == document.needs == ()
 
 
 @pytest.mark.parametrize(

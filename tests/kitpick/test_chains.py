@@ -15,6 +15,7 @@ from kitpick_engines.contract import Filter, IndexedDocument, IndexSchema
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_engines.opening import open_engine
 from kitpick_rescorers.profiles import load_profile
+from kitpick_rescorers.search import MAX_SIBLINGS
 from kitpick_rescorers.stages import Complete
 
 DOCUMENTS = (
@@ -60,6 +61,15 @@ def test_next_steps_take_what_an_answer_holds_and_are_visible(catalog: Catalog) 
         ("admin", "artist_id"),
     }
     assert catalog.after("s/music/unknown") == catalog.after("s/music/admin") == ()
+
+
+def test_next_steps_of_an_id_that_everything_takes_are_few(catalog: Catalog) -> None:
+    takers = [replace(DOCUMENTS[0], id=f"s/music/{n}", api=f"concerts{n}") for n in range(1_500)]
+    with catalog.engine.writing(catalog.live()[0]) as writer:
+        writer.write([IndexedDocument(document, [1.0, 0.0]) for document in takers])
+    assert len(catalog.after("s/music/search")) == 10
+    looked_at = len(catalog.after("s/music/search", 10_000))
+    assert 0 < looked_at <= 2 * MAX_SIBLINGS, "APIs of its tool, and those elsewhere that speak of it"
 
 
 def test_a_catalog_without_chains_is_read_and_written(catalog: Catalog, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
@@ -195,8 +195,9 @@ class Links:
             if giver is not None and giver.id != taker.id:
                 yield Flow(giver, taker, need, need.confidence)
             return
-        heads = {_head(need.resource), _joined(need.resource)}
-        for giver, thing in [each for head in sorted(heads) for each in self._givers[head]][:_MOST_GIVERS]:
+        heads = sorted({_head(need.resource), _joined(need.resource)})
+        found = chain.from_iterable(self._givers.get(head, ()) for head in heads)
+        for giver, thing in islice(found, _MOST_GIVERS):
             same_tool = giver.tool_key == taker.tool_key
             confidence = _fit(need, thing, same_tool) * need.confidence * thing.confidence
             if giver.id == taker.id or not confidence or _asks_back(giver, need):
