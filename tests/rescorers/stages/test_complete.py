@@ -209,6 +209,32 @@ def test_a_declared_dependency_on_a_call_is_met_by_its_name() -> None:
     assert ranked([share, WEATHER, api("phone/get_wifi")])[1] == "phone/get_wifi"
 
 
+class TestACallThatADescriptionNames:
+    def test_it_is_of_the_same_tool_or_of_none(self) -> None:
+        page, own = api("wiki/page", "id=list_pages.call~7"), api("wiki/list_pages")
+        other, lone = api("shop/list_pages"), api("list_pages/list_pages")
+        assert ranked([page, WEATHER, other, own])[1] == own.id
+        assert ranked([page, WEATHER, other])[1] == WEATHER.id, "another server may name its tools alike"
+        assert ranked([page, WEATHER, lone])[1] == lone.id
+
+    def test_it_destroys_nothing(self) -> None:
+        page = api("wiki/page", "id=drop_pages.call~7")
+        drop = api("wiki/drop_pages", effect=Effect.DESTRUCTIVE)
+        assert ranked([page, WEATHER, drop])[1] == WEATHER.id
+
+    @pytest.mark.parametrize(
+        ("needs", "brought"), [("id=list_pages.call~7", True), ("list_pages.call~7", False)]
+    )
+    def test_an_id_that_the_request_has_need_not_be_found(self, needs: str, brought: bool) -> None:
+        found = ranked([api("wiki/page", needs), WEATHER, api("wiki/list_pages")], "show page #48151")
+        assert (found[1] == WEATHER.id) is brought
+
+    def test_the_answer_says_why(self) -> None:
+        first = api("wiki/page", "list_pages.call~7")
+        answer = rescore(RescoreRequest("q", [first, api("wiki/list_pages")]), STAGE, Models())
+        assert answer.results[1].reasons == ("complete: gives what is needed first for page",)
+
+
 def test_no_more_are_drawn_in_than_allowed() -> None:
     needs = "  ".join(f"x{n}=thing{n}.id~9" for n in range(8))
     apis = [api("t/do", needs), WEATHER, *(api(f"t/g{n}", gives=f"thing{n}.id~9") for n in range(8))]
