@@ -22,8 +22,9 @@ Ingest: processor time of reading botocore with needs and gives over that withou
 turn, and the same with documents encoded and written to SQLite. Graph: bytes that needs and gives add to a
 catalog of synthetic copies, per API. Battery: the default (or `--profile`) with `complete` against itself on
 every set of the open battery (`--sets` for some), split `validation`, 150 requests of each unless `--limit`
-says more. Vectors and logits come from the battery's cache where it has them (`--cache`); no set is begun
-after `--minutes`. `abstain` is left out of both: it changes no order, and is asked about other catalogs.
+says more; functions get needs and gives as ingest infers them. Vectors and logits come from the battery's
+cache where it has them (`--cache`); no set is begun after `--minutes`. `abstain` is left out of both: it
+changes no order, and is asked about other catalogs.
 
 `--part NAME` (repeatable) takes only these, without it all but `battery`; `--limit N` so many requests of
 each; `--profile bm25` needs no model; without one, all parts but `battery` take `hybrid`.
@@ -43,8 +44,10 @@ from typing import NamedTuple, cast
 from unittest import mock
 
 import numpy as np
+from battery import __main__ as battery_command
 from battery.__main__ import CACHE, LIMIT, Run, battery, parsed
 from battery.operations import full_lists
+from battery.sets import BatterySet, DataFolders, read_set
 from battery.toollinkos import read_toollinkos
 from enrichment import enriched
 from halves import half_of
@@ -66,6 +69,7 @@ from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_rescorers.profiles import DEFAULT_PROFILE, Profile, load_profile
 from kitpick_rescorers.stages import Abstain, Complete, Enough, Pack, Stage, Truncate
 from kitpick_rescorers.stages.complete import Links
+from kitpick_training.data.split import Split
 from kitpick_training.data.written import WrittenApi, read_apis
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -331,9 +335,18 @@ def on_battery(run: Run, minutes: float) -> Figures:
         if time.monotonic() > until:
             Console().print(f"{name} is not asked: {minutes:g} minutes are over")
             continue
-        found = battery(replace(run, sets=(name,)), LineProgress())
+        with mock.patch.object(battery_command, "read_set", read_linked):
+            found = battery(replace(run, sets=(name,)), LineProgress())
         sets = {**sets, **cast("SetFigures", found["sets"])}
     return compared(sets, *run.profiles) | {"battery_sets": len(sets)}
+
+
+def read_linked(name: str, folders: DataFolders, split: Split) -> BatterySet:
+    """A set with what its APIs need and give: what its reader does not say of functions, ingest does."""
+    found = read_set(name, folders, split)
+    if any(each.needs or each.gives for each in found.documents):
+        return found
+    return replace(found, documents=tuple(map(with_chains, found.documents)))
 
 
 def without(profile: Profile, *kinds: type[Stage]) -> Profile:

@@ -90,3 +90,13 @@ def test_the_battery_is_bounded(asked: Callable[..., list[Any]], capsys: pytest.
     out = capsys.readouterr().out
     assert "bfcl is not asked" in out
     assert json.loads(out.splitlines()[-1])["battery_sets"] == 0
+
+
+@pytest.mark.needs("data")
+def test_functions_of_the_battery_need_and_give_what_ingest_infers() -> None:
+    folders = chains.DataFolders(chains.DATA, ())
+    bare = chains.read_set("bfcl", folders, "validation").documents
+    assert not any(each.gives for each in bare)
+    linked = chains.read_linked("bfcl", folders, "validation").documents
+    assert sum(bool(each.gives) for each in linked) > len(linked) / 4
+    assert [each.id for each in linked] == [each.id for each in bare]
