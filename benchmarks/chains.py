@@ -21,10 +21,13 @@ Enrich: what written texts add to three catalogs, by parts, see `enrichment.py`.
 Ingest: processor time of reading botocore with needs and gives over that without, service by service in
 turn, and the same with documents encoded and written to SQLite. Graph: bytes that needs and gives add to a
 catalog of synthetic copies, per API. Battery: the default (or `--profile`) with `complete` against itself on
-every set of the open battery (`--sets` for some), split `validation`.
+every set of the open battery (`--sets` for some), split `validation`, 150 requests of each unless `--limit`
+says more; functions get needs and gives as ingest infers them. Vectors and logits come from the battery's
+cache where it has them (`--cache`); no set is begun after `--minutes`. `abstain` is left out of both: it
+changes no order, and is asked about other catalogs.
 
 `--part NAME` (repeatable) takes only these, without it all but `battery`; `--limit N` so many requests of
-each; `--profile bm25` needs no model.
+each; `--profile bm25` needs no model; without one, all parts but `battery` take `hybrid`.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ from typing import NamedTuple, cast
 from unittest import mock
 
 import numpy as np
-from battery.__main__ import battery, parsed
+from battery.__main__ import CACHE, LIMIT, Run, battery, parsed
 from battery.operations import full_lists
 from battery.toollinkos import read_toollinkos
 from enrichment import enriched
@@ -61,8 +64,8 @@ from kitpick_ingest.chains import with_chains
 from kitpick_ingest.progress import LineProgress
 from kitpick_ingest.sources import botocore_models
 from kitpick_ingest.sources.botocore_models import BotocoreSource
-from kitpick_rescorers.profiles import Profile, load_profile
-from kitpick_rescorers.stages import Abstain, Complete, Enough, Pack, Truncate
+from kitpick_rescorers.profiles import DEFAULT_PROFILE, Profile, load_profile
+from kitpick_rescorers.stages import Abstain, Complete, Enough, Pack, Stage, Truncate
 from kitpick_rescorers.stages.complete import Links
 from kitpick_training.data.written import WrittenApi, read_apis
 
@@ -70,6 +73,10 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 NAME = "chains"
 DEPTH = 10
+ALL = 10_000
+"""More requests than any part has."""
+USUAL = "hybrid"
+"""The profile where none is named."""
 PARTS = ("steps", "toollinkos", "edges", "enrich", "ingest", "graph", "battery")
 NEEDED = {"toollinkos": "toollinkos", "enrich": "toollens"}
 """Folder of research data that a part reads, where it is not that of OpenAPI."""
@@ -113,20 +120,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--part", action="append", choices=PARTS)
-    parser.add_argument("--limit", type=int, default=10_000)
-    parser.add_argument("--profile", default="hybrid")
+    parser.add_argument("--limit", type=int, default=0, help=f"default: all, in the part battery {LIMIT}")
+    parser.add_argument(
+        "--profile", default="", help=f"default: {USUAL}, in the part battery {DEFAULT_PROFILE}"
+    )
     parser.add_argument("--sets", default="", help="of the part battery, with commas")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="of the battery: vectors and logits")
+    parser.add_argument("--minutes", type=float, default=60.0, help="after which the battery begins no set")
     arguments = parser.parse_args()
-    profile = load_profile(arguments.profile)
+    profile = load_profile(arguments.profile or USUAL)
     figures: Figures = {}
     for part in arguments.part or PARTS[:-1]:
         needed = arguments.data / NEEDED.get(part, "openapi")
         if not needed.is_dir():
             Console().print(f"{part} is skipped: {needed} is absent")
         elif part == "battery":
-            figures |= on_battery(arguments.data, arguments.limit, profile, arguments.sets)
+            chosen = load_profile(arguments.profile or DEFAULT_PROFILE)
+            figures |= on_battery(battery_run(arguments, chosen), arguments.minutes)
         else:
-            figures |= globals()[part](arguments.data, arguments.limit, profile)
+            figures |= globals()[part](arguments.data, arguments.limit or ALL, profile)
     print(json.dumps(figures))
 
 
@@ -301,14 +313,33 @@ def _size_of(documents: Sequence[ApiDocument]) -> int:
         return place.stat().st_size
 
 
-def on_battery(data: Path, limit: int, profile: Profile, sets: str) -> Figures:
-    """The profile with `complete` against itself on the sets of the battery: what each gains or loses."""
-    chosen = ["--sets", sets] if sets else []
-    run = parsed(["--data", str(data), "--profiles", "none", "--limit", str(limit), *chosen])
-    with_it = replace(chained(profile), name=f"{profile.name} and complete")
-    run = replace(run, profiles={each.name: each for each in (profile, with_it)})
-    found = battery(run, LineProgress())
-    return compared(cast("SetFigures", found["sets"]), profile.name, with_it.name)
+def battery_run(arguments: argparse.Namespace, profile: Profile) -> Run:
+    """A run of the battery with two profiles: one without `complete`, and the same one with it."""
+    chosen = ["--sets", arguments.sets] if arguments.sets else []
+    given = {"--data": arguments.data, "--cache": arguments.cache, "--limit": arguments.limit or LIMIT}
+    words = [str(word) for pair in given.items() for word in pair]
+    run = parsed(["--profiles", "none", *words, *chosen])
+    plain = without(profile, Abstain, Complete)
+    with_it = replace(chained(plain), name=f"{profile.name} and complete")
+    return replace(run, profiles={each.name: each for each in (plain, with_it)})
+
+
+def on_battery(run: Run, minutes: float) -> Figures:
+    """What each set of the battery gains or loses by the second of two profiles, set by set."""
+    until = time.monotonic() + 60 * minutes
+    sets: SetFigures = {}
+    for name in run.sets:
+        if time.monotonic() > until:
+            Console().print(f"{name} is not asked: {minutes:g} minutes are over")
+            continue
+        found = battery(replace(run, sets=(name,)), LineProgress())
+        sets = {**sets, **cast("SetFigures", found["sets"])}
+    return compared(sets, *run.profiles) | {"battery_sets": len(sets)}
+
+
+def without(profile: Profile, *kinds: type[Stage]) -> Profile:
+    """The profile without its stages of these kinds."""
+    return replace(profile, stages=tuple(each for each in profile.stages if not isinstance(each, kinds)))
 
 
 def chained(profile: Profile) -> Profile:

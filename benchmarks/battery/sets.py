@@ -23,6 +23,7 @@ from kitpick_evaluation.dataset import Dataset
 from kitpick_evaluation.datasets.published import beir, read_metatool, read_sealtools, toolbench
 from kitpick_evaluation.datasets.records import LabelledCatalog
 from kitpick_evaluation.errors import EvaluationError, InvalidDataset
+from kitpick_ingest.chains import with_chains
 from kitpick_training.data.bfcl import read_bfcl
 from kitpick_training.data.split import Split, split_of, split_of_request
 from kitpick_training.data.written import MCP, WrittenApi, WrittenRequest, read_written
@@ -99,7 +100,14 @@ def read_set(name: str, folders: DataFolders, split: Split) -> BatterySet:
             raise InvalidDataset(f"{name}: request {request.id!r} needs nothing, or what the catalog lacks")
     if not found.requests:
         raise InvalidDataset(f"{name}: no request in the split {split}")
-    return found
+    return _linked(found)
+
+
+def _linked(found: BatterySet) -> BatterySet:
+    """The set with what its APIs need and give, as ingest infers it where a reader says nothing."""
+    if any(document.needs or document.gives for document in found.documents):
+        return found
+    return replace(found, documents=tuple(map(with_chains, found.documents)))
 
 
 def _of_dataset(dataset: Dataset) -> BatterySet:

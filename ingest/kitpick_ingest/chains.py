@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -297,11 +298,16 @@ def _needs(
     asked = _BATCHED if _verb(document) == "batch" else ()
     inputs |= {p.name: p for p in document.parameters if p.required or p.name in before or p.name in asked}
     for name, given in list(inputs.items())[:_MAX_INPUTS]:
+        if by_name:
+            about = given.description[:_MAX_ABOUT_INPUT]
+            yield from _named(_GIVEN_BY, about, document.api, name[:_MAX_NAME])
         pattern = patterns.get(name, "")
         thing = _need(given, subject, before.get(name), pattern, by_name)
         exists = bool(_resources_of_pattern(pattern)) or (name in before and _verb(document) not in _NAMES_IT)
         if thing is not None and (exists or not _makes(document, thing, subject)):
             yield thing
+    if by_name:
+        yield from _named(_CALLED_FIRST, document.description[:_MAX_PROSE], document.api)
     if not inputs and document.effect is not Effect.READ and _verb(document) not in _READS | _MAKES:
         yield from _of_its_own(document, subject)
 
@@ -331,6 +337,38 @@ def _segments_before(path: str) -> dict[str, str]:
         for name in _BRACED.findall(part):
             found[name] = "" if previous.startswith("{") else collection_of(words_of(previous))
     return found
+
+
+_CALLED = r"(?i:(?:the|a|tool|function|call|operation|endpoint) ){0,2}"
+_QUOTED = r"[`'\"](?P<quoted>[A-Za-z]\w*(?:-\w+)*)(?:\(\))?[`'\"]"
+_BARE = r"(?P<bare>[A-Za-z][A-Za-z0-9]*_\w+|[a-z][a-z0-9]*[A-Z]\w*)\b"
+_GIVEN_BY = re.compile(
+    r"(?i:\b(?:returned|given|generated|obtained|provided|produced|retrieved|fetched|found|created|issued|result|"
+    r"output)(?: first)? (?:by|with|via|through|using|of)|\b(?:from|via)|"
+    r"\b(?P<verb>call|calling|use|using|run|see)) "
+    rf"{_CALLED}(?:{_QUOTED}|{_BARE})"
+    r"(?(verb)(?i: (?:tool|function|command))?"
+    r"(?i: first| to (?:get|find|obtain|look|list|discover|retrieve|fetch|search)))"
+)
+"""What gives a value, by name of another API: `as returned by list_users`, `from 'resolve-library-id'`."""
+_CALLED_FIRST = re.compile(
+    rf"(?i:\b(?P<must>must (?:first )?)?(?:call|calling|use|using|run|running|invoke)) {_CALLED}"
+    rf"(?:{_QUOTED}|{_BARE}|(?P<hyphened>[A-Za-z]\w*(?:-\w+)+))"
+    r"(?(must)|[^.\n]{0,30}?\b[Ff](?i:irst)\b)"
+)
+"""What is to be called before, as descriptions of tools say it: `use list_pages first`."""
+_MAX_PROSE, _MAX_ABOUT_INPUT = 2_000, 500
+_MAX_NAMED = 2
+_VERBS = _CALLS | _set("convert geocode count estimate")
+
+
+def _named(found: re.Pattern[str], prose: str, api: str, wanted: str = "") -> Iterator[Thing]:
+    """The calls that a description says are made before, or give an input."""
+    groups = (each.groupdict() for each in found.finditer(prose))
+    names = (each["quoted"] or each["bare"] or each.get("hyphened", "") for each in groups)
+    calls = (name for name in names if name != api and not _VERBS.isdisjoint(words_of(name)))
+    for name in islice(calls, _MAX_NAMED):
+        yield Thing(name[:_MAX_NAME], "call", LIKELY, wanted)
 
 
 def _need(given: Parameter, subject: str, before: str | None, pattern: str, by_name: bool) -> Thing | None:

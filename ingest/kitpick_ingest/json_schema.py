@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from kitpick_engines.document import Parameter
 from kitpick_ingest.chains import MAX_FIELDS, Field, Shape, answer_fields
@@ -19,6 +20,8 @@ from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, clip
 
 _MAX_PARAMETERS = 10_000
 _MAX_ALTERNATIVES = 8
+_MAX_MEMBERS = 32
+"""Members of `allOf`, `anyOf` and `oneOf` of an answer that are looked into, however they hang together."""
 _COMBINATORS = ("allOf", "anyOf", "oneOf")
 
 
@@ -83,7 +86,7 @@ def _shape(schema: JsonObject, references: References) -> Shape[JsonObject]:
             break
         schema = items
     fields: dict[str, JsonObject] = {}
-    for part, _ in _object_schemas(target, references):
+    for part, _ in islice(_object_schemas(target, references), _MAX_MEMBERS):
         for field, value in as_object(part.get("properties")).items():
             if isinstance(value, dict) and len(fields) < MAX_FIELDS:
                 fields.setdefault(field, value)

@@ -10,11 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
+from kitpick.definition_tokens import DefinitionTokens, count_tokens
+from kitpick.result import SearchResult
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter, IndexedDocument, IndexSchema
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_engines.opening import open_engine
+from kitpick_rescorers.packing import token_counter
 from kitpick_rescorers.profiles import load_profile
+from kitpick_rescorers.search import MAX_SIBLINGS
 from kitpick_rescorers.stages import Complete
 
 DOCUMENTS = (
@@ -51,6 +55,30 @@ def test_what_no_word_of_the_request_names_is_found_because_it_is_needed(catalog
     assert [step.api for step in result.plan] == ["search", "concerts", "weather"]
 
 
+def test_what_is_drawn_in_stays_within_k_and_budget(catalog: Catalog) -> None:
+    def asked(k: int, budget: int | None = None) -> SearchResult:
+        return catalog.search("concerts where she plays", k, profile=PROFILE, budget=budget)
+
+    assert [hit.document.api for hit in asked(2).hits] == ["concerts", "search"]
+    assert [hit.document.api for hit in asked(1).hits] == ["concerts"]
+    room = DefinitionTokens().of([hit.document for hit in asked(2).hits])
+    packed = asked(3, room)
+    assert [hit.document.api for hit in packed.hits][:2] == ["concerts", "search"]
+    counter = token_counter()
+    assert sum(count_tokens(each, counter) for each in packed.definitions("openai")) <= room
+
+
+def test_an_id_that_a_follow_up_refers_to_is_brought(catalog: Catalog) -> None:
+    def asked(*said: str) -> list[str]:
+        messages = [{"role": "user", "content": text} for text in said]
+        return [hit.document.api for hit in catalog.search(messages, profile=PROFILE).hits]
+
+    assert asked("concerts of that artist", "and where is it outside?")[:2] == ["concerts", "search"]
+    with_id = asked("concerts of artist 4Z8W4fKeB5YxbusRsdQVPb", "and where is it outside?")
+    assert "concerts" in with_id
+    assert "search" not in with_id
+
+
 def test_next_steps_take_what_an_answer_holds_and_are_visible(catalog: Catalog) -> None:
     assert [step.document.api for step in catalog.after("s/music/search")] == ["concerts"]
     boss = Filter(principals=frozenset({"boss"}))
@@ -60,6 +88,15 @@ def test_next_steps_take_what_an_answer_holds_and_are_visible(catalog: Catalog) 
         ("admin", "artist_id"),
     }
     assert catalog.after("s/music/unknown") == catalog.after("s/music/admin") == ()
+
+
+def test_next_steps_of_an_id_that_everything_takes_are_few(catalog: Catalog) -> None:
+    takers = [replace(DOCUMENTS[0], id=f"s/music/{n}", api=f"concerts{n}") for n in range(1_500)]
+    with catalog.engine.writing(catalog.live()[0]) as writer:
+        writer.write([IndexedDocument(document, [1.0, 0.0]) for document in takers])
+    assert len(catalog.after("s/music/search")) == 10
+    looked_at = len(catalog.after("s/music/search", 10_000))
+    assert 0 < looked_at <= 2 * MAX_SIBLINGS, "APIs of its tool, and those elsewhere that speak of it"
 
 
 def test_a_catalog_without_chains_is_read_and_written(catalog: Catalog, tmp_path: Path) -> None:

@@ -43,14 +43,38 @@ def _reader(*hidden: str) -> dict[str, Any]:
     return {"index_permissions": [permissions]}
 
 
+_SHOWN = {
+    "bool": {
+        "filter": [{"terms": {"tenant": ["", "${attr.internal.tenant}"]}}],
+        "should": [{"term": {"public": True}}, {"term": {"allowed": "${attr.internal.person}"}}],
+        "minimum_should_match": 1,
+    }
+}
+_SHOPPER: dict[str, Any] = {
+    "cluster_permissions": ["indices:data/read/msearch"],
+    "index_permissions": [
+        {
+            "index_patterns": ["shop-apis-*"],
+            "allowed_actions": ["indices:data/read/search"],
+            "dls": json.dumps(_SHOWN),
+        },
+        {
+            "index_patterns": ["shop-state"],
+            "allowed_actions": ["indices:data/read/search", "indices:data/read/get"],
+        },
+    ],
+}
+"""Who searches a catalog of kitpick itself: its documents as far as they are theirs, and its state."""
 ROLES: dict[str, Any] = {
     "reader": _reader("secret"),
+    "shopper": _SHOPPER,
     "reader_without_tools": _reader("secret", "tool_key"),
     "operator": {"cluster_permissions": ["cluster:monitor/kitpick/stats"]},
 }
 USERS: dict[str, dict[str, Any]] = {
-    f"{person}-of-{tenant}": {"roles": ["reader"], "attributes": {"person": person, "tenant": tenant}}
+    f"{person}-of-{tenant}{suffix}": {"roles": [role], "attributes": {"person": person, "tenant": tenant}}
     for person, tenant in product(PEOPLE, TENANTS)
+    for suffix, role in (("", "reader"), ("-shop", "shopper"))
 } | {
     "without-tools": {
         "roles": ["reader_without_tools"],

@@ -31,7 +31,7 @@ _MAX_ANSWER = 20_000
 """Characters of an answer; a longer one is none."""
 _LENGTHS = range(8, 301)
 """Characters of a text."""
-_FOREIGN = re.compile(r"[<>{}\[\]|\\`^~]|https?:|www\.|\b\w+@\w|[A-Za-z0-9+/=_-]{41,}|(.)\1{5,}")
+_FOREIGN = re.compile(r"[<>{}\[\]|\\`^~]|&#?\w+;|https?:|www\.|\b\w+@\w|[A-Za-z0-9+/=_-]{41,}|(.)\1{5,}")
 """Markup, code, addresses, keys and runs of one letter: nothing that a person asks for in words."""
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
@@ -30,6 +30,8 @@ _GUESS = 0.3
 """Confidence of what a document only has out of its prose."""
 _MOST_TOOLS = 200
 """Looked into in one round: functions of no tool are looked for by names that they may have."""
+_ANY = ""
+"""In place of the key of a tool: whichever."""
 _MOST_GIVERS = 500
 """Compared for one need: an id that everything gives costs no more."""
 
@@ -149,6 +151,8 @@ class Flow(NamedTuple):
     @property
     def wanted(self) -> str:
         """The input that it fills, or else what it is."""
+        if self.need.role == "call":
+            return self.need.input or "what is needed first"
         return self.need.input or f"{self.need.resource} {self.need.role}".strip()
 
 
@@ -171,7 +175,7 @@ class Links:
         self._bringing = _Brought(request)
         self._words = _stems(request)
         self._place = {api.id: place for place, api in enumerate(apis)}
-        self._called = {api.api: api for api in reversed(apis)}
+        self._called = {(tool, api.api): api for api in reversed(apis) for tool in (api.tool_key, _ANY)}
         self._givers: defaultdict[str, list[tuple[Linked, Thing]]] = defaultdict(list)
         for api in apis:
             for thing in _things(api.gives):
@@ -191,12 +195,12 @@ class Links:
 
     def _flows(self, taker: Linked, need: Thing) -> Iterator[Flow]:
         if need.role == "call":
-            giver = self._called.get(need.resource)
-            if giver is not None and giver.id != taker.id:
+            if (giver := self._named(taker, need.resource)) is not None:
                 yield Flow(giver, taker, need, need.confidence)
             return
-        heads = {_head(need.resource), _joined(need.resource)}
-        for giver, thing in [each for head in sorted(heads) for each in self._givers[head]][:_MOST_GIVERS]:
+        heads = sorted({_head(need.resource), _joined(need.resource)})
+        found = chain.from_iterable(self._givers.get(head, ()) for head in heads)
+        for giver, thing in islice(found, _MOST_GIVERS):
             same_tool = giver.tool_key == taker.tool_key
             confidence = _fit(need, thing, same_tool) * need.confidence * thing.confidence
             if giver.id == taker.id or not confidence or _asks_back(giver, need):
@@ -207,6 +211,14 @@ class Links:
                 not _makes(giver, need) and (same_tool or _acquainted(giver, taker, need, thing))
             ):
                 yield Flow(giver, taker, need, confidence)
+
+    def _named(self, taker: Linked, name: str) -> Linked | None:
+        """The API of this name that a description means: of its own tool, else one where either has none."""
+        own = self._called.get((taker.tool_key, name))
+        found = self._called.get((_ANY, name)) if own is None else own
+        if found is None or found.id == taker.id or (found.effect is Effect.DESTRUCTIVE and not self._making):
+            return None
+        return found if own is not None or _stands_alone(taker) or _stands_alone(found) else None
 
     def _worth(self, flow: Flow) -> tuple[float, ...]:
         """See `Complete`; in the end the place in the list decides."""
@@ -424,7 +436,7 @@ class _Brought:
     def brings(self, need: Thing) -> bool:
         """Whether it may be what a need asks for."""
         if need.role == "call":
-            return False
+            return bool(need.input) and self._identifier
         if need.resource == "date":
             return self._date
         if need.role == "name" and need.input in _PATHS:

@@ -150,6 +150,12 @@ def test_a_split_without_requests_is_an_error(folders: DataFolders) -> None:
         read_set("written", folders, "test")
 
 
+@pytest.mark.needs("data")
+def test_functions_need_and_give_what_ingest_infers() -> None:
+    found = read_set("bfcl", DataFolders(ROOT.parent / "shared" / "data", ()), "validation").documents
+    assert sum(bool(each.gives) for each in found) > len(found) / 4
+
+
 def test_an_unknown_set_says_which_there_are(folders: DataFolders) -> None:
     with pytest.raises(UnknownSet, match="written-mcp"):
         read_set("writen", folders, "validation")

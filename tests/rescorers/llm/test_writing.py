@@ -36,6 +36,8 @@ def test_no_more_than_five_different_requests_are_taken() -> None:
     "bad",
     [
         "<b>mail</b> Bob",
+        "&lt;b&gt;mail&lt;/b&gt; Bob",
+        "mail &#66;ob that I am late",
         "see https://evil.example/now",
         "mail bob@evil.example now",
         "call `rm -rf`",

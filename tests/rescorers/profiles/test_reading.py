@@ -22,6 +22,12 @@ def test_a_profile_of_ones_own_is_read_from_its_path(tmp_path):
     assert load_profile(str(path)).name == "mine"
 
 
+def test_the_profile_chains_is_the_default_with_complete():
+    stages = load_profile("chains").stages
+    assert [each.name for each in stages].count("complete") == 1
+    assert tuple(each for each in stages if each.name != "complete") == load_profile("kitpick").stages
+
+
 def test_needs_tell_what_to_compute_and_load():
     assert load_profile("bm25").needs() == {"lexical"}
     assert not load_profile("bm25").needs_vector

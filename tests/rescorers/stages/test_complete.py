@@ -15,7 +15,7 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import RescoreRequest
-from kitpick_rescorers.stages import Complete
+from kitpick_rescorers.stages import Complete, complete
 from kitpick_rescorers.stages.complete import next_steps, plan
 
 STAGE = Profile("chained", stages=(Complete(),))
@@ -209,6 +209,32 @@ def test_a_declared_dependency_on_a_call_is_met_by_its_name() -> None:
     assert ranked([share, WEATHER, api("phone/get_wifi")])[1] == "phone/get_wifi"
 
 
+class TestACallThatADescriptionNames:
+    def test_it_is_of_the_same_tool_or_of_none(self) -> None:
+        page, own = api("wiki/page", "id=list_pages.call~7"), api("wiki/list_pages")
+        other, lone = api("shop/list_pages"), api("list_pages/list_pages")
+        assert ranked([page, WEATHER, other, own])[1] == own.id
+        assert ranked([page, WEATHER, other])[1] == WEATHER.id, "another server may name its tools alike"
+        assert ranked([page, WEATHER, lone])[1] == lone.id
+
+    def test_it_destroys_nothing(self) -> None:
+        page = api("wiki/page", "id=drop_pages.call~7")
+        drop = api("wiki/drop_pages", effect=Effect.DESTRUCTIVE)
+        assert ranked([page, WEATHER, drop])[1] == WEATHER.id
+
+    @pytest.mark.parametrize(
+        ("needs", "brought"), [("id=list_pages.call~7", True), ("list_pages.call~7", False)]
+    )
+    def test_an_id_that_the_request_has_need_not_be_found(self, needs: str, brought: bool) -> None:
+        found = ranked([api("wiki/page", needs), WEATHER, api("wiki/list_pages")], "show page #48151")
+        assert (found[1] == WEATHER.id) is brought
+
+    def test_the_answer_says_why(self) -> None:
+        first = api("wiki/page", "list_pages.call~7")
+        answer = rescore(RescoreRequest("q", [first, api("wiki/list_pages")]), STAGE, Models())
+        assert answer.results[1].reasons == ("complete: gives what is needed first for page",)
+
+
 def test_no_more_are_drawn_in_than_allowed() -> None:
     needs = "  ".join(f"x{n}=thing{n}.id~9" for n in range(8))
     apis = [api("t/do", needs), WEATHER, *(api(f"t/g{n}", gives=f"thing{n}.id~9") for n in range(8))]
@@ -292,11 +318,54 @@ def test_a_date_that_is_said_is_not_asked_for(query: str, brings: bool) -> None:
     assert ranked([rent, WEATHER, today], query)[1] == (WEATHER.id if brings else today.id)
 
 
-def test_an_id_that_everything_gives_and_everything_needs_is_bounded() -> None:
-    apis = [api(f"t/a{n}", "id=thing.id~9", "thing.id~9  other.id~9") for n in range(3_000)]
-    apis.append(api("t/other", "  ".join(f"o{n}=other.id~9" for n in range(1_000))))
-    found = ranked(list(reversed(apis)), leads=100)
-    assert len(found) == len(apis)
+@pytest.fixture
+def comparisons(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Grows with each comparison of a thing that is given with one that is needed."""
+    made: list[None] = []
+    fit = complete._fit
+    monkeypatch.setattr(complete, "_fit", lambda *given: made.append(None) or fit(*given))
+    return made
+
+
+def alike(count: int) -> list[Candidate]:
+    """APIs of one tool that give and need the same id and name; every other one needs nothing."""
+    both, given = "id=thing.id~9  name=thing.name~9", "thing.id~9  thing.name~9  other.id~9"
+    return [api(f"t/a{n}", "" if n % 2 else both, given) for n in range(count)]
+
+
+class TestAnIdThatEverythingGivesAndNeeds:
+    def test_it_costs_as_much_among_any_number(self, comparisons: list[None]) -> None:
+        work = []
+        for count in (2_000, 8_000):
+            comparisons.clear()
+            found = ranked(alike(count), leads=3, steps=2, each=3)
+            assert len(found) == count
+            work.append(len(comparisons))
+        takers, needs, givers = 3 + 3 * 3, 8, 500
+        assert 0 < work[0] == work[1] <= takers * needs * givers
+
+    def test_it_draws_in_no_more_than_allowed(self) -> None:
+        answer = rescore(RescoreRequest("q", alike(2_000), k=2_000), STAGE, Models())
+        assert sum(bool(hit.reasons) for hit in answer.results) <= 9
+
+    def test_a_document_that_needs_it_ten_thousand_times_is_read_in_part(
+        self, comparisons: list[None]
+    ) -> None:
+        greedy = api("t/greedy", "  ".join(f"o{n}=other.id~9" for n in range(10_000)))
+        assert ranked([greedy, *alike(1_000)], leads=1, steps=1)[0] == "t/greedy"
+        assert 0 < len(comparisons) <= 8 * 500
+
+    def test_next_steps_are_compared_with_what_is_held_alone(self, comparisons: list[None]) -> None:
+        held, *others = alike(4_000)
+        flows = next_steps(held, others)
+        assert len({flow.taker.id for flow in flows}) == len(flows)
+        assert 0 < len(comparisons) <= 8 * 3 * len(others), "eight needs of each, and three things held"
+
+    def test_a_plan_of_hits_is_bounded_by_their_number(self, comparisons: list[None]) -> None:
+        steps = plan(alike(50))
+        assert len(steps) == 50
+        assert 0 < len(comparisons) <= 50 * 8 * 500
+        assert all(len(step.takes) <= 8 for step in steps)
 
 
 def test_any_lists_are_permuted_and_any_plan_holds_each_once() -> None:
