@@ -4,7 +4,7 @@ import pytest
 
 from kitpick_rescorers.errors import InvalidProfile, UnknownProfile
 from kitpick_rescorers.profiles import load_profile, parse_profile, shipped_profiles
-from kitpick_rescorers.stages import Complete, CrossEncode, Fuse
+from kitpick_rescorers.stages import CrossEncode, Fuse
 
 
 @pytest.mark.parametrize("name", shipped_profiles())
@@ -38,10 +38,6 @@ def test_needs_tell_what_to_compute_and_load():
 def test_the_first_stage_over_fetches():
     first = load_profile("hybrid").first_stage
     assert [first.size_for(k) for k in (0, 10, 100, 1_000_000)] == [200, 200, 400, 5_000]
-
-
-def test_chains_are_the_default_and_what_its_hits_need():
-    assert load_profile("chains").stages == (*load_profile("kitpick").stages, Complete())
 
 
 def test_stages_can_be_added():
