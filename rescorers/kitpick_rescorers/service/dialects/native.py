@@ -141,7 +141,9 @@ def _ranked(service: Service, prepared: Prepared, profile: Profile, ticket: Tick
         raise ticket.refusal
     if ticket.cancelled:
         ticket.check()
-    return replace(rescored, degraded=(*prepared.degraded, *shortened, *rescored.degraded))
+    failed = {each.stage for each in rescored.degraded}
+    read = tuple(each for each in shortened if each.stage not in failed)
+    return replace(rescored, degraded=(*prepared.degraded, *read, *rescored.degraded))
 
 
 def _in_time(
