@@ -163,7 +163,7 @@ def goodput_figures(measured: Sequence[Beside]) -> Json:
             str(each.through.clients): round(each.through.rate("rescored"), 2) for each in measured
         },
         "service_alone_per_second": round(alone, 2),
-        f"goodput_ratio_{clients}": round(last.through.rate("rescored") / alone, 3),
+        f"goodput_ratio_{clients}": ratio(last.through.rate("rescored"), alone),
     }
     if last.through.count("shed"):
         added = last.through.milliseconds("shed", 50) - last.plain.milliseconds("plain", 50)
@@ -176,9 +176,14 @@ def throughput_figures(sides: Mapping[str, Sequence[Round]]) -> Json:
     rates = {name: together(rounds).rate("rescored") for name, rounds in sides.items()}
     return {
         "throughput_per_second": {name: round(rate, 2) for name, rate in rates.items()},
-        "plugin_vs_python_throughput": round(rates["own"] / rates["python"], 3),
-        "window_vs_python_throughput": round(rates["window"] / rates["python"], 3),
+        "plugin_vs_python_throughput": ratio(rates["own"], rates["python"]),
+        "window_vs_python_throughput": ratio(rates["window"], rates["python"]),
     }
+
+
+def ratio(part: float, whole: float) -> float | None:
+    """None where there is nothing to compare with."""
+    return round(part / whole, 3) if whole else None
 
 
 # Tables

@@ -81,6 +81,12 @@ def test_without_a_shed_search_nothing_is_said_of_their_cost(rounds: ModuleType)
     assert "shed_added_ms" not in figures
 
 
+def test_a_service_that_did_nothing_is_no_measure(rounds: ModuleType) -> None:
+    idle = of(rounds, 4, 10, shed=[1])
+    figures = rounds.goodput_figures([rounds.Beside(idle, of(rounds, 1, 10, plain=[1]), idle)])
+    assert figures["goodput_ratio_4"] is None
+
+
 def test_throughput_counts_what_was_done_in_full_over_all_turns(rounds: ModuleType) -> None:
     sides = {
         "own": [of(rounds, 4, 10, rescored=[1] * 40), of(rounds, 4, 10, rescored=[1] * 50, partial=[1] * 9)],
