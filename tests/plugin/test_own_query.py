@@ -71,7 +71,7 @@ def catalog_documents() -> Iterator[ApiDocument]:
 @pytest.fixture(scope="module")
 def catalog(search: Search) -> Iterator[Catalog]:
     """450 APIs with vectors of the shipped encoder, in two sessions: half of them were replaced."""
-    url = search.url.replace("http:", "opensearch:") + "/own-query"
+    url = search.url.replace("http:", "opensearch:") + "/own-query?timeout=600&patience=600"  # any machine
     with Catalog.open(url, settings=Settings()) as opened:
         documents = list(catalog_documents())
         vectors = opened.models.encoder.encode([retrieval_text(each) for each in documents])
