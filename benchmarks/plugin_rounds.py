@@ -142,6 +142,12 @@ def together(rounds: Sequence[Round]) -> Round:
     return Round(rounds[0].clients, sum(each.seconds for each in rounds), answers)
 
 
+def within(found: Round, seconds: float) -> Round:
+    """The round with what was answered after a deadline as `late`: the plugin would not have waited."""
+    answers = [each if each.seconds <= seconds else Answered(each.seconds, "late") for each in found.answers]
+    return Round(found.clients, found.seconds, answers)
+
+
 class Beside(NamedTuple):
     """The same number of clients: through the plugin, the one without it meanwhile, and the service alone."""
 

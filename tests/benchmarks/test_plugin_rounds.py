@@ -55,6 +55,11 @@ def test_the_service_alone_is_counted_by_the_same_rule(rounds: ModuleType) -> No
     assert rounds.of_service(429, b"{}") == "shed"
 
 
+def test_what_the_service_alone_answers_too_late_does_not_count(rounds: ModuleType) -> None:
+    found = rounds.within(of(rounds, 4, 10, rescored=[900, 1100], shed=[3]), 1.0)
+    assert found.counts() == {"rescored": 1, "late": 1, "shed": 1}
+
+
 def of(rounds: ModuleType, clients: int, seconds: float, **outcomes: list[float]) -> Any:
     """A round with these latencies, in ms, by outcome."""
     answers = [rounds.Answered(each / 1e3, name) for name, all_ in outcomes.items() for each in all_]
