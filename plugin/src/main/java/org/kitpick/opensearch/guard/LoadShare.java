@@ -16,12 +16,17 @@ public final class LoadShare {
 
   private static final long WINDOW_NANOS = 5_000_000_000L;
   private static final long FIRST_REST_NANOS = 10_000_000L;
+
+  /** Refusals in a row, with nothing under way, of which nobody can tell that others go on. */
+  private static final int FEW = 2;
+
   private static final int MOST_DOUBLINGS = 7;
 
   private final LongSupplier nanoClock;
 
   private double limit = Double.POSITIVE_INFINITY;
   private int underWay;
+  private long refusedAt;
   private int refusedInARow;
   private long restsUntil;
   private boolean resting;
@@ -36,6 +41,7 @@ public final class LoadShare {
   public LoadShare(LongSupplier nanoClock) {
     this.nanoClock = nanoClock;
     this.windowStart = nanoClock.getAsLong();
+    this.refusedAt = windowStart;
   }
 
   /**
@@ -45,6 +51,7 @@ public final class LoadShare {
   public synchronized boolean tryPass() {
     long now = nanoClock.getAsLong();
     turnWindow(now);
+    forget(now);
     boolean passes = !isResting(now) && underWay < Math.floor(limit);
     wanted++;
     if (passes) {
@@ -66,14 +73,15 @@ public final class LoadShare {
 
   /**
    * The service turned a search away: it holds those that are still under way. Where there is none,
-   * others keep it busy, and it is left alone for a moment, each time for longer.
+   * others keep it busy. If they go on, it is left alone for a moment, each time for longer.
    */
   public synchronized void busy() {
     underWay--;
-    limit = Math.max(1, underWay);
-    if (underWay == 0) {
-      rest(FIRST_REST_NANOS << Math.min(refusedInARow, MOST_DOUBLINGS));
-      refusedInARow++;
+    refusedAt = nanoClock.getAsLong();
+    if (underWay > 0) {
+      limit = underWay;
+    } else if (++refusedInARow > FEW) {
+      rest(FIRST_REST_NANOS << Math.min(refusedInARow - FEW - 1, MOST_DOUBLINGS));
     }
   }
 
@@ -92,6 +100,14 @@ public final class LoadShare {
     turnWindow(nanoClock.getAsLong());
     int all = wanted + wantedBefore;
     return all == 0 ? 0.0 : (double) (spared + sparedBefore) / all;
+  }
+
+  /** A service that turned nothing away for long may hold anything. */
+  private void forget(long now) {
+    if (now - refusedAt >= 2 * WINDOW_NANOS) {
+      limit = Double.POSITIVE_INFINITY;
+      refusedInARow = 0;
+    }
   }
 
   private void rest(long nanos) {

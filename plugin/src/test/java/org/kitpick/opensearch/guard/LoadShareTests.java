@@ -83,14 +83,27 @@ public class LoadShareTests extends OpenSearchTestCase {
     assertFalse(share.tryPass());
   }
 
-  public void testWhatWasSparedLongAgoIsForgotten() {
+  public void testARefusalOrTwoOutOfTheBlueSayNothing() {
+    for (int i = 0; i < 2; i++) {
+      assertTrue(share.tryPass());
+      share.busy();
+    }
+    for (int i = 0; i < 100; i++) {
+      assertTrue(share.tryPass());
+    }
+  }
+
+  public void testWhatHappenedLongAgoIsForgotten() {
+    assertTrue(share.tryPass());
     assertTrue(share.tryPass());
     share.busy();
     assertFalse(share.tryPass());
-    assertEquals(0.5, share.refusal(), 0.0);
+    assertEquals(1 / 3.0, share.refusal(), 1e-9);
     now.addAndGet(10 * SECOND);
     assertEquals(0.0, share.refusal(), 0.0);
-    assertTrue(share.tryPass());
+    for (int i = 0; i < 100; i++) {
+      assertTrue(share.tryPass());
+    }
   }
 
   public void testNothingPassesDuringAPause() {
