@@ -6,7 +6,11 @@ without it, less the time that the service says it took; median of pairs that al
 connection. `hostile_worst_ms`: the longest that any search took beyond its deadline and beyond the median of
 the same searches without the plugin, over all of `tests/plugin/misdeeds.py`.
 
-`--searches N` for each profile, `--hostile N` for each misdeed, `--warm-up N` before either, `--data FOLDER`.
+`goodput_ratio_64`, `shed_added_ms`, `plugin_vs_python_throughput`: see `benchmarks/plugin_load.py`.
+
+`--parts` chooses. `--searches N` for each profile, `--hostile N` for each misdeed, `--warm-up N` before
+either; `--seconds` of a round under load, `--clients` of these rounds, with commas between, `--alone` clients
+of the service alone; `--data FOLDER`.
 """
 
 from __future__ import annotations
@@ -15,7 +19,6 @@ import argparse
 import http.client
 import json
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -26,81 +29,70 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-ROOT = Path(__file__).resolve().parents[1]
+from plugin_node import ROOT, body_of, filled_node, stored  # isort: skip - adds folders to the path
+from building import build
+from double import Double, answering, backwards
+from misdeeds import MISDEEDS
+from plugin_load import CLIENTS, Plan, load
+from real_service import serving
+
+from kitpick.evaluation import Plan as Evaluated
+from kitpick.evaluation import judged_dataset
+from kitpick_engines.document import ApiDocument
+from kitpick_evaluation.datasets.published import open_dataset
+from kitpick_ingest.progress import NullProgress
+
 DATA = ROOT.parent / "shared" / "data"
-sys.path[:0] = [str(ROOT / "tests" / "nodes"), str(ROOT / "tests" / "plugin")]
-
-from building import build  # noqa: E402
-from double import Double, answering, backwards  # noqa: E402
-from keystore import write_key  # noqa: E402
-from misdeeds import MISDEEDS  # noqa: E402
-from opensearch_node import opensearch_node  # noqa: E402
-from real_service import serving  # noqa: E402
-from searching import Search  # noqa: E402
-
-from kitpick_engines.document import ApiDocument  # noqa: E402
-from kitpick_engines.text import rerank_text  # noqa: E402
-from kitpick_evaluation.datasets.published import open_dataset  # noqa: E402
 
 PROFILES = ("kitpick", "hybrid")
 DEADLINE_MILLIS = 300
 WARM_UP = 400
 """Searches before anything is timed: a node in service has long compiled what it runs."""
-PIPELINE: dict[str, Any] = {
-    "request_processors": [{"kitpick_window": {"window": 50}}],
-    "response_processors": [{"kitpick": {}}],
-}
+PARTS = ("added", "hostile", "load")
 
 
 def main() -> None:
-    """Prints two tables and, last, one JSON object."""
+    """Prints tables and, last, one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--searches", type=int, default=150)
     parser.add_argument("--hostile", type=int, default=10)
     parser.add_argument("--warm-up", type=int, default=WARM_UP)
+    parser.add_argument("--parts", default=",".join(PARTS), help=", ".join(PARTS))
+    parser.add_argument("--seconds", type=float, default=15.0)
+    parser.add_argument("--clients", default=",".join(map(str, CLIENTS)))
+    parser.add_argument("--alone", type=int, default=4)
     arguments = parser.parse_args()
+    parts = arguments.parts.split(",")
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"unknown parts {sorted(unknown)}; known are {PARTS}")
     dataset = open_dataset("toolbench", arguments.data)
     documents = (item for item in dataset.source.read() if isinstance(item, ApiDocument))
     apis = {str(n): stored(item) for n, item in enumerate(documents)}
     texts = [query.text for query in dataset.queries]
     plugin = build("package", "-DskipTests")
     warm_up = arguments.warm_up
-    result = added(plugin, apis, texts, arguments.searches, warm_up)
-    result |= hostile(plugin, apis, texts, arguments.hostile, warm_up)
+    result: dict[str, Any] = {}
+    if "added" in parts:
+        result |= added(plugin, apis, texts, arguments.searches, warm_up)
+    if "hostile" in parts:
+        result |= hostile(plugin, apis, texts, arguments.hostile, warm_up)
+    if "load" in parts:
+        clients = [int(each) for each in arguments.clients.split(",")]
+        with judged_dataset(
+            "toolbench", arguments.data, Evaluated(profiles=("kitpick",)), NullProgress()
+        ) as judged:
+            plan = Plan(clients, arguments.alone, arguments.seconds)
+            result |= load(plugin, apis, texts, judged.catalog, plan)
     print(json.dumps(result))
-
-
-def stored(document: ApiDocument) -> dict[str, Any]:
-    """What the index holds of an API."""
-    return {
-        "text": rerank_text(document),
-        "category": document.category,
-        "tool": document.tool,
-        "api": document.api,
-        "tool_key": document.tool_key,
-    }
 
 
 @contextmanager
 def node(plugin: Path, endpoint: str, key: str, apis: dict[str, Any]) -> Iterator[Searcher]:
-    """A node with the plugin, its index filled."""
-    with tempfile.TemporaryDirectory() as folder:
-        settings = [
-            f"kitpick.endpoint={endpoint}",
-            "kitpick.deadline=60s",
-            "kitpick.breaker.failures=10000",
-        ]
-        running = opensearch_node(Path(folder), [plugin], settings=settings)
-        write_key(Path(folder), key)
-        try:
-            url = running.start().url
-            search = Search(url)
-            search.index("toolbench", apis)
-            search.put("/_search/pipeline/bench", PIPELINE)
-            yield Searcher(url)
-        finally:
-            running.stop()
+    """Searches on a node that never gives up its service, however long that takes."""
+    patient = ("kitpick.deadline=60s", "kitpick.breaker.failures=10000")
+    with filled_node(plugin, endpoint, key, apis, patient) as running:
+        yield Searcher(running.url)
 
 
 class Searcher:
@@ -111,11 +103,7 @@ class Searcher:
 
     def __call__(self, text: str, section: dict[str, Any] | None = None) -> tuple[float, dict[str, Any]]:
         """Milliseconds, and the answer; without a section the plugin has no part in it."""
-        body: dict[str, Any] = {"size": 5, "query": {"match": {"text": text}}}
-        path = "/toolbench/_search"
-        if section is not None:
-            body["ext"] = {"kitpick": {"query": text, **section}}
-            path += "?search_pipeline=bench"
+        path, body = body_of(text, section)
         data = json.dumps(body)
         started = time.perf_counter()
         self.connection.request("POST", path, data, {"Content-Type": "application/json"})

@@ -72,6 +72,11 @@ class ScoreCache:
             self._counts["misses"] += len(keys) - len(known)
             return known
 
+    def lacks(self, keys: Sequence[bytes]) -> list[bool]:
+        """Which of the keys it does not know; counts nothing, and keeps nothing alive."""
+        with self._lock:
+            return [key not in self._scores for key in keys]
+
     def put(self, keys: Sequence[bytes], scores: Logits) -> None:
         """Stores scores and evicts the oldest beyond the capacity."""
         with self._lock:
@@ -103,6 +108,14 @@ def score_pairs(
         if cache is not None:
             cache.put(missing, fresh)
     return np.array([scores[key] for key in keys]), len(unique) - len(missing)
+
+
+def unscored(identity: str, cache: ScoreCache | None, query: str, texts: Sequence[str]) -> list[str]:
+    """The texts that a model of this identity would have to read: those whose scores are not in the cache."""
+    if cache is None:
+        return list(texts)
+    missing = cache.lacks(_keys(cache.owner, identity, query, texts))
+    return [text for text, lacking in zip(texts, missing, strict=True) if lacking]
 
 
 def is_blank(text: str) -> bool:

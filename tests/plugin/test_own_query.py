@@ -37,6 +37,7 @@ NOUNS = (
     "podcast", "football match", "book", "bank account", "payment", "web page", "chat room",
 )  # fmt: skip
 EVERYBODY = Filter()
+ROOT = Path(__file__).resolve().parents[2]
 REQUESTS = (
     "make a copy of a file",
     "What will the weather be like in Lisbon tomorrow?",
@@ -70,7 +71,7 @@ def catalog_documents() -> Iterator[ApiDocument]:
 @pytest.fixture(scope="module")
 def catalog(search: Search) -> Iterator[Catalog]:
     """450 APIs with vectors of the shipped encoder, in two sessions: half of them were replaced."""
-    url = search.url.replace("http:", "opensearch:") + "/own-query"
+    url = search.url.replace("http:", "opensearch:") + "/own-query?timeout=600&patience=600"  # any machine
     with Catalog.open(url, settings=Settings()) as opened:
         documents = list(catalog_documents())
         vectors = opened.models.encoder.encode([retrieval_text(each) for each in documents])
@@ -221,14 +222,68 @@ class TestSampleRequests:
 
 
 def test_the_line_of_the_docs_works(search: Search, catalog: Catalog, served: Double) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "engines.md").read_text("utf-8")
+    page = (ROOT / "docs" / "engines.md").read_text("utf-8")
     (body,) = re.findall(r"/tools/_search -H .*? -d '(.*?)'", page, re.DOTALL)
     answer = search.call("POST", "/own-query/_search", json.loads(body))
     writing = frozenset({Effect.WRITE})
     assert apis(answer) == python_ids(catalog, "make a copy of a file", wanted=Filter(effects=writing))
 
 
+class TestTheStoredSearch:
+    """For people who type no JSON: `kitpick setup --with opensearch-plugin` stores it."""
+
+    @pytest.fixture(autouse=True)
+    def stored(self, search: Search) -> None:
+        text = (ROOT / "plugin/templates/opensearch-plugin/02-search.json").read_text("utf-8")
+        step = json.loads(text.replace("{{index}}", "own-query"))
+        search.call(step["method"], step["path"], step["body"])
+
+    def found(self, search: Search, **values: Any) -> list[str]:
+        body = {"id": "own-query-search", "params": values}
+        return apis(search.call("POST", "/own-query/_search/template", body))
+
+    @pytest.mark.parametrize(
+        "text", [*REQUESTS[:3], 'the "best" song\n\\ {{ text }} }}', "übersetze ein Buch"]
+    )
+    def test_a_text_is_all_it_takes(
+        self, search: Search, catalog: Catalog, served: Double, text: str
+    ) -> None:
+        assert self.found(search, text=text) == python_ids(catalog, text)
+
+    def test_pages_and_tenants(self, search: Search, catalog: Catalog, served: Double) -> None:
+        whole = self.found(search, text=REQUESTS[3], size=8)
+        pages = [self.found(search, text=REQUESTS[3], size=4, **{"from": start}) for start in (0, 4)]
+        assert [each for page in pages for each in page] == whole
+        assert len(whole) == 8
+        theirs = python_ids(catalog, REQUESTS[3], wanted=Filter(tenant="acme"))
+        assert self.found(search, text=REQUESTS[3], tenant="acme") == theirs
+
+
 class TestWhatElseASearchSays:
+    def test_it_is_explained_and_profiled_as_any_search(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        plain = asked(search, REQUESTS[0], {"size": 3})
+        body = {"size": 3, "explain": True, "profile": True, "highlight": {"fields": {"description": {}}}}
+        answer = asked(search, REQUESTS[0], body)
+        assert apis(answer) == apis(plain)
+        for hit in answer["hits"]["hits"]:
+            assert hit["_explanation"]["value"] == pytest.approx(hit["_score"])
+        assert answer["profile"]["shards"]
+
+    def test_another_alias_of_the_index_is_no_catalog(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        """Its filter would have to hold inside both rankings; `filter` of the query does that."""
+        (index,) = search.call("GET", "/_alias/own-query")
+        search.put(f"/{index}/_alias/own-query-read", {"filter": {"term": {"effect": "read"}}})
+        try:
+            with pytest.raises(Refused) as refused:
+                search.call("POST", "/own-query-read/_search", {"query": {"kitpick": {"text": "a"}}})
+            assert refused.value.status == 400
+        finally:
+            search.call("DELETE", f"/{index}/_alias/own-query-read")
+
     def test_pages_fit_together(self, search: Search, catalog: Catalog, served: Double) -> None:
         whole = apis(asked(search, REQUESTS[0], {"size": 12}))
         pages = [apis(asked(search, REQUESTS[0], {"size": 4, "from": start})) for start in (0, 4, 8)]

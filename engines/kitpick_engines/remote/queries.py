@@ -166,18 +166,26 @@ class LiveReader:
         """The answers to all searches of a question, of one committed state; None where nothing is live.
 
         Raises:
-            EngineUnavailable: the server is too busy or cannot be reached.
+            EngineUnavailable: the server is too busy or cannot be reached, or the index is gone.
             RequestRefused: the server refused a search.
         """
         pauses = Pauses(_PATIENCE)
+        gone = ""
         for _ in range(_ATTEMPTS):
             live = self._live()
             if live is None:
                 return None
             answers, state = self._send(live, question(live), pauses)
-            if answers is not None and state is not None and _live_of(state) == live:
+            unchanged = state is not None and _live_of(state) == live
+            if answers is not None and unchanged:
                 return live, answers
+            gone = live.name if unchanged else ""
             self.remember(state)
+        if gone:
+            raise EngineUnavailable(
+                f"{gone}: the catalog's index is not on the server any more, somebody deleted it: "
+                "restore it from a snapshot, or ingest every source again"
+            )
         raise EngineUnavailable(f"{self._store.index}: the catalog changes faster than it can be read")
 
     def _live(self) -> Live | None:

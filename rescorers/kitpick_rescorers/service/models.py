@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
-from kitpick_models.batching import Row
+from kitpick_models.batching import Row, padded_length
 from kitpick_models.encoders import CrossEncoder, Encoder
 from kitpick_models.heads import ListRanker, QueryKindClassifier
 from kitpick_models.manifest import Manifest
@@ -229,6 +229,19 @@ class QueuedScorer:
     def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Calibrated probabilities (n,)."""
         return self._model.probability(logits)
+
+    def in_time(self, query: str, texts: Sequence[str]) -> int:
+        """How many of the texts can be scored before the deadline, were nothing else asked; at least one.
+
+        All while other work waits: then `score` refuses what is too much.
+        """
+        if not texts:
+            return 0
+        bucket = self._model.settings.bucket
+        rows = self._model.rows(query, texts[:_TEXTS_AT_ONCE])
+        lengths = [padded_length(len(row.ids), bucket) for row in rows]
+        fitting = self._queue.rows_in_time(sum(lengths) / len(lengths), self._ticket)
+        return len(texts) if fitting is None else max(1, min(fitting, len(texts)))
 
 
 def _queue(

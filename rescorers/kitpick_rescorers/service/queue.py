@@ -263,6 +263,15 @@ class ModelQueue:
         """Padded tokens a second of all sessions together; 0 before the first batch."""
         return self._speed
 
+    def rows_in_time(self, tokens: float, ticket: Ticket) -> int | None:
+        """How many rows of so many padded tokens this queue would do before the deadline, with room to spare.
+
+        None where nothing was measured yet, and while work waits: then what is too much is refused.
+        """
+        if not self._speed or self.waiting_tokens:
+            return None
+        return max(0, int(ticket.left / _HEADROOM * self._speed / tokens))
+
     def warm_up(self, longest: int, seconds: float) -> None:
         """Runs full batches of rows of up to `longest` tokens, as many side by side as under load.
 

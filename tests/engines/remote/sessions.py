@@ -13,7 +13,7 @@ from catalogs import SCHEMA, fill, item, unit
 from servers import MakeCatalog
 
 from kitpick_engines.contract import Filter, SearchRequest
-from kitpick_engines.errors import EngineUnavailable, InvalidDocument, RefusedDocuments
+from kitpick_engines.errors import EngineError, EngineUnavailable, InvalidDocument, RefusedDocuments
 from kitpick_engines.remote import indexes, lease
 from kitpick_engines.remote.engine import RemoteEngine
 
@@ -276,6 +276,19 @@ class SessionContract:
         index = fill(other, [item("s/t/a")])
         assert other.live() == (index, SCHEMA)
         assert dense_of(engine, unit(1)) == ["s/t/a"]
+
+    def test_an_index_that_somebody_deleted_is_named_with_the_cure(self, make_engine: MakeCatalog):
+        """The next ingest makes it again: it is empty for it, so everything is embedded or read anew."""
+        engine = make_engine()
+        index = fill(engine, [item("s/t/a")])
+        engine.server.call("DELETE", f"/{index}")
+        for asking in (engine, make_engine(engine.url)):
+            with pytest.raises(EngineError, match=rf"{index}.*ingest"):
+                dense_of(asking, unit(1))
+        fill(engine, [item("s/t/b")])
+        assert dense_of(engine, unit(1)) == ["s/t/b"]
+        shown = engine.server.call("POST", f"/{engine.address.name}/_search", {})["hits"]["hits"]
+        assert [hit["_source"]["id"] for hit in shown] == ["s/t/b"]
 
     def test_threads_that_ensure_at_once_make_one_index(self, make_engine: MakeCatalog):
         first = make_engine()

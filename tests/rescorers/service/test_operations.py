@@ -237,10 +237,12 @@ def test_a_deadline_gives_what_there_is_or_says_so(service: Any) -> None:
     texts = [f"text number {n} " + "of many words " * 60 for n in range(1_000)]
     candidates = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
     profile = {"name": "all", "stages": [{"stage": "cross_encode", "candidates": 1_000}]}
-    call = {"query": "q", "candidates": candidates, "profile": profile, "deadline_ms": 300}
+    call = {"query": "q", "candidates": candidates, "profile": profile, "deadline_ms": 300, "k": 1_000}
     answer = service.post("/v1/rescore", call).json()
     assert [item["stage"] for item in answer["degraded"]] == ["cross_encode"]
-    assert [hit["id"] for hit in answer["results"]] == [str(n) for n in range(10)]
+    read = [hit["id"] for hit in answer["results"] if hit["probability"] is not None]
+    assert sorted(read, key=int) == [str(n) for n in range(len(read))], "the first ones, if any"
+    assert [hit["id"] for hit in answer["results"][len(read) :]] == [str(n) for n in range(len(read), 1_000)]
     late = service.post("/rerank", {"query": "q", "texts": texts}, headers={"x-deadline-ms": "300"})
     assert (late.status_code, late.json()["error_type"]) in {(504, "Backend"), (429, "Overloaded")}
     eventually(lambda: service.service.models.queues[1].waiting_tokens == 0)
@@ -459,9 +461,59 @@ def test_what_cannot_be_done_in_time_is_refused_early_on_an_idle_queue(start: An
         assert scores.speed > 10, "what is small is done, and shows the speed again"
 
 
+def test_what_cannot_all_be_read_in_time_is_read_from_the_front(start: Any) -> None:
+    """Twenty of fifty candidates, as the queue believes; its deadline is half a minute for any machine."""
+    texts = [f"text number {n:02d} of many words" for n in range(50)]
+    call = {
+        "query": "q",
+        "candidates": [
+            {"id": text, "text": text, "first": {"rank": rank, "score": 1}}
+            for rank, text in enumerate(texts, start=1)
+        ],
+        "profile": {"name": "read", "stages": [{"stage": "fuse"}, {"stage": "cross_encode"}]},
+        "k": 50,
+    }
+    with start() as service:
+        scores = service.service.models.queues[1]
+        scores._speed = 20.5 * 16 * 1.5 / 30  # rows of 16 tokens; half as much again is kept in reserve
+        answer = service.post("/v1/rescore", call).json()
+        read = [hit["id"] for hit in answer["results"] if hit["probability"] is not None]
+        assert 1 < len(read) < 50
+        assert sorted(read) == texts[: len(read)]
+        assert [hit["id"] for hit in answer["results"]] == [*read, *texts[len(read) :]]
+        assert rows_scored(service) == len(read)
+        (degraded,) = answer["degraded"]
+        assert degraded == {
+            "stage": "cross_encode",
+            "reason": f"read the first {len(read)} of 50 candidates: there was no time for more",
+        }
+        scores._speed = 1e6
+        again = service.post("/v1/rescore", call).json()
+        assert again["degraded"] == []
+        assert rows_scored(service) == 50, "what was read is remembered"
+
+
+def test_a_request_is_embedded_once_for_the_same_key(start: Any) -> None:
+    call = {
+        "query": "a request that is asked twice",
+        "candidates": [{"id": "a", "text": "b"}],
+        "profile": {"name": "near", "stages": [{"stage": "cross_encode"}, {"stage": "blend", "dense": 1.0}]},
+    }
+    with start() as service:
+        first = service.post("/v1/rescore", call).json()
+        embedded = rows_run(service, "encoder")
+        assert service.post("/v1/rescore", call).json()["results"] == first["results"]
+        assert rows_run(service, "encoder") == embedded == 1
+
+
 def rows_scored(service: Any) -> float:
     """How many rows the cross-encoder has run."""
-    name, labels = "kitpick_model_rows_total", {"model": "cross_encoder"}
+    return rows_run(service, "cross_encoder")
+
+
+def rows_run(service: Any, model: str) -> float:
+    """How many rows a model has run."""
+    name, labels = "kitpick_model_rows_total", {"model": model}
     return float(service.service.metrics.registry.get_sample_value(name, labels))
 
 

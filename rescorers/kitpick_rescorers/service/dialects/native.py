@@ -12,6 +12,7 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import Rescored, RescoreRequest
+from kitpick_rescorers.scoring import unscored
 from kitpick_rescorers.search import prepare
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint
@@ -19,6 +20,7 @@ from kitpick_rescorers.service.errors import Failure
 from kitpick_rescorers.service.exchange import answer_of, request_of
 from kitpick_rescorers.service.protocol import ErrorAnswer, Problem, RescoreAnswer, RescoreCall
 from kitpick_rescorers.service.ticket import Ticket
+from kitpick_rescorers.stages import CrossEncode
 from kitpick_rescorers.state import Degradation
 
 
@@ -60,7 +62,7 @@ def answer_rescore(service: Service, call: RescoreCall, ticket: Ticket) -> Resco
     ticket.shorten(call.deadline_ms)
     profile = service.profile(call.profile)
     prepared = _embedded(service, profile, _prepared(service, request_of(call), profile, ticket), ticket)
-    rescored = _ranked(prepared, profile, ticket)
+    rescored = _ranked(service, prepared, profile, ticket)
     return answered(service, rescored, profile, prepared, ticket, call.explain)
 
 
@@ -74,7 +76,7 @@ def ranked(
         Overloaded, Cancelled: nothing was done for it.
     """
     prepared = _prepared(service, request, profile, ticket)
-    return _ranked(prepared, profile, ticket), prepared
+    return _ranked(service, prepared, profile, ticket), prepared
 
 
 def answered(
@@ -118,7 +120,7 @@ def _embedded(service: Service, profile: Profile, prepared: Prepared, ticket: Ti
         )
         return replace(prepared, degraded=(*prepared.degraded, Degradation("embed", reason)))
     started = time.perf_counter()
-    query = prepare(request.query, profile.needs() & {"vector"}, service.models.queries(ticket))
+    query = prepare(request.query, profile.needs() & {"vector"}, service.models.remembered_queries(ticket))
     if query.vector is None:
         return replace(prepared, degraded=(*prepared.degraded, *query.degraded))
     return replace(
@@ -129,7 +131,8 @@ def _embedded(service: Service, profile: Profile, prepared: Prepared, ticket: Ti
     )
 
 
-def _ranked(prepared: Prepared, profile: Profile, ticket: Ticket) -> Rescored:
+def _ranked(service: Service, prepared: Prepared, profile: Profile, ticket: Ticket) -> Rescored:
+    profile, shortened = _in_time(service, prepared, profile, ticket)
     started = time.perf_counter()
     rescored = rescore(prepared.request, profile, prepared.models, deadline=ticket.working())
     for stage, milliseconds in rescored.timings.items():
@@ -138,7 +141,35 @@ def _ranked(prepared: Prepared, profile: Profile, ticket: Ticket) -> Rescored:
         raise ticket.refusal
     if ticket.cancelled:
         ticket.check()
-    return replace(rescored, degraded=(*prepared.degraded, *rescored.degraded))
+    failed = {each.stage for each in rescored.degraded}
+    read = tuple(each for each in shortened if each.stage not in failed)
+    return replace(rescored, degraded=(*prepared.degraded, *read, *rescored.degraded))
+
+
+def _in_time(
+    service: Service, prepared: Prepared, profile: Profile, ticket: Ticket
+) -> tuple[Profile, tuple[Degradation, ...]]:
+    """The profile with no more candidates for the cross-encoder than it can read before the deadline.
+
+    The first ones are read then, and the others follow in their order: better than to begin with all of them
+    and to have nothing at the deadline.
+    """
+    request = prepared.request
+    wanted = max((each.candidates for each in profile.stages if isinstance(each, CrossEncode)), default=0)
+    texts = [each.text for each in request.candidates][:wanted]
+    if not texts or request.fetched:
+        return profile, ()
+    scorer = service.models.scorer(ticket)
+    missing = unscored(scorer.identity, prepared.models.cache, request.query, texts)
+    most = len(texts) - len(missing) + scorer.in_time(request.query, missing)
+    if most >= len(texts):
+        return profile, ()
+    stages = tuple(
+        replace(each, candidates=min(each.candidates, most)) if isinstance(each, CrossEncode) else each
+        for each in profile.stages
+    )
+    reason = f"read the first {most} of {len(texts)} candidates: there was no time for more"
+    return replace(profile, stages=stages), (Degradation("cross_encode", reason),)
 
 
 ENDPOINTS = (

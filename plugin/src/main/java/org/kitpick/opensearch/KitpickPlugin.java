@@ -32,7 +32,6 @@ import org.opensearch.action.support.ActionFilter;
 import org.opensearch.cluster.metadata.IndexNameExpressionResolver;
 import org.opensearch.cluster.node.DiscoveryNodes;
 import org.opensearch.cluster.service.ClusterService;
-import org.opensearch.common.Randomness;
 import org.opensearch.common.settings.ClusterSettings;
 import org.opensearch.common.settings.IndexScopedSettings;
 import org.opensearch.common.settings.Setting;
@@ -162,7 +161,7 @@ public final class KitpickPlugin extends Plugin
             latest(NodeSettings.BREAKER_FAILURES, live)::get,
             () -> pause.get().nanos(),
             System::nanoTime);
-    LoadShare share = new LoadShare(System::nanoTime, () -> Randomness.get().nextDouble());
+    LoadShare share = new LoadShare(System::nanoTime);
     HeapShare heap = new HeapShare(() -> memory);
     return new Rescorer(
         http, breaker, share, heap, latest(NodeSettings.MAX_CONCURRENT, live)::get, statistics);

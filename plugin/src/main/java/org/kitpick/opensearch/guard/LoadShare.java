@@ -1,79 +1,126 @@
 package org.kitpick.opensearch.guard;
 
-import java.util.function.DoubleSupplier;
 import java.util.function.LongSupplier;
 
 /**
- * Sends a busy service about as many calls as it takes, and spares the others the way. Of the calls
- * that wanted to go out lately, so many are turned away here that the service gets at most {@code
- * GENEROSITY} times what it took (client-side throttling: Beyer et al., Site Reliability
- * Engineering, chapter 21).
+ * Keeps a busy service at work without flooding it: as many searches are with it at a time as it
+ * holds, and the others are spared the way. When it turns one away, it holds those that are with it
+ * now; when it answers one, there may be room for more (additive increase, compare Chiu and Jain,
+ * Computer Networks and ISDN Systems 17, 1989).
  *
- * <p>A service that turns nothing away gets everything. What it took and turned away is forgotten
- * after two windows.
+ * <p>What counts is how many are with it, not how many it took in some seconds: a service that
+ * holds one search at a time would else stand idle between two that happen to come, and take the
+ * fewer the fewer it is sent. Searches count, not calls: what was begun is finished.
  */
 public final class LoadShare {
 
-  /** How much more than it took: without any, a service with room again would not be noticed. */
-  static final double GENEROSITY = 1.5;
-
-  /** Of fewer calls nobody can tell a share. */
-  private static final int LEAST_CALLS = 10;
-
   private static final long WINDOW_NANOS = 5_000_000_000L;
+  private static final long FIRST_REST_NANOS = 10_000_000L;
+
+  /** Refusals in a row, with nothing under way, of which nobody can tell that others go on. */
+  private static final int FEW = 2;
+
+  private static final int MOST_DOUBLINGS = 7;
 
   private final LongSupplier nanoClock;
-  private final DoubleSupplier random;
+
+  private double limit = Double.POSITIVE_INFINITY;
+  private int underWay;
+  private long refusedAt;
+  private int refusedInARow;
+  private long restsUntil;
+  private boolean resting;
 
   private long windowStart;
   private int wanted;
-  private int turnedAway;
+  private int spared;
   private int wantedBefore;
-  private int turnedAwayBefore;
-  private long pausedUntil;
-  private boolean paused;
+  private int sparedBefore;
 
-  /** The clock is {@code System::nanoTime}; {@code random} gives values in [0, 1). */
-  public LoadShare(LongSupplier nanoClock, DoubleSupplier random) {
+  /** The clock is {@code System::nanoTime} outside of tests. */
+  public LoadShare(LongSupplier nanoClock) {
     this.nanoClock = nanoClock;
-    this.random = random;
     this.windowStart = nanoClock.getAsLong();
+    this.refusedAt = windowStart;
   }
 
-  /** Whether a call may go out now. */
+  /**
+   * Whether a search may go to the service now. Who gets true must report one of the three outcomes
+   * below.
+   */
   public synchronized boolean tryPass() {
     long now = nanoClock.getAsLong();
-    boolean passes = !isPaused(now) && random.getAsDouble() >= refusal();
+    turnWindow(now);
+    forget(now);
+    boolean passes = !isResting(now) && underWay < Math.floor(limit);
     wanted++;
-    if (!passes) {
-      turnedAway++;
+    if (passes) {
+      underWay++;
+    } else {
+      spared++;
     }
     return passes;
   }
 
-  /** The service turned a call away that had passed here. */
+  /** The service answered a search: with as many under way as may be, one more may be tried. */
+  public synchronized void answered() {
+    if (underWay >= Math.floor(limit)) {
+      limit += 1 / limit;
+    }
+    underWay--;
+    refusedInARow = 0;
+  }
+
+  /**
+   * The service turned a search away: it holds those that are still under way. Where there is none,
+   * others keep it busy. If they go on, it is left alone for a moment, each time for longer.
+   */
   public synchronized void busy() {
-    turnWindow(nanoClock.getAsLong());
-    turnedAway++;
+    underWay--;
+    refusedAt = nanoClock.getAsLong();
+    if (underWay > 0) {
+      limit = underWay;
+    } else if (++refusedInARow > FEW) {
+      rest(FIRST_REST_NANOS << Math.min(refusedInARow - FEW - 1, MOST_DOUBLINGS));
+    }
+  }
+
+  /** The search is over, and says nothing of how busy the service is. */
+  public synchronized void abandoned() {
+    underWay--;
   }
 
   /** The service takes nothing for so long. */
   public synchronized void pause(long nanos) {
-    pausedUntil = nanoClock.getAsLong() + nanos;
-    paused = true;
+    rest(nanos);
   }
 
-  /** The share of calls that is turned away now, in [0, 1). */
+  /** The share of searches that was spared the way lately, in [0, 1]. */
   public synchronized double refusal() {
     turnWindow(nanoClock.getAsLong());
-    double all = (double) wanted + wantedBefore;
-    double taken = all - turnedAway - turnedAwayBefore;
-    return all < LEAST_CALLS ? 0.0 : Math.max(0.0, (all - GENEROSITY * taken) / (all + 1));
+    int all = wanted + wantedBefore;
+    return all == 0 ? 0.0 : (double) (spared + sparedBefore) / all;
   }
 
-  private boolean isPaused(long now) {
-    paused = paused && now - pausedUntil < 0;
-    return paused;
+  /** A service that turned nothing away for long may hold anything. */
+  private void forget(long now) {
+    if (now - refusedAt >= 2 * WINDOW_NANOS) {
+      limit = Double.POSITIVE_INFINITY;
+      refusedInARow = 0;
+    }
+  }
+
+  private void rest(long nanos) {
+    long until = nanoClock.getAsLong() + nanos;
+    if (!resting || until - restsUntil > 0) {
+      restsUntil = until;
+      resting = true;
+    }
+  }
+
+  private boolean isResting(long now) {
+    resting = resting && now - restsUntil < 0;
+    return resting;
   }
 
   private void turnWindow(long now) {
@@ -83,9 +130,9 @@ public final class LoadShare {
     }
     boolean next = past < 2 * WINDOW_NANOS;
     wantedBefore = next ? wanted : 0;
-    turnedAwayBefore = next ? turnedAway : 0;
+    sparedBefore = next ? spared : 0;
     wanted = 0;
-    turnedAway = 0;
+    spared = 0;
     windowStart = now;
   }
 }

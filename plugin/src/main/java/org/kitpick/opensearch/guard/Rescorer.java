@@ -49,8 +49,8 @@ public final class Rescorer {
   }
 
   /**
-   * Runs one search's work, however many calls it makes, if there is room for it. The room is free
-   * again when the work is done, failed or cancelled.
+   * Runs one search's work, however many calls it makes, if there is room for it, here and with the
+   * service. The room is free again when the work is done, failed or cancelled.
    */
   public <T> CompletableFuture<T> withPermit(Function<Rescorer, CompletableFuture<T>> work) {
     if (http == null) {
@@ -61,14 +61,30 @@ public final class Rescorer {
       underWay.decrementAndGet();
       return failed(FailureReason.TOO_MANY, most + " searches are being rescored on this node");
     }
+    if (!share.tryPass()) {
+      underWay.decrementAndGet();
+      return failed(FailureReason.SHED, "the service is busy, and has as much as it holds");
+    }
     CompletableFuture<T> done;
     try {
       done = work.apply(this);
     } catch (RuntimeException e) {
-      underWay.decrementAndGet();
+      leave(e);
       throw e;
     }
-    return done.whenComplete((result, failure) -> underWay.decrementAndGet());
+    return done.whenComplete((result, failure) -> leave(failure));
+  }
+
+  /** The search is over, here and with the service. */
+  private void leave(Throwable failure) {
+    underWay.decrementAndGet();
+    if (failure == null) {
+      share.answered();
+    } else if (Failures.of(failure).reason() == FailureReason.BUSY) {
+      share.busy();
+    } else {
+      share.abandoned();
+    }
   }
 
   /**
@@ -91,10 +107,6 @@ public final class Rescorer {
       String path, byte[] body, Function<byte[], T> read, boolean fullTime) {
     if (!breaker.tryPass()) {
       return failed(FailureReason.CIRCUIT_OPEN, "the service failed too often just now");
-    }
-    if (!share.tryPass()) {
-      breaker.abandoned();
-      return failed(FailureReason.SHED, "the service is busy, and gets as much as it takes");
     }
     if (!heap.tryTake(body.length)) {
       breaker.abandoned();
@@ -152,7 +164,6 @@ public final class Rescorer {
     log.failed(reason);
     if (reason == FailureReason.BUSY) {
       answered(); // it said so at once, so it is there and well
-      share.busy();
       if (named.retryAfterSeconds() > 0) {
         share.pause(named.retryAfterSeconds() * 1_000_000_000L);
       }

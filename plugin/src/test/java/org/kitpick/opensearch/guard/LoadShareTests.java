@@ -1,59 +1,109 @@
 package org.kitpick.opensearch.guard;
 
+import java.util.PriorityQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import org.opensearch.test.OpenSearchTestCase;
 
 public class LoadShareTests extends OpenSearchTestCase {
 
   private static final long SECOND = 1_000_000_000L;
+  private static final long MILLI = 1_000_000L;
 
   private final AtomicLong now = new AtomicLong(randomLongBetween(-SECOND, SECOND));
-  private final LoadShare share = new LoadShare(now::get, () -> random().nextDouble());
+  private final LoadShare share = new LoadShare(now::get);
 
   public void testAServiceThatTakesEverythingGetsEverything() {
     for (int i = 0; i < 1_000; i++) {
-      now.addAndGet(SECOND / 100);
       assertTrue(share.tryPass());
+    }
+    for (int i = 0; i < 1_000; i++) {
+      share.answered();
     }
     assertEquals(0.0, share.refusal(), 0.0);
   }
 
-  public void testABusyServiceGetsAboutHalfAsMuchAgainAsItTakes() {
-    double capacity = randomDoubleBetween(0.1, 0.6, true);
-    int sent = 0;
-    int taken = 0;
-    for (int i = 0; i < 20_000; i++) {
-      now.addAndGet(SECOND / 1_000);
+  /**
+   * A service with so many places, each taken for 400 ms by a search; many more searches come than
+   * it has places for. Whatever comes must find it at work, and be turned away by it now and then.
+   */
+  public void testABusyServiceIsNeverIdleAndSeldomAskedInVain() {
+    int places = randomIntBetween(1, 6);
+    long service = 400 * MILLI;
+    PriorityQueue<Long> busyUntil = new PriorityQueue<>();
+    int answered = 0;
+    int turnedAway = 0;
+    int seconds = 60;
+    for (long end = now.get() + seconds * SECOND; now.get() < end; now.addAndGet(4 * MILLI)) {
+      while (!busyUntil.isEmpty() && busyUntil.peek() <= now.get()) {
+        busyUntil.poll();
+        share.answered();
+        answered++;
+      }
       if (!share.tryPass()) {
         continue;
       }
-      sent++;
-      if (taken < capacity * (i + 1)) {
-        taken++;
+      if (busyUntil.size() < places) {
+        busyUntil.add(now.get() + service);
       } else {
+        share.busy();
+        turnedAway++;
+      }
+    }
+    double possible = places * seconds / 0.4;
+    assertTrue(places + " places: " + answered, answered >= 0.9 * possible);
+    assertTrue(answered + " answered, " + turnedAway + " in vain", turnedAway <= 1.2 * answered);
+    assertTrue(share.refusal() > 0.8);
+  }
+
+  public void testAServiceThatOthersKeepBusyIsAskedNowAndThen() {
+    int asked = 0;
+    for (int i = 0; i < 1_000; i++) {
+      now.addAndGet(5 * MILLI);
+      if (share.tryPass()) {
+        asked++;
         share.busy();
       }
     }
-    assertTrue("took " + taken, taken >= 0.9 * capacity * 20_000);
-    assertTrue("sent " + sent + ", took " + taken, sent <= 1.6 * taken + 100);
+    assertTrue("asked " + asked + " times in five seconds", asked >= 8 && asked <= 40);
+  }
+
+  public void testARefusalLeavesRoomForThoseUnderWay() {
+    assertTrue(share.tryPass());
+    assertTrue(share.tryPass());
+    assertTrue(share.tryPass());
+    share.busy();
+    assertFalse("two are with the service, and it holds two", share.tryPass());
+    share.abandoned();
+    for (int i = 0; i < 3; i++) {
+      assertTrue(share.tryPass());
+      share.answered();
+    }
+    assertTrue(share.tryPass());
+    assertTrue("answers when all room was taken make a little more", share.tryPass());
+    assertFalse(share.tryPass());
+  }
+
+  public void testARefusalOrTwoOutOfTheBlueSayNothing() {
+    for (int i = 0; i < 2; i++) {
+      assertTrue(share.tryPass());
+      share.busy();
+    }
+    for (int i = 0; i < 100; i++) {
+      assertTrue(share.tryPass());
+    }
   }
 
   public void testWhatHappenedLongAgoIsForgotten() {
-    for (int i = 0; i < 50; i++) {
-      if (share.tryPass()) {
-        share.busy();
-      }
-    }
-    assertTrue(share.refusal() > 0.8);
-    now.addAndGet(10 * SECOND);
-    assertEquals(0.0, share.refusal(), 0.0);
     assertTrue(share.tryPass());
-  }
-
-  public void testOneRefusalAmongFewCallsSaysNothing() {
     assertTrue(share.tryPass());
     share.busy();
-    assertTrue(share.tryPass());
+    assertFalse(share.tryPass());
+    assertEquals(1 / 3.0, share.refusal(), 1e-9);
+    now.addAndGet(10 * SECOND);
+    assertEquals(0.0, share.refusal(), 0.0);
+    for (int i = 0; i < 100; i++) {
+      assertTrue(share.tryPass());
+    }
   }
 
   public void testNothingPassesDuringAPause() {

@@ -106,11 +106,12 @@ public class RescorerTests extends OpenSearchTestCase {
     }
   }
 
-  public void testABusyServiceIsWellAndGetsAboutWhatItTakes() {
+  public void testABusyServiceIsWellAndIsAskedNowAndThen() {
     status.set(429);
     int shed = 0;
     for (int i = 0; i < 40; i++) {
-      FailureReason reason = reasonOf(Set.of("a"));
+      now.addAndGet(5_000_000);
+      FailureReason reason = reasonOf(search());
       assertTrue(reason == FailureReason.BUSY || reason == FailureReason.SHED);
       shed += reason == FailureReason.SHED ? 1 : 0;
     }
@@ -118,19 +119,31 @@ public class RescorerTests extends OpenSearchTestCase {
     assertEquals(40 - shed, asked.get());
     assertTrue("of forty " + shed + " were spared the way", shed > 10);
     status.set(200);
-    now.addAndGet(10_000_000_000L);
+    now.addAndGet(1_000_000_000L);
+    assertEquals("a", search().join().results().get(0).id());
+  }
+
+  public void testASearchThatWasBegunIsFinishedHoweverBusyTheServiceIs() {
+    CompletableFuture<Void> other = new CompletableFuture<>();
+    rescorer.withPermit(each -> other);
+    status.set(429);
+    assertEquals(FailureReason.BUSY, reasonOf(search()));
+    status.set(200);
+    assertEquals("it holds the other one", FailureReason.SHED, reasonOf(search()));
     assertEquals("a", call(Set.of("a")).results().get(0).id());
+    other.complete(null);
+    search().join();
   }
 
   public void testAServiceThatNamesATimeIsLeftAloneForSoLong() {
     status.set(503);
     retryAfter.set("2");
-    assertEquals(FailureReason.BUSY, reasonOf(Set.of("a")));
+    assertEquals(FailureReason.BUSY, reasonOf(search()));
     status.set(200);
-    assertEquals(FailureReason.SHED, reasonOf(Set.of("a")));
+    assertEquals(FailureReason.SHED, reasonOf(search()));
     assertEquals(1, asked.get());
     now.addAndGet(2_000_000_000L);
-    call(Set.of("a"));
+    search().join();
   }
 
   public void testOnlyTimeoutsWithAllTheTimeCountAgainstTheService() {
@@ -194,7 +207,13 @@ public class RescorerTests extends OpenSearchTestCase {
   }
 
   private LoadShare share() {
-    return new LoadShare(now::get, () -> random().nextDouble());
+    return new LoadShare(now::get);
+  }
+
+  /** A search of one call. */
+  private CompletableFuture<RescoreAnswer> search() {
+    return rescorer.withPermit(
+        each -> each.call("{}".getBytes(StandardCharsets.UTF_8), Set.of("a"), true));
   }
 
   private RescoreAnswer call(Set<String> ids) {
