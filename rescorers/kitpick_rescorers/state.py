@@ -213,3 +213,15 @@ def unit_vectors(items: Sequence[Ranked], dimensions: int | None = None) -> tupl
     rows[~usable] = 0.0
     rows[usable] /= norms[usable, None]
     return rows, int(len(items) - usable.sum())
+
+
+def cosines_of(state: State, items: Sequence[Ranked]) -> Matrix:
+    """Cosines (n,) with the request; a candidate without a usable vector has the mean of the others.
+
+    Zeros where the request or every candidate has none.
+    """
+    if state.vector is None:
+        return np.zeros(len(items))
+    vectors, _ = unit_vectors(items, len(state.vector))
+    cosines, usable = vectors @ direction_of(state), vectors.any(axis=1)
+    return np.where(usable, cosines, cosines[usable].mean() if usable.any() else 0.0)

@@ -14,8 +14,8 @@ from kitpick_foundation.deadline import DeadlineExceeded
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.models import Models, Scorer
 from kitpick_rescorers.scoring import Logits, checked, score_pairs
-from kitpick_rescorers.stages.base import Count, Stage
-from kitpick_rescorers.state import Ranked, State, by_score
+from kitpick_rescorers.stages.base import Count, Requirement, Stage, Weight
+from kitpick_rescorers.state import Ranked, State, by_score, cosines_of
 
 
 class CrossEncode(Stage, frozen=True, tag="cross_encode"):
@@ -29,6 +29,8 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
 
     candidates: Count = 50
     fetched: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 100
+    cosine: Weight = 0.0
+    """What a cosine with the request adds to a logit if it is larger by 1 than the mean of what is read."""
     sentence_share: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.0
     """Weight of the best logit of any sentence of the request; the whole request has the rest."""
     sentence_candidates: Count = 20
@@ -71,13 +73,24 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
             for sentence in sentences:
                 state.deadline.check("reading each sentence")
                 parts.append(score_pairs(scorer, models.cache, sentence, first))
-            logits = self._mixed(whole, [found for found, _ in parts])
+            logits = self._mixed(whole, [found for found, _ in parts]) + self._nearness(state, chosen)
             known += sum(hits for _, hits in parts)
             return logits, checked(scorer.probability(logits.astype(np.float32)), len(chosen)), known
         except DeadlineExceeded:
             raise
         except Exception as error:
             raise StageUnavailable.failed("the cross-encoder", error) from error
+
+    def needs(self) -> frozenset[Requirement]:
+        """The cross-encoder, and the request's vector where cosines count."""
+        return self.requires | (frozenset({"vector"}) if self.cosine else frozenset())
+
+    def _nearness(self, state: State, chosen: list[Ranked]) -> Logits:
+        """What the cosines add to the logits, (n,): nothing where there are no vectors."""
+        cosines = cosines_of(state, chosen)
+        return (
+            self.cosine * (cosines - cosines.mean()) if self.cosine and len(chosen) else np.zeros(len(chosen))
+        )
 
     def _mixed(self, whole: Logits, parts: Sequence[Logits]) -> Logits:
         """Logits (n,) of the whole request with the best ones (m,) of its sentences, m ≤ n, mixed in."""
