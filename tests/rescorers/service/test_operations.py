@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import logging
 import os
@@ -409,6 +410,22 @@ def test_a_defect_is_logged_without_what_was_sent(service: Any, caplog: Any) -> 
     assert "ValueError" in logged
     assert "KeyError" in logged
     assert "broken" in logged, "where it happened"
+
+
+def test_the_log_goes_to_what_is_the_standard_error_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that was replaced and closed since the start takes no entry, and the entry is not lost."""
+    loggers = [logging.getLogger(name) for name in ("kitpick", "uvicorn", "opentelemetry")]
+    before = [(logger.handlers, logger.propagate, logger.level) for logger in loggers]
+    with io.StringIO() as at_the_start:
+        monkeypatch.setattr(sys, "stderr", at_the_start)
+        logs.configure("info")
+    now = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", now)
+    logging.getLogger("kitpick.service").warning("still here")
+    for logger, state in zip(loggers, before, strict=True):
+        logger.handlers, logger.propagate = state[:2]
+        logger.setLevel(state[2])
+    assert json.loads(now.getvalue())["message"] == "still here"
 
 
 @pytest.mark.parametrize(
