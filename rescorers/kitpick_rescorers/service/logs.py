@@ -37,7 +37,7 @@ class StandardError(logging.StreamHandler):  # type: ignore[type-arg]
         logging.Handler.__init__(self)
 
     @property
-    def stream(self) -> TextIO:  # type: ignore[override]
+    def stream(self) -> TextIO:
         """Where entries go."""
         return sys.stderr
 
