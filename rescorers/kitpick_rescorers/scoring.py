@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import unicodedata
 from collections import OrderedDict
 from collections.abc import Sequence
 from copy import copy
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kitpick_foundation.visible import says_nothing
 from kitpick_rescorers.errors import InvalidScores
 
 if TYPE_CHECKING:
@@ -22,14 +22,6 @@ Logits = NDArray[np.float64]
 
 BLANK_LOGIT = -12.0
 """Logit of a text that says nothing: about the lowest that cross-encoders give."""
-_NOTHING = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
-_INVISIBLE = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0") | {
-    chr(code) for codes in ((0x180B, 0x1810), (0xFE00, 0xFE10), (0xE0100, 0xE01F0)) for code in range(*codes)
-}
-"""Letters, symbols and marks that are drawn as nothing: fillers, blank Braille, variation selectors."""
-_PUNCTUATION = frozenset({"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"})
-_OPERATORS = frozenset("#%&*/@\\")
-"""Punctuation that names something by itself."""
 
 
 class ScoreCache:
@@ -119,21 +111,6 @@ def unscored(identity: str, cache: ScoreCache | None, query: str, texts: Sequenc
         return list(texts)
     missing = cache.lacks(_keys(cache.owner, identity, query, texts))
     return [text for text, lacking in zip(texts, missing, strict=True) if lacking]
-
-
-def is_blank(text: str) -> bool:
-    """Whether a text has no visible character."""
-    return all(char in _INVISIBLE or unicodedata.category(char) in _NOTHING for char in text)
-
-
-def says_nothing(text: str) -> bool:
-    """Whether a text has neither letters, digits nor symbols: it is blank, or stands for one (`-`, `...`)."""
-    return all(
-        char in _INVISIBLE
-        or (category := unicodedata.category(char)) in _NOTHING
-        or (category in _PUNCTUATION and char not in _OPERATORS)
-        for char in text
-    )
 
 
 def _keys(owner: str, identity: str, query: str, texts: Sequence[str]) -> list[bytes]:

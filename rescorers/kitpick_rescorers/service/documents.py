@@ -16,8 +16,8 @@ import msgspec
 from kitpick_engines.contract import Candidate, Place
 from kitpick_engines.document import ApiDocument, Parameter
 from kitpick_engines.text import first_sentences, plain, rerank_text
+from kitpick_foundation.visible import says_nothing
 from kitpick_foundation.yaml_values import InvalidYaml, parse_yaml
-from kitpick_rescorers.scoring import says_nothing
 from kitpick_rescorers.service.errors import Invalid
 from kitpick_rescorers.service.exchange import NO_VECTOR
 from kitpick_rescorers.service.ticket import Ticket

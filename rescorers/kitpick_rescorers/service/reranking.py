@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from kitpick_foundation.visible import says_nothing
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.request import RescoreRequest
-from kitpick_rescorers.scoring import says_nothing, score_pairs
+from kitpick_rescorers.scoring import score_pairs
 from kitpick_rescorers.search import prepare
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.documents import RerankDocument
