@@ -7,7 +7,9 @@ import pytest
 from kitpick_foundation.visible import is_blank, says_nothing
 
 
-@pytest.mark.parametrize("text", ["", " \n", "\u200b\ufeff", "\u3164", "\x00", "\ufe0f", "\U000e0101", "\u2800"])
+@pytest.mark.parametrize(
+    "text", ["", " \n", "\u200b\ufeff", "\u3164", "\x00", "\ufe0f", "\U000e0101", "\u2800"]
+)
 def test_what_is_drawn_as_nothing_is_blank(text: str) -> None:
     assert is_blank(text)
     assert says_nothing(text)
