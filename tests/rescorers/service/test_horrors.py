@@ -175,9 +175,9 @@ def test_a_document_of_twenty_megabytes(target: Any) -> None:
 
 def test_a_document_of_ten_megabytes_costs_no_more_than_a_page(target: Any) -> None:
     text = "word " * (2 * 2**20)
-    started = time.perf_counter()
+    started = time.process_time()
     assert target.post(PATH, {**GOOD, "candidates": [{"id": "a", "text": text}]}).status_code == 200
-    assert time.perf_counter() - started < 15
+    assert time.process_time() - started < 5, "of the processor, for both sides"
 
 
 def test_empty_strings_and_ids_twice(target: Any) -> None:
