@@ -161,7 +161,7 @@ class Target:
 
 
 def seeds(reader: str) -> list[bytes]:
-    """Files of the corpus: those of all readers and of this one; for stored files, a sound one and its own."""
+    """Files of the corpus: those of all readers and of this one. Of stored files a sound one, and its own."""
     own = HERE / "corpus" / reader.replace(":", "_").replace("/", "_")
     kind, _, what = reader.partition(":")
     kept = [file.read_bytes() for file in sorted(own.glob("*"))]
