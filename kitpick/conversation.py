@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from kitpick_foundation.errors import KitpickError
+from kitpick_foundation.visible import is_blank
 
 Messages = Sequence[Mapping[str, Any]]
 MAX_CHARACTERS = 2_000_000
@@ -169,9 +170,11 @@ def _said(message: Mapping[str, Any]) -> str:
         return ""
     content = message.get("content")
     if isinstance(content, str):
-        return content.strip()[:MAX_TEXT]
-    texts = [part.get("text") for part in _parts(content) if part.get("type") in _TEXTS]
-    return "\n".join(text[:MAX_TEXT] for text in texts if isinstance(text, str)).strip()[:MAX_TEXT]
+        said = content.strip()[:MAX_TEXT]
+    else:
+        texts = [part.get("text") for part in _parts(content) if part.get("type") in _TEXTS]
+        said = "\n".join(text[:MAX_TEXT] for text in texts if isinstance(text, str)).strip()[:MAX_TEXT]
+    return "" if is_blank(said) else said
 
 
 def _called(message: Mapping[str, Any]) -> list[str]:

@@ -28,6 +28,7 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
 from kitpick_engines.errors import EngineError
 from kitpick_engines.intents.answers import JOINT
+from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import DefinitionFormat
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.search import LocalRescorer, Search, SearchHit
@@ -228,7 +229,7 @@ def _wanted(call: ToolSearchCall) -> list[str]:
     Raises:
         Invalid: none, or in several forms.
     """
-    if sum((bool(call.query.strip()), call.messages is not None, call.capabilities is not None)) != 1:
+    if sum((not is_blank(call.query), call.messages is not None, call.capabilities is not None)) != 1:
         raise Invalid("name one of `query`, `messages` and `capabilities`")
     if call.capabilities is not None:
         return list(call.capabilities)

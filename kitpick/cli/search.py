@@ -18,6 +18,7 @@ from kitpick.result import SearchResult
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
 from kitpick_engines.text import plain
+from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import DefinitionFormat
 from kitpick_ingest.prose import clip
 from kitpick_rescorers.explain import explain as explain_trace
@@ -92,7 +93,7 @@ def search(
         effects=frozenset(effect or ()),
         deprecated=deprecated,
     )
-    if not text.strip():
+    if is_blank(text):
         raise EmptyRequest
     with existing_catalog(catalog) as opened:
         check_names(opened, permitted)

@@ -24,6 +24,7 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_engines.intents.answers import JOINT
 from kitpick_foundation.errors import KitpickError
+from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import render_definitions
 from kitpick_ingest.function_names import documents_by_name
 from kitpick_ingest.prose import clip
@@ -219,7 +220,7 @@ class CatalogTools:
     async def _search(self, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
         wanted = read_arguments(given, SearchArguments)
         capabilities = wanted.capabilities or [wanted.query]
-        if not any(text.strip() for text in capabilities) or (wanted.capabilities and wanted.query):
+        if all(is_blank(text) for text in capabilities) or (wanted.capabilities and wanted.query):
             raise ToolProblem("search_tools takes either `capabilities`, a list of short texts, or a `query`")
         await self._proxy.settled()
         search = partial(

@@ -46,6 +46,7 @@ from kitpick_engines.errors import EngineError
 from kitpick_engines.text import plain
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.judgements import Judgements, Mark
+from kitpick_foundation.visible import is_blank
 from kitpick_ingest.prose import clip
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.profiles import Profile, shipped_profiles
@@ -223,7 +224,7 @@ def _check(call: ExplainCall) -> None:
 
 def _checked_request(query: str) -> str:
     request = query.strip()
-    if not request:
+    if is_blank(request):
         raise Invalid("the request is empty: type what is to be done")
     if len(request) > MAX_REQUEST:
         raise Invalid(f"{len(request):,} characters of request: shorten it to {MAX_REQUEST:,}")

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_models.batching import Row, feeds, run_batched
-from kitpick_models.manifest import TOKENIZER, Manifest, read_file
+from kitpick_models.errors import CorruptModel, ModelError
+from kitpick_models.manifest import MODEL, TOKENIZER, Manifest, read_file
 from kitpick_models.session import open_session
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.tokens import TokenIds, pairs, single_of_ids, singles
@@ -22,9 +23,14 @@ class _Network:
         self.manifest = manifest
         self.identity = manifest.identity
         self.settings = settings
-        self.tokens = TokenIds(read_file(folder, manifest, TOKENIZER), settings.cached_tokens)
+        self.tokens = _open_tokenizer(folder, manifest, settings)
         self._session = open_session(folder, manifest, settings)
         self.workers = self._session.workers
+        _try_out(self, folder)
+
+    def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
+        """Numbers (n, …) of rows in one batch, each padded to `length` tokens."""
+        return self._session.run(feeds(rows, length))
 
 
 class Encoder(_Network):
@@ -111,6 +117,37 @@ class CrossEncoder(_Network):
     def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Calibrated relevance in (0, 1): sigmoid(logit / temperature), float32 of the same shape."""
         return sigmoid(logits / self.manifest.temperature)
+
+
+def _open_tokenizer(folder: Path, manifest: Manifest, settings: RuntimeSettings) -> TokenIds:
+    data = read_file(folder, manifest, TOKENIZER)
+    try:
+        return TokenIds(data, settings.cached_tokens)
+    except ModelError:
+        raise
+    except Exception as error:  # whatever tokenizers raises, there is no tokenizer
+        reason = " ".join(str(error).split())[:200]
+        raise CorruptModel(folder / TOKENIZER, f"cannot be loaded: {reason}") from error
+
+
+def _try_out(network: _Network, folder: Path) -> None:
+    """Runs the last token of the vocabulary once: a graph for another vocabulary would fail some day.
+
+    Raises:
+        CorruptModel: the graph does not take it, or answers something of another shape.
+    """
+    tokens, manifest = network.tokens, network.manifest
+    ids = np.array([tokens.start, tokens.size - 1, tokens.separator], np.int64)
+    try:
+        found = network.run([Row(ids, np.zeros_like(ids))], len(ids)).shape
+    except ModelError:
+        raise
+    except Exception as error:  # of onnxruntime
+        reason = " ".join(str(error).split())[:200]
+        raise CorruptModel(folder / MODEL, f"does not fit its tokenizer: {reason}") from error
+    expected = (1, manifest.dimensions) if manifest.kind == "encoder" else (1,)
+    if found != expected:
+        raise CorruptModel(folder / MODEL, f"answers numbers of shape {found}, and not {expected}")
 
 
 def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_models.encoders import sigmoid
 from kitpick_models.errors import CorruptModel
-from kitpick_models.manifest import HEAD, Manifest, read_file
+from kitpick_models.manifest import HEAD, MODEL, Manifest, read_file
 from kitpick_models.session import open_session
 from kitpick_models.settings import RuntimeSettings
 
@@ -53,11 +54,26 @@ def _read_layers(path: Path, data: bytes) -> list[tuple[NDArray[np.float32], NDA
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             count = sum(name.startswith("weight_") for name in arrays.files)
             layers = [(arrays[f"weight_{i}"], arrays[f"bias_{i}"]) for i in range(count)]
-    except (ValueError, KeyError, OSError) as error:
-        raise CorruptModel(path, f"not a head: {error}") from error
+    except Exception as error:  # whatever readers of archives raise, there is no head
+        raise CorruptModel(path, f"not a head: {_reason(error)}") from error
     if not layers or layers[-1][0].shape[1:] != (1,):
         raise CorruptModel(path, "the last layer must have one column")
+    width = layers[0][0].shape[:1]
+    for weight, bias in layers:
+        if weight.ndim != 2 or weight.shape[:1] != width or bias.shape != weight.shape[1:]:
+            raise CorruptModel(path, "its layers do not fit one another")
+        if weight.dtype != np.float32 or bias.dtype != np.float32 or not _finite(weight, bias):
+            raise CorruptModel(path, "weights must be float32 and finite")
+        width = bias.shape
     return layers
+
+
+def _finite(*arrays: NDArray[Any]) -> bool:
+    return all(bool(np.isfinite(array).all()) for array in arrays)
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 
 class ListRanker:
@@ -74,11 +90,25 @@ class ListRanker:
         self.features: Sequence[str] = manifest.features
         """Names of the columns that the trees read, in their order."""
         self._session = open_session(folder, manifest, settings)
+        self._try_out(folder / MODEL)
         self._head = _Head(folder / HEAD, read_file(folder, manifest, HEAD))
         self.evidence: Sequence[str] = self._head.names
         """Names of what `probability_answerable` reads of a list, in their order."""
         self.threshold = manifest.thresholds.get("abstain", 0.5)
         """Probability that the list answers the request, below which nothing should be recommended."""
+
+    def _try_out(self, path: Path) -> None:
+        """Runs the graph once.
+
+        Raises:
+            CorruptModel: it does not read these features, or gives something else than one number for them.
+        """
+        try:
+            found = self._session.run([np.zeros((2, len(self.features)), np.float32)]).size
+        except Exception as error:  # of onnxruntime
+            raise CorruptModel(path, f"does not read the features: {_reason(error)}") from error
+        if found != 2:
+            raise CorruptModel(path, f"answers {found} numbers for 2 candidates")
 
     def fits(self, encoder: str, cross_encoder: str) -> bool:
         """Whether it learned from features of these models (identities): those of others mean other things.
@@ -117,8 +147,8 @@ class _Head:
                 )
                 self._bias = float(arrays["bias"])
                 self.names = tuple(str(name) for name in arrays["names"])
-        except (ValueError, KeyError, OSError, TypeError) as error:
-            raise CorruptModel(path, f"not a logistic regression: {error}") from error
+        except Exception as error:  # whatever readers of archives raise, there is no head
+            raise CorruptModel(path, f"not a logistic regression: {_reason(error)}") from error
         shape = (len(self.names),)
         if not (
             self._weight.shape == self._mean.shape == self._scale.shape == shape and (self._scale > 0).all()
@@ -126,6 +156,8 @@ class _Head:
             raise CorruptModel(
                 path, "weight, mean and scale must have one value a name, scale a positive one"
             )
+        if not _finite(self._weight, self._mean, self._scale, np.array(self._bias)):
+            raise CorruptModel(path, "weight, mean, scale and bias must be finite")
 
     def probability(self, evidence: NDArray[np.float64]) -> float:
         standard = (np.asarray(evidence, np.float64) - self._mean) / self._scale

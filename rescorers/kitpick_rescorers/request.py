@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -59,7 +60,7 @@ class Hit(msgspec.Struct, frozen=True):
     id: str
     rank: int
     score: float
-    probability: float | None = None
+    probability: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     reasons: tuple[str, ...] = ()
     """`stage: what it saw`, in the order of the stages."""
 

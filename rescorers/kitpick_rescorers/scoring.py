@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import unicodedata
 from collections import OrderedDict
 from collections.abc import Sequence
 from copy import copy
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kitpick_foundation.visible import says_nothing
 from kitpick_rescorers.errors import InvalidScores
 
 if TYPE_CHECKING:
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 Logits = NDArray[np.float64]
 
 BLANK_LOGIT = -12.0
-"""Logit of a text without visible characters: about the lowest that cross-encoders give."""
-_NOTHING = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
-_INVISIBLE = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0") | {
-    chr(code) for codes in ((0x180B, 0x1810), (0xFE00, 0xFE10), (0xE0100, 0xE01F0)) for code in range(*codes)
-}
-"""Letters, symbols and marks that are drawn as nothing: fillers, blank Braille, variation selectors."""
+"""Logit of a text that says nothing: about the lowest that cross-encoders give."""
 
 
 class ScoreCache:
@@ -90,7 +85,7 @@ def score_pairs(
 ) -> tuple[Logits, int]:
     """Logits (n,) of the query with every text, and how many different texts were known already.
 
-    Equal texts are scored once, so that two versions of one API never differ by rounding. Texts that show
+    Equal texts are scored once, so that two versions of one API never differ by rounding. Texts that say
     nothing are not given to the model, which may like them: they get `BLANK_LOGIT`.
 
     Raises:
@@ -98,7 +93,7 @@ def score_pairs(
     """
     keys = _keys("" if cache is None else cache.owner, scorer.identity, query, texts)
     unique = dict(zip(keys, texts, strict=True))
-    scores = {key: BLANK_LOGIT for key, text in unique.items() if is_blank(text)}
+    scores = {key: BLANK_LOGIT for key, text in unique.items() if says_nothing(text)}
     if cache is not None:
         scores.update(cache.get([key for key in unique if key not in scores]))
     missing = [key for key in unique if key not in scores]
@@ -116,11 +111,6 @@ def unscored(identity: str, cache: ScoreCache | None, query: str, texts: Sequenc
         return list(texts)
     missing = cache.lacks(_keys(cache.owner, identity, query, texts))
     return [text for text, lacking in zip(texts, missing, strict=True) if lacking]
-
-
-def is_blank(text: str) -> bool:
-    """Whether a text has no visible character."""
-    return all(char in _INVISIBLE or unicodedata.category(char) in _NOTHING for char in text)
 
 
 def _keys(owner: str, identity: str, query: str, texts: Sequence[str]) -> list[bytes]:

@@ -27,6 +27,7 @@ from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineError
 from kitpick_engines.sentences import sentences_of
 from kitpick_foundation.errors import MissingExtra
+from kitpick_foundation.visible import is_blank
 from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.features import wanted_effects
@@ -196,7 +197,7 @@ def prepare(text: str, needs: frozenset[Requirement], encoder: QueryEncoder) -> 
     """
     parts = sentences_of(text) if "sentence" in needs else ()
     bare = Query(text, sentences=tuple(Sentence(part, None) for part in parts))
-    if needs.isdisjoint(_OF_A_VECTOR) or not text.strip():
+    if needs.isdisjoint(_OF_A_VECTOR) or is_blank(text):
         return bare
     try:
         (vector,) = encoder.vectors((text,))

@@ -28,6 +28,8 @@ _OURS = "kitpick_"
 def reader_named(name: str) -> Reader:
     """The reader of untrusted bytes of this name; nothing that it needs is imported before."""
     kind, _, what = name.partition(":")
+    if kind in {"model", "catalog"}:
+        return _stored_reader(name)
     return {"text": _text_reader, "wire": _wire_reader, "source": _source_reader, "check": _check}[kind](what)
 
 
@@ -37,6 +39,7 @@ def _text_reader(what: str) -> Reader:
     from kitpick.mcp.config import read_config
     from kitpick_engines.document import ApiDocument
     from kitpick_evaluation.json_lines import read_json_lines
+    from kitpick_evaluation.logs import read_logs
     from kitpick_foundation.yaml_values import parse_yaml
     from kitpick_ingest.approvals import Approvals
     from kitpick_models.graph_file import keeps_weights_elsewhere
@@ -91,6 +94,7 @@ def _text_reader(what: str) -> Reader:
         "config": in_file(read_config),
         "lock": in_file(Approvals.read),
         "run": in_file(lambda file: list(read_json_lines(file, Demonstration))),
+        "log": in_file(lambda file: list(read_logs([file]))),
     }
     return readers[what]
 
@@ -131,11 +135,19 @@ def _source_reader(kind: str) -> Reader:
 
     def read(data: bytes) -> object:
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "given.json"
+            file = Path(folder) / ("given.jsonl" if kind == "documents" else "given.json")
             file.write_bytes(data)
             return list(open_source(f"{kind}:{file}").read())
 
     return read
+
+
+def _stored_reader(name: str) -> Reader:
+    """A file of a model or of a catalog, among others that are sound."""
+    import stored
+
+    kind, _, what = name.partition(":")
+    return stored.model_reader(what) if kind == "model" else stored.catalog_reader(what)
 
 
 def _check(what: str) -> Reader:

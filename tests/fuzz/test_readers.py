@@ -24,6 +24,7 @@ from typing import Any
 
 import psutil
 import pytest
+import stored
 
 from kitpick_rescorers.service.app import ENDPOINTS
 
@@ -32,7 +33,7 @@ HERE = Path(__file__).parent
 SECONDS = float(os.environ.get("KITPICK_FUZZ_SECONDS", "1.5"))
 SEED = int(os.environ.get("KITPICK_FUZZ_SEED", datetime.date.today().toordinal()))
 LONGEST = 100_000
-"""Bytes of an input."""
+"""Bytes of an input, unless what it is made from is longer."""
 PATIENCE = 10.0
 """Seconds of processor time for one input: a machine may have a lot else to do."""
 _MOST_WAITS = 30
@@ -86,10 +87,12 @@ TOKENS = [
 ]
 READERS = [
     *(f"text:{name}" for name in ("yaml", "verbatim", "profile", "keys", "graph", "manifest", "reference")),
-    *(f"text:{name}" for name in ("ranking", "writing", "pool", "config", "lock", "run")),
+    *(f"text:{name}" for name in ("ranking", "writing", "pool", "config", "lock", "run", "log")),
     *(f"wire:{endpoint.path}" for endpoint in ENDPOINTS if endpoint.request is not None),
     "wire:answer",
-    *(f"source:{kind}" for kind in ("openapi", "mcp", "functions")),
+    *(f"source:{kind}" for kind in ("openapi", "mcp", "functions", "documents", "toolbench")),
+    *(f"model:{file}" for file in ("tokenizer", "kind", "head", "trees")),
+    *(f"catalog:{file}" for file in ("database", "vectors", "backup", "intents")),
 ]
 
 
@@ -158,15 +161,19 @@ class Target:
 
 
 def seeds(reader: str) -> list[bytes]:
-    """Files of the corpus: those of all readers, and those of this one."""
+    """Files of the corpus: those of all readers and of this one. Of stored files a sound one, and its own."""
     own = HERE / "corpus" / reader.replace(":", "_").replace("/", "_")
-    files = sorted((HERE / "corpus").glob("*.*")) + sorted(own.glob("*"))
-    return [file.read_bytes() for file in files]
+    kind, _, what = reader.partition(":")
+    kept = [file.read_bytes() for file in sorted(own.glob("*"))]
+    if kind in {"model", "catalog"}:
+        return [stored.sound_model_file(what) if kind == "model" else stored.sound_files()[what], *kept]
+    return [*(file.read_bytes() for file in sorted((HERE / "corpus").glob("*.*"))), *kept]
 
 
 def mutated(chance: random.Random, corpus: Sequence[bytes]) -> bytes:
     """An input near one of the corpus: pieces cut, repeated, joined, replaced by special ones."""
     data = bytearray(chance.choice(corpus))
+    longest = max(LONGEST, len(data))
     for _ in range(chance.randint(1, 4)):
         start = chance.randint(0, len(data))
         end = min(len(data), start + chance.choice((0, 1, 2, 8, 64)))
@@ -186,7 +193,7 @@ def mutated(chance: random.Random, corpus: Sequence[bytes]) -> bytes:
             data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         else:
             data[start:start] = chance.choice(TOKENS) * chance.choice((1, 2, 50))
-        del data[LONGEST:]
+        del data[longest:]
     return bytes(data)
 
 

@@ -134,7 +134,13 @@ def test_words_are_counted_where_nothing_sets_them_apart_too() -> None:
 
 
 def test_a_conversation_without_a_user_says_so() -> None:
-    for messages in ([], [assistant("Hello")], [{"role": "tool", "content": "delete"}], [user("  ")]):
+    for messages in (
+        [],
+        [assistant("Hello")],
+        [{"role": "tool", "content": "delete"}],
+        [user("  ")],
+        [user("\u200b")],
+    ):
         with pytest.raises(NothingAsked, match="no message of the user"):
             request_of(messages)
 

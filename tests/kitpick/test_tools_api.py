@@ -83,6 +83,7 @@ def test_tools_are_found_and_what_became_of_them_is_taken(catalog: Catalog) -> N
         {},
         {"query": "a", "capabilities": ["b"]},
         {"query": " "},
+        {"query": "\u200b"},
         {"query": "a", "k": 0},
         {"query": "a" * 20_001},
         {"messages": [{"role": "assistant", "content": "hello"}]},

@@ -74,3 +74,31 @@ def test_what_is_no_archive_is_corrupt(tmp_path: Path):
     (tmp_path / HEAD).write_bytes(b"not an archive")
     with pytest.raises(CorruptModel):
         load_query_kind(sealed(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"weight_0": np.ones((3, 5)), "bias_0": np.ones(4), "weight_1": np.ones((5, 1))}, "fit one another"),
+        ({"weight_0": np.ones((3, 5)), "bias_0": np.ones(5), "weight_1": np.ones((4, 1))}, "fit one another"),
+        ({"weight_0": np.full((3, 1), np.nan)}, "finite"),
+        ({"weight_0": np.full((3, 1), "x")}, "float32"),
+    ],
+)
+def test_layers_that_cannot_be_computed_are_corrupt(tmp_path: Path, arrays: dict[str, np.ndarray], says: str):
+    """They would fail, or answer NaN, with the first request."""
+    whole = {"bias_0": np.ones(1), "bias_1": np.ones(1), **arrays}
+    used = {name: whole[name] for name in whole if f"weight_{name[-1]}" in whole}
+    typed = {name: each.astype(np.float32) if each.dtype.kind == "f" else each for name, each in used.items()}
+    with pytest.raises(CorruptModel, match=says):
+        load_query_kind(head(tmp_path, **typed))
+
+
+def test_half_an_archive_is_corrupt(tmp_path: Path):
+    whole = (
+        head(tmp_path, weight_0=np.ones((3, 1), np.float32), bias_0=np.ones(1, np.float32)) / HEAD
+    ).read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:200] + whole[210:], whole.replace(b"NUMPY", b"NUMPI")):
+        (tmp_path / HEAD).write_bytes(damaged)
+        with pytest.raises(CorruptModel):
+            load_query_kind(sealed(tmp_path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -139,11 +140,11 @@ def test_loading_the_runtime_modules_needs_neither_torch_nor_onnx():
     assert done.stdout.strip() == "set()"
 
 
-def rewritten(folder: Path, model: bytes) -> Path:
-    """The model with another graph, whose digest its manifest names."""
-    (folder / "model.onnx").write_bytes(model)
+def rewritten(folder: Path, content: bytes, name: str = "model.onnx") -> Path:
+    """The model with another graph, or another file, whose digest its manifest names."""
+    (folder / name).write_bytes(content)
     manifest = read_manifest(folder)
-    write_manifest(folder, replace(manifest, files={**manifest.files, "model.onnx": digest(model)}))
+    write_manifest(folder, replace(manifest, files={**manifest.files, name: digest(content)}))
     return folder
 
 
@@ -172,3 +173,29 @@ def test_weights_in_other_files_are_refused(encoder_copy):
     for graph in (part(5, tensor), node, part(1, part(5, part(6, part(5, tensor))))):
         with pytest.raises(CorruptModel, match="other files"):
             load_encoder(str(rewritten(encoder_copy, model + part(7, graph))), RuntimeSettings())
+
+
+@pytest.mark.needs("onnxruntime", "weights")
+@pytest.mark.parametrize("damage", [b"", b"no tokenizer", b'{"version": "1.0"}', b"[" * 100_000, b"\xff\xfe"])
+def test_a_tokenizer_that_cannot_be_loaded_is_corrupt_even_if_its_digest_agrees(encoder_copy, damage):
+    with pytest.raises(CorruptModel, match=r"tokenizer\.json: cannot be loaded"):
+        load_encoder(str(rewritten(encoder_copy, damage, "tokenizer.json")), RuntimeSettings())
+
+
+@pytest.mark.needs("onnxruntime", "weights")
+def test_a_tokenizer_of_another_model_is_refused_when_it_is_loaded(encoder_copy):
+    """Its last tokens would fail requests some day; those before would mean other words."""
+    tokenizer = json.loads((encoder_copy / "tokenizer.json").read_bytes())
+    vocabulary = tokenizer["model"]["vocab"]
+    vocabulary |= {f"word{number}": len(vocabulary) + number for number in range(5)}
+    other = rewritten(encoder_copy, json.dumps(tokenizer).encode(), "tokenizer.json")
+    with pytest.raises(CorruptModel, match=r"model\.onnx: does not fit its tokenizer"):
+        load_encoder(str(other), RuntimeSettings())
+
+
+@pytest.mark.needs("onnxruntime", "weights")
+def test_a_graph_of_other_dimensions_is_refused_when_it_is_loaded(encoder_copy):
+    manifest = read_manifest(encoder_copy)
+    write_manifest(encoder_copy, replace(manifest, dimensions=100))
+    with pytest.raises(CorruptModel, match=r"answers numbers of shape \(1, 384\)"):
+        load_encoder(str(encoder_copy), RuntimeSettings())

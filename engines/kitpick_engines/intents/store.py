@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
@@ -197,16 +198,33 @@ class IntentStore:
                 "FROM intents WHERE model = ? ORDER BY request, api, tenant, client"
             )
             rows = connection.execute(query, (model,)).fetchall()
-        vectors = [np.frombuffer(row[3], dtype="<f4") for row in rows]
+        vectors = self._vectors([row[3] for row in rows])
         return Intents(
             tuple(row[0] for row in rows),
             tuple(row[1] for row in rows),
             np.array([row[2] for row in rows]),
-            np.stack(vectors).astype(np.float32) if vectors else np.zeros((0, 0), dtype=np.float32),
+            vectors,
             frozenset(row[0] for row in rows if row[6] == "chosen"),
             tuple(row[4] for row in rows),
             tuple(row[5] for row in rows),
             tuple(row[6] for row in rows),
+        )
+
+    def _vectors(self, blobs: Sequence[bytes]) -> NDArray[np.float32]:
+        """The vectors (n, d); raises `EngineUnavailable` where one is not as it was written."""
+        if not blobs:
+            return np.zeros((0, 0), dtype=np.float32)
+        try:
+            vectors = np.stack([np.frombuffer(blob, dtype="<f4") for blob in blobs]).astype(np.float32)
+        except (ValueError, TypeError) as error:
+            raise self._damaged() from error
+        if not np.isfinite(vectors).all():
+            raise self._damaged()
+        return vectors
+
+    def _damaged(self) -> EngineUnavailable:
+        return EngineUnavailable(
+            f"{self.path}: the vectors of sample requests are damaged: put back a copy, or remove the file"
         )
 
     def _stamp(self) -> object:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import BackupReport
 from kitpick_engines.errors import CorruptStore, EngineUnavailable, NotABackup
 from kitpick_engines.sqlite import tables
-from kitpick_engines.sqlite.connections import translated
+from kitpick_engines.sqlite.connections import UNREADABLE, translated
 from kitpick_engines.sqlite.matrix import Matrix, MatrixWriter, checksum_of
 from kitpick_foundation.disk import Disk
 
@@ -134,6 +134,8 @@ def _opened(file: Path, disk: Disk) -> Iterator[sqlite3.Connection]:
     except sqlite3.DatabaseError as error:
         if "not a database" in str(error):
             raise NotABackup(f"{file}: is not a backup ({error}): choose another file") from error
+        raise CorruptStore(f"{file}: the backup is damaged ({error}): take another one") from error
+    except UNREADABLE as error:
         raise CorruptStore(f"{file}: the backup is damaged ({error}): take another one") from error
 
 

@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+import msgspec
+
 from kitpick_engines.errors import CorruptStore, EngineUnavailable
 from kitpick_engines.lexical.words import prepare
 from kitpick_engines.sqlite.tables import create_catalog, is_catalog
 from kitpick_foundation.disk import Disk, full_disk, is_full, use_write_ahead_log
 
+UNREADABLE = (UnicodeDecodeError, msgspec.MsgspecError)
+"""Errors for bytes that are neither the text nor the JSON that was written."""
 _IDLE = 16
 """Idle connections kept open; more readers at once are served, their connections are closed afterwards."""
 
@@ -49,7 +53,8 @@ class ConnectionPool:
                 return
             try:
                 connection.execute("BEGIN")
-                yield connection if is_catalog(connection) else None
+                with damage_named(connection, self._path):
+                    yield connection if is_catalog(connection) else None
             finally:
                 self._give(connection)
 
@@ -80,7 +85,8 @@ class ConnectionPool:
                 connection.execute("BEGIN IMMEDIATE")
                 if not is_catalog(connection):
                     create_catalog(connection)
-            yield connection
+            with damage_named(connection, self._path):
+                yield connection
             with translated(self._path):
                 connection.commit()
             _merge_log(connection)
@@ -177,9 +183,41 @@ def translated(path: Path) -> Iterator[None]:
         raise EngineUnavailable(f"{path}: {error}; {cure}") from error
     except sqlite3.DatabaseError as error:
         raise CorruptStore(f"{path}: {error}; move the file away and ingest again") from error
+    except UNREADABLE as error:
+        raise unreadable(path, error) from error
     except OSError as error:
         cure = f"; {full_disk(path)}" if is_full(error) else ""
         raise EngineUnavailable(f"{path}: {error.strerror or error}{cure}") from error
+
+
+@contextmanager
+def damage_named(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """Says that a database is damaged where that explains an error of whoever reads it.
+
+    Rows of a damaged database may hold anything, and fail anywhere.
+    """
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, OverflowError, MemoryError) as error:
+        if not isinstance(error, UNREADABLE) and _is_sound(connection):
+            raise
+        raise unreadable(path, error) from error
+
+
+def _is_sound(connection: sqlite3.Connection) -> bool:
+    try:
+        return connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+    except (sqlite3.Error, UnicodeDecodeError):
+        return False
+
+
+def unreadable(path: Path, error: Exception) -> CorruptStore:
+    """The error for rows that hold something else than was written."""
+    reason = f"{type(error).__name__}: {str(error)[:200]}"
+    return CorruptStore(
+        f"{path}: what it holds is damaged ({reason}); restore a backup, "
+        "or move the file away and ingest again"
+    )
 
 
 def _cure(message: str) -> str:

@@ -42,7 +42,7 @@ from kitpick_engines.lexical.words import request_terms
 from kitpick_engines.sentences import searches_of, with_sentences
 from kitpick_engines.sqlite import tables
 from kitpick_engines.sqlite.backup import opened_backup, restore_backup, write_backup
-from kitpick_engines.sqlite.connections import ConnectionPool, translated
+from kitpick_engines.sqlite.connections import ConnectionPool, translated, unreadable
 from kitpick_engines.sqlite.matrix import Matrix, MatrixGone, best, nearest, remove_matrix, remove_orphans
 from kitpick_engines.sqlite.settings import SqliteSettings
 from kitpick_engines.sqlite.tables import select_in
@@ -358,7 +358,10 @@ class SqliteEngine:
         if connection is None or index is None:
             return None
         generation = tables.generation(connection)
-        return self._latest.get(generation, lambda before: View(connection, index, self._folder, before))
+        try:
+            return self._latest.get(generation, lambda before: View(connection, index, self._folder, before))
+        except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
+            raise unreadable(self._path, error) from error
 
     def _rows_of(
         self, connection: sqlite3.Connection | None, name: str, may_be_missing: bool

@@ -149,7 +149,7 @@ class Conversation:
         if self._tries >= self._settings.tries:
             return None
         backoff = self._settings.backoff * 2 ** (self._tries - 1) * random.uniform(0.5, 1.5)
-        wanted = max(backoff, float(retry_after) if retry_after.isdigit() else 0.0)
+        wanted = max(backoff, float(retry_after) if retry_after.isdecimal() else 0.0)
         return wanted if wanted < self.left else None
 
 

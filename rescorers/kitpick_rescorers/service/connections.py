@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
+import sys
 from collections.abc import Callable
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_NOT_A_MOMENT = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+"""For `SO_LINGER`: on, for 0 seconds."""
 
 
 class ConnectionCount:
@@ -35,6 +41,8 @@ class PatientProtocol(H11Protocol):
         self._head, self._reader = _Timer(), _Timer()
         self.count.open += 1
         super().connection_made(transport)
+        # By default up to 64 KB may wait to be taken without a notice, and a close would wait with them.
+        transport.set_write_buffer_limits(high=0)
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:
@@ -48,7 +56,7 @@ class PatientProtocol(H11Protocol):
     def pause_writing(self) -> None:
         """Starts the timer for reading: the caller has not taken what was sent."""
         super().pause_writing()
-        self._reader.start(self.patience, self.transport.abort)
+        self._reader.start(self.patience, self._cut_off)
 
     def resume_writing(self) -> None:
         """Stops the timer for reading."""
@@ -61,6 +69,17 @@ class PatientProtocol(H11Protocol):
         self._reader.stop()
         self.count.open -= 1
         super().connection_lost(exc)
+
+    def _cut_off(self) -> None:
+        """Resets the connection: the system drops what it still holds of the answer.
+
+        A connection that is only closed keeps up to four megabytes in the system, for minutes, until the
+        caller takes them.
+        """
+        found = self.transport.get_extra_info("socket")
+        if found is not None:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NOT_A_MOMENT)
+        self.transport.abort()
 
     def _expect_head(self) -> None:
         self._head.start(self.patience, self.transport.close)

@@ -16,8 +16,8 @@ import msgspec
 from kitpick_engines.contract import Candidate, Place
 from kitpick_engines.document import ApiDocument, Parameter
 from kitpick_engines.text import first_sentences, plain, rerank_text
+from kitpick_foundation.visible import says_nothing
 from kitpick_foundation.yaml_values import InvalidYaml, parse_yaml
-from kitpick_rescorers.scoring import is_blank
 from kitpick_rescorers.service.errors import Invalid
 from kitpick_rescorers.service.exchange import NO_VECTOR
 from kitpick_rescorers.service.ticket import Ticket
@@ -91,8 +91,8 @@ def read_documents(
             items.append(read_document(read, fields))
         except Invalid as error:
             raise Invalid(f"documents[{position}]: {error}") from error
-        if is_blank(items[-1].text):
-            warnings.append(f"documents[{position}] has no visible text and was placed last")
+        if says_nothing(items[-1].text):
+            warnings.append(f"documents[{position}] says nothing and was placed last")
     warnings = [*_scored_in_part(items), *warnings]
     more = len(warnings) - _MOST_WARNINGS
     shown = [*warnings[:_MOST_WARNINGS], *([f"and {more:,} more"] if more > 0 else [])]

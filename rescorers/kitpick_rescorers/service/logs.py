@@ -6,6 +6,7 @@ import datetime
 import logging
 import sys
 import traceback
+from typing import TextIO
 
 import msgspec
 
@@ -29,9 +30,21 @@ class JsonLines(logging.Formatter):
         return msgspec.json.encode(entry, enc_hook=str).decode()
 
 
+class StandardError(logging.StreamHandler):  # type: ignore[type-arg]
+    """Writes to what is the standard error when an entry comes, not to what it was at the start."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:
+        """Where entries go."""
+        return sys.stderr
+
+
 def configure(level: str) -> None:
     """Logs of the service and of its HTTP server go to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = StandardError()
     handler.setFormatter(JsonLines())
     for name in ("kitpick", "uvicorn", "opentelemetry"):
         logger = logging.getLogger(name)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from kitpick_foundation.visible import says_nothing
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.request import RescoreRequest
-from kitpick_rescorers.scoring import is_blank, score_pairs
+from kitpick_rescorers.scoring import score_pairs
 from kitpick_rescorers.search import prepare
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.documents import RerankDocument
@@ -38,7 +39,7 @@ class Scored(msgspec.Struct, frozen=True):
 def rank_documents(
     service: Service, ticket: Ticket, model: str, query: str, documents: Sequence[RerankDocument]
 ) -> list[Scored]:
-    """Every document, best first; ties by position; those without visible text last, with a score of 0.
+    """Every document, best first; ties by position; those that say nothing last, with a score of 0.
 
     With a profile the order is its own, and the documents' order is taken for that of the first stage. The
     probabilities are handed out along it from the largest to the smallest, a step apart: clients sort by
@@ -53,13 +54,13 @@ def rank_documents(
     logits, _ = score_pairs(
         scorer, service.models.scores_of(ticket), query, [item.text for item in documents]
     )
-    blank = np.array([is_blank(item.text) for item in documents], dtype=np.bool_)
-    probabilities = np.where(blank, 0.0, scorer.probability(logits.astype(np.float32))).tolist()
+    empty = np.array([says_nothing(item.text) for item in documents], dtype=np.bool_)
+    probabilities = np.where(empty, 0.0, scorer.probability(logits.astype(np.float32))).tolist()
     if profile is None:
-        order = np.lexsort((np.arange(len(logits)), -logits, blank)).tolist()
+        order = np.lexsort((np.arange(len(logits)), -logits, empty)).tolist()
         return [Scored(index, probabilities[index], float(logits[index])) for index in order]
     order = _by_profile(service, ticket, profile, query, documents)
-    order.sort(key=lambda index: bool(blank[index]))
+    order.sort(key=lambda index: bool(empty[index]))
     falling = _falling(sorted(probabilities, reverse=True))
     return [Scored(index, score, float(logits[index])) for index, score in zip(order, falling, strict=True)]
 

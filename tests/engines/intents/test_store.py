@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import sqlite3
+import struct
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +74,15 @@ def test_samples_of_another_encoder_wait_until_they_are_embedded_anew(store: Int
     store.embedded(stale, [VECTOR], "m@2")
     assert store.stale("m@2", 10) == []
     assert store.of_model("m@2").times[0] == at, "what was chosen long ago does not become new by it"
+
+
+@pytest.mark.parametrize("damage", [b"\x00", b"", "text", struct.pack("<2f", math.nan, 1)])
+def test_damaged_vectors_are_a_typed_error(store: IntentStore, damage: bytes | str) -> None:
+    put(store, ("rain?", "weather"), ("sun?", "weather"))
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute("UPDATE intents SET vector = ? WHERE request = 'rain?'", (damage,))
+    with pytest.raises(EngineUnavailable, match="vectors of sample requests are damaged: put back a copy"):
+        store.of_model("m@1")
 
 
 def test_a_file_that_is_something_else_is_a_typed_error(store: IntentStore) -> None:

@@ -100,7 +100,7 @@ def test_a_catalog_in_a_folder_that_does_not_exist_is_refused(kitpick, tmp_path:
     assert "there is no such catalog: `kitpick ingest SOURCE` makes one" in refused.err
 
 
-@pytest.mark.parametrize("blank", ["", "  ", "\n\t"])
+@pytest.mark.parametrize("blank", ["", "  ", "\n\t", "\u200b\ufeff"])
 def test_an_empty_request_is_refused(catalog: Catalog, kitpick, blank: str) -> None:
     for refused in (kitpick("search", blank), kitpick("search", "-", stdin=blank)):
         assert refused.code == ExitCode.INPUT

@@ -159,6 +159,7 @@ def test_what_can_be_called_next_is_told_within_permissions_and_budget(settings:
 def test_what_a_model_gets_wrong_is_answered_with_what_would_be_right(catalog: Catalog) -> None:
     async def ask(door: Door) -> None:
         assert "`query`" in await door.problem("search_tools")
+        assert "`query`" in await door.problem("search_tools", query="\u200b")
         assert "either" in await door.problem("search_tools", query="rain", capabilities=["forecast rain"])
         assert "search_tools gives" in await door.problem("get_definition", ids=["no/such/tool"])
         assert "k" in await door.problem("search_tools", query="rain", k=0)

@@ -183,6 +183,7 @@ def test_nobody_sees_what_is_for_others(show: Any, shop: str, shown: Any, tmp_pa
     ("call", "status", "said"),
     [
         ({"query": " \n"}, 422, "the request is empty: type what is to be done"),
+        ({"query": "\u200b"}, 422, "the request is empty: type what is to be done"),
         ({"query": "a" * 20_001}, 422, "20,001 characters of request: shorten it to 20,000"),
         ({"query": "a", "profile": "nosuch"}, 404, "no profile 'nosuch'; known are bm25"),
         ({"query": "a", "profile": "/etc/passwd"}, 404, "no profile '/etc/passwd'"),

@@ -156,6 +156,13 @@ def test_it_does_not_wait_beyond_its_deadline(asynchronous: bool) -> None:
         assert time.perf_counter() - started < 20
 
 
+@pytest.mark.parametrize("given", ["\u00b2", "-5", "1.5e300", "9" * 5_000, "Wed, 21 Oct 2015 07:28:00 GMT"])
+def test_a_retry_after_that_is_no_number_of_seconds_harms_nothing(asynchronous: bool, given: str) -> None:
+    script = Scripted((503, error("overloaded"), {"retry-after": given}))
+    with serving(script) as url, pytest.raises(Refused, match="overloaded"):
+        ask(url, ClientSettings(deadline=5, tries=2, backoff=0.01), asynchronous)
+
+
 def test_a_retry_after_beyond_the_deadline_is_not_waited_for(asynchronous: bool) -> None:
     script = Scripted((429, error("overloaded"), {"retry-after": "60"}))
     with serving(script) as url, pytest.raises(Refused):
@@ -184,10 +191,12 @@ HIT = ANSWER["results"][0]  # type: ignore[index]
     [
         answering(results=[{**HIT, "id": "forged"}]),
         answering(results=[HIT] * 5),
+        answering(results=[{**HIT, "probability": 7.5}]),
+        answering(results=[{**HIT, "probability": -0.1}]),
         answering(need={"neighbours": {"vector": "AAAA", "k": 10**9}}),
         b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     ],
-    ids=["forged", "twice", "a billion neighbours", "nested"],
+    ids=["forged", "twice", "likelier than sure", "less likely than never", "a billion neighbours", "nested"],
 )
 def test_an_answer_about_something_else_is_none(asynchronous: bool, content: bytes) -> None:
     with serving(Scripted((200, content, {}))) as url, pytest.raises(Unreachable):

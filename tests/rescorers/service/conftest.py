@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,19 +37,20 @@ class Running:
 
 
 @contextmanager
-def running(settings: ServiceSettings) -> Iterator[Running]:
+def running(settings: ServiceSettings, listening: socket.socket | None = None) -> Iterator[Running]:
     service = Service(settings)
-    listening = threading.Event()
+    listens = threading.Event()
     urls: list[str] = []
 
     def started(url: str) -> None:
         urls.append(url)
-        listening.set()
+        listens.set()
 
     server = RescorerServer(service, started)
-    thread = threading.Thread(target=server.run, daemon=True)
+    sockets = None if listening is None else [listening]
+    thread = threading.Thread(target=server.run, args=(sockets,), daemon=True)
     thread.start()
-    assert listening.wait(60), "the server did not start"
+    assert listens.wait(60), "the server did not start"
     try:
         yield Running(urls[0], service)
     finally:
@@ -58,8 +60,11 @@ def running(settings: ServiceSettings) -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 def start() -> Any:
-    """Starts a service with settings of a test's own: `with start(keys=...) as service:`."""
-    return lambda **settings: running(ServiceSettings(**{"port": 0, **settings}))
+    """Starts a service with settings of a test's own: `with start(keys=...) as service:`.
+
+    It listens on a socket of the test's own, if there is one: `start(listening=socket)`.
+    """
+    return lambda listening=None, **settings: running(ServiceSettings(**{"port": 0, **settings}), listening)
 
 
 @pytest.fixture(scope="session")

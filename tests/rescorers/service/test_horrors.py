@@ -13,6 +13,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -59,12 +60,15 @@ def raw(target: Any, *parts: bytes, pause: float = 0.0, seconds: float = 30.0) -
 def rest(connection: socket.socket) -> bytes:
     """What comes until the connection is closed."""
     received = bytearray()
-    try:
-        while chunk := connection.recv(65_536):
-            received += chunk
-    except ConnectionResetError:
-        pass
+    with suppress(ConnectionResetError):
+        take(connection, received)
     return bytes(received)
+
+
+def take(connection: socket.socket, received: bytearray) -> None:
+    """Appends what comes until the connection is closed."""
+    while chunk := connection.recv(65_536):
+        received += chunk
 
 
 def head(length: int) -> bytes:
@@ -171,9 +175,9 @@ def test_a_document_of_twenty_megabytes(target: Any) -> None:
 
 def test_a_document_of_ten_megabytes_costs_no_more_than_a_page(target: Any) -> None:
     text = "word " * (2 * 2**20)
-    started = time.perf_counter()
+    started = time.process_time()
     assert target.post(PATH, {**GOOD, "candidates": [{"id": "a", "text": text}]}).status_code == 200
-    assert time.perf_counter() - started < 15
+    assert time.process_time() - started < 5, "of the processor, for both sides"
 
 
 def test_empty_strings_and_ids_twice(target: Any) -> None:
@@ -202,17 +206,53 @@ def test_prose_is_no_list_of_values(target: Any) -> None:
 
 def test_a_caller_that_stops_reading_is_cut_off(target: Any) -> None:
     """Its answer is held, and counted, no longer than a slow body would be."""
-    body = json.dumps({"query": "q", "texts": ["word " * 10**6] * 2, "return_text": True}).encode()
+    eventually(lambda: target.service.connections.open == 0)
     before = answers_of(target)
-    request = f"POST /rerank HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode()
-    with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        connection.settimeout(30)
-        connection.connect(("127.0.0.1", target.port))
-        connection.sendall(request + body)
+    with deaf(target) as connection:
+        connection.sendall(rerank("word " * 10**6, "word " * 10**6))
         eventually(lambda: answers_of(target) > before)
+        eventually(lambda: target.service.connections.open == 0)
         eventually(lambda: target.service.gate.bytes == 0)
         assert len(rest(connection)) < 10**7
+
+
+def test_what_was_sent_to_a_caller_that_stops_reading_is_not_kept(target: Any) -> None:
+    """The system would keep up to four megabytes of it, for minutes after the connection was closed."""
+    eventually(lambda: target.service.connections.open == 0)
+    before = answers_of(target)
+    with deaf(target) as connection:
+        connection.sendall(rerank("word " * 10**6))
+        eventually(lambda: answers_of(target) > before)
+        eventually(lambda: target.service.connections.open == 0)
+        with pytest.raises(ConnectionResetError):
+            take(connection, bytearray())
+
+
+def test_the_end_of_an_answer_that_nobody_takes_keeps_no_connection_open(start: Any) -> None:
+    """However little of it the service still holds, and although the caller said that it is done sending."""
+    with socket.socket() as narrow:
+        narrow.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+        narrow.bind(("127.0.0.1", 0))
+        with start(listening=narrow, body_seconds=0.5) as target, deaf(target) as connection:
+            connection.sendall(rerank("word " * 8_000))
+            eventually(lambda: answers_of(target) > 0)
+            connection.shutdown(socket.SHUT_WR)
+            eventually(lambda: target.service.connections.open == 0)
+
+
+def deaf(target: Any) -> socket.socket:
+    """A connection with little room for answers."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    connection.settimeout(30)
+    connection.connect(("127.0.0.1", target.port))
+    return connection
+
+
+def rerank(*texts: str) -> bytes:
+    """A request whose answer holds the texts."""
+    body = json.dumps({"query": "q", "texts": texts, "return_text": True}).encode()
+    return f"POST /rerank HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
 
 
 def answers_of(target: Any) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import logging
 import os
@@ -253,7 +254,7 @@ def test_a_caller_that_leaves_frees_the_queue(service: Any) -> None:
     count = int(4 * service.service.models.queues[1].speed / LONGEST)
     texts = [f"text number {n} " + "of other words " * 60 for n in range(max(50, min(count, 2_000)))]
     with pytest.raises(httpx2.ReadTimeout):
-        service.post("/rerank", {"query": "q", "texts": texts}, timeout=0.5)
+        service.post("/rerank", {"query": "q", "texts": texts}, timeout=httpx2.Timeout(60, read=0.5))
     eventually(lambda: service.service.gate.requests == 0)
     assert service.service.models.queues[1].waiting_tokens == 0
 
@@ -409,6 +410,22 @@ def test_a_defect_is_logged_without_what_was_sent(service: Any, caplog: Any) -> 
     assert "ValueError" in logged
     assert "KeyError" in logged
     assert "broken" in logged, "where it happened"
+
+
+def test_the_log_goes_to_what_is_the_standard_error_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that was replaced and closed since the start takes no entry, and the entry is not lost."""
+    loggers = [logging.getLogger(name) for name in ("kitpick", "uvicorn", "opentelemetry")]
+    before = [(logger.handlers, logger.propagate, logger.level) for logger in loggers]
+    with io.StringIO() as at_the_start:
+        monkeypatch.setattr(sys, "stderr", at_the_start)
+        logs.configure("info")
+    now = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", now)
+    logging.getLogger("kitpick.service").warning("still here")
+    for logger, state in zip(loggers, before, strict=True):
+        logger.handlers, logger.propagate = state[:2]
+        logger.setLevel(state[2])
+    assert json.loads(now.getvalue())["message"] == "still here"
 
 
 @pytest.mark.parametrize(
@@ -591,9 +608,10 @@ def hard_call(stages: int) -> dict[str, Any]:
 
 
 def test_a_deadline_ends_the_stages_of_a_profile(service: Any) -> None:
-    started = time.perf_counter()
-    answer = service.post("/v1/rescore", {**hard_call(2), "deadline_ms": 1_000})
-    assert time.perf_counter() - started < 20, "not the minutes that they would take"
+    call = {**hard_call(2), "deadline_ms": 1_000}
+    started = time.process_time()
+    answer = service.post("/v1/rescore", call)
+    assert time.process_time() - started < 10, "of the processor, not the minutes that they would take"
     assert [item["stage"] for item in answer.json()["degraded"]] == ["decode", "decode"]
 
 
@@ -609,11 +627,12 @@ def test_requests_that_compute_for_long_take_turns_and_short_ones_do_not_wait(st
 
 
 def test_a_caller_that_leaves_ends_the_stages_of_a_profile(service: Any) -> None:
+    call = hard_call(2)
+    started = time.process_time()
     with pytest.raises(httpx2.ReadTimeout):
-        service.post("/v1/rescore", hard_call(2), timeout=1.0)
-    started = time.perf_counter()
+        service.post("/v1/rescore", call, timeout=httpx2.Timeout(60, read=1.0))
     eventually(lambda: service.service.gate.requests == 0)
-    assert time.perf_counter() - started < 20, "not the minutes that they would take"
+    assert time.process_time() - started < 10, "of the processor, not the minutes that they would take"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from kitpick_rescorers.scoring import is_blank
+from kitpick_foundation.visible import is_blank
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint, PlainNumber, plain_number
 from kitpick_rescorers.service.documents import (

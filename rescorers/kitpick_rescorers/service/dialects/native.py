@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from kitpick_foundation.visible import is_blank
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
@@ -111,7 +112,7 @@ def _prepared(service: Service, request: RescoreRequest, profile: Profile, ticke
 def _embedded(service: Service, profile: Profile, prepared: Prepared, ticket: Ticket) -> Prepared:
     """The request with the query's vector, if a stage needs one and the caller sent none."""
     request = prepared.request
-    if request.vector is not None or "vector" not in profile.needs() or not request.query.strip():
+    if request.vector is not None or "vector" not in profile.needs() or is_blank(request.query):
         return prepared
     own = service.models.encoder.identity
     if request.vector_model and request.vector_model != own:

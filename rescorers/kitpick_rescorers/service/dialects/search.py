@@ -24,6 +24,7 @@ from kitpick_engines.remote.live_index import LiveIndex
 from kitpick_engines.remote.queries import CommittedIndex, IndexQuestion, visible
 from kitpick_engines.remote.server import Json, ServerDialect
 from kitpick_engines.text import TEMPLATE_VERSION
+from kitpick_foundation.visible import is_blank
 from kitpick_rescorers.packing import PackingSizes
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import MAX_CANDIDATES, Rescored, RescoreRequest
@@ -108,7 +109,7 @@ def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchA
         Overloaded, Cancelled: nothing was done for it.
     """
     ticket.shorten(call.deadline_ms)
-    if not call.query.strip():
+    if is_blank(call.query):
         raise Invalid("query: is empty: say what is wanted")
     profile = service.profile(call.profile)
     try:

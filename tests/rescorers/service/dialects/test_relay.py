@@ -113,6 +113,7 @@ class TestAConversation:
         ("more", "says"),
         [
             ({"query": " "}, "query: is empty"),
+            ({"query": "\u200b\u2060"}, "query: is empty"),
             ({"found": [[{}]]}, "found: 1 answers to 3 searches"),
             ({"found": [[{"hits": 1}, {}, {}]]}, "found: no answers of a search server"),
             ({"filter": []}, "filter"),

@@ -419,25 +419,35 @@ def test_no_document_is_read_for_a_caller_who_has_left(document_format: Any) -> 
     assert ticket.looks == 4, "one before each document"
 
 
-@pytest.mark.parametrize("blank", ["", " \n\t", "\u200b\u200d\ufeff", "\u2060\u00ad", "\u3164", "\u2800\x00"])
+@pytest.mark.parametrize(
+    "blank",
+    ["", " \n\t", "\u200b\u200d\ufeff", "\u2060\u00ad", "\u3164", "\u2800\x00", "...", " \u2014 ", "(?)"],
+)
 @pytest.mark.parametrize("model", ["rerank", "kitpick"])
-def test_a_document_that_shows_nothing_is_last_and_the_answer_says_so(
+def test_a_document_that_says_nothing_is_last_and_the_answer_says_so(
     service: Any, model: str, blank: str
 ) -> None:
     call = {"model": model, "query": "weather", "documents": [blank, "weather forecast", "zebra crossing"]}
     answer = service.post("/v2/rerank", call).json()
     assert [item["index"] for item in answer["results"]][-1] == 0
     assert answer["results"][-1]["relevance_score"] == 0
-    assert answer["meta"]["warnings"] == ["documents[0] has no visible text and was placed last"]
+    assert answer["meta"]["warnings"] == ["documents[0] says nothing and was placed last"]
     ranks = service.post("/rerank", {"query": "weather", "texts": call["documents"]}).json()
     assert (ranks[-1]["index"], ranks[-1]["score"]) == (0, 0)
 
 
+@pytest.mark.parametrize("named", ["%", "->", "\u2602", "C", "7", "\u96e8"])
+def test_a_sign_says_something(service: Any, named: str) -> None:
+    answer = service.post("/v2/rerank", {"query": "weather", "documents": [named]}).json()
+    assert "warnings" not in answer["meta"]
+    assert answer["results"][0]["relevance_score"] > 0
+
+
 @pytest.mark.parametrize("model", ["rerank", "kitpick"])
-def test_a_document_that_shows_nothing_is_last_whatever_number_it_gets(
+def test_a_document_that_says_nothing_is_last_whatever_number_it_gets(
     service: Any, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model may give a text that shows something less than the number that stands for nothing."""
+    """A model may give a text that says something less than the number that stands for nothing."""
     monkeypatch.setattr(scoring, "BLANK_LOGIT", 12.0)
     call = {"model": model, "query": "weather", "documents": ["", "weather forecast", "zebra crossing"]}
     results = service.post("/v2/rerank", call).json()["results"]
