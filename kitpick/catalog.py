@@ -34,7 +34,7 @@ from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.search import MAX_SIBLINGS, LocalRescorer, Search
 from kitpick_rescorers.stages import Enough
 from kitpick_rescorers.stages.complete import next_steps
-from kitpick_rescorers.state import Degradation
+from kitpick_rescorers.state import MAX_HELD, Degradation, HeldIdentifier
 
 if TYPE_CHECKING:
     from kitpick.enrichment import Enricher
@@ -124,6 +124,7 @@ class Catalog:
         filter: Filter = _NOBODY,  # noqa: A002
         profile: str | Path | Profile | None = None,
         budget: int | None = None,
+        held: Sequence[HeldIdentifier] = (),
     ) -> SearchResult:
         """The k best APIs for a request in words.
 
@@ -135,6 +136,8 @@ class Catalog:
             filter: who asks, and what they want to see; without principals only public APIs.
             profile: a shipped profile, a `.toml` file or a profile; by default the one in the settings.
             budget: tokens that the definitions of all hits may take together; some are slimmed for it.
+            held: identifiers that the caller has already: stage `complete` draws in nobody to give them. Of
+                more than `MAX_HELD`, the last ones count.
 
         Raises:
             EmptyCatalog: nothing was ingested yet.
@@ -147,7 +150,9 @@ class Catalog:
         if k == "auto":
             enough = Enough()
             chosen, k = chosen.then(enough), enough.most
-        found = SearchResult.of(chosen.name, self.way.run(text, chosen, k, filter, budget))
+        known = tuple(held)[-MAX_HELD:]
+        outcome = self.way.run(text, chosen, k, filter, budget, known)
+        found = replace(SearchResult.of(chosen.name, outcome), held=known)
         return self.learning.named(text, filter, replace(found, degraded=(*missing, *found.degraded)))
 
     def _asked(self, messages: Messages) -> tuple[str, tuple[Degradation, ...]]:
@@ -181,9 +186,12 @@ class Catalog:
         filter: Filter = _NOBODY,  # noqa: A002
         profile: str | Path | Profile | None = None,
         budget: int | None = None,
+        held: Sequence[HeldIdentifier] = (),
     ) -> SearchResult:
         """`search` in a worker thread: models and engine release the interpreter while they work."""
-        return await asyncio.to_thread(self.search, request, k, filter=filter, profile=profile, budget=budget)
+        return await asyncio.to_thread(
+            self.search, request, k, filter=filter, profile=profile, budget=budget, held=held
+        )
 
     def documents(self, filter: Filter = _NOBODY, most: int | None = None) -> Iterator[ApiDocument]:  # noqa: A002
         """Every document that the caller may see, by id.

@@ -13,7 +13,7 @@ from kitpick_ingest.function_names import documents_by_name, function_names
 from kitpick_ingest.namespaces import in_namespaces
 from kitpick_rescorers.search import SearchHit, SearchOutcome
 from kitpick_rescorers.stages.complete import PlannedCall, plan
-from kitpick_rescorers.state import Degradation, QueryKindEstimate, StageTrace
+from kitpick_rescorers.state import Degradation, HeldIdentifier, QueryKindEstimate, StageTrace
 
 ToolSearchProvider = Literal["anthropic", "openai", "openai-namespaces"]
 """Whose tool search accepts the answers of another one; OpenAI's takes functions alone or in namespaces."""
@@ -47,6 +47,8 @@ class SearchResult(msgspec.Struct, frozen=True):
     """Ids of hits whose definitions come without most of their prose, to fit into the budget."""
     unmatched: tuple[str, ...] = ()
     """Sentences of the request that ask for something which nothing in the catalog is like."""
+    held: tuple[HeldIdentifier, ...] = ()
+    """Identifiers that the conversation held."""
     id: str = ""
     """Names this answer in `Catalog.feedback`; equal answers to the same people have the same."""
 
@@ -90,8 +92,11 @@ class SearchResult(msgspec.Struct, frozen=True):
 
     @property
     def plan(self) -> tuple[PlannedCall, ...]:
-        """The hits in an order that can be executed, each with the inputs that earlier ones fill."""
-        return plan(self._documents)
+        """The hits in an order that can be executed, each with the inputs that earlier ones fill.
+
+        What the conversation holds by name fills inputs too, and nobody then gives them.
+        """
+        return plan(self._documents, held=self.held)
 
     def called(self, name: str) -> ApiDocument:
         """The API that a model means when it calls a function of `definitions` by its name.
