@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from kitpick.conversation import Messages, request_of
 from kitpick.definition_tokens import measure_definitions
 from kitpick.feedback import Feedback, Forgotten, Outcome
+from kitpick.held_identifiers import held_identifiers
 from kitpick.intents import CatalogIntents, enriched_file, intents_file
 from kitpick.model_set import ModelSet
-from kitpick.result import NextStep, SearchResult
+from kitpick.result import NextStep, SearchResult, lacking
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest
 from kitpick_engines.document import ApiDocument, Thing
@@ -137,7 +138,8 @@ class Catalog:
             profile: a shipped profile, a `.toml` file or a profile; by default the one in the settings.
             budget: tokens that the definitions of all hits may take together; some are slimmed for it.
             held: identifiers that the caller has already: stage `complete` draws in nobody to give them. Of
-                more than `MAX_HELD`, the last ones count.
+                more than `MAX_HELD`, the last ones count. Those in messages are found, see
+                `kitpick.held_identifiers`.
 
         Raises:
             EmptyCatalog: nothing was ingested yet.
@@ -150,7 +152,8 @@ class Catalog:
         if k == "auto":
             enough = Enough()
             chosen, k = chosen.then(enough), enough.most
-        known = tuple(held)[-MAX_HELD:]
+        found_in = () if isinstance(request, str) else held_identifiers(request)
+        known = (*found_in, *held)[-MAX_HELD:]
         outcome = self.way.run(text, chosen, k, filter, budget, known)
         found = replace(SearchResult.of(chosen.name, outcome), held=known)
         return self.learning.named(text, filter, replace(found, degraded=(*missing, *found.degraded)))
@@ -208,33 +211,39 @@ class Catalog:
         for start in range(0, len(ids), _FETCHED):
             yield from self.engine.fetch(ids[start : start + _FETCHED], filter)
 
-    def after(self, api: str, k: int = 10, *, filter: Filter = _NOBODY) -> tuple[NextStep, ...]:  # noqa: A002
+    def after(
+        self,
+        api: str,
+        k: int = 10,
+        *,
+        filter: Filter = _NOBODY,  # noqa: A002
+        held: Sequence[HeldIdentifier] = (),
+    ) -> tuple[NextStep, ...]:
         """What can be called with what the answer of an API holds, the surest first.
 
-        Looked at are the APIs of its tool, and those elsewhere that speak of what it gives.
+        Looked at are the APIs of its tool, and those elsewhere that speak of what it gives. Each says which
+        inputs neither that answer nor the conversation fills; where something is held, those that lack
+        nothing come first.
 
         Args:
             api: id of the API that was called.
             k: how many at most, at least 0.
             filter: who asks; what they may not see is no step, and nothing follows an API they may not see.
+            held: identifiers that the conversation holds, see `kitpick.held_identifiers`.
 
         Raises:
             EngineError: the catalog cannot be searched.
         """
-        for held in self.engine.fetch([api], filter):
-            words = " ".join(thing.resource for text in held.gives if (thing := Thing.read(text)))
+        for called in self.engine.fetch([api], filter):
+            words = " ".join(thing.resource for text in called.gives if (thing := Thing.read(text)))
             near = self.engine.search(SearchRequest(words, None, MAX_SIBLINGS, filter))
             known = {each.id: each for each in near}
-            known |= {e.id: e for e in self.engine.apis_of_tools([held.tool_key], filter, MAX_SIBLINGS)}
-            best = next_steps(held, known.values())[:k]
-            documents = {
-                each.id: each for each in self.engine.fetch([flow.taker.id for flow in best], filter)
-            }
-            return tuple(
-                NextStep(documents[flow.taker.id], flow.wanted, flow.confidence)
-                for flow in best
-                if flow.taker.id in documents
-            )
+            known |= {e.id: e for e in self.engine.apis_of_tools([called.tool_key], filter, MAX_SIBLINGS)}
+            steps = [(flow, lacking(called, flow.taker, held)) for flow in next_steps(called, known.values())]
+            if held:
+                steps.sort(key=lambda step: bool(step[1]))
+            best = {flow.taker.id: (flow.wanted, flow.confidence, lacks) for flow, lacks in steps[:k]}
+            return tuple(NextStep(each, *best[each.id]) for each in self.engine.fetch(list(best), filter))
         return ()
 
     def add_intents(self, intents: Iterable[Intent]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -12,7 +12,7 @@ from kitpick_ingest.definitions import DefinitionFormat, render_definitions, sli
 from kitpick_ingest.function_names import documents_by_name, function_names
 from kitpick_ingest.namespaces import in_namespaces
 from kitpick_rescorers.search import SearchHit, SearchOutcome
-from kitpick_rescorers.stages.complete import PlannedCall, plan
+from kitpick_rescorers.stages.complete import Linked, Links, PlannedCall, plan
 from kitpick_rescorers.state import Degradation, HeldIdentifier, QueryKindEstimate, StageTrace
 
 ToolSearchProvider = Literal["anthropic", "openai", "openai-namespaces"]
@@ -27,6 +27,15 @@ class NextStep(msgspec.Struct, frozen=True):
     """The input that the answer fills."""
     confidence: float
     """How likely it fits, in [0, 1]."""
+    lacks: tuple[str, ...] = ()
+    """Inputs that must be found, which neither that answer nor the conversation fills."""
+
+
+def lacking(called: Linked, taker: Linked, held: Sequence[HeldIdentifier]) -> tuple[str, ...]:
+    """Inputs that an API needs, which neither the answer of another one nor the conversation fills."""
+    links = Links([called], held=held, making=True)
+    filled = {flow.wanted for flow in links.into(taker)}
+    return tuple(need.input for need in links.open_needs(taker) if need.input not in filled)
 
 
 class SearchResult(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -22,6 +22,7 @@ from kitpick.adapters.found_tools import FoundTools
 from kitpick.adapters.provider_messages import (
     given_functions,
     plain,
+    plain_conversation,
     referenced_tools,
     text_of,
     tool_uses,
@@ -31,6 +32,7 @@ from kitpick.capabilities import MAX_STEPS, CapabilityArguments, Steps, argument
 from kitpick.catalog import Catalog, Depth
 from kitpick.definition_tokens import DefinitionTokens
 from kitpick.exposure import MOST_TOKENS
+from kitpick.held_identifiers import held_identifiers
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import KitpickError
@@ -38,6 +40,7 @@ from kitpick_ingest.definitions import DefinitionFormat, render_definitions
 from kitpick_ingest.function_names import function_names
 from kitpick_ingest.namespaces import in_namespaces, namespace_name
 from kitpick_rescorers.search import SearchHit
+from kitpick_rescorers.state import HeldIdentifier
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -176,7 +179,8 @@ class _Deferral(ABC):
         Raises:
             EngineError, RescorerError: the catalog cannot be searched.
         """
-        ready = [self._prepared(call) for call in self._calls(conversation, frozenset(loaded))]
+        prepared = self._preparing(conversation)
+        ready = [prepared(call) for call in self._calls(conversation, frozenset(loaded))]
         answers = [self._ran(one, client) if isinstance(one, _Ready) else one for one in ready]
         return [self._sent(answer) for answer in answers]
 
@@ -185,11 +189,14 @@ class _Deferral(ABC):
     ) -> list[dict[str, Any]]:
         """`answers`, with calls side by side and searches in worker threads; `run` may be async."""
         calls = self._calls(conversation, frozenset(loaded))
-        answers = await asyncio.gather(*(self._aanswered(call, client) for call in calls))
+        prepared = self._preparing(conversation)
+        answers = await asyncio.gather(*(self._aanswered(call, prepared, client) for call in calls))
         return [self._sent(answer) for answer in answers]
 
-    async def _aanswered(self, call: _Call, client: str | None) -> _Answer:
-        one = await asyncio.to_thread(self._prepared, call)
+    async def _aanswered(
+        self, call: _Call, prepared: Callable[[_Call], _Answer | _Ready], client: str | None
+    ) -> _Answer:
+        one = await asyncio.to_thread(prepared, call)
         if not isinstance(one, _Ready):
             return one
         if not one.tool.is_async:
@@ -234,11 +241,15 @@ class _Deferral(ABC):
     def _sent(self, answer: _Answer) -> dict[str, Any]:
         """An answer in the provider's form."""
 
-    def _prepared(self, call: _Call) -> _Answer | _Ready:
+    def _preparing(self, conversation: Sequence[Any]) -> Callable[[_Call], _Answer | _Ready]:
+        held = held_identifiers(plain_conversation(conversation))
+        return lambda call: self._prepared(call, held)
+
+    def _prepared(self, call: _Call, held: Sequence[HeldIdentifier]) -> _Answer | _Ready:
         if call.refused:
             return _Answer(call, call.refused, failed=True, found=() if call.is_search else None)
         if call.is_search:
-            return self._searched(call)
+            return self._searched(call, held)
         if call.name in self._own and call.namespace in ("", call.name):
             return self._with_arguments(call, self._own[call.name])
         if call.name not in self._ids:
@@ -268,14 +279,14 @@ class _Deferral(ABC):
         except msgspec.MsgspecError as error:
             return _Answer(call, f"the arguments are no JSON object: {error}", failed=True)
 
-    def _searched(self, call: _Call) -> _Answer:
+    def _searched(self, call: _Call, held: Sequence[HeldIdentifier]) -> _Answer:
         try:
             wanted = msgspec.convert(_decoded(call.arguments), CapabilityArguments)
         except msgspec.MsgspecError as error:
             what = f"the search takes `capabilities`, a list of 1 to {MAX_STEPS} short texts: {error}"
             return _Answer(call, what, failed=True, found=())
         try:
-            steps = search_steps(self._search, wanted.capabilities)
+            steps = search_steps(partial(self._search, held=held), wanted.capabilities)
         except KitpickError as error:
             return _Answer(call, f"the search failed: {error}", failed=True, found=())
         known = [hit for hit in steps.joint if hit.id in self.names]

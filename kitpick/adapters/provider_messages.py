@@ -21,6 +21,17 @@ def objects(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any JSON valu
     return [plain(item) for item in value] if isinstance(value, list | tuple) else []
 
 
+def plain_conversation(conversation: Sequence[Any]) -> list[dict[str, Any]]:
+    """Messages or items as dictionaries through and through."""
+    messages = objects(conversation)
+    return [
+        message | {"content": objects(message["content"])}
+        if isinstance(message.get("content"), list)
+        else message
+        for message in messages
+    ]
+
+
 def given_functions(tools: object) -> Iterator[str]:
     """Names of functions, alone or in namespaces."""
     for tool in objects(tools):
