@@ -152,7 +152,7 @@ _CALL = "Calls a tool that search_tools found, and returns its result."
 _LISTED_SECONDS = 5.0
 """How long the list waits for the first tools of servers that were just started."""
 _log = logging.getLogger("kitpick.mcp")
-_MAX_LINE = 120
+_MAX_LINE = 100
 """Characters of what a tool does."""
 _MAX_NEEDS = 8
 """Inputs that are named."""

@@ -534,6 +534,35 @@ def test_what_cannot_be_registered_says_why(
         AnthropicDeferral(empty, calls.run)
 
 
+def test_who_gives_what_the_conversation_found_already_is_not_loaded_again(
+    catalog: Catalog, calls: Any, tmp_path: Path
+) -> None:
+    artist = {"type": "object", "properties": {"artist_id": {"type": "string"}}, "required": ["artist_id"]}
+    found = {"name": "find_artist", "description": "By a name"}
+    shows = {"name": "list_concerts", "description": "Upcoming concerts", "parameters": artist}
+    (tmp_path / "music.json").write_text(json.dumps([found, shows]))
+    catalog.ingest(f"functions:{tmp_path / 'music.json'}")
+    profile = tmp_path / "chained.toml"
+    profile.write_text(
+        'name = "c"\n[[stages]]\nstage = "fuse"\ndense = 0.0\n[[stages]]\nstage = "complete"\n'
+    )
+    deferral = AnthropicDeferral(catalog, calls.run, k=2, profile=str(profile))
+    find, concerts = (deferral.names[id_of(catalog, api)] for api in ("find_artist", "list_concerts"))
+
+    def loaded(result: str) -> list[str]:
+        messages = [
+            {"role": "user", "content": "Where does Nina Simone play?"},
+            said(use("1", find, called="Nina Simone")),
+        ]
+        messages += [results([{"type": "tool_result", "tool_use_id": "1", "content": result}])]
+        (answer,) = deferral.answers([*messages, said(use("2", SEARCH, capabilities=["upcoming concerts"]))])
+        return [block["tool_name"] for block in answer["content"]]
+
+    assert loaded("nobody of this name")[:2] == [concerts, find]
+    assert loaded('{"artists": [{"id": "a17"}]}')[0] == concerts
+    assert find not in loaded('{"artists": [{"id": "a17"}]}')
+
+
 @pytest.mark.needs("clients")
 def test_anthropics_sdk_carries_a_conversation_through(catalog: Catalog, calls: Any, model: Any) -> None:
     import anthropic
