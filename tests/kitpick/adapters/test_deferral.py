@@ -563,6 +563,74 @@ def test_who_gives_what_the_conversation_found_already_is_not_loaded_again(
     assert find not in loaded('{"artists": [{"id": "a17"}]}')
 
 
+def long_conversation(deferral: AnthropicDeferral) -> list[Any]:
+    """A conversation that found four tools and called one."""
+    messages: list[Any] = [{"role": "user", "content": "Rain in Paris?"}]
+    for number, wanted in enumerate((WEATHER, "send an email", "translate a text", "convert a currency")):
+        messages.append(said(use(str(number), SEARCH, capabilities=[wanted])))
+        messages.append(results(deferral.answers(messages)))
+    weather = messages[2]["content"][0]["content"][0]["tool_name"]
+    messages.append(said(use("c", weather, city="Paris")))
+    return [*messages, results(deferral.answers(messages))]
+
+
+def referred(messages: Sequence[Any]) -> list[list[str]]:
+    """By answer of a search: the names, or what it says."""
+    contents = [message["content"][0]["content"] for message in messages[2:-2:2]]
+    return [[part["tool_name"] for part in each] if isinstance(each, list) else [each] for each in contents]
+
+
+def test_where_a_cache_is_lost_anyway_fewer_tools_are_loaded(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, k=1)
+    messages = long_conversation(deferral)
+    before = json.dumps(messages)
+    ((weather,), (email,), (translate,), (convert,)) = referred(messages)
+    assert deferral.shortened(messages) == messages, "it fits"
+    documents = {deferral.names[one.id]: one for one in catalog.documents()}
+    room = DefinitionTokens().of([documents[weather], documents[translate], documents[convert]])
+    unloaded = ["not loaded any more: search again for what is needed"]
+    shorter = deferral.shortened(messages, room)
+    assert referred(shorter) == [[weather], unloaded, [translate], [convert]], "the oldest goes"
+    assert referred(deferral.shortened(messages, 0)) == [[weather], unloaded, unloaded, unloaded], (
+        "one is called"
+    )
+    assert json.dumps(messages) == before
+    assert breaches({"tools": deferral.tools, "messages": shorter}) == []
+    (early,) = deferral.answers([*shorter, said(use("x", email))])
+    assert "not loaded" in early["content"]
+
+
+def test_a_tool_that_the_catalog_lost_is_not_referred_to_any_more(
+    catalog: Catalog, calls: Any, functions_file: Path
+) -> None:
+    messages = long_conversation(AnthropicDeferral(catalog, calls.run, k=1))
+    ((weather,), (email,), *_) = referred(messages)
+    kept = [one for one in json.loads(functions_file.read_text()) if "send_email" not in json.dumps(one)]
+    functions_file.write_text(json.dumps(kept))
+    catalog.ingest(f"functions:{functions_file}")
+    shorter = AnthropicDeferral(catalog, calls.run, k=1).shortened(messages)
+    assert email not in json.dumps(shorter)
+    assert weather in json.dumps(shorter)
+
+
+@pytest.mark.parametrize("namespaces", [None, "found", "all"])
+def test_openais_answers_are_shortened_too(post: Catalog, calls: Any, namespaces: Namespaces | None) -> None:
+    deferral = OpenAIDeferral(post, calls.run, k=1, namespaces=namespaces)
+    items: list[Any] = [searched("1", "send a letter on paper"), searched("2", "buy a stamp", WEATHER)]
+    items += deferral.answers(items)
+    letter, stamp, rain = (
+        deferral.names[id_of(post, api)] for api in ("send_letter", "buy_stamp", "get_weather")
+    )
+    items += [called("3", letter)]
+    items += deferral.answers(items)
+    shorter = deferral.shortened(items, 0)
+    first, second = (item["tools"] for item in shorter if item["type"] == "tool_search_output")
+    assert [one["name"] for one in functions(first)] == [letter]
+    assert second == []
+    assert item_breaches({"tools": deferral.tools, "input": shorter}) == []
+    assert {one["name"] for item in items[2:4] for one in functions(item["tools"])} == {letter, stamp, rain}
+
+
 @pytest.mark.needs("clients")
 def test_anthropics_sdk_carries_a_conversation_through(catalog: Catalog, calls: Any, model: Any) -> None:
     import anthropic
