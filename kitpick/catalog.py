@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ from kitpick.feedback import Feedback, Forgotten, Outcome
 from kitpick.held_identifiers import held_identifiers
 from kitpick.intents import CatalogIntents, enriched_file, intents_file
 from kitpick.model_set import ModelSet
-from kitpick.result import NextStep, SearchResult, lacking
+from kitpick.result import Depth, NextStep, SearchResult, lacking
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest
 from kitpick_engines.document import ApiDocument, Thing
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from kitpick.enrichment import Enricher
     from kitpick.rewriting import Rewriter
 
-Depth = int | Literal["auto"]
-"""How many hits at most; "auto": as many as a request is expected to need."""
 _NOBODY = Filter()
 _FETCHED = 500
 _NO_PROGRESS = NullProgress()

@@ -15,6 +15,8 @@ from kitpick_rescorers.search import SearchHit, SearchOutcome
 from kitpick_rescorers.stages.complete import Linked, Links, PlannedCall, plan
 from kitpick_rescorers.state import Degradation, HeldIdentifier, QueryKindEstimate, StageTrace
 
+Depth = int | Literal["auto"]
+"""How many hits at most; "auto": as many as a request is expected to need."""
 ToolSearchProvider = Literal["anthropic", "openai", "openai-namespaces"]
 """Whose tool search accepts the answers of another one; OpenAI's takes functions alone or in namespaces."""
 

@@ -38,11 +38,12 @@ from kitpick.adapters.provider_messages import (
     without_references,
 )
 from kitpick.adapters.tools import CallableTool, OwnTool, Run
-from kitpick.capabilities import MAX_STEPS, CapabilityArguments, Steps, arguments_schema, search_steps
-from kitpick.catalog import Catalog, Depth
+from kitpick.capabilities import MAX_STEPS, CapabilityArguments, arguments_schema, no_tool_fits
+from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
 from kitpick.exposure import MOST_TOKENS, Exposure
 from kitpick.held_identifiers import held_identifiers
+from kitpick.result import Depth
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import KitpickError
@@ -112,7 +113,8 @@ class _Deferral(ABC):
         self._catalog = catalog
         self._run = run
         self._filter = filter
-        self._search = partial(catalog.search, k=k, filter=filter, profile=profile)
+        self._k = k
+        self._search = partial(catalog.search, filter=filter, profile=profile)
         self._found = FoundTools(catalog, filter)
         self._tokens = DefinitionTokens()
         documents = list(catalog.documents(filter))
@@ -290,7 +292,7 @@ class _Deferral(ABC):
             what = f"the search takes `capabilities`, a list of 1 to {MAX_STEPS} short texts: {error}"
             return CallAnswer(call, what, failed=True, found=())
         try:
-            steps = search_steps(partial(self._search, held=held), wanted.capabilities)
+            steps = wanted.search(partial(self._search, held=held), self._k)
         except KitpickError as error:
             return CallAnswer(call, f"the search failed: {error}", failed=True, found=())
         known = [hit for hit in steps.joint if hit.id in self.names]
@@ -298,7 +300,7 @@ class _Deferral(ABC):
         found = self._fitting([hit for hit in known if hit not in here])
         self._found.remember(call.id, steps, {hit.id for hit in (*here, *found)})
         names = ", ".join(self.names[hit.id] for hit in here)
-        return CallAnswer(call, f"loaded already: {names}" if here else _no_match(steps), found=found)
+        return CallAnswer(call, f"loaded already: {names}" if here else no_tool_fits(steps), found=found)
 
     def _fitting(self, hits: Sequence[SearchHit]) -> tuple[SearchHit, ...]:
         """Those whose definitions fit together, the best of each capability first."""
@@ -497,11 +499,6 @@ def _by_name(own: Iterable[OwnTool], taken: Iterable[str]) -> dict[str, OwnTool]
             raise OwnToolClash(tool.name)
         found[tool.name] = tool
     return found
-
-
-def _no_match(steps: Steps) -> str:
-    missing = "; ".join(steps.unmatched) or "an empty request"
-    return f"no tool fits: {missing}. Say it in other words, or go on without one."
 
 
 def _refused(place: int) -> str:

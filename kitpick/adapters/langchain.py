@@ -9,8 +9,8 @@ from kitpick.adapters.errors import needing
 from kitpick.adapters.reranking import Reranker, in_hierarchy
 from kitpick.adapters.retrieval import RetrievalArguments, described
 from kitpick.adapters.tools import CallableTool, Run, callable_tools
-from kitpick.catalog import Catalog, Depth
-from kitpick.result import SearchResult
+from kitpick.catalog import Catalog
+from kitpick.result import Depth, SearchResult
 from kitpick_engines.contract import Filter
 
 with needing("langchain"):

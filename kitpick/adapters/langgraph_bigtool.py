@@ -16,7 +16,8 @@ from typing import Any
 from kitpick.adapters.errors import needing
 from kitpick.adapters.langchain import structured_tool
 from kitpick.adapters.tools import CallableTool, Run, tools_of
-from kitpick.catalog import Catalog, Depth
+from kitpick.catalog import Catalog
+from kitpick.result import Depth
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 

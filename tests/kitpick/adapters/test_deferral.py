@@ -214,6 +214,22 @@ def test_one_answer_loads_no_more_tokens_than_it_may(catalog: Catalog, calls: An
     assert loaded(1) == best[:1], "one is loaded whatever it takes"
 
 
+def test_a_search_goes_on_behind_what_an_earlier_one_found(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, k=2)
+
+    def found(offset: int) -> list[str]:
+        turn = [said(use("1", SEARCH, capabilities=[WEATHER, "send an email"], offset=offset))]
+        (answer,) = deferral.answers(turn)
+        return [reference["tool_name"] for reference in answer["content"]]
+
+    weather, email = (
+        [deferral.names[hit.id] for hit in catalog.search(text, 4).hits]
+        for text in (WEATHER, "send an email")
+    )
+    assert found(0)[:2] == [weather[0], email[0]]
+    assert found(2)[:2] == [weather[2], email[2]]
+
+
 def test_as_many_are_loaded_as_are_needed_where_that_is_wanted(catalog: Catalog, calls: Any) -> None:
     deferral = AnthropicDeferral(catalog, calls.run, k="auto")
     (answer,) = deferral.answers([said(use("1", SEARCH, capabilities=[WEATHER]))])
