@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from kitpick_engines.document import ApiDocument, Effect, Parameter, Thing
+from kitpick_engines.document import ROLES, ApiDocument, Effect, Parameter, Thing
 from kitpick_engines.text import split_identifier
 
 MAX_NEEDS = 8
@@ -142,14 +142,6 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_ROLES = {
-    "id": "id", "identifier": "id", "uuid": "id", "guid": "id", "ids": "id", "identifiers": "id",
-    "uid": "id", "gid": "id", "pk": "id", "sha": "id",
-    "arn": "arn", "arns": "arn", "name": "name", "names": "name", "key": "key", "keys": "key",
-    "slug": "key", "handle": "key", "code": "code", "codes": "code", "url": "url", "urls": "url",
-    "uri": "url", "uris": "url",
-}  # fmt: skip
-"""Last words of identifiers, and the role that they say."""
 _IDENTIFYING = frozenset(("id", "arn", "key"))
 _QUALIFIERS = _set(
     "source target destination parent current existing original default primary new my the user's all "
@@ -225,7 +217,7 @@ def resource_of(words: Sequence[str]) -> str:
     """The name of a resource: no qualifiers, its last word in the singular; empty where nothing is left."""
     resource = collection_of(words)
     first = singular(resource.partition(" ")[0])
-    return "" if first in _OWN or resource in _WRAPPERS or resource in _ROLES else resource
+    return "" if first in _OWN or resource in _WRAPPERS or resource in ROLES else resource
 
 
 def collection_of(words: Sequence[str]) -> str:
@@ -241,7 +233,7 @@ def collection_of(words: Sequence[str]) -> str:
 def _split(name: str) -> tuple[str, str]:
     """Resource and role that a name says; either may be empty."""
     words = words_of(name)
-    role = _ROLES.get(words[-1], "") if words else ""
+    role = ROLES.get(words[-1], "") if words else ""
     return resource_of(words[:-1] if role else words), role
 
 
@@ -252,7 +244,7 @@ def _holder(name: str) -> str:
     versions = [place for place, word in enumerate(words) if re.fullmatch(r"v\d\w*", word)]
     words = words[versions[-1] + 1 :] if versions else words
     words = [word for word in words if word not in _CALLS]
-    while words and (singular(words[-1]) in _WRAPPERS or _ROLES.get(words[-1]) in ("id", "arn", "name")):
+    while words and (singular(words[-1]) in _WRAPPERS or ROLES.get(words[-1]) in ("id", "arn", "name")):
         words.pop()
     return resource_of(words[1:] if words[:1] == ["of"] else words)
 

@@ -142,7 +142,7 @@ def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticke
         query, request = search.candidates(query, profile.needs(), size, permitted)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Invalid("found: no answers of a search server to the searches asked for") from error
-    rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES), profile, permitted)
+    rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES, held=call.held), profile, permitted)
     rescored = replace(rescored, degraded=(*query.degraded, *rescored.degraded))
     embedded = () if query.vector is None else ("encoder",)
     models = replace(used[-1], roles=(*embedded, *used[-1].roles), embed_ms=embed_ms)
