@@ -102,6 +102,7 @@ def with_chains(
     path: str = "",
     patterns: Sequence[tuple[str, str]] = (),
     linked: Iterable[str] = (),
+    declared: Iterable[Thing] = (),
 ) -> ApiDocument:
     """The document with what it needs and gives.
 
@@ -111,9 +112,11 @@ def with_chains(
         path: template of its URL, `/artists/{artist_id}/concerts`.
         patterns: resource names that inputs have, as Google writes them: pairs of input and pattern.
         linked: inputs of other operations that the description itself says this answer fills.
+        declared: calls that it says must come before, see `kitpick_ingest.declared`.
     """
     subject = _subject(document.api, path)
-    needs = _merged(_needs(document, subject, path, dict(patterns), answer is None), MAX_NEEDS)
+    inferred = _needs(document, subject, path, dict(patterns), answer is None)
+    needs = _merged((*declared, *inferred), MAX_NEEDS)
     held = {(need.resource, need.role) for need in needs}
     held |= {(around, "name") for _, pattern in patterns for around in _resources_of_pattern(pattern)}
     given = [*_linked(linked), *_given(document, subject, answer)]
