@@ -189,6 +189,8 @@ _MAKES = _set("create add insert put make register post new start open upload im
 _NAMES_IT = _set("create insert put make new")
 """Verbs of which an identifier in the path may be one that the caller chooses."""
 _CALLS = _READS | _MAKES | _set("update delete set remove cancel patch batch all by and")
+_WHICHEVER = _set("list of available supported valid possible allowed")
+"""First words of what is given that say no more of it: `get list of sheets`, `get available metrics`."""
 _ENDS = _set("by for from of in with and to on as at using")
 _OPENS_SESSION = re.compile(r"\b(?:log ?in|sign ?in|authenticate|start session)\b")
 """In names of APIs that let somebody in."""
@@ -276,6 +278,8 @@ def _noun(name: str) -> str:
     verbs = [place for place, word in enumerate(words) if word in _CALLS]
     if verbs:
         words = words[verbs[0] + 1 :]
+    while len(words) > 1 and words[0] in _WHICHEVER:
+        words.pop(0)
     ends = next((place for place, word in enumerate(words) if word in _ENDS), len(words))
     return resource_of([word for word in words[:ends] if word not in _CALLS])
 

@@ -1,4 +1,4 @@
-"""What a conversation holds is looked up by nobody: it counts by its name, or as an id of anything without one."""
+"""What a conversation holds is looked up by nobody: it counts by its name, or without one as any id."""
 
 from __future__ import annotations
 
