@@ -102,6 +102,7 @@ def with_chains(
     path: str = "",
     patterns: Sequence[tuple[str, str]] = (),
     linked: Iterable[str] = (),
+    declared: Iterable[Thing] = (),
 ) -> ApiDocument:
     """The document with what it needs and gives.
 
@@ -111,9 +112,11 @@ def with_chains(
         path: template of its URL, `/artists/{artist_id}/concerts`.
         patterns: resource names that inputs have, as Google writes them: pairs of input and pattern.
         linked: inputs of other operations that the description itself says this answer fills.
+        declared: calls that it says must come before, see `kitpick_ingest.declared`.
     """
     subject = _subject(document.api, path)
-    needs = _merged(_needs(document, subject, path, dict(patterns), answer is None), MAX_NEEDS)
+    inferred = _needs(document, subject, path, dict(patterns), answer is None)
+    needs = _merged((*declared, *inferred), MAX_NEEDS)
     held = {(need.resource, need.role) for need in needs}
     held |= {(around, "name") for _, pattern in patterns for around in _resources_of_pattern(pattern)}
     given = [*_linked(linked), *_given(document, subject, answer)]
@@ -186,6 +189,8 @@ _MAKES = _set("create add insert put make register post new start open upload im
 _NAMES_IT = _set("create insert put make new")
 """Verbs of which an identifier in the path may be one that the caller chooses."""
 _CALLS = _READS | _MAKES | _set("update delete set remove cancel patch batch all by and")
+_WHICHEVER = _set("list of available supported valid possible allowed")
+"""First words of what is given that say no more of it: `get list of sheets`, `get available metrics`."""
 _ENDS = _set("by for from of in with and to on as at using")
 _OPENS_SESSION = re.compile(r"\b(?:log ?in|sign ?in|authenticate|start session)\b")
 """In names of APIs that let somebody in."""
@@ -273,6 +278,8 @@ def _noun(name: str) -> str:
     verbs = [place for place, word in enumerate(words) if word in _CALLS]
     if verbs:
         words = words[verbs[0] + 1 :]
+    while len(words) > 1 and words[0] in _WHICHEVER:
+        words.pop(0)
     ends = next((place for place, word in enumerate(words) if word in _ENDS), len(words))
     return resource_of([word for word in words[:ends] if word not in _CALLS])
 

@@ -284,9 +284,7 @@ class Search:
         size = profile.first_stage.size_for(k)
         query, request = self.candidates(query, profile.needs(), size, permitted)
         clock.lap("first_stage")
-        rescored, seen, slimmed = self._ranked(
-            replace(request, k=k, held=held), profile, permitted, budget
-        )
+        rescored, seen, slimmed = self._ranked(replace(request, k=k, held=held), profile, permitted, budget)
         clock.lap("rescore")
         hits = self._hits(rescored, permitted)
         clock.lap("fetch")

@@ -83,8 +83,8 @@ class HeldIdentifier(msgspec.Struct, frozen=True):
     """
 
     name: Annotated[str, msgspec.Meta(max_length=200)]
-    """What says of which thing it is: `artist_id`, `artists id`, `folder`. A key that says too little, such as
-    `id`, stands behind what holds it or what was called. Empty where nothing says it: then it may be any id."""
+    """What says of which thing it is: `artist_id`, `artists id`, `folder`. A key that says too little, such
+    as `id`, stands behind what holds it or what was called. Empty where nothing says it: it may be any id."""
     value: Annotated[str, msgspec.Meta(max_length=500)]
     """As it was written."""
 

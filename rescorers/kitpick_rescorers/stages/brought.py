@@ -1,4 +1,4 @@
-"""What a request brings itself: identifiers, names and dates in its words, and what its conversation holds."""
+"""What a request brings itself: identifiers, names and dates in words, and what its conversation holds."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class _HeldNames:
                 self._by_head[_stem(about[-1])].add((frozenset(map(_stem, about)), role, is_path))
 
     def fill(self, need: Thing) -> bool:
-        """Whether one of them is of the thing, or of one of which either says more: `instance`, `db instance`."""
+        """Whether one is of the thing, or of one of which either says more: `instance`, `db instance`."""
         if not self._by_head:
             return False
         called = need.role == "call"  # the input alone says what is wanted

@@ -226,8 +226,8 @@ class Links:
                 yield Flow(giver, taker, need, confidence)
 
     def _named(self, taker: Linked, name: str) -> Linked | None:
-        """The API of this name that a description means: of its own tool, else one where either has none."""
-        own = self._called.get((taker.tool_key, name))
+        """The API that a description means: of its own tool, of one it says, else where either has none."""
+        own = self._called.get((taker.tool_key, name)) or self._called.get(_of_tool(taker, name))
         found = self._called.get((_ANY, name)) if own is None else own
         if found is None or found.id == taker.id or (found.effect is Effect.DESTRUCTIVE and not self._making):
             return None
@@ -245,10 +245,18 @@ class Links:
         return flow.same_tool, _harmless(giver), round(flow.confidence, 1), *about, -self._place[giver.id]
 
 
+def _of_tool(taker: Linked, name: str) -> tuple[str, str]:
+    """Key and name of an API of another tool of the same category, written `tool/name`."""
+    tool, _, api = name.rpartition("/")
+    key = f"{taker.tool_key.partition('/')[0]}/{tool}"
+    return key, api.replace("%2F", "/").replace("%25", "%")
+
+
 def _where(taker: Linked, need: Thing) -> tuple[str, ...]:
     """Keys of tools to look for a producer in: one's own; a function of no tool is a tool by itself."""
     if need.role == "call":
-        return taker.tool_key, tool_key("", need.resource)
+        said = (_of_tool(taker, need.resource)[0],) if "/" in need.resource else ()
+        return *said, taker.tool_key, tool_key("", need.resource)
     if not _stands_alone(taker):
         return (taker.tool_key,)
     category = taker.tool_key.partition("/")[0]

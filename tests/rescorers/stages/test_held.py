@@ -1,4 +1,4 @@
-"""What a conversation holds is looked up by nobody: it counts by its name, or as an id of anything without one."""
+"""What a conversation holds is looked up by nobody: it counts by its name, or without one as any id."""
 
 from __future__ import annotations
 
@@ -82,7 +82,11 @@ def test_without_a_name_only_what_looks_like_an_id_counts() -> None:
 
 def test_a_plan_says_what_is_held_and_lets_nobody_give_it() -> None:
     (first, second) = plan([CONCERTS, SEARCH])
-    assert (first.id, second.id, [taken.giver for taken in second.takes]) == ("search", "concerts", ["search"])
+    assert (first.id, second.id, [taken.giver for taken in second.takes]) == (
+        "search",
+        "concerts",
+        ["search"],
+    )
     (first, second) = plan([CONCERTS, SEARCH], held=[HeldIdentifier("artist_id", VALUE)])
     assert (first.id, first.takes, first.holds) == ("concerts", (), ("artist_id",))
     assert second.id == "search"
