@@ -210,11 +210,17 @@ public final class KitpickPlugin extends Plugin
   @Override
   public Map<String, Processor.Factory<SearchRequestProcessor>> getRequestProcessors(
       Parameters parameters) {
-    return Map.of(WindowProcessor.TYPE, WindowProcessor.factory(this::rescores, this::maxWindow));
+    return Map.of(
+        WindowProcessor.TYPE,
+        WindowProcessor.factory(this::rescores, this::hasRoom, this::maxWindow));
   }
 
   private boolean rescores() {
     return runtime != null && runtime.enabled().getAsBoolean() && !runtime.rescorer().isShut();
+  }
+
+  private boolean hasRoom() {
+    return runtime.rescorer().isWorthPreparing();
   }
 
   private int maxWindow() {
