@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from kitpick_models.batching import Row, padded_length
 from kitpick_models.settings import RuntimeSettings
-from kitpick_rescorers.service.errors import Cancelled, DeadlinePassed, DoneInPart, NotInTime, Overloaded, Unready
+from kitpick_rescorers.service.errors import (
+    Cancelled,
+    DeadlinePassed,
+    DoneInPart,
+    NotInTime,
+    Overloaded,
+    Unready,
+)
 from kitpick_rescorers.service.ticket import Ticket
 
 Array = NDArray[np.float32]
