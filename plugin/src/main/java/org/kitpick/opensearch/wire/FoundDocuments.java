@@ -8,6 +8,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.kitpick.opensearch.server.Totals;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.common.xcontent.json.JsonXContent;
 import org.opensearch.core.common.bytes.BytesReference;
@@ -58,7 +59,9 @@ public final class FoundDocuments {
   private void write(XContentBuilder json, SearchResponse answer) throws IOException {
     json.startObject().field("timed_out", answer.isTimedOut()).startObject("hits");
     if (answer.getHits().getTotalHits() != null) {
-      json.startObject("total").field("value", answer.getHits().getTotalHits().value()).endObject();
+      json.startObject("total")
+          .field("value", Totals.of(answer.getHits().getTotalHits()))
+          .endObject();
     }
     json.startArray("hits");
     for (SearchHit hit : answer.getHits().getHits()) {
