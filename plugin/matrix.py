@@ -118,7 +118,7 @@ def supported(versions: Sequence[str]) -> list[str]:
 def build_for(release: str, goals: Sequence[str], into: Path) -> Built:
     """Builds one release, and copies its zip under a name that says which it is for."""
     try:
-        made = build(*goals, f"-Dlog4j.version={log4j_of(release)}", version=release)
+        made = build(*goals, *differences(release), version=release)
     except RuntimeError as error:
         print(f"{release:<8} failed: {cause_of(str(error))}", flush=True)
         return Built(release, None, str(error))
@@ -127,6 +127,14 @@ def build_for(release: str, goals: Sequence[str], into: Path) -> Built:
     shutil.copyfile(made, kept)
     print(f"{release:<8} {digest(kept)} {kept.name}", flush=True)
     return Built(release, kept)
+
+
+def differences(release: str) -> list[str]:
+    """What Maven is told beside the version: the sources of its major version, and its log4j."""
+    return [
+        f"-Dserver.sources=opensearch-{release.partition('.')[0]}",
+        f"-Dlog4j.version={log4j_of(release)}",
+    ]
 
 
 def cause_of(said: str) -> str:

@@ -41,6 +41,9 @@ final class SearchExchange {
   private final Set<String> missing = new HashSet<>();
   private volatile CompletableFuture<?> running;
 
+  /** Set after the first round, and read after it: what was found can be read by another thread. */
+  private volatile boolean read;
+
   /**
    * A conversation that has not begun.
    *
@@ -72,6 +75,13 @@ final class SearchExchange {
         result.orTimeout(Math.max(1, leftMillis.getAsLong()), TimeUnit.MILLISECONDS);
     ask(rescorer, result);
     return limited;
+  }
+
+  /**
+   * The ids of the first stage, fused; empty where it was not read. Of use once the run is over.
+   */
+  List<String> firstStage() {
+    return read ? found.fused() : List.of();
   }
 
   /** What the ranking was made without. */
@@ -106,6 +116,7 @@ final class SearchExchange {
           result,
           answers -> {
             found.add(answers);
+            read = true;
             ask(rescorer, result);
           });
     }

@@ -1,8 +1,11 @@
 package org.kitpick.opensearch.wire;
 
+import static java.util.Comparator.reverseOrder;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -25,11 +28,18 @@ public final class FoundDocuments {
 
   private static final String ID = "id";
 
+  /** Of reciprocal rank fusion: how much less the first places count than by rank alone. */
+  private static final int DAMPING = 60;
+
   private final List<byte[]> rounds = new ArrayList<>();
   private final Map<String, Set<String>> written = new HashMap<>();
+  private final Map<String, Double> fused = new HashMap<>();
 
-  /** The answers to the searches of one round, in their order. */
+  /** The answers to the searches of one round, in their order. Those of the first are rankings. */
   public void add(List<SearchResponse> answers) {
+    if (rounds.isEmpty()) {
+      answers.forEach(this::fuse);
+    }
     try (XContentBuilder json = JsonXContent.contentBuilder()) {
       json.startArray();
       for (SearchResponse answer : answers) {
@@ -49,6 +59,27 @@ public final class FoundDocuments {
   /** The ids of all documents so far. */
   public Set<String> ids() {
     return Set.copyOf(written.keySet());
+  }
+
+  /**
+   * The ids of what the first round found, best first: all its rankings fused by their ranks alone
+   * (Cormack, Clarke and Buettcher, SIGIR 2009), ties by id. Empty before that round.
+   */
+  public List<String> fused() {
+    Comparator<Map.Entry<String, Double>> best = Map.Entry.comparingByValue(reverseOrder());
+    return fused.entrySet().stream()
+        .sorted(best.thenComparing(Map.Entry.comparingByKey()))
+        .map(Map.Entry::getKey)
+        .toList();
+  }
+
+  private void fuse(SearchResponse ranking) {
+    SearchHit[] hits = ranking.getHits().getHits();
+    for (int i = 0; i < hits.length; i++) {
+      if (hits[i].hasSource() && hits[i].getSourceAsMap().get(ID) instanceof String id) {
+        fused.merge(id, 1.0 / (DAMPING + i + 1), Double::sum);
+      }
+    }
   }
 
   /** Each round as JSON. */

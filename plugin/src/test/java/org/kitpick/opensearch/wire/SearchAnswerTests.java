@@ -120,12 +120,26 @@ public class SearchAnswerTests extends OpenSearchTestCase {
         sources(read));
   }
 
-  /** An answer of the search engine with one hit of this source. */
-  private static SearchResponse answer(String source) {
-    SearchHit hit = new SearchHit(0, "7.1", Map.of(), Map.of());
-    hit.sourceRef(new BytesArray(source));
-    SearchHits hits =
-        new SearchHits(new SearchHit[] {hit}, new TotalHits(1, TotalHits.Relation.EQUAL_TO), 1f);
+  public void testTheFirstRoundIsFusedByItsRanks() {
+    FoundDocuments found = new FoundDocuments();
+    assertEquals(List.of(), found.fused());
+    found.add(
+        List.of(
+            answer("{\"id\": \"c\"}", "{\"id\": \"a\"}", "{\"id\": \"b\"}"),
+            answer("{\"id\": \"b\"}", "{\"id\": \"d\"}")));
+    found.add(List.of(answer("{\"id\": \"e\"}")));
+    assertEquals(List.of("b", "c", "a", "d"), found.fused());
+  }
+
+  /** An answer of the search engine with hits of these sources. */
+  private static SearchResponse answer(String... sources) {
+    SearchHit[] found = new SearchHit[sources.length];
+    for (int i = 0; i < found.length; i++) {
+      found[i] = new SearchHit(i, i + ".1", Map.of(), Map.of());
+      found[i].sourceRef(new BytesArray(sources[i]));
+    }
+    TotalHits total = new TotalHits(found.length, TotalHits.Relation.EQUAL_TO);
+    SearchHits hits = new SearchHits(found, total, 1f);
     return new SearchResponse(
         new InternalSearchResponse(hits, null, null, null, false, null, 1),
         null,
