@@ -43,7 +43,6 @@ import org.opensearch.common.unit.TimeValue;
 import org.opensearch.core.action.ActionResponse;
 import org.opensearch.core.common.breaker.CircuitBreaker;
 import org.opensearch.core.xcontent.NamedXContentRegistry;
-import org.opensearch.env.Environment;
 import org.opensearch.indices.breaker.BreakerSettings;
 import org.opensearch.monitor.jvm.JvmInfo;
 import org.opensearch.plugins.ActionPlugin;
@@ -107,11 +106,11 @@ public final class KitpickPlugin extends ServerPlugin
       ClusterService clusterService,
       ThreadPool threadPool,
       NamedXContentRegistry registry,
-      Environment environment) {
+      Path config) {
     Executor executor = threadPool.executor(THREAD_POOL);
     ClusterSettings live = clusterService.getClusterSettings();
     Statistics statistics = new Statistics();
-    Rescorer rescorer = rescorer(executor, statistics, live, environment.configDir());
+    Rescorer rescorer = rescorer(executor, statistics, live, config);
     Supplier<TimeValue> deadline = latest(NodeSettings.DEADLINE, live);
     runtime =
         new NodeRuntime(

@@ -136,7 +136,7 @@ final class ResponseBuilder {
   private TotalHits total(List<Placed> order) {
     TotalHits found = response.getHits().getTotalHits();
     long added = order.size() - (long) hits().size();
-    if (found == null || added == 0 || found.relation() != TotalHits.Relation.EQUAL_TO) {
+    if (found == null || added == 0 || !Totals.areAll(found)) {
       return found;
     }
     return Totals.of(found) == hits().size()

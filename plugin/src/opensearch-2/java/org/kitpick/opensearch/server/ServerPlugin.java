@@ -1,5 +1,6 @@
 package org.kitpick.opensearch.server;
 
+import java.nio.file.Path;
 import java.util.Collection;
 import java.util.function.Supplier;
 import org.opensearch.client.Client;
@@ -32,14 +33,18 @@ public abstract class ServerPlugin extends Plugin {
       IndexNameExpressionResolver indexNameExpressionResolver,
       Supplier<RepositoriesService> repositoriesServiceSupplier) {
     return components(
-        new ServerClient(client), clusterService, threadPool, xContentRegistry, environment);
+        new ServerClient(client),
+        clusterService,
+        threadPool,
+        xContentRegistry,
+        environment.configFile());
   }
 
-  /** What the node starts and keeps. */
+  /** What the node starts and keeps; {@code config} is the folder of its configuration. */
   protected abstract Collection<Object> components(
       ServerClient client,
       ClusterService clusterService,
       ThreadPool threadPool,
       NamedXContentRegistry registry,
-      Environment environment);
+      Path config);
 }

@@ -2,7 +2,7 @@ package org.kitpick.opensearch.server;
 
 import org.apache.lucene.search.TotalHits;
 
-/** The number in total hits, in the Lucene of OpenSearch 2. */
+/** The parts of total hits, in the Lucene of OpenSearch 2. */
 public final class Totals {
 
   private Totals() {}
@@ -10,5 +10,10 @@ public final class Totals {
   /** How many there are, at least. */
   public static long of(TotalHits total) {
     return total.value;
+  }
+
+  /** Whether there are no more than that. */
+  public static boolean areAll(TotalHits total) {
+    return total.relation == TotalHits.Relation.EQUAL_TO;
   }
 }
