@@ -69,6 +69,28 @@ def test_two_builds_in_different_places_are_equal_bit_by_bit(tmp_path: Path) -> 
     assert digests[0] == digests[1]
 
 
+def test_a_release_without_a_test_framework_is_built_without_tests(
+    matrix: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def build(*goals: str, version: str) -> Path:
+        asked.append(goals)
+        if "-Duntested" not in goals:
+            raise RuntimeError(
+                "[ERROR] Could not find artifact org.opensearch.test:framework:jar:3.9.0 in central"
+            )
+        (tmp_path / "kitpick-0.1.0.zip").write_bytes(b"a zip")
+        return tmp_path / "kitpick-0.1.0.zip"
+
+    monkeypatch.setattr(matrix, "build", build)
+    monkeypatch.setattr(matrix, "differences", lambda release: ["-Dserver.sources=opensearch-3"])
+    built = matrix.build_for("3.9.0", ("verify",), tmp_path / "matrix")
+    assert not built.tested
+    assert asked[-1] == ("verify", "-Dserver.sources=opensearch-3", "-Duntested", "-Dmaven.test.skip=true")
+    assert "no unit tests" in capsys.readouterr().out
+
+
 def test_a_release_that_fails_does_not_stop_the_others(
     matrix: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
