@@ -32,7 +32,9 @@ from jdk import find_jdk  # noqa: E402
 SERVER = "org.opensearch:opensearch"
 OLDEST = (3, 2)
 LONG_TERM = (2, 19)
-_NO_FRAMEWORK = re.compile(r"(?:[Cc]ould not find|Failure to find) (?:artifact )?org\.opensearch[.:][^ ]*:")
+_NO_FRAMEWORK = re.compile(
+    r"(?:not find artifact|Failure to find) org\.opensearch|org\.opensearch[.:]\S+ was not found"
+)
 """What Maven says of an artifact of OpenSearch that is not there, while the server itself is."""
 _CAUSE = 200
 """Characters of a failure that the table shows."""

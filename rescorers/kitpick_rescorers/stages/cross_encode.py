@@ -34,6 +34,11 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
     """Weight of the best logit of any sentence of the request; the whole request has the rest."""
     sentence_candidates: Count = 20
     """How many of the first candidates are scored for each sentence."""
+    spare_below: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.0
+    """Share of the best candidate's score, below which a candidate is not read: where the first stage is sure,
+    few are near its best, and few are read. 0 reads them all."""
+    least: Count = 10
+    """How many are read however low their scores are."""
 
     def apply(self, state: State, models: Models) -> State:
         """The list by cross-encoder score; ties by first-stage rank, then id."""
@@ -77,7 +82,16 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
 
     def _chosen(self, state: State) -> list[Ranked]:
         proposed = [item for item in state.ranked if not item.fetched][: self.candidates]
+        proposed = proposed[: self._worth_reading([item.score for item in proposed])]
         return proposed + [item for item in state.ranked if item.fetched][: self.fetched]
+
+    def _worth_reading(self, scores: Sequence[float]) -> int:
+        """How many of the first candidates are read, by their scores in the order of the list."""
+        best = max(scores, default=0.0)
+        if not self.spare_below or best <= 0.0:
+            return len(scores)
+        low = (place for place, score in enumerate(scores) if score < self.spare_below * best)
+        return max(self.least, next(low, len(scores)))
 
     def _scores(
         self, models: Models, scorer: Scorer, state: State, chosen: list[Ranked]

@@ -50,6 +50,29 @@ def test_a_model_that_raises_is_named_with_its_error(bench):
         bench.apply(bench.fused(["t/a"]), CrossEncode(), scorer=bench.scorer({}))
 
 
+@pytest.mark.parametrize(
+    ("settings", "read"),
+    [
+        ({}, 4),
+        ({"spare_below": 0.5, "least": 1}, 3),
+        ({"spare_below": 0.9, "least": 1}, 1),
+        ({"spare_below": 0.9, "least": 2}, 2),
+        ({"spare_below": 0.9}, 4),  # at least ten
+        ({"spare_below": 0.01, "least": 1}, 4),
+    ],
+)
+def test_what_the_first_stage_holds_for_far_worse_is_not_read(bench, settings, read):
+    names = ["t/a", "t/b", "t/c", "t/d"]
+    state = bench.fused(names)
+    scores = [1.0, 0.8, 0.5, 0.2]
+    ranked = tuple(replace(item, score=score) for item, score in zip(state.ranked, scores, strict=True))
+    after = bench.apply(
+        replace(state, ranked=ranked), CrossEncode(**settings), scorer=bench.scorer(dict.fromkeys(names, 0.0))
+    )
+    assert sum(item.logit is not None for item in after.ranked) == read
+    assert bench.ids(after) == names
+
+
 class Stopped:
     """Logits of some texts; a deadline came before the others were read."""
 
