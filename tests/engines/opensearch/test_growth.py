@@ -14,7 +14,6 @@ import pytest
 from servers import MakeCatalog
 
 from kitpick_engines.contract import Filter, IndexedDocument
-from kitpick_engines.remote import lease
 from kitpick_engines.remote.engine import RemoteEngine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "sqlite"))
@@ -49,10 +48,8 @@ def die_half_way(engine: RemoteEngine, index: str, night: int) -> None:
     engine.server.call("POST", f"/{index}/_refresh")
 
 
-def test_nights_that_are_killed_half_way_do_not_add_up(
-    make_engine: MakeCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease, "LEASE_SECONDS", 1.0)
+def test_nights_that_are_killed_half_way_do_not_add_up(make_engine: MakeCatalog) -> None:
+    """The next night waits until the killed one has been silent for so long that it lost its turn."""
     engine = make_engine()
     index = finish(engine, update(0, DOCUMENTS))
     fresh, nights = size(engine, index), []
