@@ -206,7 +206,7 @@ def damage_named(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 def _is_sound(connection: sqlite3.Connection) -> bool:
     try:
-        return connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
     except (sqlite3.Error, UnicodeDecodeError):
         return False
 
