@@ -58,9 +58,10 @@ from kitpick.cli.progress import progress
 from kitpick.result import SearchResult
 from kitpick.settings import Settings
 from kitpick_engines.contract import IndexedDocument, IndexSchema
-from kitpick_engines.document import ApiDocument, Thing, document_id, encode_chains
+from kitpick_engines.document import ApiDocument, document_id, encode_chains
 from kitpick_evaluation.datasets.records import read_records
 from kitpick_ingest.chains import with_chains
+from kitpick_ingest.declared import declared
 from kitpick_ingest.progress import LineProgress
 from kitpick_ingest.sources import botocore_models
 from kitpick_ingest.sources.botocore_models import BotocoreSource
@@ -408,9 +409,8 @@ def _stated(folder: Path, kind: str = "") -> Iterator[tuple[str, tuple[str, ...]
     """What each function says that it depends on, as calls of others; those of a kind, by how it begins."""
     for name in ("core_tools.jsonl.gz", "regular_tools.jsonl.gz"):
         for record in read_records(folder / name):
-            stated = (each for each in record["depends_on"] if each["dependence_type"].startswith(kind))
-            called = dict.fromkeys(each["name"] for each in stated)
-            yield record["name"], tuple(Thing(each, "call", 1.0).text for each in called)
+            stated = [each for each in record["depends_on"] if each["dependence_type"].startswith(kind)]
+            yield record["name"], tuple(dict.fromkeys(thing.text for thing in declared(stated)))
 
 
 def _some(requests: Sequence[Request], limit: int) -> list[Request]:

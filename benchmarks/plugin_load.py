@@ -3,12 +3,15 @@
 A real node with the plugin, a real service beside it, requests of ToolBench dev, the default profile.
 
 *Goodput* is the number of searches a second that were rescored in full: in time, and with the scores of the
-cross-encoder. The node gives a search the default deadline, one second. Beside it, in turn with it, the very
-same calls go to the service alone: their bodies were recorded from the node. Half of the cores are the
-service's, the other half the node's and the clients': searches that are answered without the service must not
-take its time, as they do not where it has a machine of its own. While so many clients ask through the plugin,
-one more asks for the same without it: what searches without the service's answer (*shed*) cost is compared
-with that.
+cross-encoder. The node gives a search the default deadline, one second. Half of the cores are the service's,
+the other half the node's and the clients': searches that are answered without the service must not take its
+time. While so many clients ask through the plugin, one more asks for the same without it: what searches
+without the service's answer (*shed*) cost is compared with that.
+
+What *the service alone* does is measured in turn with it, by the very same calls: their bodies were recorded
+from the node. Meanwhile as many clients search without the plugin as else with it, because cores of one
+machine are not quite their own: a core that works slows the others down. How much the service does while
+nothing else works is printed, too.
 
 *Throughput* is that of 4 clients that have all the time they want, on all cores for everybody: the plugin's
 own query and the window of 50 hits, and beside them, in turn, `Catalog.search` in 4 threads of a Python
@@ -43,6 +46,7 @@ from plugin_rounds import (
     goodput_figures,
     of_node,
     of_service,
+    parted,
     run_round,
     show_goodput,
     show_throughput,
@@ -213,7 +217,7 @@ def recorded(double: Double, node: Node, texts: Sequence[str]) -> list[bytes]:
 def goodput(
     node: Node, service: str, texts: Sequence[str], bodies: Sequence[bytes], plan: Plan
 ) -> list[Beside]:
-    """For each number of clients: the service alone, then the plugin with a further client without it."""
+    """For each number of clients: the service alone, then the plugin, each beside searches without it."""
     calls = itertools.cycle(bodies)
     lock = threading.Lock()
 
@@ -225,14 +229,14 @@ def goodput(
     alone = [over_http(service, call, of_service) for _ in range(plan.alone)]
     run_round(alone, plan.seconds / 3)
     run_round([searching(node, asked, {}) for _ in range(plan.alone)], plan.seconds / 3)
+    idle = run_round(alone, plan.seconds)
     measured = []
     for clients in plan.clients:
-        before = within(run_round(alone, plan.seconds), DEADLINE_SECONDS)
+        others = [searching(node, asked, None) for _ in range(clients + 1)]
+        before, _ = parted(run_round([*alone, *others], plan.seconds), plan.alone)
         through = [searching(node, asked, {}) for _ in range(clients)]
-        both = run_round([*through, searching(node, asked, None)], plan.seconds)
-        plain = [each for each in both.answers if each.outcome == "plain"]
-        rest = [each for each in both.answers if each.outcome != "plain"]
-        measured.append(Beside(Round(clients, both.seconds, rest), Round(1, both.seconds, plain), before))
+        rest, plain = parted(run_round([*through, others[0]], plan.seconds), clients)
+        measured.append(Beside(rest, plain, within(before, DEADLINE_SECONDS), idle))
     return measured
 
 

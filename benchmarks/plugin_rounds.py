@@ -6,7 +6,6 @@ Of `benchmarks/plugin_load.py`.
 from __future__ import annotations
 
 import itertools
-import statistics
 import threading
 import time
 from collections import Counter
@@ -142,6 +141,13 @@ def together(rounds: Sequence[Round]) -> Round:
     return Round(rounds[0].clients, sum(each.seconds for each in rounds), answers)
 
 
+def parted(found: Round, clients: int) -> tuple[Round, Round]:
+    """What that many clients were answered, and what all others, who searched without the plugin."""
+    plain = [each for each in found.answers if each.outcome == "plain"]
+    rest = [each for each in found.answers if each.outcome != "plain"]
+    return Round(clients, found.seconds, rest), Round(found.clients - clients, found.seconds, plain)
+
+
 def within(found: Round, seconds: float) -> Round:
     """The round with what was answered after a deadline as `late`: the plugin would not have waited."""
     answers = [each if each.seconds <= seconds else Answered(each.seconds, "late") for each in found.answers]
@@ -149,27 +155,30 @@ def within(found: Round, seconds: float) -> Round:
 
 
 class Beside(NamedTuple):
-    """The same number of clients: through the plugin, the one without it meanwhile, and the service alone."""
+    """The same number of clients through the plugin, and what they are compared with."""
 
     through: Round
     plain: Round
+    """The one without the plugin meanwhile."""
     alone: Round
+    """The service, asked directly, beside as many searches without the plugin."""
+    idle: Round
+    """The service, asked directly, while nothing else works."""
 
 
 def goodput_figures(measured: Sequence[Beside]) -> Json:
-    """The curve, and the ratio and what shed searches cost at the most clients.
-
-    The service alone is asked again before each number of clients: the median of these counts.
-    """
-    alone = statistics.median(each.alone.rate("rescored") for each in measured)
+    """The curve and that of the service alone; the ratio and what shed searches cost at the most clients."""
     last = measured[-1]
     clients = last.through.clients
     figures: Json = {
         "goodput_per_second": {
             str(each.through.clients): round(each.through.rate("rescored"), 2) for each in measured
         },
-        "service_alone_per_second": round(alone, 2),
-        f"goodput_ratio_{clients}": ratio(last.through.rate("rescored"), alone),
+        "service_alone_per_second": {
+            str(each.through.clients): round(each.alone.rate("rescored"), 2) for each in measured
+        },
+        "service_idle_machine_per_second": round(last.idle.rate("rescored"), 2),
+        f"goodput_ratio_{clients}": ratio(last.through.rate("rescored"), last.alone.rate("rescored")),
     }
     if last.through.count("shed"):
         added = last.through.milliseconds("shed", 50) - last.plain.milliseconds("plain", 50)

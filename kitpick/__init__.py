@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from kitpick_ingest.sync import SyncOptions, SyncReport
     from kitpick_rescorers.profiles import Profile
     from kitpick_rescorers.search import SearchHit
+    from kitpick_rescorers.state import HeldIdentifier
 
 __all__ = [
     "Catalog",
     "Filter",
+    "HeldIdentifier",
     "Intent",
     "KitpickError",
     "Profile",
@@ -41,6 +43,7 @@ __all__ = [
 _MODULES = {
     "Catalog": "kitpick.catalog",
     "Filter": "kitpick_engines.contract",
+    "HeldIdentifier": "kitpick_rescorers.state",
     "Intent": "kitpick_engines.intents.store",
     "KitpickError": "kitpick_foundation.errors",
     "Profile": "kitpick_rescorers.profiles",

@@ -7,17 +7,21 @@ attachment". Each is searched by itself, so that no step drowns among the others
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Annotated, Any
 
 import msgspec
 
-from kitpick.result import SearchResult
+from kitpick.result import Depth, SearchResult
 from kitpick_rescorers.search import SearchHit
 
 MAX_STEPS = 10
 MAX_CAPABILITY = 1_000
 """Characters of one step."""
+MAX_OFFSET = 100
+_PAGE = 5
+"""Tools behind those that are passed over, where the first page had as many as were needed."""
 Capability = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CAPABILITY)]
 Capabilities = Annotated[
     list[Capability],
@@ -37,6 +41,22 @@ class CapabilityArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     """The arguments that a model gives a search which is one of its tools."""
 
     capabilities: Capabilities
+    offset: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            le=MAX_OFFSET,
+            description=(
+                "How many tools to pass over for each capability: as many as an earlier search of the same "
+                "capabilities found, to see the next ones."
+            ),
+        ),
+    ] = 0
+
+    def search(self, search: Callable[..., SearchResult], k: Depth) -> Steps:
+        """What is found for the capabilities, behind what is passed over; `search` is `Catalog.search`."""
+        size = self.offset + (_PAGE if k == "auto" else k) if self.offset else k
+        return search_steps(partial(search, k=size), self.capabilities, self.offset)
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -44,11 +64,18 @@ class Step(msgspec.Struct, frozen=True):
 
     capability: str
     result: SearchResult
+    offset: int = 0
+    """How many of its tools are passed over."""
 
     @property
     def hits(self) -> tuple[SearchHit, ...]:
         """The tools for it, best first; none where nothing fits."""
-        return () if self.result.abstained else self.result.hits
+        return self.result.hits[self.offset :] if self.fits else ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether anything does, be it passed over."""
+        return bool(self.result.hits) and not self.result.abstained
 
 
 class Steps(msgspec.Struct, frozen=True):
@@ -72,12 +99,19 @@ class Steps(msgspec.Struct, frozen=True):
         return tuple(
             text
             for step in self.steps
-            for text in (step.result.unmatched if step.hits else (step.capability,))
+            for text in (step.result.unmatched if step.fits else (step.capability,))
         )
 
 
 _OURS = frozenset({"title", "description"})
 """Keys that msgspec fills with the name and the docstring of a class."""
+
+
+def no_tool_fits(steps: Steps) -> str:
+    """What a model is told where a search loads nothing."""
+    nothing = "there are no more of these" if steps.steps else "an empty request"
+    missing = "; ".join(steps.unmatched) or nothing
+    return f"no tool fits: {missing}. Say it in other words, or go on without one."
 
 
 def arguments_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
@@ -87,10 +121,12 @@ def arguments_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key not in _OURS} | {"additionalProperties": False}
 
 
-def search_steps(search: Callable[[str], SearchResult], capabilities: Sequence[str]) -> Steps:
+def search_steps(
+    search: Callable[[str], SearchResult], capabilities: Sequence[str], offset: int = 0
+) -> Steps:
     """Searches for each capability by itself, each different one once, `MAX_STEPS` at most."""
     wanted = list(_different(capabilities))[:MAX_STEPS]
-    return Steps(tuple(Step(text, search(text)) for text in wanted))
+    return Steps(tuple(Step(text, search(text), offset) for text in wanted))
 
 
 def _different(capabilities: Sequence[str]) -> Iterator[str]:

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from kitpick.conversation import Messages, request_of
 from kitpick.definition_tokens import measure_definitions
 from kitpick.feedback import Feedback, Forgotten, Outcome
+from kitpick.held_identifiers import held_identifiers
 from kitpick.intents import CatalogIntents, enriched_file, intents_file
 from kitpick.model_set import ModelSet
-from kitpick.result import NextStep, SearchResult
+from kitpick.result import Depth, NextStep, SearchResult, lacking
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest
 from kitpick_engines.document import ApiDocument, Thing
@@ -34,14 +35,12 @@ from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.search import MAX_SIBLINGS, LocalRescorer, Search
 from kitpick_rescorers.stages import Enough
 from kitpick_rescorers.stages.complete import next_steps
-from kitpick_rescorers.state import Degradation
+from kitpick_rescorers.state import MAX_HELD, Degradation, HeldIdentifier
 
 if TYPE_CHECKING:
     from kitpick.enrichment import Enricher
     from kitpick.rewriting import Rewriter
 
-Depth = int | Literal["auto"]
-"""How many hits at most; "auto": as many as a request is expected to need."""
 _NOBODY = Filter()
 _FETCHED = 500
 _NO_PROGRESS = NullProgress()
@@ -124,6 +123,7 @@ class Catalog:
         filter: Filter = _NOBODY,  # noqa: A002
         profile: str | Path | Profile | None = None,
         budget: int | None = None,
+        held: Sequence[HeldIdentifier] = (),
     ) -> SearchResult:
         """The k best APIs for a request in words.
 
@@ -135,6 +135,9 @@ class Catalog:
             filter: who asks, and what they want to see; without principals only public APIs.
             profile: a shipped profile, a `.toml` file or a profile; by default the one in the settings.
             budget: tokens that the definitions of all hits may take together; some are slimmed for it.
+            held: identifiers that the caller has already: stage `complete` draws in nobody to give them. Of
+                more than `MAX_HELD`, the last ones count. Those in messages are found, see
+                `kitpick.held_identifiers`.
 
         Raises:
             EmptyCatalog: nothing was ingested yet.
@@ -147,7 +150,10 @@ class Catalog:
         if k == "auto":
             enough = Enough()
             chosen, k = chosen.then(enough), enough.most
-        found = SearchResult.of(chosen.name, self.way.run(text, chosen, k, filter, budget))
+        found_in = () if isinstance(request, str) else held_identifiers(request)
+        known = (*found_in, *held)[-MAX_HELD:]
+        outcome = self.way.run(text, chosen, k, filter, budget, known)
+        found = replace(SearchResult.of(chosen.name, outcome), held=known)
         return self.learning.named(text, filter, replace(found, degraded=(*missing, *found.degraded)))
 
     def _asked(self, messages: Messages) -> tuple[str, tuple[Degradation, ...]]:
@@ -181,9 +187,12 @@ class Catalog:
         filter: Filter = _NOBODY,  # noqa: A002
         profile: str | Path | Profile | None = None,
         budget: int | None = None,
+        held: Sequence[HeldIdentifier] = (),
     ) -> SearchResult:
         """`search` in a worker thread: models and engine release the interpreter while they work."""
-        return await asyncio.to_thread(self.search, request, k, filter=filter, profile=profile, budget=budget)
+        return await asyncio.to_thread(
+            self.search, request, k, filter=filter, profile=profile, budget=budget, held=held
+        )
 
     def documents(self, filter: Filter = _NOBODY, most: int | None = None) -> Iterator[ApiDocument]:  # noqa: A002
         """Every document that the caller may see, by id.
@@ -200,33 +209,39 @@ class Catalog:
         for start in range(0, len(ids), _FETCHED):
             yield from self.engine.fetch(ids[start : start + _FETCHED], filter)
 
-    def after(self, api: str, k: int = 10, *, filter: Filter = _NOBODY) -> tuple[NextStep, ...]:  # noqa: A002
+    def after(
+        self,
+        api: str,
+        k: int = 10,
+        *,
+        filter: Filter = _NOBODY,  # noqa: A002
+        held: Sequence[HeldIdentifier] = (),
+    ) -> tuple[NextStep, ...]:
         """What can be called with what the answer of an API holds, the surest first.
 
-        Looked at are the APIs of its tool, and those elsewhere that speak of what it gives.
+        Looked at are the APIs of its tool, and those elsewhere that speak of what it gives. Each says which
+        inputs neither that answer nor the conversation fills; where something is held, those that lack
+        nothing come first.
 
         Args:
             api: id of the API that was called.
             k: how many at most, at least 0.
             filter: who asks; what they may not see is no step, and nothing follows an API they may not see.
+            held: identifiers that the conversation holds, see `kitpick.held_identifiers`.
 
         Raises:
             EngineError: the catalog cannot be searched.
         """
-        for held in self.engine.fetch([api], filter):
-            words = " ".join(thing.resource for text in held.gives if (thing := Thing.read(text)))
+        for called in self.engine.fetch([api], filter):
+            words = " ".join(thing.resource for text in called.gives if (thing := Thing.read(text)))
             near = self.engine.search(SearchRequest(words, None, MAX_SIBLINGS, filter))
             known = {each.id: each for each in near}
-            known |= {e.id: e for e in self.engine.apis_of_tools([held.tool_key], filter, MAX_SIBLINGS)}
-            best = next_steps(held, known.values())[:k]
-            documents = {
-                each.id: each for each in self.engine.fetch([flow.taker.id for flow in best], filter)
-            }
-            return tuple(
-                NextStep(documents[flow.taker.id], flow.wanted, flow.confidence)
-                for flow in best
-                if flow.taker.id in documents
-            )
+            known |= {e.id: e for e in self.engine.apis_of_tools([called.tool_key], filter, MAX_SIBLINGS)}
+            steps = [(flow, lacking(called, flow.taker, held)) for flow in next_steps(called, known.values())]
+            if held:
+                steps.sort(key=lambda step: bool(step[1]))
+            best = {flow.taker.id: (flow.wanted, flow.confidence, lacks) for flow, lacks in steps[:k]}
+            return tuple(NextStep(each, *best[each.id]) for each in self.engine.fetch(list(best), filter))
         return ()
 
     def add_intents(self, intents: Iterable[Intent]) -> int:

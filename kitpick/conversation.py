@@ -3,7 +3,8 @@
 Follow-ups leave out what was said before: "do the same for Berlin", "now delete it", "yes, the second one".
 They are short in any language. So a short last message is searched together with the names of the tools used
 so far, and a very short one also with what the assistant said before it; a message long enough to stand alone
-is searched alone. No language model takes part. Results of tools are not read: they are nobody's words.
+is searched alone. No language model takes part. Nothing is searched with results of tools: they are nobody's
+words (`kitpick.held_identifiers` says what they are asked for).
 
 Messages of OpenAI (chat completions and Responses), Anthropic and MCP sampling are understood, in any order.
 Whatever is not as it should be counts as absent.
@@ -91,14 +92,14 @@ def until_request(messages: Messages) -> Messages:
     What is read of them stays the same while the request is worked on, however many tools are called.
     """
     for place in range(len(messages) - 1, -1, -1):
-        if messages[place].get("role") == "user" and _said(messages[place]):
+        if messages[place].get("role") == "user" and said_in(messages[place]):
             return messages[: place + 1]
     return []
 
 
 def called_names(messages: Messages) -> set[str]:
     """Names of all tools that a conversation has called."""
-    return {name for message in messages for name in _called(message)}
+    return {call.name for message in messages for call in tool_calls(message)}
 
 
 def resolve(turns: ConversationTurns) -> str:
@@ -119,10 +120,10 @@ def read_turns(messages: Messages) -> ConversationTurns:
     """
     said: list[str] = []
     remark, tools = "", dict[str, None]()
-    for message in _latest(messages):
+    for message in latest_messages(messages):
         if len(tools) < _MAX_TOOLS:
-            tools |= dict.fromkeys(_called(message))
-        text = _said(message)
+            tools |= dict.fromkeys(call.name for call in tool_calls(message))
+        text = said_in(message)
         if text and message.get("role") == "user":
             said.append(text)
         elif text and message.get("role") in ("assistant", "model") and len(said) == 1:
@@ -142,10 +143,15 @@ def count_words(text: str) -> int:
 
 def name_words(name: str) -> str:
     """A function's name as words: `github_createIssue_k3v2aa` → `github create Issue`."""
-    return " ".join(_NAME.findall(_DIGEST.sub("", name[:200])))
+    return " ".join(_NAME.findall(without_digest(name)))
 
 
-def _latest(messages: Sequence[object]) -> Iterator[Mapping[str, Any]]:
+def without_digest(name: str) -> str:
+    """A function's name as far as it says something, at most 200 characters."""
+    return _DIGEST.sub("", name[:200])
+
+
+def latest_messages(messages: Sequence[object]) -> Iterator[Mapping[str, Any]]:
     """Messages from the last one back, as far as they are read."""
     left = MAX_CHARACTERS
     for message in islice(reversed(messages), MAX_MESSAGES):
@@ -161,10 +167,10 @@ def _size(message: Mapping[str, Any]) -> int:
     content = message.get("content")
     if isinstance(content, str):
         return len(content)
-    return sum(len(text) for part in _parts(content) if isinstance(text := part.get("text"), str))
+    return sum(len(text) for part in parts_of(content) if isinstance(text := part.get("text"), str))
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def said_in(message: Mapping[str, Any]) -> str:
     """Words of whoever speaks; empty for the result of a tool."""
     if message.get("type", "message") != "message":
         return ""
@@ -172,24 +178,40 @@ def _said(message: Mapping[str, Any]) -> str:
     if isinstance(content, str):
         said = content.strip()[:MAX_TEXT]
     else:
-        texts = [part.get("text") for part in _parts(content) if part.get("type") in _TEXTS]
+        texts = [part.get("text") for part in parts_of(content) if part.get("type") in _TEXTS]
         said = "\n".join(text[:MAX_TEXT] for text in texts if isinstance(text, str)).strip()[:MAX_TEXT]
     return "" if is_blank(said) else said
 
 
-def _called(message: Mapping[str, Any]) -> list[str]:
-    """Names of the tools that a message calls, the latest first."""
+class ToolCall(msgspec.Struct, frozen=True):
+    """A call that the assistant makes."""
+
+    name: str
+    id: str
+    """What its result names; empty where it has none."""
+    arguments: Any
+    """JSON, or an object; whatever stands there."""
+
+
+def tool_calls(message: Mapping[str, Any]) -> list[ToolCall]:
+    """Calls of functions in a message, the latest first."""
     if message.get("role", "assistant") not in ("assistant", "model"):
         return []
     calls = [message] if message.get("type") in ("function_call", "custom_tool_call") else []
-    tools = [call.get("function") or call.get("custom") for call in _parts(message.get("tool_calls"))]
-    calls += [tool for tool in tools if isinstance(tool, Mapping)]
-    calls += [part for part in _parts(message.get("content")) if part.get("type") == "tool_use"]
-    names = [call.get("name") for call in calls]
-    return [name for name in reversed(names) if isinstance(name, str) and name]
+    for call in parts_of(message.get("tool_calls")):
+        function = call.get("function") or call.get("custom")
+        calls += [{"id": call.get("id"), **function}] if isinstance(function, Mapping) else []
+    calls += [part for part in parts_of(message.get("content")) if part.get("type") == "tool_use"]
+    return [made for each in reversed(calls) if (made := _call(each)).name]
 
 
-def _parts(value: object) -> list[Mapping[str, Any]]:
+def _call(given: Mapping[str, Any]) -> ToolCall:
+    name, key = given.get("name"), given.get("call_id") or given.get("id")
+    arguments = given.get("arguments", given.get("input"))
+    return ToolCall(name if isinstance(name, str) else "", key if isinstance(key, str) else "", arguments)
+
+
+def parts_of(value: object) -> list[Mapping[str, Any]]:
     """Parts of a content: a list of them, or in MCP also a single one."""
     if isinstance(value, Mapping):
         return [value]

@@ -105,9 +105,13 @@ class Exposure:
             self._used.pop(tool_id, None)
             self._used[tool_id] = None
 
-    def boundary(self) -> None:
-        """Makes room because the cache is lost anyway: it expired, or the conversation was shortened."""
-        self._evict(self._kept)
+    def boundary(self, most: int | None = None) -> None:
+        """Makes room because the cache is lost anyway: it expired, or the conversation was shortened.
+
+        Args:
+            most: tokens that may stay; by default the share `keep`.
+        """
+        self._evict(self._kept if most is None else most)
 
     def _evict(self, most: int, held: Collection[str] = ()) -> None:
         """Drops what was used longest ago until the rest fits into the tokens, or is held."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -12,9 +12,11 @@ from kitpick_ingest.definitions import DefinitionFormat, render_definitions, sli
 from kitpick_ingest.function_names import documents_by_name, function_names
 from kitpick_ingest.namespaces import in_namespaces
 from kitpick_rescorers.search import SearchHit, SearchOutcome
-from kitpick_rescorers.stages.complete import PlannedCall, plan
-from kitpick_rescorers.state import Degradation, QueryKindEstimate, StageTrace
+from kitpick_rescorers.stages.complete import Linked, Links, PlannedCall, plan
+from kitpick_rescorers.state import Degradation, HeldIdentifier, QueryKindEstimate, StageTrace
 
+Depth = int | Literal["auto"]
+"""How many hits at most; "auto": as many as a request is expected to need."""
 ToolSearchProvider = Literal["anthropic", "openai", "openai-namespaces"]
 """Whose tool search accepts the answers of another one; OpenAI's takes functions alone or in namespaces."""
 
@@ -27,6 +29,15 @@ class NextStep(msgspec.Struct, frozen=True):
     """The input that the answer fills."""
     confidence: float
     """How likely it fits, in [0, 1]."""
+    lacks: tuple[str, ...] = ()
+    """Inputs that must be found, which neither that answer nor the conversation fills."""
+
+
+def lacking(called: Linked, taker: Linked, held: Sequence[HeldIdentifier]) -> tuple[str, ...]:
+    """Inputs that an API needs, which neither the answer of another one nor the conversation fills."""
+    links = Links([called], held=held, making=True)
+    filled = {flow.wanted for flow in links.into(taker)}
+    return tuple(need.input for need in links.open_needs(taker) if need.input not in filled)
 
 
 class SearchResult(msgspec.Struct, frozen=True):
@@ -47,6 +58,8 @@ class SearchResult(msgspec.Struct, frozen=True):
     """Ids of hits whose definitions come without most of their prose, to fit into the budget."""
     unmatched: tuple[str, ...] = ()
     """Sentences of the request that ask for something which nothing in the catalog is like."""
+    held: tuple[HeldIdentifier, ...] = ()
+    """Identifiers that the conversation held."""
     id: str = ""
     """Names this answer in `Catalog.feedback`; equal answers to the same people have the same."""
 
@@ -90,8 +103,11 @@ class SearchResult(msgspec.Struct, frozen=True):
 
     @property
     def plan(self) -> tuple[PlannedCall, ...]:
-        """The hits in an order that can be executed, each with the inputs that earlier ones fill."""
-        return plan(self._documents)
+        """The hits in an order that can be executed, each with the inputs that earlier ones fill.
+
+        What the conversation holds by name fills inputs too, and nobody then gives them.
+        """
+        return plan(self._documents, held=self.held)
 
     def called(self, name: str) -> ApiDocument:
         """The API that a model means when it calls a function of `definitions` by its name.

@@ -19,6 +19,7 @@ from kitpick.catalog import Catalog
 from kitpick.conversation import NothingAsked, request_of
 from kitpick.definition_tokens import measure_definitions
 from kitpick.feedback import Outcome, UnknownResult
+from kitpick.held_identifiers import held_identifiers
 from kitpick.result import SearchResult, ToolSearchProvider
 from kitpick.settings import Settings
 from kitpick.ui.errors import CatalogProblem, OpenToOthers
@@ -182,7 +183,8 @@ class ToolsApi:
             effects=frozenset(call.effects),
             deprecated=call.deprecated,
         )
-        outcome = self._way(ticket).run(text, profile, k, narrowed, call.budget)
+        held = held_identifiers(call.messages or ())
+        outcome = self._way(ticket).run(text, profile, k, narrowed, call.budget, held)
         return self._catalog.learning.named(text, caller, SearchResult.of(profile.name, outcome))
 
     def _way(self, ticket: Ticket) -> Search:

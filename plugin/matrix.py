@@ -6,7 +6,8 @@
 
 Each zip goes to `plugin/target/matrix/`, as `kitpick-VERSION-opensearch-RELEASE.zip`, with its SHA-256 in
 `SHA256SUMS`. The same sources give the same zip, bit by bit. A release that cannot be built does not stop the
-others: its line says why, and the exit status is 1. Needs Maven and a JDK 21 or newer.
+others: its line says why, and the exit status is 1. Where Maven Central lacks a part of a release's test
+framework, the zip is built without unit tests, and its line says so. Needs Maven and a JDK 21 or newer.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ from jdk import find_jdk  # noqa: E402
 SERVER = "org.opensearch:opensearch"
 OLDEST = (3, 2)
 LONG_TERM = (2, 19)
+_NO_FRAMEWORK = re.compile(
+    r"(?:not find artifact|Failure to find) org\.opensearch|org\.opensearch[.:]\S+ was not found"
+)
+"""What Maven says of an artifact of OpenSearch that is not there, while the server itself is."""
 _CAUSE = 200
 """Characters of a failure that the table shows."""
 
@@ -41,6 +46,7 @@ class Built(NamedTuple):
     release: str
     zip: Path | None
     cause: str = ""
+    tested: bool = True
 
 
 def main() -> int:
@@ -118,15 +124,39 @@ def supported(versions: Sequence[str]) -> list[str]:
 def build_for(release: str, goals: Sequence[str], into: Path) -> Built:
     """Builds one release, and copies its zip under a name that says which it is for."""
     try:
-        made = build(*goals, f"-Dlog4j.version={log4j_of(release)}", version=release)
+        made, tested = built_if_can_be(release, goals)
     except RuntimeError as error:
         print(f"{release:<8} failed: {cause_of(str(error))}", flush=True)
         return Built(release, None, str(error))
     into.mkdir(parents=True, exist_ok=True)
     kept = into / f"{made.stem}-opensearch-{release}.zip"
     shutil.copyfile(made, kept)
-    print(f"{release:<8} {digest(kept)} {kept.name}", flush=True)
-    return Built(release, kept)
+    remark = "" if tested else "  (no unit tests: their framework is not served)"
+    print(f"{release:<8} {digest(kept)} {kept.name}{remark}", flush=True)
+    return Built(release, kept, tested=tested)
+
+
+def built_if_can_be(release: str, goals: Sequence[str]) -> tuple[Path, bool]:
+    """The zip, and whether the unit tests could be compiled, which every goal of ours does.
+
+    Raises:
+        RuntimeError: the build failed for another reason than a part of the test framework that is missing.
+    """
+    told = differences(release)
+    try:
+        return build(*goals, *told, version=release), True
+    except RuntimeError as error:
+        if not _NO_FRAMEWORK.search(str(error)):
+            raise
+    return build(*goals, *told, "-Duntested", "-Dmaven.test.skip=true", version=release), False
+
+
+def differences(release: str) -> list[str]:
+    """What Maven is told beside the version: the sources of its major version, and its log4j."""
+    return [
+        f"-Dserver.sources=opensearch-{release.partition('.')[0]}",
+        f"-Dlog4j.version={log4j_of(release)}",
+    ]
 
 
 def cause_of(said: str) -> str:

@@ -6,6 +6,8 @@ is remembered in `--cache` by the identity of the models: a second run with othe
 
     scripts/bench battery --sets written,written-mcp --profiles dense,hybrid,kitpick --limit 50
     scripts/bench battery --models RUN/student                 shipped and new models in one table
+    scripts/bench battery --sets written-requests,written-capabilities --profiles kitpick --final --limit 0
+                                                               and the capabilities that an agent asks for
     scripts/bench battery --split train --profiles none --features fusion.npz --sets written --limit 4000
 
 `KITPICK_ENCODER`, `KITPICK_CROSS_ENCODER`, `KITPICK_QUERY_KIND` and `KITPICK_LIST_RANKER` choose what
@@ -36,7 +38,7 @@ from battery.figures import (
     headline,
     probabilities,
 )
-from battery.sets import SETS, BatterySet, DataFolders, read_set
+from battery.sets import CAPABILITY_SETS, SETS, BatterySet, DataFolders, read_set
 from battery.stores import LogitFile
 from battery.systems import (
     TOP,
@@ -119,7 +121,8 @@ def parsed(arguments: Sequence[str]) -> Run:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sets", default=",".join(SETS), help="names with commas: " + ", ".join(SETS))
+    names = ", ".join(SETS | CAPABILITY_SETS)
+    parser.add_argument("--sets", default=",".join(SETS), help="names with commas: " + names)
     parser.add_argument("--profiles", default=",".join(PROFILES), help="names or .toml files, or: none")
     parser.add_argument("--limit", type=int, default=LIMIT, help="requests a set, a seeded sample; 0: all")
     parser.add_argument("--seed", type=int, default=0, help="of the sample and of the intervals")
@@ -245,7 +248,11 @@ def asked(
             for request in battery_set.requests:
                 wanted = system.asked(request.text, size)
                 for name, profile in run.profiles.items():
-                    outcomes[name].append(system.outcome(request, wanted, profile))
+                    outcomes[name].append(
+                        system.outcome_of_steps(request, profile, size)
+                        if request.steps
+                        else system.outcome(request, wanted, profile)
+                    )
                 if rows is not None and models.label == SHIPPED:
                     rows.add(system, request, wanted, read=run.read_pairs)
                 advance(1)

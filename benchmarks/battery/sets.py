@@ -8,6 +8,7 @@ be chosen on them.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from battery.toucan import read_toucan
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_evaluation.dataset import Dataset
 from kitpick_evaluation.datasets.published import beir, read_metatool, read_sealtools, toolbench
-from kitpick_evaluation.datasets.records import LabelledCatalog
+from kitpick_evaluation.datasets.records import LabelledCatalog, read_records
 from kitpick_evaluation.errors import EvaluationError, InvalidDataset
 from kitpick_ingest.chains import with_chains
 from kitpick_training.data.bfcl import read_bfcl
@@ -43,6 +44,8 @@ class BatteryRequest(msgspec.Struct, frozen=True):
     """Would answer as fairly: neither right nor wrong, so they are taken out of every ranking."""
     style: str = ""
     """`A` to `F` of the written requests, otherwise empty."""
+    steps: tuple[str, ...] = ()
+    """Short capabilities that are asked in place of the text, one a step; none where the text is asked."""
 
 
 class BatterySet(msgspec.Struct, frozen=True):
@@ -89,9 +92,10 @@ def read_set(name: str, folders: DataFolders, split: Split) -> BatterySet:
         UnknownSet: none of `SETS`.
         EvaluationError: its files are missing, broken, or do not fit together.
     """
-    if name not in SETS:
-        raise UnknownSet(f"{name!r} is no set of the battery; they are {', '.join(SETS)}")
-    found = SETS[name](folders, split)
+    readers = SETS | CAPABILITY_SETS
+    if name not in readers:
+        raise UnknownSet(f"{name!r} is no set of the battery; they are {', '.join(readers)}")
+    found = readers[name](folders, split)
     known = {document.id for document in found.documents}
     if len(known) != len(found.documents):
         raise InvalidDataset(f"{name}: {len(found.documents) - len(known)} documents have the id of another")
@@ -233,6 +237,25 @@ def _joined(requests: Sequence[BatteryRequest]) -> BatteryRequest:
     return BatteryRequest("+".join(request.id for request in requests), " ".join(texts), right, also - right)
 
 
+def _with_capabilities(whole: BatterySet, folders: DataFolders, *, asked: bool) -> BatterySet:
+    """Of a set of written requests those that capabilities were written for; these are asked where wanted."""
+    rows = read_records(folders.written[1].parent / "capabilities.jsonl")
+    steps = {_CAPABILITY_IDS.sub(_as_written, row["id"]): tuple(row["steps"]) for row in rows}
+    kept = [request for request in whole.requests if request.id in steps]
+    if asked:
+        kept = [replace(request, steps=steps[request.id]) for request in kept]
+    name = f"{whole.name}-{'capabilities' if asked else 'requests'}"
+    return replace(whole, name=name, requests=tuple(kept), documents_of=whole.name)
+
+
+_CAPABILITY_IDS = re.compile("^([wd]):")
+
+
+def _as_written(found: re.Match[str]) -> str:
+    """`w:` is the first folder of written requests, `d:` the second."""
+    return f"{'1' if found[1] == 'w' else '2'}/written-"
+
+
 def _all_written(folders: DataFolders) -> list[WrittenRequest]:
     """Written requests of all folders, each with its own id."""
     return [
@@ -288,3 +311,18 @@ SETS: dict[str, Callable[[DataFolders, Split], BatterySet]] = {
     "toollinkos": lambda folders, _: _of_catalog(read_toollinkos(folders.shared / "toollinkos"), None, {}),
 }
 """Name → reader. `written` and `written-mcp` hold out providers, servers; the others tools, fields."""
+CAPABILITY_SETS: dict[str, Callable[[DataFolders, Split], BatterySet]] = {
+    "written-requests": lambda folders, split: _with_capabilities(
+        _written(folders, split), folders, asked=False
+    ),
+    "written-capabilities": lambda folders, split: _with_capabilities(
+        _written(folders, split), folders, asked=True
+    ),
+    "written-mcp-requests": lambda folders, split: _with_capabilities(
+        _written_mcp(folders, split), folders, asked=False
+    ),
+    "written-mcp-capabilities": lambda folders, split: _with_capabilities(
+        _written_mcp(folders, split), folders, asked=True
+    ),
+}
+"""The same requests as they came, and by their capabilities. Only asked for by name: no headline has them."""

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from itertools import chain, zip_longest
 from pathlib import Path
 
 import msgspec
@@ -119,6 +120,21 @@ class SetSystem:
             None if without is None else without.abstained,
         )
 
+    def outcome_of_steps(self, request: BatteryRequest, profile: Profile, size: int) -> RequestOutcome:
+        """What capabilities find, each asked by itself: the best of each, then the second of each.
+
+        A capability that nothing fits finds nothing, as for an agent. No probability is of the joint list.
+
+        Raises:
+            EvaluationError: the profile could not run in full.
+        """
+        answers = [self.ranked(self.asked(step, size), profile) for step in request.steps]
+        found = [[hit.id for hit in each.results] for each in answers if not each.abstained]
+        ids = _in_turn(found, request.also)[:TOP]
+        first = _in_turn([each.trace[0].order for each in answers if each.trace], request.also)
+        unknown = (None,) * len(ids)
+        return RequestOutcome(request, tuple(ids), unknown, tuple(first[:DEPTH]), abstained=not found)
+
     def ranked(self, asked: RescoreRequest, profile: Profile, hidden: Set[str] = frozenset()) -> Rescored:
         """The answer of a profile, as if the catalog did not hold the APIs of the hidden tools (keys).
 
@@ -162,6 +178,12 @@ class SetSystem:
         return tuple(Sentence(part, vector) for part, vector in zip(parts, vectors, strict=True))
 
 
+def _in_turn(lists: Sequence[Sequence[str]], left_out: Set[str]) -> list[str]:
+    """Every id once: the first of each list, then the second of each."""
+    rows = chain.from_iterable(zip_longest(*lists))
+    return list(dict.fromkeys(id_ for id_ in rows if id_ is not None and id_ not in left_out))
+
+
 class _VisibleFetcher:
     """Fetches documents of tools that are not hidden."""
 
@@ -195,7 +217,7 @@ def open_set(
     try:
         held = engine.stats()
         if held is None or held.documents < len(battery_set.documents):
-            source = SetSource(battery_set.name, battery_set.documents)
+            source = SetSource(battery_set.catalog, battery_set.documents)
             report = sync(
                 source, engine, models.encoder, cache, SyncOptions(locks=folder / "locks"), progress
             )

@@ -66,6 +66,14 @@ class Thing(NamedTuple):
         return cls(resource, role, int(tenths) / 10, name)
 
 
+ROLES = {
+    "id": "id", "identifier": "id", "uuid": "id", "guid": "id", "ids": "id", "identifiers": "id",
+    "uid": "id", "gid": "id", "pk": "id", "sha": "id",
+    "arn": "arn", "arns": "arn", "name": "name", "names": "name", "key": "key", "keys": "key",
+    "slug": "key", "handle": "key", "code": "code", "codes": "code", "url": "url", "urls": "url",
+    "uri": "url", "uris": "url",
+}  # fmt: skip
+"""Last words of identifiers' names, and the role of a `Thing` that they say."""
 _TENTHS = frozenset(map(str, range(11)))
 
 

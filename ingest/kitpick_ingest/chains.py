@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from kitpick_engines.document import ApiDocument, Effect, Parameter, Thing
+from kitpick_engines.document import ROLES, ApiDocument, Effect, Parameter, Thing
 from kitpick_engines.text import split_identifier
 
 MAX_NEEDS = 8
@@ -102,6 +102,7 @@ def with_chains(
     path: str = "",
     patterns: Sequence[tuple[str, str]] = (),
     linked: Iterable[str] = (),
+    declared: Iterable[Thing] = (),
 ) -> ApiDocument:
     """The document with what it needs and gives.
 
@@ -111,9 +112,11 @@ def with_chains(
         path: template of its URL, `/artists/{artist_id}/concerts`.
         patterns: resource names that inputs have, as Google writes them: pairs of input and pattern.
         linked: inputs of other operations that the description itself says this answer fills.
+        declared: calls that it says must come before, see `kitpick_ingest.declared`.
     """
     subject = _subject(document.api, path)
-    needs = _merged(_needs(document, subject, path, dict(patterns), answer is None), MAX_NEEDS)
+    inferred = _needs(document, subject, path, dict(patterns), answer is None)
+    needs = _merged((*declared, *inferred), MAX_NEEDS)
     held = {(need.resource, need.role) for need in needs}
     held |= {(around, "name") for _, pattern in patterns for around in _resources_of_pattern(pattern)}
     given = [*_linked(linked), *_given(document, subject, answer)]
@@ -142,14 +145,6 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_ROLES = {
-    "id": "id", "identifier": "id", "uuid": "id", "guid": "id", "ids": "id", "identifiers": "id",
-    "uid": "id", "gid": "id", "pk": "id", "sha": "id",
-    "arn": "arn", "arns": "arn", "name": "name", "names": "name", "key": "key", "keys": "key",
-    "slug": "key", "handle": "key", "code": "code", "codes": "code", "url": "url", "urls": "url",
-    "uri": "url", "uris": "url",
-}  # fmt: skip
-"""Last words of identifiers, and the role that they say."""
 _IDENTIFYING = frozenset(("id", "arn", "key"))
 _QUALIFIERS = _set(
     "source target destination parent current existing original default primary new my the user's all "
@@ -194,6 +189,8 @@ _MAKES = _set("create add insert put make register post new start open upload im
 _NAMES_IT = _set("create insert put make new")
 """Verbs of which an identifier in the path may be one that the caller chooses."""
 _CALLS = _READS | _MAKES | _set("update delete set remove cancel patch batch all by and")
+_WHICHEVER = _set("list of available supported valid possible allowed")
+"""First words of what is given that say no more of it: `get list of sheets`, `get available metrics`."""
 _ENDS = _set("by for from of in with and to on as at using")
 _OPENS_SESSION = re.compile(r"\b(?:log ?in|sign ?in|authenticate|start session)\b")
 """In names of APIs that let somebody in."""
@@ -225,7 +222,7 @@ def resource_of(words: Sequence[str]) -> str:
     """The name of a resource: no qualifiers, its last word in the singular; empty where nothing is left."""
     resource = collection_of(words)
     first = singular(resource.partition(" ")[0])
-    return "" if first in _OWN or resource in _WRAPPERS or resource in _ROLES else resource
+    return "" if first in _OWN or resource in _WRAPPERS or resource in ROLES else resource
 
 
 def collection_of(words: Sequence[str]) -> str:
@@ -241,7 +238,7 @@ def collection_of(words: Sequence[str]) -> str:
 def _split(name: str) -> tuple[str, str]:
     """Resource and role that a name says; either may be empty."""
     words = words_of(name)
-    role = _ROLES.get(words[-1], "") if words else ""
+    role = ROLES.get(words[-1], "") if words else ""
     return resource_of(words[:-1] if role else words), role
 
 
@@ -252,7 +249,7 @@ def _holder(name: str) -> str:
     versions = [place for place, word in enumerate(words) if re.fullmatch(r"v\d\w*", word)]
     words = words[versions[-1] + 1 :] if versions else words
     words = [word for word in words if word not in _CALLS]
-    while words and (singular(words[-1]) in _WRAPPERS or _ROLES.get(words[-1]) in ("id", "arn", "name")):
+    while words and (singular(words[-1]) in _WRAPPERS or ROLES.get(words[-1]) in ("id", "arn", "name")):
         words.pop()
     return resource_of(words[1:] if words[:1] == ["of"] else words)
 
@@ -281,6 +278,8 @@ def _noun(name: str) -> str:
     verbs = [place for place, word in enumerate(words) if word in _CALLS]
     if verbs:
         words = words[verbs[0] + 1 :]
+    while len(words) > 1 and words[0] in _WHICHEVER:
+        words.pop(0)
     ends = next((place for place, word in enumerate(words) if word in _ENDS), len(words))
     return resource_of([word for word in words[:ends] if word not in _CALLS])
 

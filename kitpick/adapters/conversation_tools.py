@@ -18,9 +18,10 @@ from msgspec.structs import replace
 from kitpick.adapters.deferral import SEARCH
 from kitpick.adapters.feedback import reporting
 from kitpick.adapters.tools import CallableTool, Run, tools_of
-from kitpick.capabilities import CapabilityArguments, arguments_schema, search_steps
-from kitpick.catalog import Catalog, Depth
+from kitpick.capabilities import CapabilityArguments, arguments_schema, no_tool_fits
+from kitpick.catalog import Catalog
 from kitpick.exposure import MOST_TOKENS, Exposure
+from kitpick.result import Depth
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.intents.answers import JOINT, answer_ids
@@ -73,7 +74,8 @@ class ConversationTools:
         self._filter = filter
         self._most = most
         self._client: str | None = None
-        self._search = partial(catalog.search, k=k, filter=filter, profile=profile)
+        self._k = k
+        self._search = partial(catalog.search, filter=filter, profile=profile)
 
     def reporting(self, client: str) -> ConversationTools:
         """The same, with feedback in the name of a client: calls are chosen, or failed where `run` raises."""
@@ -85,13 +87,12 @@ class ConversationTools:
         """Finds tools; what is wrong is said to the model."""
         try:
             wanted = msgspec.convert(arguments, CapabilityArguments)
-            steps = search_steps(self._search, wanted.capabilities)
+            steps = wanted.search(self._search, self._k)
         except (msgspec.ValidationError, KitpickError) as error:
             return Findings(f"the search failed: {error}")
         hits = steps.joint
         if not hits:
-            missing = "; ".join(steps.unmatched) or "an empty request"
-            return Findings(f"no tool fits: {missing}. Say it in other words, or go on without one.")
+            return Findings(no_tool_fits(steps))
         names = ", ".join(tool.name for tool in self._tools([hit.document for hit in hits]))
         missing = f"; nothing fits: {'; '.join(steps.unmatched)}" if steps.unmatched else ""
         answer = JOINT.join(step.result.id for step in steps.steps if step.result.id)

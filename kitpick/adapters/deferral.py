@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -19,18 +19,31 @@ import msgspec
 
 from kitpick.adapters.errors import CatalogTooLarge, OwnToolClash, UnknownPinnedTool
 from kitpick.adapters.found_tools import FoundTools
+from kitpick.adapters.model_calls import (
+    CallAnswer,
+    ModelCall,
+    ReadyCall,
+    arun_call,
+    decoded_arguments,
+    run_call,
+)
 from kitpick.adapters.provider_messages import (
     given_functions,
     plain,
+    plain_conversation,
     referenced_tools,
     text_of,
     tool_uses,
+    without_functions,
+    without_references,
 )
-from kitpick.adapters.tools import CallableTool, OwnTool, Run, as_text
-from kitpick.capabilities import MAX_STEPS, CapabilityArguments, Steps, arguments_schema, search_steps
-from kitpick.catalog import Catalog, Depth
+from kitpick.adapters.tools import CallableTool, OwnTool, Run
+from kitpick.capabilities import MAX_STEPS, CapabilityArguments, arguments_schema, no_tool_fits
+from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
-from kitpick.exposure import MOST_TOKENS
+from kitpick.exposure import MOST_TOKENS, Exposure
+from kitpick.held_identifiers import held_identifiers
+from kitpick.result import Depth
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import KitpickError
@@ -38,6 +51,7 @@ from kitpick_ingest.definitions import DefinitionFormat, render_definitions
 from kitpick_ingest.function_names import function_names
 from kitpick_ingest.namespaces import in_namespaces, namespace_name
 from kitpick_rescorers.search import SearchHit
+from kitpick_rescorers.state import HeldIdentifier
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -51,50 +65,13 @@ MAX_CALLS = 100
 Namespaces = Literal["found", "all"]
 """Which functions OpenAI is given in namespaces: those that a search found, or from the first turn on every
 deferred one too, so that the model knows from their descriptions what there is."""
+_UNBOUNDED = 10**9
+_UNLOADED = "not loaded any more: search again for what is needed"
 _NOBODY = Filter()
 _DESCRIPTION = (
     "Finds tools. Most tools are not loaded: search before you say that something cannot be done, with one "
     "short capability for each step. What is found can be called from then on."
 )
-
-
-class _Call(msgspec.Struct, frozen=True):
-    """A tool that the model calls, or its search."""
-
-    id: str
-    name: str
-    arguments: Any
-    loaded: frozenset[str]
-    """Names of tools that it can call at this point of the conversation."""
-    is_search: bool = False
-    searches: tuple[str, ...] = ()
-    """Ids of the calls of the search before it, the oldest first."""
-    refused: str = ""
-    namespace: str = ""
-    """Where the model says the tool is; empty where it does not say."""
-
-    @property
-    def said(self) -> str:
-        """The tool in the model's words, at most 100 characters."""
-        return (f"{self.namespace}.{self.name}" if self.namespace else self.name)[:100]
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    """What is sent back for one call."""
-
-    call: _Call
-    text: str = ""
-    failed: bool = False
-    found: tuple[SearchHit, ...] | None = None
-    """Tools that a search found; None for any other call."""
-
-
-class _Ready(msgspec.Struct, frozen=True):
-    """A call that may run."""
-
-    call: _Call
-    tool: CallableTool | OwnTool
-    arguments: dict[str, Any]
 
 
 class _Deferral(ABC):
@@ -136,7 +113,8 @@ class _Deferral(ABC):
         self._catalog = catalog
         self._run = run
         self._filter = filter
-        self._search = partial(catalog.search, k=k, filter=filter, profile=profile)
+        self._k = k
+        self._search = partial(catalog.search, filter=filter, profile=profile)
         self._found = FoundTools(catalog, filter)
         self._tokens = DefinitionTokens()
         documents = list(catalog.documents(filter))
@@ -176,8 +154,9 @@ class _Deferral(ABC):
         Raises:
             EngineError, RescorerError: the catalog cannot be searched.
         """
-        ready = [self._prepared(call) for call in self._calls(conversation, frozenset(loaded))]
-        answers = [self._ran(one, client) if isinstance(one, _Ready) else one for one in ready]
+        prepared = self._preparing(conversation)
+        ready = [prepared(call) for call in self._calls(conversation, frozenset(loaded))]
+        answers = [self._ran(one, client) if isinstance(one, ReadyCall) else one for one in ready]
         return [self._sent(answer) for answer in answers]
 
     async def aanswers(
@@ -185,25 +164,28 @@ class _Deferral(ABC):
     ) -> list[dict[str, Any]]:
         """`answers`, with calls side by side and searches in worker threads; `run` may be async."""
         calls = self._calls(conversation, frozenset(loaded))
-        answers = await asyncio.gather(*(self._aanswered(call, client) for call in calls))
+        prepared = self._preparing(conversation)
+        answers = await asyncio.gather(*(self._aanswered(call, prepared, client) for call in calls))
         return [self._sent(answer) for answer in answers]
 
-    async def _aanswered(self, call: _Call, client: str | None) -> _Answer:
-        one = await asyncio.to_thread(self._prepared, call)
-        if not isinstance(one, _Ready):
+    async def _aanswered(
+        self, call: ModelCall, prepared: Callable[[ModelCall], CallAnswer | ReadyCall], client: str | None
+    ) -> CallAnswer:
+        one = await asyncio.to_thread(prepared, call)
+        if not isinstance(one, ReadyCall):
             return one
         if not one.tool.is_async:
             return await asyncio.to_thread(self._ran, one, client)
-        answer = await _aran(one)
+        answer = await arun_call(one)
         await asyncio.to_thread(self._tell, one, answer, client)
         return answer
 
-    def _ran(self, ready: _Ready, client: str | None) -> _Answer:
-        answer = _ran(ready)
+    def _ran(self, ready: ReadyCall, client: str | None) -> CallAnswer:
+        answer = run_call(ready)
         self._tell(ready, answer, client)
         return answer
 
-    def _tell(self, ready: _Ready, answer: _Answer, client: str | None) -> None:
+    def _tell(self, ready: ReadyCall, answer: CallAnswer, client: str | None) -> None:
         if isinstance(ready.tool, CallableTool):
             api, searches = ready.tool.document.id, ready.call.searches
             self._found.tell(client, api, searches, failed=answer.failed)
@@ -218,12 +200,43 @@ class _Deferral(ABC):
         """
         return self._found.finish(client, self._searches(conversation))
 
+    def shortened(self, conversation: Sequence[Any], most_tokens: int = MOST_TOKENS) -> list[Any]:
+        """The conversation with fewer tools loaded, to go on with where its prompt cache is lost anyway.
+
+        What was found longest ago goes first, until the definitions take no more than `most_tokens`. A tool
+        that the conversation calls stays: a provider may want the definition of what is called. One that the
+        catalog has no more goes. The answers of the searches say less then; nothing else changes.
+        """
+        loaded = list(self._loaded_by(conversation))
+        called = self._called_in(conversation) & set(loaded)
+        ids = [self._ids[name] for name in loaded if name in self._ids]
+        documents = {one.id: one for one in self._catalog.engine.fetch(ids, self._filter)}
+        held = [one for one in documents.values() if self.names[one.id] in called]
+        shown = Exposure(held, most=_UNBOUNDED)
+        for key in (key for key in ids if key in documents):
+            shown.show([documents[key]])
+        shown.boundary(most_tokens - self._tokens.of(held))
+        gone = set(loaded) - called - {self.names[one.id] for one in shown.shown}
+        return [self._without(message, gone) for message in conversation]
+
+    @abstractmethod
+    def _loaded_by(self, conversation: Sequence[Any]) -> Iterator[str]:
+        """Names that answers to searches loaded, the oldest first."""
+
+    @abstractmethod
+    def _called_in(self, conversation: Sequence[Any]) -> set[str]:
+        """Names of all tools that a conversation calls."""
+
+    @abstractmethod
+    def _without(self, message: object, gone: Collection[str]) -> object:
+        """A message or an item that loads none of these tools."""
+
     @abstractmethod
     def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
         """The tools of a request."""
 
     @abstractmethod
-    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
+    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[ModelCall]:
         """Calls at the end of a conversation that are still to be answered."""
 
     @abstractmethod
@@ -231,59 +244,63 @@ class _Deferral(ABC):
         """Ids of all calls of the search in a conversation, the oldest first."""
 
     @abstractmethod
-    def _sent(self, answer: _Answer) -> dict[str, Any]:
+    def _sent(self, answer: CallAnswer) -> dict[str, Any]:
         """An answer in the provider's form."""
 
-    def _prepared(self, call: _Call) -> _Answer | _Ready:
+    def _preparing(self, conversation: Sequence[Any]) -> Callable[[ModelCall], CallAnswer | ReadyCall]:
+        held = held_identifiers(plain_conversation(conversation))
+        return lambda call: self._prepared(call, held)
+
+    def _prepared(self, call: ModelCall, held: Sequence[HeldIdentifier]) -> CallAnswer | ReadyCall:
         if call.refused:
-            return _Answer(call, call.refused, failed=True, found=() if call.is_search else None)
+            return CallAnswer(call, call.refused, failed=True, found=() if call.is_search else None)
         if call.is_search:
-            return self._searched(call)
+            return self._searched(call, held)
         if call.name in self._own and call.namespace in ("", call.name):
             return self._with_arguments(call, self._own[call.name])
         if call.name not in self._ids:
-            return _Answer(call, f"there is no tool {call.said!r}: search for one", failed=True)
+            return CallAnswer(call, f"there is no tool {call.said!r}: search for one", failed=True)
         if call.name not in call.loaded | self._pinned:
             what = f"the tool {call.name!r} is not loaded: search for what it does, then call it"
-            return _Answer(call, what, failed=True)
+            return CallAnswer(call, what, failed=True)
         return self._ready(call)
 
-    def _ready(self, call: _Call) -> _Answer | _Ready:
+    def _ready(self, call: ModelCall) -> CallAnswer | ReadyCall:
         """Reads the document again, with the filter: what was taken away meanwhile is not called."""
         documents = self._catalog.engine.fetch([self._ids[call.name]], self._filter)
         if not documents:
-            return _Answer(
+            return CallAnswer(
                 call, f"the tool {call.name!r} is no longer there: search for another", failed=True
             )
         (document,) = documents
         place = namespace_name(document)
         if call.namespace not in ("", place, call.name):  # OpenAI says its own name of a function without one
             what = f"there is no tool {call.said!r}: {call.name!r} is in the namespace {place!r}"
-            return _Answer(call, what, failed=True)
+            return CallAnswer(call, what, failed=True)
         return self._with_arguments(call, CallableTool(call.name, "", {}, False, document, self._run))
 
-    def _with_arguments(self, call: _Call, tool: CallableTool | OwnTool) -> _Answer | _Ready:
+    def _with_arguments(self, call: ModelCall, tool: CallableTool | OwnTool) -> CallAnswer | ReadyCall:
         try:
-            return _Ready(call, tool, _decoded(call.arguments))
+            return ReadyCall(call, tool, decoded_arguments(call.arguments))
         except msgspec.MsgspecError as error:
-            return _Answer(call, f"the arguments are no JSON object: {error}", failed=True)
+            return CallAnswer(call, f"the arguments are no JSON object: {error}", failed=True)
 
-    def _searched(self, call: _Call) -> _Answer:
+    def _searched(self, call: ModelCall, held: Sequence[HeldIdentifier]) -> CallAnswer:
         try:
-            wanted = msgspec.convert(_decoded(call.arguments), CapabilityArguments)
+            wanted = msgspec.convert(decoded_arguments(call.arguments), CapabilityArguments)
         except msgspec.MsgspecError as error:
             what = f"the search takes `capabilities`, a list of 1 to {MAX_STEPS} short texts: {error}"
-            return _Answer(call, what, failed=True, found=())
+            return CallAnswer(call, what, failed=True, found=())
         try:
-            steps = search_steps(self._search, wanted.capabilities)
+            steps = wanted.search(partial(self._search, held=held), self._k)
         except KitpickError as error:
-            return _Answer(call, f"the search failed: {error}", failed=True, found=())
+            return CallAnswer(call, f"the search failed: {error}", failed=True, found=())
         known = [hit for hit in steps.joint if hit.id in self.names]
         here = [hit for hit in known if self.names[hit.id] in self._pinned]
         found = self._fitting([hit for hit in known if hit not in here])
         self._found.remember(call.id, steps, {hit.id for hit in (*here, *found)})
         names = ", ".join(self.names[hit.id] for hit in here)
-        return _Answer(call, f"loaded already: {names}" if here else _no_match(steps), found=found)
+        return CallAnswer(call, f"loaded already: {names}" if here else no_tool_fits(steps), found=found)
 
     def _fitting(self, hits: Sequence[SearchHit]) -> tuple[SearchHit, ...]:
         """Those whose definitions fit together, the best of each capability first."""
@@ -323,25 +340,34 @@ class AnthropicDeferral(_Deferral):
         later = [definition | {"defer_loading": True} for definition in self._definitions(deferred)]
         return [search, *self._definitions(pinned), *later]
 
-    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
+    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[ModelCall]:
         messages = [plain(message) for message in conversation]
         if not messages or messages[-1].get("role") != "assistant":
             return []
-        loaded |= frozenset(referenced_tools(messages[:-1], SEARCH))
+        loaded |= frozenset(self._loaded_by(messages[:-1]))
         searches = self._searches(messages[:-1])
         uses = {use["id"]: use for use in tool_uses(messages[-1])}
         return [
-            _Call(
+            ModelCall(
                 id_, use["name"], use.get("input"), loaded, use["name"] == SEARCH, searches, _refused(place)
             )
             for place, (id_, use) in enumerate(uses.items())
         ]
 
+    def _loaded_by(self, conversation: Sequence[Any]) -> Iterator[str]:
+        return referenced_tools([plain(message) for message in conversation], SEARCH)
+
+    def _called_in(self, conversation: Sequence[Any]) -> set[str]:
+        return {use["name"] for message in conversation for use in tool_uses(plain(message))}
+
+    def _without(self, message: object, gone: Collection[str]) -> object:
+        return without_references(message, gone, _UNLOADED)
+
     def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
         said = [message for each in conversation if (message := plain(each)).get("role") == "assistant"]
         return tuple(use["id"] for message in said for use in tool_uses(message) if use["name"] == SEARCH)
 
-    def _sent(self, answer: _Answer) -> dict[str, Any]:
+    def _sent(self, answer: CallAnswer) -> dict[str, Any]:
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.call.id}
         if answer.found:  # references stand alone: no text beside them
             references = [{"type": "tool_reference", "tool_name": self.names[hit.id]} for hit in answer.found]
@@ -399,10 +425,10 @@ class OpenAIDeferral(_Deferral):
         functions = [definition | {"defer_loading": True} for definition in self._definitions(documents)]
         return in_namespaces(documents, functions) if self._namespaces else functions
 
-    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[_Call]:
+    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[ModelCall]:
         items = [plain(item) for item in conversation]
         answered = {text_of(item.get("call_id")) for item in items if item.get("type") in _OUTPUTS}
-        pending: dict[str, _Call] = {}
+        pending: dict[str, ModelCall] = {}
         searches = self._searches(items)
         for item in items:
             kind, id_ = item.get("type"), text_of(item.get("call_id"))
@@ -414,9 +440,21 @@ class OpenAIDeferral(_Deferral):
                 namespace, name = self._named(item)
                 is_search, refused = kind == "tool_search_call", _refused(len(pending))
                 given = item.get("arguments")
-                call = _Call(id_, name, given, loaded, is_search, searches, refused, namespace)
+                call = ModelCall(id_, name, given, loaded, is_search, searches, refused, namespace)
                 pending.setdefault(id_, call)
         return list(pending.values())
+
+    def _loaded_by(self, conversation: Sequence[Any]) -> Iterator[str]:
+        items = (plain(item) for item in conversation)
+        outputs = (item for item in items if item.get("type") == "tool_search_output")
+        return (name for output in outputs for name in given_functions(output.get("tools")))
+
+    def _called_in(self, conversation: Sequence[Any]) -> set[str]:
+        items = (plain(item) for item in conversation)
+        return {self._named(item)[1] for item in items if item.get("type") == "function_call"}
+
+    def _without(self, message: object, gone: Collection[str]) -> object:
+        return without_functions(message, gone)
 
     def _named(self, item: dict[str, Any]) -> tuple[str, str]:
         """Namespace and name of a function that is called; a model may write both as one name."""
@@ -431,7 +469,7 @@ class OpenAIDeferral(_Deferral):
         found = (text_of(item.get("call_id")) for item in items if item.get("type") == "tool_search_call")
         return tuple(id_ for id_ in found if id_)
 
-    def _sent(self, answer: _Answer) -> dict[str, Any]:
+    def _sent(self, answer: CallAnswer) -> dict[str, Any]:
         if answer.found is None:
             text = f"error: {answer.text}" if answer.failed else answer.text
             return {"type": "function_call_output", "call_id": answer.call.id, "output": text}
@@ -463,35 +501,5 @@ def _by_name(own: Iterable[OwnTool], taken: Iterable[str]) -> dict[str, OwnTool]
     return found
 
 
-def _no_match(steps: Steps) -> str:
-    missing = "; ".join(steps.unmatched) or "an empty request"
-    return f"no tool fits: {missing}. Say it in other words, or go on without one."
-
-
-def _ran(ready: _Ready) -> _Answer:
-    try:
-        return _Answer(ready.call, as_text(ready.tool.call(ready.arguments)))
-    except Exception as error:  # noqa: BLE001 - whatever the API raises, the conversation goes on
-        return _Answer(ready.call, f"{type(error).__name__}: {error}", failed=True)
-
-
-async def _aran(ready: _Ready) -> _Answer:
-    try:
-        return _Answer(ready.call, as_text(await ready.tool.acall(ready.arguments)))
-    except Exception as error:  # noqa: BLE001 - as above
-        return _Answer(ready.call, f"{type(error).__name__}: {error}", failed=True)
-
-
 def _refused(place: int) -> str:
     return "" if place < MAX_CALLS else f"more than {MAX_CALLS} calls in one turn: call it again later"
-
-
-def _decoded(given: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a model gave
-    """The arguments of a call: an object, or its JSON.
-
-    Raises:
-        MsgspecError: they are something else.
-    """
-    if isinstance(given, str):
-        return msgspec.json.decode(given or "{}", type=dict[str, Any])
-    return msgspec.convert(given if given is not None else {}, dict[str, Any])

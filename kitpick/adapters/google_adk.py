@@ -86,7 +86,7 @@ class KitpickAdkToolset(BaseToolset):
 
 
 def _messages(context: ReadonlyContext) -> list[dict[str, Any]]:
-    """The session as messages; of the results of tools nothing but their place."""
+    """The session as messages."""
     said = [content for event in context.session.events if (content := event.content) is not None]
     if context.user_content is not None and context.user_content not in said:
         said.append(context.user_content)
@@ -100,6 +100,8 @@ def _messages(context: ReadonlyContext) -> list[dict[str, Any]]:
 
 
 def _part(part: types.Part) -> dict[str, Any]:
-    if part.function_call is not None:
-        return {"type": "tool_use", "name": part.function_call.name}
+    if (call := part.function_call) is not None:
+        return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.args}
+    if (answer := part.function_response) is not None:
+        return {"type": "tool_result", "tool_use_id": answer.id, "structuredContent": answer.response}
     return {"type": "text", "text": part.text or ""}

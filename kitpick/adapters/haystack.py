@@ -13,6 +13,7 @@ from kitpick.result import SearchResult
 
 with needing("haystack"):
     from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack.dataclasses import ChatMessage
     from haystack.tools import Tool
 
 
@@ -154,8 +155,12 @@ class KitpickApiRetriever:
         top_k: int | None = None,
         budget: int | None = None,
         filters: dict[str, Any] | None = None,
+        messages: list[ChatMessage] | None = None,
     ) -> dict[str, Any]:
         """The best APIs for a request; what is given here beats what the component was made with.
+
+        With the messages of a conversation, its last request is searched with what it refers to, in place of
+        the query.
 
         Raises:
             InvalidArguments, EmptyCatalog, EngineError, RescorerError: as `Catalog.search`.
@@ -163,7 +168,8 @@ class KitpickApiRetriever:
         self.warm_up()
         assert self._opened is not None
         arguments = self._arguments.changed({"k": top_k, "budget": budget, "filter": filters})
-        result = arguments.search(self._opened, query)
+        said = [each.to_openai_dict_format(require_tool_call_ids=False) for each in messages or ()]
+        result = arguments.search(self._opened, said or query)
         documents = [
             Document(id=hit.id, content=hit.text, meta=hit.metadata, score=hit.score)
             for hit in described(result)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kitpick.adapters.errors import needing
+from kitpick.adapters.errors import InvalidArguments, needing
 from kitpick.adapters.reranking import Reranker, in_hierarchy
 from kitpick.adapters.retrieval import RetrievalArguments, described
 from kitpick.adapters.tools import CallableTool, Run, callable_tools
-from kitpick.catalog import Catalog, Depth
-from kitpick.result import SearchResult
+from kitpick.catalog import Catalog
+from kitpick.conversation import Messages
+from kitpick.result import Depth, SearchResult
 from kitpick_engines.contract import Filter
 
 with needing("langchain"):
@@ -20,6 +21,7 @@ with needing("langchain"):
         Callbacks,
     )
     from langchain_core.documents import BaseDocumentCompressor, Document
+    from langchain_core.messages import convert_to_openai_messages
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.tools import StructuredTool
     from pydantic import ConfigDict, Field
@@ -28,7 +30,8 @@ with needing("langchain"):
 class KitpickRetriever(BaseRetriever):
     """APIs of a catalog as documents, with definitions to bind under `metadata["definition"]`.
 
-    Every field but `catalog` can be given anew with a request: `retriever.invoke(request, k=3, filter=…)`.
+    Every field but `catalog` can be given anew with a request: `retriever.invoke(request, k=3, filter=…)`. So
+    can the conversation that ends with the request, `messages=[…]`: LangChain's messages, or dictionaries.
 
     Raises (from `invoke`):
         InvalidArguments, EmptyCatalog, EngineError, RescorerError: as `Catalog.search`; LangChain's own
@@ -50,7 +53,8 @@ class KitpickRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         **asked: Any,  # noqa: ANN401 - checked by RetrievalArguments
     ) -> list[Document]:
-        return _documents(self._arguments(asked).search(self.catalog, query))
+        said = _conversation(asked.pop("messages", None)) or query
+        return _documents(self._arguments(asked).search(self.catalog, said))
 
     async def _aget_relevant_documents(
         self,
@@ -59,7 +63,8 @@ class KitpickRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         **asked: Any,  # noqa: ANN401 - checked by RetrievalArguments
     ) -> list[Document]:
-        return _documents(await self._arguments(asked).asearch(self.catalog, query))
+        said = _conversation(asked.pop("messages", None)) or query
+        return _documents(await self._arguments(asked).asearch(self.catalog, said))
 
     def _arguments(self, asked: dict[str, Any]) -> RetrievalArguments:
         usual = RetrievalArguments.of(k=self.k, budget=self.budget, filter=self.filter, profile=self.profile)
@@ -97,6 +102,19 @@ class KitpickCompressor(BaseDocumentCompressor):
 def langchain_tools(result: SearchResult, run: Run) -> list[StructuredTool]:
     """The hits as tools for `model.bind_tools` or an agent; `run` gets the API and its arguments."""
     return [structured_tool(tool) for tool in callable_tools(result, run)]
+
+
+def _conversation(messages: Any) -> Messages:  # noqa: ANN401 - whatever LangChain takes for messages
+    """Messages in the form of chat completions; none where none are given.
+
+    Raises:
+        InvalidArguments: they are no messages.
+    """
+    try:
+        said = convert_to_openai_messages(messages or [])
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise InvalidArguments(f"messages: {error}") from error
+    return said if isinstance(said, list) else [said]
 
 
 def _documents(result: SearchResult) -> list[Document]:

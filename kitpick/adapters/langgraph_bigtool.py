@@ -8,22 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterator
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from kitpick.adapters.errors import needing
+from kitpick.adapters.feedback import reporting
 from kitpick.adapters.langchain import structured_tool
 from kitpick.adapters.tools import CallableTool, Run, tools_of
-from kitpick.catalog import Catalog, Depth
+from kitpick.catalog import Catalog
+from kitpick.result import Depth
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 
 with needing("langgraph-bigtool"):
+    from langchain_core.runnables.config import ensure_config
     from langchain_core.tools import StructuredTool, ToolException
 
 _NOBODY = Filter()
+MAX_REMEMBERED = 10_000
+"""Tools of all threads that are remembered with what found them: the latest."""
 
 
 class KitpickBigtool:
@@ -41,6 +48,7 @@ class KitpickBigtool:
         k: Depth = 5,
         filter: Filter = _NOBODY,  # noqa: A002
         profile: str | None = None,
+        client: str | None = None,
     ) -> None:
         """Reads the tools of a catalog once. To follow a change, make another object and another agent.
 
@@ -50,11 +58,16 @@ class KitpickBigtool:
             k: how many tools at most a retrieval finds; "auto": as many as it needs.
             filter: who asks: what they may not see is neither registered nor found.
             profile: as in `Catalog.search`.
+            client: in whose name calls are feedback, where the agent is invoked with a `thread_id`: for the
+                latest retrieval of the thread that found the tool. None gives none.
 
         Raises:
             EmptyCatalog: nothing was ingested yet.
         """
         self._search = partial(catalog.search, k=k, filter=filter, profile=profile)
+        self._threads = _Threads()
+        if client is not None:
+            run = self._threads.reporting(run, catalog, client, filter)
         tools = tools_of(list(catalog.documents(filter)), _raising(run))
         self.registry = {tool.document.id: _registered(tool) for tool in tools}
         """Every tool that the caller may see, by id. What `run` raises is said to the model."""
@@ -62,11 +75,53 @@ class KitpickBigtool:
     def retrieve_tools(self, query: str) -> list[str]:
         """Finds tools: say in a few words what is to be done."""
         found = self._search(query)
-        return [] if found.abstained else [hit.id for hit in found.hits if hit.id in self.registry]
+        ids = [] if found.abstained else [hit.id for hit in found.hits if hit.id in self.registry]
+        self._threads.remember(found.id, ids)
+        return ids
 
     async def aretrieve_tools(self, query: str) -> list[str]:
         """Finds tools: say in a few words what is to be done."""
         return await asyncio.to_thread(self.retrieve_tools, query)
+
+
+class _Threads:
+    """Which answer found a tool last in a thread. Safe to use from several threads of the process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answers: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def remember(self, answer: str, ids: Sequence[str]) -> None:
+        """Keeps the answer of a retrieval; nothing outside of a thread."""
+        if not (thread := _thread_id()):
+            return
+        with self._lock:
+            for key in ids:
+                self._answers[thread, key] = answer
+                self._answers.move_to_end((thread, key))
+            while len(self._answers) > MAX_REMEMBERED:
+                self._answers.popitem(last=False)
+
+    def reporting(self, run: Run, catalog: Catalog, client: str, permitted: Filter) -> Run:
+        """`run`, which tells the catalog what became of a call, for the answer that found the tool."""
+
+        def told(document: ApiDocument) -> Run:
+            with self._lock:
+                answer = self._answers.get((_thread_id(), document.id), "")
+            return reporting(run, catalog, answer, client=client, filter=permitted)
+
+        if inspect.iscoroutinefunction(run):
+
+            async def awaited(document: ApiDocument, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the API's
+                return await told(document)(document, arguments)
+
+            return awaited
+        return lambda document, arguments: told(document)(document, arguments)
+
+
+def _thread_id() -> str:
+    """The thread whose turn it is; empty where the agent was invoked without one."""
+    return str((ensure_config().get("configurable") or {}).get("thread_id") or "")
 
 
 def _registered(tool: CallableTool) -> StructuredTool:

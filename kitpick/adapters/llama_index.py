@@ -10,8 +10,9 @@ from typing import Any
 from kitpick.adapters.errors import needing
 from kitpick.adapters.reranking import Reranker, in_hierarchy
 from kitpick.adapters.retrieval import ToolRetrieval
-from kitpick.adapters.tools import CallableTool, Run
+from kitpick.adapters.tools import CallableTool, Run, callable_tools
 from kitpick.catalog import Catalog
+from kitpick.result import SearchResult
 
 with needing("llama-index"):
     from llama_index.core.bridge.pydantic import ConfigDict, Field
@@ -22,6 +23,11 @@ with needing("llama-index"):
 
 MAX_OFFERED = 1_000
 """Tools that a retriever knows by their names: those offered last."""
+
+
+def llama_index_tools(result: SearchResult, run: Run) -> list[FunctionTool]:
+    """The hits as tools of an agent; `run` gets the API and its arguments."""
+    return [_tool(tool) for tool in callable_tools(result, run)]
 
 
 class KitpickPostprocessor(BaseNodePostprocessor):
@@ -58,6 +64,9 @@ class KitpickPostprocessor(BaseNodePostprocessor):
 
 class KitpickToolRetriever(ObjectRetriever[FunctionTool]):
     """The tools of a catalog that a request needs: the `tool_retriever` of an agent.
+
+    An agent tells its retriever nothing but the text of the last message. Where follow-ups matter, give it
+    `llama_index_tools(catalog.search(messages), run)` instead.
 
     Before an agent calls a tool, it asks again, with the tool's name in place of the request. Then it is
     given the tool that it was offered, and never one that it was not.

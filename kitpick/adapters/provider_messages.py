@@ -5,7 +5,7 @@ Whatever is not as it should be counts as absent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 
@@ -19,6 +19,17 @@ def plain(message: Any) -> dict[str, Any]:  # noqa: ANN401 - a dictionary, or an
 def objects(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any JSON value, or a list of SDK objects
     """The members of a list, each as a dictionary; none of what is no list."""
     return [plain(item) for item in value] if isinstance(value, list | tuple) else []
+
+
+def plain_conversation(conversation: Sequence[Any]) -> list[dict[str, Any]]:
+    """Messages or items as dictionaries through and through."""
+    messages = objects(conversation)
+    return [
+        message | {"content": objects(message["content"])}
+        if isinstance(message.get("content"), list)
+        else message
+        for message in messages
+    ]
 
 
 def given_functions(tools: object) -> Iterator[str]:
@@ -56,3 +67,33 @@ def referenced_tools(messages: Sequence[dict[str, Any]], search: str) -> Iterato
                 yield from (
                     text_of(one.get("tool_name")) for one in found if one.get("type") == "tool_reference"
                 )
+
+
+def without_references(message: object, gone: Collection[str], instead: str) -> object:
+    """A message of Anthropic without references to some tools; a result that has none left says so."""
+    blocks = objects(plain(message).get("content"))
+    kept = [_fewer_references(block, gone, instead) for block in blocks]
+    return plain(message) | {"content": kept} if kept != blocks else message
+
+
+def _fewer_references(block: dict[str, Any], gone: Collection[str], instead: str) -> dict[str, Any]:
+    parts = objects(block.get("content")) if block.get("type") == "tool_result" else []
+    left = [
+        part for part in parts if not (part.get("type") == "tool_reference" and part.get("tool_name") in gone)
+    ]
+    return block if left == parts else block | {"content": left or instead}
+
+
+def without_functions(item: object, gone: Collection[str]) -> object:
+    """An answer to OpenAI's tool search without some functions, nor namespaces that have none left."""
+    given = plain(item)
+    if given.get("type") != "tool_search_output":
+        return item
+    tools = []
+    for tool in objects(given.get("tools")):
+        if tool.get("type") == "namespace":
+            inner = [one for one in objects(tool.get("tools")) if one.get("name") not in gone]
+            tools += [tool | {"tools": inner}] if inner else []
+        elif tool.get("name") not in gone:
+            tools.append(tool)
+    return given | {"tools": tools}

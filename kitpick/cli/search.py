@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from rich.markup import escape
 from rich.table import Table
 
-from kitpick.catalog import Depth
 from kitpick.cli.catalogs import EmptyRequest, check_names, existing_catalog
 from kitpick.cli.console import OUT, note, print_json, print_table
 from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, ProfileOption, TenantOption
-from kitpick.result import SearchResult
+from kitpick.result import Depth, SearchResult
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
 from kitpick_engines.text import plain

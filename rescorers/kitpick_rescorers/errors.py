@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kitpick_foundation.errors import KitpickError
 
 
@@ -44,6 +47,13 @@ class InvalidProfile(RescorerError):
 
 class InvalidScores(RescorerError):
     """A model returned the wrong number of scores, or scores that are not finite."""
+
+
+class ScoredInPart(KitpickError):
+    """A cross-encoder that was stopped by a deadline, with what it had scored by then."""
+
+    logits: NDArray[np.float64] = np.empty(0)
+    """Logits (n,), one a text; NaN where the text was not read."""
 
 
 class StageUnavailable(RescorerError):

@@ -13,8 +13,10 @@ from kitpick_engines.contract import Candidate, Place, Vector
 from kitpick_rescorers.errors import InvalidRequest
 from kitpick_rescorers.scoring import falling
 from kitpick_rescorers.state import (
+    MAX_HELD,
     DefinitionSizes,
     Degradation,
+    HeldIdentifier,
     Matrix,
     Need,
     QueryKindEstimate,
@@ -47,6 +49,8 @@ class RescoreRequest(msgspec.Struct, frozen=True, eq=False):
     """How far the candidates' `intent` places are to be trusted, in [0, 1]."""
     vector_model: str = ""
     """Identity of the model that made the query's vector and the candidates'; empty where it is unknown."""
+    held: tuple[HeldIdentifier, ...] = ()
+    """Identifiers that the conversation holds beside the query, at most `MAX_HELD`."""
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -91,7 +95,8 @@ def opening_state(request: RescoreRequest) -> State:
     """The state before the first stage.
 
     Raises:
-        InvalidRequest: negative k, too many candidates, a query too long, or a rank below 1.
+        InvalidRequest: negative k, too many candidates or held identifiers, a query too long, or a rank
+            below 1.
     """
     _check(request)
     proposed = _merged(request.candidates)
@@ -106,6 +111,7 @@ def opening_state(request: RescoreRequest) -> State:
         complete_tools=request.complete_tools,
         sizes=request.sizes,
         intent_trust=request.intent_trust,
+        held=request.held,
     )
     return _with_vector(state, request.vector)
 
@@ -150,6 +156,8 @@ def _check(request: RescoreRequest) -> None:
         raise InvalidRequest(f"k is {request.k}: ask for 0 hits or more")
     if len(request.query) > MAX_QUERY_CHARACTERS:
         raise InvalidRequest(f"{len(request.query):,} characters of query: at most {MAX_QUERY_CHARACTERS:,}")
+    if len(request.held) > MAX_HELD:
+        raise InvalidRequest(f"{len(request.held):,} held identifiers: at most {MAX_HELD}")
     given = len(request.candidates) + len(request.fetched)
     if given > MAX_CANDIDATES:
         raise InvalidRequest(f"{given:,} candidates: at most {MAX_CANDIDATES:,} in one request")

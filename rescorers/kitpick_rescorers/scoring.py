@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_foundation.visible import says_nothing
-from kitpick_rescorers.errors import InvalidScores
+from kitpick_rescorers.errors import InvalidScores, ScoredInPart
 
 if TYPE_CHECKING:
     from kitpick_rescorers.models import Scorer
@@ -90,6 +90,7 @@ def score_pairs(
 
     Raises:
         InvalidScores: the model returned another number of scores, or one that is not finite.
+        ScoredInPart: a deadline stopped the model. What it had scored is in the error, and in the cache.
     """
     keys = _keys("" if cache is None else cache.owner, scorer.identity, query, texts)
     unique = dict(zip(keys, texts, strict=True))
@@ -98,11 +99,23 @@ def score_pairs(
         scores.update(cache.get([key for key in unique if key not in scores]))
     missing = [key for key in unique if key not in scores]
     if missing:
-        fresh = checked(scorer.score(query, [unique[key] for key in missing]), len(missing))
-        scores.update(zip(missing, fresh.tolist(), strict=True))
-        if cache is not None:
-            cache.put(missing, fresh)
+        try:
+            fresh = checked(scorer.score(query, [unique[key] for key in missing]), len(missing))
+        except ScoredInPart as part:
+            scores.update(_kept(cache, missing, part.logits))
+            part.logits = np.array([scores.get(key, np.nan) for key in keys])
+            raise
+        scores.update(_kept(cache, missing, fresh))
     return np.array([scores[key] for key in keys]), len(unique) - len(missing)
+
+
+def _kept(cache: ScoreCache | None, keys: Sequence[bytes], logits: Logits) -> dict[bytes, float]:
+    """The scores (n,) of keys that are numbers; the cache keeps them, too."""
+    read = np.isfinite(logits)
+    found = [key for key, known in zip(keys, read, strict=True) if known]
+    if cache is not None:
+        cache.put(found, logits[read])
+    return dict(zip(found, logits[read].tolist(), strict=True))
 
 
 def unscored(identity: str, cache: ScoreCache | None, query: str, texts: Sequence[str]) -> list[str]:

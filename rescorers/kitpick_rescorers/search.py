@@ -37,7 +37,7 @@ from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import Hit, Rescored, RescoreRequest
 from kitpick_rescorers.stages import Requirement
-from kitpick_rescorers.state import Degradation
+from kitpick_rescorers.state import Degradation, HeldIdentifier
 
 MAX_SIBLINGS = 500
 """APIs of the tools in question: some tools have hundreds, and every one costs a cross-encoder score."""
@@ -255,7 +255,13 @@ class Search:
         return Search(index, self._encoder, self._rescorer, self._measure, self._voters)
 
     def run(
-        self, text: str, profile: Profile, k: int, permitted: Filter, budget: int | None = None
+        self,
+        text: str,
+        profile: Profile,
+        k: int,
+        permitted: Filter,
+        budget: int | None = None,
+        held: tuple[HeldIdentifier, ...] = (),
     ) -> SearchOutcome:
         """All steps: the k best APIs for a request in words.
 
@@ -265,6 +271,7 @@ class Search:
             k: how many hits at most, at least 0.
             permitted: what whoever asks may see.
             budget: tokens that the definitions of all hits may take together; None for any number.
+            held: identifiers that the conversation holds, at most `MAX_HELD`.
 
         Raises:
             EmptyCatalog: nothing is in the index yet.
@@ -277,7 +284,7 @@ class Search:
         size = profile.first_stage.size_for(k)
         query, request = self.candidates(query, profile.needs(), size, permitted)
         clock.lap("first_stage")
-        rescored, seen, slimmed = self._ranked(replace(request, k=k), profile, permitted, budget)
+        rescored, seen, slimmed = self._ranked(replace(request, k=k, held=held), profile, permitted, budget)
         clock.lap("rescore")
         hits = self._hits(rescored, permitted)
         clock.lap("fetch")

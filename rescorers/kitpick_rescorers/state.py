@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -76,6 +76,23 @@ class Neighbours(msgspec.Struct, frozen=True):
         return np.frombuffer(self.vector, dtype="<f4").astype(np.float32)
 
 
+class HeldIdentifier(msgspec.Struct, frozen=True):
+    """An identifier that a conversation holds already: somebody wrote it, or the result of a tool has it.
+
+    Stage `complete` and the plan of an answer then ask nobody for it.
+    """
+
+    name: Annotated[str, msgspec.Meta(max_length=200)]
+    """What says of which thing it is: `artist_id`, `artists id`, `folder`. A key that says too little, such
+    as `id`, stands behind what holds it or what was called. Empty where nothing says it: it may be any id."""
+    value: Annotated[str, msgspec.Meta(max_length=500)]
+    """As it was written."""
+
+
+MAX_HELD = 200
+"""Identifiers that a request may come with; of a longer conversation, the latest."""
+
+
 class Need(msgspec.Struct, frozen=True, omit_defaults=True):
     """Documents a stage wants to see that were not among the candidates. The caller may fetch them."""
 
@@ -129,6 +146,8 @@ class State(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     sizes: DefinitionSizes | None = None
     intent_trust: float = 1.0
     """Factor of the weight of the `intent` ranking."""
+    held: tuple[HeldIdentifier, ...] = ()
+    """Identifiers that the conversation holds beside the query."""
     kind: QueryKindEstimate | None = None
     abstained: str = ""
     """Why nothing in the list can be trusted to do the job; empty when something can."""
@@ -213,3 +232,15 @@ def unit_vectors(items: Sequence[Ranked], dimensions: int | None = None) -> tupl
     rows[~usable] = 0.0
     rows[usable] /= norms[usable, None]
     return rows, int(len(items) - usable.sum())
+
+
+def cosines_of(state: State, items: Sequence[Ranked]) -> Matrix:
+    """Cosines (n,) with the request; a candidate without a usable vector has the mean of the others.
+
+    Zeros where the request or every candidate has none.
+    """
+    if state.vector is None:
+        return np.zeros(len(items))
+    vectors, _ = unit_vectors(items, len(state.vector))
+    cosines, usable = vectors @ direction_of(state), vectors.any(axis=1)
+    return np.where(usable, cosines, cosines[usable].mean() if usable.any() else 0.0)

@@ -66,29 +66,40 @@ def of(rounds: ModuleType, clients: int, seconds: float, **outcomes: list[float]
     return rounds.Round(clients, seconds, answers)
 
 
-def test_the_ratio_compares_the_most_clients_with_the_median_of_the_service_alone(rounds: ModuleType) -> None:
+def test_the_ratio_compares_the_most_clients_with_the_service_beside_as_many(
+    rounds: ModuleType,
+) -> None:
     plain = of(rounds, 1, 10, plain=[20, 30, 40])
     few = of(rounds, 4, 10, rescored=[500] * 50)
     many = of(rounds, 64, 10, rescored=[700] * 45, partial=[900] * 30, shed=[34, 36, 90])
-    alone = [of(rounds, 4, 10, rescored=[200] * count, shed=[1] * 99) for count in (40, 60)]
+    alone = [of(rounds, 4, 10, rescored=[200] * count, shed=[1] * 99) for count in (60, 50)]
+    idle = of(rounds, 4, 10, rescored=[100] * 90)
     figures = rounds.goodput_figures(
-        [rounds.Beside(few, plain, alone[0]), rounds.Beside(many, plain, alone[1])]
+        [rounds.Beside(few, plain, alone[0], idle), rounds.Beside(many, plain, alone[1], idle)]
     )
     assert figures["goodput_per_second"] == {"4": 5.0, "64": 4.5}
-    assert figures["service_alone_per_second"] == 5.0
+    assert figures["service_alone_per_second"] == {"4": 6.0, "64": 5.0}
+    assert figures["service_idle_machine_per_second"] == 9.0
     assert figures["goodput_ratio_64"] == 0.9
     assert figures["shed_added_ms"] == 6.0
 
 
+def test_a_round_of_two_kinds_of_clients_is_parted(rounds: ModuleType) -> None:
+    """`plain` is what came of those without the plugin."""
+    rest, plain = rounds.parted(of(rounds, 6, 10, rescored=[5], shed=[1, 1], plain=[2, 2, 2]), 1)
+    assert (rest.clients, rest.counts()) == (1, {"rescored": 1, "shed": 2})
+    assert (plain.clients, plain.counts()) == (5, {"plain": 3})
+
+
 def test_without_a_shed_search_nothing_is_said_of_their_cost(rounds: ModuleType) -> None:
     calm = of(rounds, 1, 10, rescored=[100])
-    figures = rounds.goodput_figures([rounds.Beside(calm, of(rounds, 1, 10), calm)])
+    figures = rounds.goodput_figures([rounds.Beside(calm, of(rounds, 1, 10), calm, calm)])
     assert "shed_added_ms" not in figures
 
 
 def test_a_service_that_did_nothing_is_no_measure(rounds: ModuleType) -> None:
     idle = of(rounds, 4, 10, shed=[1])
-    figures = rounds.goodput_figures([rounds.Beside(idle, of(rounds, 1, 10, plain=[1]), idle)])
+    figures = rounds.goodput_figures([rounds.Beside(idle, of(rounds, 1, 10, plain=[1]), idle, idle)])
     assert figures["goodput_ratio_4"] is None
 
 

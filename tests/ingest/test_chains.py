@@ -153,6 +153,13 @@ def test_a_product_may_be_named_before_the_verb() -> None:
     assert not given(with_chains(api("yummly_delete_recipe", "recipe_name")))
 
 
+@pytest.mark.parametrize(
+    "name", ["get_list_of_sheets", "getAvailableSheets", "list_all_supported_sheets", "get_sheets"]
+)
+def test_words_that_only_say_which_are_no_part_of_what_is_given(name: str) -> None:
+    assert given(with_chains(api(name))) == {"sheet."}
+
+
 def test_a_year_is_of_the_date() -> None:
     assert needed(with_chains(api("get_rent", "year"))) == {"year": "date."}
     assert given(with_chains(api("get_current_date"))) == {"date."}

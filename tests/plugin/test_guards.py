@@ -22,7 +22,10 @@ PATIENCE = 120
 def index(secured: Secured) -> None:
     settings = {"index": {"number_of_replicas": 0}}
     secured.admin.fill("guarded", documents(5), {"settings": settings})
-    secured.admin.put("/_search/pipeline/guarded", {"response_processors": [{"kitpick": {}}]})
+    rescoring = {"response_processors": [{"kitpick": {}}]}
+    windowed = {"request_processors": [{"kitpick_window": {"window": 5}}], **rescoring}
+    secured.admin.put("/_search/pipeline/guarded", rescoring)
+    secured.admin.put("/_search/pipeline/windowed", windowed)
 
 
 BODY: dict[str, Any] = {"size": 2, "query": {"match": {"text": QUERY}}}
@@ -95,16 +98,22 @@ def test_a_new_key_needs_no_restart(secured: Secured, double: Double) -> None:
         secured.admin.call("POST", "/_nodes/reload_secure_settings", {})
 
 
-def test_a_busy_service_is_no_failing_one_and_is_asked_now_and_then(secured: Secured, double: Double) -> None:
+@pytest.mark.parametrize("pipeline", ["guarded", "windowed"])
+def test_a_busy_service_is_no_failing_one_and_is_asked_now_and_then(
+    secured: Secured, double: Double, pipeline: str
+) -> None:
+    """With a window, those that are spared bring none, and their page is that of a search without us."""
     before = breaker(secured)
+    plain = secured.admin.call("POST", "/guarded/_search", BODY)["hits"]
     with double.behaving(status(429)):
-        line = {**BODY, "search_pipeline": "guarded"}
+        line = {**BODY, "search_pipeline": pipeline}
         lines = [each for _ in range(100) for each in ({"index": "guarded"}, line)]
         answers = secured.admin.call("POST", "/_msearch?max_concurrent_searches=2", lines)["responses"]
         reasons = Counter(report(answer)["reason"] for answer in answers)
         assert set(reasons) == {"busy", "shed"}
         assert reasons["busy"] == len(double.calls)
         assert reasons["shed"] >= 20, "many were spared the way"
+        assert all(answer["hits"] == plain for answer in answers)
     assert breaker(secured) == before | {"state": "closed"}
     limit = time.monotonic() + PATIENCE
     with double.behaving(answering(backwards)):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from building import build
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugin"
 
@@ -37,6 +39,68 @@ def test_a_failed_build_is_named_by_maven_s_first_error(matrix: ModuleType) -> N
     assert matrix.cause_of("there is no JDK") == "there is no JDK"
 
 
+def test_each_release_has_the_sources_of_its_major_version(
+    matrix: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix, "log4j_of", lambda release: "2.21.0")
+    assert matrix.differences("2.19.7") == ["-Dserver.sources=opensearch-2", "-Dlog4j.version=2.21.0"]
+    assert matrix.differences("3.10.0")[0] == "-Dserver.sources=opensearch-3"
+    folders = {each.name for each in (PLUGIN / "src").glob("opensearch-*")}
+    assert folders == {
+        f"opensearch-{line.partition('.')[0]}" for line in matrix.supported(["2.19.7", "3.2.0"])
+    }
+    for name in ("ServerClient", "ServerHandler", "ServerPlugin", "Totals"):
+        assert len(list((PLUGIN / "src").glob(f"opensearch-*/java/**/{name}.java"))) == len(folders)
+
+
+@pytest.mark.needs("jdk")
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_two_builds_in_different_places_are_equal_bit_by_bit(tmp_path: Path) -> None:
+    """Neither the place nor the time of a build is in the zip."""
+    zips = []
+    for place in ("here", "elsewhere/and/deeper"):
+        copied = tmp_path / place / "plugin"
+        shutil.copytree(PLUGIN, copied, ignore=shutil.ignore_patterns("target"))
+        for name in ("LICENSE", "NOTICE"):
+            shutil.copy(PLUGIN.parent / name, copied.parent)
+        zips.append(build("package", "-DskipTests", plugin=copied))
+    digests = [hashlib.sha256(each.read_bytes()).hexdigest() for each in zips]
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Could not find artifact org.opensearch.test:framework:jar:3.9.0 in central (https://…)",
+        "Failure to find org.opensearch:opensearch-common:jar:3.9.0 in https://…",
+        "org.opensearch.test:framework:jar:3.9.0 was not found in https://… during a previous attempt",
+    ],
+)
+def test_a_release_without_a_test_framework_is_built_without_tests(
+    matrix: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    said: str,
+) -> None:
+    asked = []
+
+    def build(*goals: str, version: str) -> Path:
+        asked.append(goals)
+        if "-Duntested" not in goals:
+            raise RuntimeError(f"[ERROR] {said}")
+        (tmp_path / "kitpick-0.1.0.zip").write_bytes(b"a zip")
+        return tmp_path / "kitpick-0.1.0.zip"
+
+    monkeypatch.setattr(matrix, "build", build)
+    monkeypatch.setattr(matrix, "differences", lambda release: ["-Dserver.sources=opensearch-3"])
+    built = matrix.build_for("3.9.0", ("verify",), tmp_path / "matrix")
+    assert not built.tested
+    assert asked[-1] == ("verify", "-Dserver.sources=opensearch-3", "-Duntested", "-Dmaven.test.skip=true")
+    assert "no unit tests" in capsys.readouterr().out
+
+
 def test_a_release_that_fails_does_not_stop_the_others(
     matrix: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,7 +113,7 @@ def test_a_release_that_fails_does_not_stop_the_others(
         return made
 
     monkeypatch.setattr(matrix, "build", build)
-    monkeypatch.setattr(matrix, "log4j_of", lambda release: "2.25.3")
+    monkeypatch.setattr(matrix, "differences", lambda release: [])
     into = tmp_path / "matrix"
     monkeypatch.setattr(sys, "argv", ["matrix.py", "--releases", "3.2.0,3.5.0", "--into", str(into)])
     assert matrix.main() == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from asyncio import StreamWriter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -11,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from double import Double, forwarding, silent, status
+from double import Behaviour, Call, Double, forwarding, silent, status
 from real_service import Service, serving
 from searching import Refused, Search, report
 
@@ -396,6 +397,27 @@ class TestWithoutTheRescorer:
         assert (said["status"], said["reason"]) == ("degraded", "service_error")
         assert "words alone" in said["degraded"][0]["reason"]
         assert apis(answer)[0] == "made/file/copy_file"
+
+    @pytest.mark.parametrize(("then", "reason"), [(status(429), "busy"), (status(500), "service_error")])
+    def test_a_first_stage_that_was_read_is_fused(
+        self, search: Search, catalog: Catalog, double: Double, service: Service, then: Behaviour, reason: str
+    ) -> None:
+        """The service embeds and says what to search for; it does not rank."""
+        forward = forwarding(*service, path="/v1/search")
+
+        async def behave(call: Call, writer: StreamWriter) -> None:
+            await (then if call["found"] else forward)(call, writer)
+
+        text = "please duplicate the paperwork of my purchase"  # no API has any of these words
+        vector = catalog.models.queries.vectors((text,))[0]
+        visible = catalog.engine.neighbours(vector, 10, EVERYBODY)
+        with double.behaving(behave):
+            answer = asked(search, text)
+        said = report(answer)
+        assert (said["status"], said["reason"]) == ("degraded", reason)
+        assert "fused first stage" in said["degraded"][0]["reason"]
+        assert "hits" not in said
+        assert len(set(apis(answer)) & {each.id for each in visible}) >= 5
 
     @pytest.mark.parametrize("wanted", [{}, {"tenant": "acme"}, {"principals": ["ann"]}])
     def test_who_asks_counts_as_ever(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kitpick_rescorers.errors import InvalidScores
+from kitpick_rescorers.errors import InvalidScores, ScoredInPart
 from kitpick_rescorers.scoring import ScoreCache, score_pairs
 
 
@@ -44,6 +44,26 @@ def test_a_wrong_number_of_scores_is_refused(bench):
     scorer.score = lambda query, texts: np.zeros(len(texts) + 1)
     with pytest.raises(InvalidScores, match=r"shape \(3,\) for 2 texts"):
         score_pairs(scorer, None, "q", ["a", "b"])
+
+
+def test_what_was_scored_before_a_deadline_is_kept(bench):
+    scorer, cache = bench.scorer({"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}), ScoreCache()
+    score_pairs(scorer, cache, "q", ["d"])
+    whole = scorer.score
+
+    def stopped(query, texts):
+        part = ScoredInPart("the time is over")
+        part.logits = np.where(np.array(texts) == "b", np.nan, whole(query, texts))
+        raise part
+
+    scorer.score = stopped
+    with pytest.raises(ScoredInPart) as part:
+        score_pairs(scorer, cache, "q", ["a", "b", "c", "d", "a", " "])
+    assert np.array_equal(part.value.logits, [1.0, np.nan, 3.0, 4.0, 1.0, -12.0], equal_nan=True)
+    scorer.score = whole
+    scorer.asked.clear()
+    assert score_pairs(scorer, cache, "q", ["a", "b", "c"])[0].tolist() == [1.0, 2.0, 3.0]
+    assert scorer.asked == [["b"]]
 
 
 def test_refused_scores_are_not_remembered(bench):

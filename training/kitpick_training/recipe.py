@@ -78,6 +78,8 @@ class EncoderRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """Divides cosines before the softmax over all texts of a step."""
     chunk_texts: Positive = 32
     """Texts run together, sorted by length."""
+    body: str = ""
+    """Name and licence of the pretrained body; empty: the one that comes with the extra `train`."""
 
 
 class PreferenceRecipe(EncoderRecipe, frozen=True, forbid_unknown_fields=True):

@@ -94,7 +94,7 @@ def train_encoder(job: TransformerJob, report: Report) -> Manifest:
         half=recipe.half,
         threads=recipe.threads,
     )
-    base = trained_from(BODY, load_average(encoder.model, job.start))
+    base = trained_from(recipe.body or BODY, load_average(encoder.model, job.start))
     source, catalogs = encoder_source(
         job.data, encoder, job.run / "neighbours", recipe.seed, recipe.list_size
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from kitpick_engines.document import ApiDocument, decode_document, escape_part
+from kitpick_ingest.declared import declared
 from kitpick_ingest.entries import Converted, documents
 from kitpick_ingest.json_files import Entry, records
 
@@ -16,7 +18,8 @@ class DocumentsSource:
     """Documents of a file. All of them come to belong to this source.
 
     Their ids begin with the name of this source instead of the former one, so that an import beside the
-    original does not take its documents away.
+    original does not take its documents away. A line may have one field more than a document: `depends_on`,
+    the calls that must come before, see `kitpick_ingest.declared`.
     """
 
     def __init__(self, path: Path, name: str = "documents") -> None:
@@ -32,7 +35,23 @@ class DocumentsSource:
         yield from documents(self.name, records(self.path), self._document)
 
     def _document(self, entry: Entry) -> ApiDocument:
-        document = decode_document(entry.raw)
+        document = _with_declared(entry.raw)
         former = f"{escape_part(document.source)}/"
         moved = f"{escape_part(self.name)}/{document.id.removeprefix(former)}"
         return msgspec.structs.replace(document, id=moved, source=self.name)
+
+
+class _Declaring(msgspec.Struct):
+    depends_on: Any = None
+
+
+def _with_declared(line: bytes) -> ApiDocument:
+    """The document of a line, with what it declares among its needs."""
+    if b'"depends_on"' not in line:
+        return decode_document(line)
+    before = declared(msgspec.json.decode(line, type=_Declaring).depends_on)
+    fields = msgspec.json.decode(line)
+    fields.pop("depends_on", None)
+    document = msgspec.convert(fields, ApiDocument)
+    needs = dict.fromkeys((*(thing.text for thing in before), *document.needs))
+    return msgspec.structs.replace(document, needs=tuple(needs))

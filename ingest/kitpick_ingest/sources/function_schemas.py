@@ -11,6 +11,7 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_ingest.chains import with_chains
+from kitpick_ingest.declared import declared as dependencies
 from kitpick_ingest.entries import (
     BadEntry,
     Converted,
@@ -39,6 +40,8 @@ class Function(msgspec.Struct):
     input_schema: Any = None
     parameters_json_schema: Any = msgspec.field(default=None, name="parametersJsonSchema")
     response: Any = None
+    depends_on: Any = None
+    """Calls that must come before, see `kitpick_ingest.declared`."""
 
     @property
     def schema(self) -> object:
@@ -126,4 +129,6 @@ class FunctionSchemasSource:
             definition=entry.raw.decode(),
         )
         described = isinstance(function.response, dict)
-        return with_chains(document, schema_fields(function.response) if described else None)
+        answer = schema_fields(function.response) if described else None
+        before = declared.depends_on if function.depends_on is None else function.depends_on
+        return with_chains(document, answer, declared=dependencies(before))

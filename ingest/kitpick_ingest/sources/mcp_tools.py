@@ -8,12 +8,15 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_ingest.chains import with_chains
+from kitpick_ingest.declared import declared
 from kitpick_ingest.effects import effect_of_hints
 from kitpick_ingest.entries import as_text
 from kitpick_ingest.json_files import Entry
 from kitpick_ingest.json_schema import parameters, schema_fields
 
 _MAX_RETURNS = 2_000
+_DEPENDS_ON = "kitpick/depends_on"
+"""Key of `_meta` under which a tool names the calls that must come before."""
 _MAX_ABOUT = 1_500
 """Characters of a server's instructions that each of its tools carries: as many as an index reads."""
 
@@ -46,6 +49,7 @@ class _McpTool(msgspec.Struct, rename="camel"):
     description: Any = ""
     output_schema: Any = None
     annotations: _Annotations | None = None
+    meta: dict[str, Any] | None = msgspec.field(default=None, name="_meta")
 
 
 def tool_document(entry: Entry, server: McpServer) -> ApiDocument:
@@ -70,5 +74,5 @@ def tool_document(entry: Entry, server: McpServer) -> ApiDocument:
         definition=entry.raw.decode(),
         about=server.about,
     )
-    described = isinstance(tool.output_schema, dict)
-    return with_chains(document, schema_fields(tool.output_schema) if described else None)
+    answer = schema_fields(tool.output_schema) if isinstance(tool.output_schema, dict) else None
+    return with_chains(document, answer, declared=declared((tool.meta or {}).get(_DEPENDS_ON)))

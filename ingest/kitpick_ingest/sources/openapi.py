@@ -12,6 +12,7 @@ import msgspec
 from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_foundation.yaml_values import InvalidYaml, parse_yaml
 from kitpick_ingest.chains import Field, with_chains
+from kitpick_ingest.declared import declared
 from kitpick_ingest.effects import effect_of_method
 from kitpick_ingest.entries import (
     BadEntry,
@@ -162,7 +163,8 @@ class _SpecificationReader:
             definition=entry.raw.decode(),
         )
         answer, linked = self._operations.answer(operation), self._operations.linked(operation)
-        return with_chains(document, answer, path, linked=linked)
+        before = declared(operation.get("x-depends-on"))
+        return with_chains(document, answer, path, linked=linked, declared=before)
 
     def _unique_name(self, operation_id: str, call: str) -> str:
         """The operationId; the call where it has none, both where another operation has the same."""

@@ -6,7 +6,7 @@ import msgspec
 
 from kitpick_foundation.errors import InvalidSetting, KitpickError
 from kitpick_models.errors import ModelError, UnknownToken
-from kitpick_rescorers.errors import RescorerError
+from kitpick_rescorers.errors import RescorerError, ScoredInPart
 
 
 class ServiceError(KitpickError):
@@ -84,6 +84,10 @@ class NotInTime(Overloaded):
 
 class DeadlinePassed(ServiceError):
     """The deadline of the request has passed."""
+
+
+class DoneInPart(DeadlinePassed, ScoredInPart):
+    """The deadline has passed while a model worked for the request; some of it was done."""
 
 
 class Cancelled(ServiceError):

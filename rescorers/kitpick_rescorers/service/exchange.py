@@ -44,6 +44,7 @@ def request_of(call: RescoreCall) -> RescoreRequest:
         sizes=None if call.sizes is None else DefinitionSizes(call.sizes.counter, call.sizes.tokens),
         intent_trust=call.intent_trust,
         vector_model=call.vector_model,
+        held=call.held,
     )
 
 
@@ -59,6 +60,7 @@ def call_of(request: RescoreRequest, **settings: object) -> RescoreCall:
         sizes=None if request.sizes is None else WireSizes(request.sizes.counter, dict(request.sizes.tokens)),
         intent_trust=request.intent_trust,
         vector_model=request.vector_model,
+        held=request.held,
         **settings,  # type: ignore[arg-type]
     )
 

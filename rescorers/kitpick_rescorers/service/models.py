@@ -213,6 +213,7 @@ class QueuedScorer:
         Raises:
             Overloaded, Cancelled, Unready: kept in the ticket, because they must fail the whole request.
             NotInTime, DeadlinePassed, ModelError: the order stands without scores.
+            DoneInPart: what was scored before the deadline.
         """
         try:
             rows: list[Row] = []

@@ -15,7 +15,14 @@ from kitpick_engines.contract import Place
 from kitpick_engines.document import Effect, Parameter
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, Hit
-from kitpick_rescorers.state import Degradation, Need, QueryKindEstimate, StageTrace
+from kitpick_rescorers.state import (
+    MAX_HELD,
+    Degradation,
+    HeldIdentifier,
+    Need,
+    QueryKindEstimate,
+    StageTrace,
+)
 
 Name = Annotated[str, msgspec.Meta(max_length=2_000)]
 VectorBytes = Annotated[bytes, msgspec.Meta(min_length=4, max_length=4 * 16_384)]
@@ -41,6 +48,9 @@ class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 Things = Annotated[tuple[Annotated[str, msgspec.Meta(max_length=400)], ...], msgspec.Meta(max_length=100)]
+
+
+HeldIdentifiers = Annotated[tuple[HeldIdentifier, ...], msgspec.Meta(max_length=MAX_HELD)]
 
 
 class WireCandidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -108,6 +118,8 @@ class RescoreCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     complete_tools: Annotated[tuple[Name, ...], msgspec.Meta(max_length=MAX_CANDIDATES)] = ()
     """Keys (`category/tool`) of the tools of which every visible API has been fetched."""
     sizes: WireSizes | None = None
+    held: HeldIdentifiers = ()
+    """Identifiers that the conversation holds beside the query: nobody need give them."""
     explain: bool = False
     """Whether the answer carries the trace of every stage."""
 
@@ -167,6 +179,8 @@ class SearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     profile: Name | Profile | None = None
     """As in `RescoreCall`."""
     deadline_ms: Annotated[int, msgspec.Meta(ge=1, le=600_000)] | None = None
+    held: HeldIdentifiers = ()
+    """As in `RescoreCall`."""
     found: Annotated[tuple[tuple[JsonObject, ...], ...], msgspec.Meta(max_length=20)] = ()
     """Answers of the search server to the searches of each earlier answer, in their order."""
 

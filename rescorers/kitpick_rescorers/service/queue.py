@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from kitpick_models.batching import Row, padded_length
 from kitpick_models.settings import RuntimeSettings
-from kitpick_rescorers.service.errors import Cancelled, DeadlinePassed, NotInTime, Overloaded, Unready
+from kitpick_rescorers.service.errors import (
+    Cancelled,
+    DeadlinePassed,
+    DoneInPart,
+    NotInTime,
+    Overloaded,
+    Unready,
+)
 from kitpick_rescorers.service.ticket import Ticket
 
 Array = NDArray[np.float32]
@@ -44,6 +51,7 @@ class Job:
         self.entered = time.perf_counter()
         self.begun: float | None = None
         self._out: Array | None = None
+        self._done = np.zeros(len(rows), np.bool_)
 
     def take(self, length: int, most: int) -> list[int]:
         """Takes at most `most` rows of this length for processing, and returns their positions."""
@@ -64,6 +72,7 @@ class Job:
         if self._out is None:
             self._out = np.empty((len(self.rows), *numbers.shape[1:]), np.float32)
         self._out[list(positions)] = numbers
+        self._done[list(positions)] = True
         self.running -= len(positions)
         if self.complete:
             self.finished.set()
@@ -74,6 +83,14 @@ class Job:
         self.by_length.clear()
         self.waiting = 0
         self.finished.set()
+
+    def stop(self, reason: Exception) -> None:
+        """Ends the job because nobody waits any more: after a deadline with the numbers that are there."""
+        if isinstance(reason, DeadlinePassed) and self._out is not None and self._out.ndim == 1:
+            part = DoneInPart(str(reason))
+            part.logits = np.where(self._done, self._out, np.nan).astype(np.float64)
+            reason = part
+        self.fail(reason)
 
     @property
     def complete(self) -> bool:
@@ -145,11 +162,12 @@ class Schedule:
             first = self._jobs[0]
             lapsed = first.ticket.lapsed()
             if lapsed is not None:
-                first.fail(lapsed)
+                first.stop(lapsed)
             if not first.by_length:
                 self._jobs.pop(0)
                 continue
-            length = max(first.by_length, key=lambda key: (len(first.by_length[key]), key))
+            # The first row that waits is the most wanted one: should the time not do for all.
+            length = min(first.by_length, key=lambda key: first.by_length[key][0])
             return length, self._fill(length)
         return 0, []
 
@@ -171,8 +189,10 @@ _HEADROOM = 1.5
 """A job is taken if a model slower by this factor would do it in time: others may need the machine."""
 _LARGE = 16
 """Batches of a job that is refused even on an idle queue where it cannot be done in time."""
-_MARGIN = 0.01
-"""Seconds before its deadline at which a job is given up: an answer without it has to get out, too."""
+_MARGIN = 0.03
+"""Seconds before its deadline at which a job is given up: an answer without it has to be made, too."""
+_IN_PART = 1.1
+"""The same for the number of rows that are begun: what the deadline cuts off costs only itself."""
 
 
 class BatchModel(Protocol):
@@ -264,13 +284,13 @@ class ModelQueue:
         return self._speed
 
     def rows_in_time(self, tokens: float, ticket: Ticket) -> int | None:
-        """How many rows of so many padded tokens this queue would do before the deadline, with room to spare.
+        """How many rows of so many padded tokens this queue would do before the deadline, a little to spare.
 
         None where nothing was measured yet, and while work waits: then what is too much is refused.
         """
         if not self._speed or self.waiting_tokens:
             return None
-        return max(0, int(ticket.left / _HEADROOM * self._speed / tokens))
+        return max(0, int((ticket.left - _MARGIN) / _IN_PART * self._speed / tokens))
 
     def warm_up(self, longest: int, seconds: float) -> None:
         """Runs full batches of rows of up to `longest` tokens, as many side by side as under load.
@@ -294,6 +314,7 @@ class ModelQueue:
         Raises:
             Overloaded: too much is waiting, or not enough time is left. Nothing was done.
             NotInTime: nothing is waiting, and these rows alone are too many for the time that is left.
+            DoneInPart: the deadline passed while they were worked on; it holds what was done.
             DeadlinePassed, Cancelled: nobody waits any more; what had not begun is not done.
             Unready: the queue was closed.
             ModelError: the model failed on these rows.
@@ -364,7 +385,7 @@ class ModelQueue:
                 self._note_done(job)
                 return
             self._schedule.remove(job)
-            job.fail(job.ticket.lapsed() or DeadlinePassed("not done in time"))
+            job.stop(job.ticket.lapsed() or DeadlinePassed("not done in time"))
         if isinstance(job.error, (Cancelled, DeadlinePassed)):
             self._observer.refused("cancelled" if job.ticket.cancelled else "deadline")
 

@@ -21,7 +21,8 @@ from kitpick_engines.document import Effect, Thing, escape_part, tool_key
 from kitpick_engines.text import split_identifier
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.stages.base import Count, Probability, Stage
-from kitpick_rescorers.state import State
+from kitpick_rescorers.stages.brought import Brought, head, stems
+from kitpick_rescorers.state import HeldIdentifier, State
 
 _MOST_NEEDS = 8
 _MOST_THINGS = 64
@@ -88,7 +89,7 @@ class Complete(Stage, frozen=True, tag="complete"):
     def apply(self, state: State, models: Models) -> State:
         """The list with producers behind what needs them."""
         items = {item.id: item for item in state.ranked}
-        links = Links([item.candidate for item in state.ranked], state.query, self.least)
+        links = Links([item.candidate for item in state.ranked], state.query, self.least, held=state.held)
         order: dict[str, None] = {}
         reasons: dict[str, str] = {}
         wanting: dict[str, None] = {}
@@ -163,24 +164,31 @@ class Links:
         apis: in the order of the list.
         request: in words; what it brings itself, nobody needs to give.
         least: confidence below which nothing flows.
+        held: what the conversation holds beside the request; nobody needs to give that either.
         making: whether a thing may come from an API that makes or changes it, as it does among calls that
             are chosen already; to look one up, nobody makes another.
     """
 
     def __init__(
-        self, apis: Sequence[Linked], request: str = "", least: float = 0.1, *, making: bool = False
+        self,
+        apis: Sequence[Linked],
+        request: str = "",
+        least: float = 0.1,
+        *,
+        held: Sequence[HeldIdentifier] = (),
+        making: bool = False,
     ) -> None:
         self._least = least
         self._making = making
-        self._bringing = _Brought(request)
-        self._words = _stems(request)
+        self._bringing = Brought(request, held)
+        self._words = stems(request)
         self._place = {api.id: place for place, api in enumerate(apis)}
         self._called = {(tool, api.api): api for api in reversed(apis) for tool in (api.tool_key, _ANY)}
         self._givers: defaultdict[str, list[tuple[Linked, Thing]]] = defaultdict(list)
         for api in apis:
             for thing in _things(api.gives):
-                for head in {_head(thing.resource), _joined(thing.resource)}:
-                    self._givers[head].append((api, thing))
+                for name in {head(thing.resource), _joined(thing.resource)}:
+                    self._givers[name].append((api, thing))
 
     def into(self, taker: Linked) -> Iterator[Flow]:
         """The best flow into each of an API's open needs."""
@@ -190,16 +198,21 @@ class Links:
                 yield max(flows, key=self._worth)
 
     def open_needs(self, taker: Linked) -> list[Thing]:
-        """What an API needs and the request does not bring."""
+        """What an API needs and neither the request nor the conversation brings."""
         return [need for need in _things(taker.needs)[:_MOST_NEEDS] if not self._bringing.brings(need)]
+
+    def held_inputs(self, taker: Linked) -> tuple[str, ...]:
+        """Inputs of an API that what is held by name fills, once each, in order."""
+        needs = _things(taker.needs)[:_MOST_NEEDS]
+        return tuple(dict.fromkeys(need.input for need in needs if need.input and self._bringing.holds(need)))
 
     def _flows(self, taker: Linked, need: Thing) -> Iterator[Flow]:
         if need.role == "call":
             if (giver := self._named(taker, need.resource)) is not None:
                 yield Flow(giver, taker, need, need.confidence)
             return
-        heads = sorted({_head(need.resource), _joined(need.resource)})
-        found = chain.from_iterable(self._givers.get(head, ()) for head in heads)
+        heads = sorted({head(need.resource), _joined(need.resource)})
+        found = chain.from_iterable(self._givers.get(name, ()) for name in heads)
         for giver, thing in islice(found, _MOST_GIVERS):
             same_tool = giver.tool_key == taker.tool_key
             confidence = _fit(need, thing, same_tool) * need.confidence * thing.confidence
@@ -213,8 +226,8 @@ class Links:
                 yield Flow(giver, taker, need, confidence)
 
     def _named(self, taker: Linked, name: str) -> Linked | None:
-        """The API of this name that a description means: of its own tool, else one where either has none."""
-        own = self._called.get((taker.tool_key, name))
+        """The API that a description means: of its own tool, of one it says, else where either has none."""
+        own = self._called.get((taker.tool_key, name)) or self._called.get(_of_tool(taker, name))
         found = self._called.get((_ANY, name)) if own is None else own
         if found is None or found.id == taker.id or (found.effect is Effect.DESTRUCTIVE and not self._making):
             return None
@@ -225,17 +238,25 @@ class Links:
         giver = flow.giver
         held = {(need.resource, need.role) for need in _things(flow.taker.needs)}
         own = sum((need.resource, need.role) not in held for need in self.open_needs(giver))
-        name, wanted, taking = _stems(giver.api), _stems(flow.need.resource), _stems(flow.taker.api)
+        name, wanted, taking = stems(giver.api), stems(flow.need.resource), stems(flow.taker.api)
         near = len(self._words & name) / (1 + len(name))
         named = wanted <= name or name <= _LOOKING
         about = (named, -own, -len(name - wanted - taking - _LOOKING), len(name & taking), near)
         return flow.same_tool, _harmless(giver), round(flow.confidence, 1), *about, -self._place[giver.id]
 
 
+def _of_tool(taker: Linked, name: str) -> tuple[str, str]:
+    """Key and name of an API of another tool of the same category, written `tool/name`."""
+    tool, _, api = name.rpartition("/")
+    key = f"{taker.tool_key.partition('/')[0]}/{tool}"
+    return key, api.replace("%2F", "/").replace("%25", "%")
+
+
 def _where(taker: Linked, need: Thing) -> tuple[str, ...]:
     """Keys of tools to look for a producer in: one's own; a function of no tool is a tool by itself."""
     if need.role == "call":
-        return taker.tool_key, tool_key("", need.resource)
+        said = (_of_tool(taker, need.resource)[0],) if "/" in need.resource else ()
+        return *said, taker.tool_key, tool_key("", need.resource)
     if not _stands_alone(taker):
         return (taker.tool_key,)
     category = taker.tool_key.partition("/")[0]
@@ -294,8 +315,8 @@ def _makes(giver: Linked, need: Thing) -> bool:
     """Whether the giver would make, change or remove what lasts: no way to find one that is there already."""
     if giver.effect is Effect.DESTRUCTIVE:
         return True
-    words = _stems(giver.api)
-    lasting = _BEGUN.isdisjoint(_stems(_head(need.resource)))
+    words = stems(giver.api)
+    lasting = _BEGUN.isdisjoint(stems(head(need.resource)))
     return giver.effect is Effect.WRITE and lasting and bool(words & _MAKING) and not words & _LOOKING
 
 
@@ -316,8 +337,8 @@ _ENTRY = _set("log login sign signin in to into user account session start auth 
 
 def _lets_in(giver: Linked, taker: Linked) -> bool:
     """Whether a session that one opens may be of the other's product: their names share what it is called."""
-    product = _stems(giver.api) - _ENTRY
-    return not product or bool(product & _stems(taker.api))
+    product = stems(giver.api) - _ENTRY
+    return not product or bool(product & stems(taker.api))
 
 
 _VERSION = re.compile(r"v?\d|.*_v\d")
@@ -347,7 +368,7 @@ def _acquainted(giver: Linked, taker: Linked, need: Thing, thing: Thing) -> bool
     same_role = need.role in (thing.role, "") or not thing.role or (need.role, thing.role) == ("id", "arn")
     lent = need.resource in _LENT and need.role in ("arn", "")
     special = " " in need.resource or lent or bool(_product(giver) & _product(taker))
-    return same_role and special and _stems(need.resource) <= _stems(giver.api)
+    return same_role and special and stems(need.resource) <= stems(giver.api)
 
 
 def _stands_alone(api: Linked) -> bool:
@@ -385,63 +406,9 @@ def _things(texts: tuple[str, ...]) -> tuple[Thing, ...]:
     return tuple(thing for text in texts[:_MOST_THINGS] if (thing := Thing.read(text)) is not None)
 
 
-def _head(resource: str) -> str:
-    """`db instance` → `instance`."""
-    return resource.rpartition(" ")[2]
-
-
 def _joined(resource: str) -> str:
     """`worker pool` → `workerpool`: paths write one word where schemas write two."""
     return resource.replace(" ", "")
-
-
-@lru_cache(16_384)
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(word.rstrip("s") for word in split_identifier(text[:2_000]).lower().split())
-
-
-_IDENTIFIER = re.compile(
-    r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"
-    r"|\barn:\w|\bhttps?://\S"
-    r"|\b[a-z]{1,8}-[0-9a-f]{6,}\b"
-    r"|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{10,}\b"
-    r"|#\d+\b|\b\d{5,}\b"
-)
-_NAME = re.compile(
-    r"[\"“”„«`][^\"“”„«»`]{1,80}[\"”“»`]|(?<!\w)'[^']{2,80}'(?!\w)|\b[A-Za-z0-9]+(?:[-_/][A-Za-z0-9]+)+\b"
-)
-
-
-_PATHS = ("name", "parent")
-"""Inputs of Google's APIs that want the whole name of a resource."""
-_PATH = re.compile(r"\b[A-Za-z]\w*/[\w.@-]*\d|\b[A-Za-z]\w*/[\w.@-]+/\w")
-
-
-_DATE = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}[./]\d{1,2}\b")
-
-
-class _Brought:
-    """What a request brings itself: dates, literal identifiers, and names in quotes or of machine-made form.
-
-    A name that is a path through everything around a thing, `accounts/7/sites/3`, is in no quoted word.
-    """
-
-    def __init__(self, request: str) -> None:
-        start = request[:20_000]
-        self._identifier = _IDENTIFIER.search(start) is not None
-        self._name = self._identifier or _NAME.search(start) is not None
-        self._path = _PATH.search(start) is not None
-        self._date = _DATE.search(start) is not None
-
-    def brings(self, need: Thing) -> bool:
-        """Whether it may be what a need asks for."""
-        if need.role == "call":
-            return bool(need.input) and self._identifier
-        if need.resource == "date":
-            return self._date
-        if need.role == "name" and need.input in _PATHS:
-            return self._path
-        return self._name if need.role == "name" else self._identifier
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -462,14 +429,20 @@ class PlannedCall(msgspec.Struct, frozen=True):
     api: str
     takes: tuple[Taken, ...] = ()
     """Inputs that earlier calls fill."""
+    holds: tuple[str, ...] = ()
+    """Inputs that the conversation fills: an identifier of theirs stands in it by its name."""
 
 
-def plan(apis: Sequence[Linked], request: str = "", least: float = 0.1) -> tuple[PlannedCall, ...]:
+def plan(
+    apis: Sequence[Linked], request: str = "", least: float = 0.1, held: Sequence[HeldIdentifier] = ()
+) -> tuple[PlannedCall, ...]:
     """APIs, best first, in an order that can be executed: who gives comes before who takes.
 
-    What gives nothing to an earlier one keeps its place. A circle is cut where it is met again.
+    What gives nothing to an earlier one keeps its place. A circle is cut where it is met again. Of what is
+    held, only what is named fills an input: who may be any id is nobody's in particular.
     """
-    links = Links(apis, request, least, making=True)
+    named = [each for each in held if each.name]
+    links = Links(apis, request, least, held=named, making=True)
     flows = {api.id: list(links.into(api)) for api in apis}
     ordered: dict[str, PlannedCall] = {}
     pending = [(api, False) for api in reversed(apis)]
@@ -479,7 +452,7 @@ def plan(apis: Sequence[Linked], request: str = "", least: float = 0.1) -> tuple
         if ready:
             earlier = [flow for flow in flows[api.id] if flow.giver.id in ordered]
             takes = (Taken(flow.wanted, flow.giver.id, round(flow.confidence, 3)) for flow in earlier)
-            ordered[api.id] = PlannedCall(api.id, api.api, tuple(takes))
+            ordered[api.id] = PlannedCall(api.id, api.api, tuple(takes), links.held_inputs(api))
         elif api.id not in begun:
             begun.add(api.id)
             pending.append((api, True))

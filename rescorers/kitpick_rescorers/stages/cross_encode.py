@@ -11,35 +11,63 @@ from msgspec.structs import replace
 
 from kitpick_engines.sentences import sentences_of
 from kitpick_foundation.deadline import DeadlineExceeded
-from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.errors import ScoredInPart, StageUnavailable
 from kitpick_rescorers.models import Models, Scorer
 from kitpick_rescorers.scoring import Logits, checked, score_pairs
-from kitpick_rescorers.stages.base import Count, Stage
-from kitpick_rescorers.state import Ranked, State, by_score
+from kitpick_rescorers.stages.base import Count, Requirement, Stage, Weight
+from kitpick_rescorers.state import Ranked, State, by_score, cosines_of
 
 
 class CrossEncode(Stage, frozen=True, tag="cross_encode"):
     """Scores the first `candidates` of the list, and at most `fetched` documents that were fetched on a need.
 
-    Scored candidates come first, by logit; the others follow in their order. If the model fails or returns
-    a number that is not finite, the list does not change.
+    Scored candidates come first, by logit; the others follow in their order. If a deadline stops the model,
+    the first ones up to the first that was not read count as scored, and the others as the rest. If the model
+    fails or returns a number that is not finite, the list does not change.
     """
 
     requires = frozenset({"scorer"})
 
     candidates: Count = 50
     fetched: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 100
+    cosine: Weight = 0.0
+    """What a cosine with the request adds to a logit if it is larger by 1 than the mean of what is read."""
     sentence_share: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.0
     """Weight of the best logit of any sentence of the request; the whole request has the rest."""
     sentence_candidates: Count = 20
     """How many of the first candidates are scored for each sentence."""
+    spare_below: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.0
+    """Share of the best candidate's score, below which a candidate is not read: where the first stage is sure,
+    few are near its best, and few are read. 0 reads them all."""
+    least: Count = 10
+    """How many are read however low their scores are."""
 
     def apply(self, state: State, models: Models) -> State:
         """The list by cross-encoder score; ties by first-stage rank, then id."""
         if models.scorer is None:
             raise StageUnavailable("no cross-encoder is loaded")
         chosen = self._chosen(state)
-        logits, probabilities, known = self._scores(models, models.scorer, state, chosen)
+        try:
+            logits, probabilities, known = self._scores(models, models.scorer, state, chosen)
+        except ScoredInPart as part:
+            return self._in_part(models.scorer, state, chosen, part)
+        return self._reranked(state, chosen, logits, probabilities, known)
+
+    def _in_part(self, scorer: Scorer, state: State, chosen: list[Ranked], part: ScoredInPart) -> State:
+        """The list with the first candidates reranked, as many as were read before the deadline."""
+        unread = np.flatnonzero(np.isnan(part.logits))
+        read = int(unread[0]) if len(unread) else len(chosen)
+        if not read:
+            raise StageUnavailable.failed("the cross-encoder", part) from part
+        logits = part.logits[:read]
+        probabilities = checked(scorer.probability(logits.astype(np.float32)), read)
+        reason = f"read the first {read} of {len(chosen)} candidates: then the time was over"
+        return self._reranked(state.degrading(self.name, reason), chosen[:read], logits, probabilities, 0)
+
+    @staticmethod
+    def _reranked(
+        state: State, chosen: list[Ranked], logits: Logits, probabilities: Logits, known: int
+    ) -> State:
         scored = {
             item.id: replace(item, score=logit, logit=logit, probability=probability)
             for item, logit, probability in zip(chosen, logits.tolist(), probabilities.tolist(), strict=True)
@@ -56,7 +84,16 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
 
     def _chosen(self, state: State) -> list[Ranked]:
         proposed = [item for item in state.ranked if not item.fetched][: self.candidates]
+        proposed = proposed[: self._worth_reading([item.score for item in proposed])]
         return proposed + [item for item in state.ranked if item.fetched][: self.fetched]
+
+    def _worth_reading(self, scores: Sequence[float]) -> int:
+        """How many of the first candidates are read, by their scores in the order of the list."""
+        best = max(scores, default=0.0)
+        if not self.spare_below or best <= 0.0:
+            return len(scores)
+        low = (place for place, score in enumerate(scores) if score < self.spare_below * best)
+        return max(self.least, next(low, len(scores)))
 
     def _scores(
         self, models: Models, scorer: Scorer, state: State, chosen: list[Ranked]
@@ -71,13 +108,24 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
             for sentence in sentences:
                 state.deadline.check("reading each sentence")
                 parts.append(score_pairs(scorer, models.cache, sentence, first))
-            logits = self._mixed(whole, [found for found, _ in parts])
+            logits = self._mixed(whole, [found for found, _ in parts]) + self._nearness(state, chosen)
             known += sum(hits for _, hits in parts)
             return logits, checked(scorer.probability(logits.astype(np.float32)), len(chosen)), known
-        except DeadlineExceeded:
+        except (DeadlineExceeded, ScoredInPart):
             raise
         except Exception as error:
             raise StageUnavailable.failed("the cross-encoder", error) from error
+
+    def needs(self) -> frozenset[Requirement]:
+        """The cross-encoder, and the request's vector where cosines count."""
+        return self.requires | (frozenset({"vector"}) if self.cosine else frozenset())
+
+    def _nearness(self, state: State, chosen: list[Ranked]) -> Logits:
+        """What the cosines add to the logits, (n,): nothing where there are no vectors."""
+        cosines = cosines_of(state, chosen)
+        return (
+            self.cosine * (cosines - cosines.mean()) if self.cosine and len(chosen) else np.zeros(len(chosen))
+        )
 
     def _mixed(self, whole: Logits, parts: Sequence[Logits]) -> Logits:
         """Logits (n,) of the whole request with the best ones (m,) of its sentences, m ≤ n, mixed in."""

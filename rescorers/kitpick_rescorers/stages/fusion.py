@@ -16,7 +16,7 @@ from kitpick_engines.contract import RankingName
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
-from kitpick_rescorers.state import Matrix, Ranked, State, by_score, direction_of, unit_vectors
+from kitpick_rescorers.state import Matrix, Ranked, State, by_score, cosines_of
 
 
 def lift_tools(items: Sequence[Ranked], share: float) -> list[Ranked]:
@@ -152,7 +152,7 @@ class Blend(Stage, frozen=True, tag="blend"):
         proposed |= not proposed.any()
         trust = self._trust(item for item, counts in zip(scored, proposed, strict=True) if counts)
         read = _standardised(np.array([_logit(item) for item in scored]), proposed, trust)
-        near = _standardised(_cosines(state, scored), proposed, (1.0 - trust) * self.dense)
+        near = _standardised(cosines_of(state, scored), proposed, (1.0 - trust) * self.dense)
         priors = [self.rank_weight * math.log(item.first_rank) for item in scored]
         blended = [
             replace(item, score=float(z + cosine) - prior)
@@ -178,15 +178,6 @@ def _standardised(values: Matrix, proposed: NDArray[np.bool_], weight: float) ->
         weight / (deviation if deviation > 1e-12 else 1.0)
     )
     return standardised
-
-
-def _cosines(state: State, items: Sequence[Ranked]) -> Matrix:
-    """Cosines (n,) with the request; a candidate without a usable vector has the mean of the others."""
-    if state.vector is None:
-        return np.zeros(len(items))
-    vectors, _ = unit_vectors(items, len(state.vector))
-    cosines, usable = vectors @ direction_of(state), vectors.any(axis=1)
-    return np.where(usable, cosines, cosines[usable].mean() if usable.any() else 0.0)
 
 
 def _blend_reason(item: Ranked, z: float, cosine: float, prior: float) -> str:

@@ -145,6 +145,23 @@ def test_servers_of_a_split_are_asked_over_all_servers(folders: DataFolders) -> 
     assert [described[id_].tool for id_ in request.also] == ["copy"]
 
 
+def test_requests_with_capabilities_are_asked_both_ways(folders: DataFolders, tmp_path: Path) -> None:
+    own = tmp_path / "own" / "written"
+    written_lines(own / "apis.jsonl.gz", [api(1, HELD[0])])
+    written_lines(own / "requests.jsonl.gz", [asking("held out too", 1)])
+    rows = [{"id": "w:4", "steps": ["do the first", "do the second"]}, {"id": "d:1", "steps": ["do it"]}]
+    written_lines(own.parent / "capabilities.jsonl", rows)
+    both = DataFolders(folders.shared, (*folders.written, own))
+    as_came, asked = (
+        read_set(f"written-{name}", both, "validation") for name in ("requests", "capabilities")
+    )
+    assert [each.text for each in as_came.requests] == ["of two held out", "held out too"]
+    assert [each.steps for each in as_came.requests] == [(), ()]
+    assert [each.steps for each in asked.requests] == [("do the first", "do the second"), ("do it",)]
+    assert [each.relevant for each in asked.requests] == [each.relevant for each in as_came.requests]
+    assert asked.catalog == as_came.catalog == "written"
+
+
 def test_a_split_without_requests_is_an_error(folders: DataFolders) -> None:
     with pytest.raises(InvalidDataset, match="no request in the split test"):
         read_set("written", folders, "test")

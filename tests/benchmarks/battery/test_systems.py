@@ -110,6 +110,31 @@ def test_an_outcome_lacks_what_is_neither_right_nor_wrong(system: SetSystem) -> 
     assert found.abstained_without is None, "the profile cannot abstain"
 
 
+def test_capabilities_are_asked_one_by_one_and_joined_in_turn(system: SetSystem) -> None:
+    dense = load_profile("dense")
+    both = replace(
+        WALK, relevant=frozenset({"pets/cats/feed", "pets/fish/buy"}), steps=("buy a fish", "feed the cat")
+    )
+    found = system.outcome_of_steps(both, dense, 200)
+    assert found.ids[:2] == ("pets/fish/buy", "pets/cats/feed")
+    assert len(set(found.ids)) == len(found.ids) == 4, "each once, without what is neither right nor wrong"
+    assert found.probabilities == (None,) * 4
+    assert not found.abstained
+    nothing = replace(both, steps=("paint the fence", "sail the sea"))
+    refused = system.outcome_of_steps(nothing, ABSTAINING, 200)
+    assert (refused.ids, refused.abstained) == ((), True)
+
+
+def test_a_set_of_other_requests_can_be_the_first_to_need_its_documents(
+    tmp_path: Path, cache: EmbeddingCache, models: LoadedModels
+) -> None:
+    other = replace(SET, name="pets-capabilities", documents_of="pets")
+    with open_set(other, models, tmp_path, cache, NullProgress()) as engine:
+        stats = engine.stats()
+    assert stats is not None
+    assert stats.documents == len(PETS)
+
+
 def test_a_profile_ranks_the_same_whoever_else_is_asked(system: SetSystem) -> None:
     """Candidates of all rankings are fetched together: those that a profile does not ask change nothing."""
     joint = system.asked(WALK.text, 200)

@@ -16,6 +16,7 @@ from kitpick_engines.contract import Filter, SearchRequest
 from kitpick_engines.errors import EngineError, EngineUnavailable, InvalidDocument, RefusedDocuments
 from kitpick_engines.remote import indexes, lease
 from kitpick_engines.remote.engine import RemoteEngine
+from kitpick_engines.remote.server import RequestRefused
 
 
 def abandon(engine: RemoteEngine, index: str, *items: object) -> None:
@@ -230,6 +231,22 @@ class SessionContract:
         aliases = engine.server.call("GET", f"/{new}/_alias")[new]["aliases"]
         assert aliases.pop(f"{name}-acme") == {"filter": of_acme, "search_routing": "1"}
         assert list(aliases) == [name]
+
+    def test_a_point_in_time_ends_with_the_index_it_was_opened_on(self, make_engine: MakeCatalog):
+        from catalogs import OTHER_SCHEMA
+
+        engine = make_engine()
+        fill(engine, [item("s/t/old")])
+        name = engine.address.name
+        opening = {"opensearch": "_search/point_in_time", "elasticsearch": "_pit"}[engine.address.kind]
+        opened = engine.server.call("POST", f"/{name}/{opening}?keep_alive=1m")
+        page = {"pit": {"id": opened.get("pit_id") or opened["id"], "keep_alive": "1m"}, "size": 1}
+        assert len(engine.server.call("POST", "/_search", page)["hits"]["hits"]) == 1
+        engine.swap(fill(engine, [item("s/t/new")], OTHER_SCHEMA))
+        with pytest.raises(RequestRefused) as refused:
+            engine.server.call("POST", "/_search", page)
+        assert refused.value.status == 404
+        assert dense_of(engine, unit(1)) == ["s/t/new"], "who opens a new one goes on"
 
     def test_the_replicas_of_the_url_go_before_those_of_the_index(self, make_engine: MakeCatalog):
         from catalogs import OTHER_SCHEMA

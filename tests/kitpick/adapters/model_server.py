@@ -1,6 +1,7 @@
 """A model that speaks as OpenAI and Anthropic do: it calls the first tool it is offered, then answers.
 
-It remembers the bodies it was sent. With a script, it says what that says, one entry a request.
+It remembers the bodies it was sent. With a script, it says what that says, one entry a request,
+or refuses with `refuse`.
 """
 
 from __future__ import annotations
@@ -147,9 +148,13 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.bodies.append(body)
         path, script = self.path.partition("?")[0], self.server.script
-        said = _SCRIPTED[path](script.pop(0)) if script else _ANSWERS[path](body)
+        refused = script.pop(0)[0]["refuse"] if script and "refuse" in script[0][0] else ""
+        if refused:
+            said: dict[str, Any] = {"error": {"type": "invalid_request_error", "message": refused}}
+        else:
+            said = _SCRIPTED[path](script.pop(0)) if script else _ANSWERS[path](body)
         answer = json.dumps(said).encode()
-        self.send_response(200)
+        self.send_response(400 if refused else 200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(answer)))
         self.end_headers()

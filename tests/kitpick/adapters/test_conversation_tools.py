@@ -40,6 +40,20 @@ def test_nothing_fits_is_said(catalog: Catalog, calls: Any) -> None:
     assert "nothing fits: trim the hedge" in both.text
 
 
+@pytest.mark.parametrize("k", [2, "auto"])
+def test_a_search_goes_on_behind_what_an_earlier_one_found(catalog: Catalog, calls: Any, k: Any) -> None:
+    tools = ConversationTools(catalog, calls.run, k=k)
+    asked = {"capabilities": ["forecast the weather"]}
+    first = tools.search(asked)
+    second = tools.search(asked | {"offset": len(first.ids)})
+    order = [hit.id for hit in catalog.search("forecast the weather", 8).hits]
+    assert [*first.ids, *second.ids] == order[: len(first.ids) + len(second.ids)]
+    assert second.ids
+    over = tools.search(asked | {"offset": 100})
+    assert over.text.startswith("no tool fits: there are no more of these")
+    assert "the search failed" in tools.search(asked | {"offset": 101}).text
+
+
 @pytest.mark.parametrize("wrong", [{}, None, "weather", {"capabilities": []}, {"query": "weather"}])
 def test_a_search_that_is_asked_wrongly_says_so(catalog: Catalog, calls: Any, wrong: Any) -> None:
     assert "the search failed" in ConversationTools(catalog, calls.run).search(wrong).text

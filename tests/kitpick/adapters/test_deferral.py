@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from provider_rules import breaches, functions, item_breaches, namespace_breaches
 
 from kitpick.adapters.deferral import SEARCH, AnthropicDeferral, Namespaces, OpenAIDeferral
 from kitpick.adapters.errors import CatalogTooLarge, OwnToolClash, UnknownPinnedTool
@@ -55,90 +56,6 @@ def searched(call_id: str, *capabilities: str) -> dict[str, Any]:
         "arguments": arguments,
         "status": "completed",
     }
-
-
-def breaches(body: dict[str, Any]) -> list[str]:
-    """Rules of the Messages API that a request with deferred tools breaks."""
-    messages = body["messages"]
-    deferred = {tool["name"] for tool in body["tools"] if tool.get("defer_loading")}
-    found = breaches_of_the_list(body["tools"], deferred)
-    for message, after in zip(messages, [*messages[1:], None], strict=True):
-        blocks = message["content"] if isinstance(message["content"], list) else []
-        calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
-        begin = after["content"][: len(calls)] if calls and after else []
-        if [block.get("tool_use_id") for block in begin] != calls:
-            found.append(f"calls {calls} are not answered at once, in order, before anything else")
-        for block in blocks:
-            found += breaches_of_references(block, deferred)
-    return found
-
-
-def breaches_of_the_list(tools: list[dict[str, Any]], deferred: set[str]) -> list[str]:
-    rules = {
-        "two tools of one name": len({tool["name"] for tool in tools}) < len(tools),
-        "every tool is deferred": len(deferred) == len(tools),
-        "a deferred tool holds a cache breakpoint": any(
-            tool.get("defer_loading") and "cache_control" in tool for tool in tools
-        ),
-    }
-    return [rule for rule, broken in rules.items() if broken]
-
-
-def breaches_of_references(block: dict[str, Any], deferred: set[str]) -> list[str]:
-    inner = block.get("content") if block["type"] == "tool_result" else None
-    parts = inner if isinstance(inner, list) else []
-    references = [part["tool_name"] for part in parts if part["type"] == "tool_reference"]
-    rules = {
-        "references beside other blocks": 0 < len(references) < len(parts),
-        "a reference to a tool that is not deferred": not deferred.issuperset(references),
-    }
-    return [rule for rule, broken in rules.items() if broken]
-
-
-def namespace_breaches(tools: Sequence[dict[str, Any]]) -> list[str]:
-    """Rules that namespaces break, of a request or of one answer."""
-    groups = [tool for tool in tools if tool["type"] == "namespace"]
-    names = [group["name"] for group in groups] + [one["name"] for group in groups for one in group["tools"]]
-    rules = {
-        "a namespace twice": len({group["name"] for group in groups}) < len(groups),
-        "a namespace without functions": not all(group["tools"] for group in groups),
-        "a namespace without a description": not all(group["description"] for group in groups),
-        "a namespace is deferred, not its functions": any("defer_loading" in group for group in groups),
-        "a name that is refused": not all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) for name in names),
-    }
-    return [rule for rule, broken in rules.items() if broken]
-
-
-def functions(tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Functions, alone or in namespaces."""
-    return [one for tool in tools for one in (tool["tools"] if tool["type"] == "namespace" else [tool])]
-
-
-def item_breaches(body: dict[str, Any]) -> list[str]:
-    """Rules of the Responses API that an input with a client's tool search breaks."""
-    answered_by = {"function_call": "function_call_output", "tool_search_call": "tool_search_output"}
-    given = {tool["name"] for tool in body["tools"] if tool["type"] == "function"}
-    loaded: set[str] = set()
-    waiting: dict[str, str] = {}
-    found = [] if body["tools"][0]["type"] == "tool_search" else ["the search is not the first tool"]
-    found += namespace_breaches(body["tools"])
-    for item in body["input"]:
-        kind, call = item.get("type", "message"), item.get("call_id")
-        if kind in answered_by:
-            waiting[call] = answered_by[kind]
-        elif kind in answered_by.values():
-            if waiting.pop(call, None) != kind:
-                found.append(f"{kind} answers no call {call}, or is not of its kind, or is the second one")
-            found += namespace_breaches(item.get("tools", ()))
-            names = [tool["name"] for tool in functions(item.get("tools", ()))]
-            if given.intersection(names) or len(set(names)) < len(names):
-                found.append(f"{names} are given already, or twice")
-            if not all(tool["defer_loading"] for tool in functions(item.get("tools", ()))):
-                found.append(f"one of {names} is loaded without being deferred")
-            loaded |= set(names)
-        elif waiting:
-            found.append(f"{kind} comes before the answers to {list(waiting)}")
-    return found + [f"{call} is not answered" for call in waiting]
 
 
 def test_a_result_is_what_the_providers_tool_searches_answer(catalog: Catalog) -> None:
@@ -212,6 +129,22 @@ def test_one_answer_loads_no_more_tokens_than_it_may(catalog: Catalog, calls: An
     assert loaded(first + second + third)[:3] == best
     assert len(loaded(first + second + third)) == 3
     assert loaded(1) == best[:1], "one is loaded whatever it takes"
+
+
+def test_a_search_goes_on_behind_what_an_earlier_one_found(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, k=2)
+
+    def found(offset: int) -> list[str]:
+        turn = [said(use("1", SEARCH, capabilities=[WEATHER, "send an email"], offset=offset))]
+        (answer,) = deferral.answers(turn)
+        return [reference["tool_name"] for reference in answer["content"]]
+
+    weather, email = (
+        [deferral.names[hit.id] for hit in catalog.search(text, 4).hits]
+        for text in (WEATHER, "send an email")
+    )
+    assert found(0)[:2] == [weather[0], email[0]]
+    assert found(2)[:2] == [weather[2], email[2]]
 
 
 def test_as_many_are_loaded_as_are_needed_where_that_is_wanted(catalog: Catalog, calls: Any) -> None:
@@ -532,6 +465,103 @@ def test_what_cannot_be_registered_says_why(
         pytest.raises(EmptyCatalog),
     ):
         AnthropicDeferral(empty, calls.run)
+
+
+def test_who_gives_what_the_conversation_found_already_is_not_loaded_again(
+    catalog: Catalog, calls: Any, tmp_path: Path
+) -> None:
+    artist = {"type": "object", "properties": {"artist_id": {"type": "string"}}, "required": ["artist_id"]}
+    found = {"name": "find_artist", "description": "By a name"}
+    shows = {"name": "list_concerts", "description": "Upcoming concerts", "parameters": artist}
+    (tmp_path / "music.json").write_text(json.dumps([found, shows]))
+    catalog.ingest(f"functions:{tmp_path / 'music.json'}")
+    profile = tmp_path / "chained.toml"
+    profile.write_text(
+        'name = "c"\n[[stages]]\nstage = "fuse"\ndense = 0.0\n[[stages]]\nstage = "complete"\n'
+    )
+    deferral = AnthropicDeferral(catalog, calls.run, k=2, profile=str(profile))
+    find, concerts = (deferral.names[id_of(catalog, api)] for api in ("find_artist", "list_concerts"))
+
+    def loaded(result: str) -> list[str]:
+        messages = [
+            {"role": "user", "content": "Where does Nina Simone play?"},
+            said(use("1", find, called="Nina Simone")),
+        ]
+        messages += [results([{"type": "tool_result", "tool_use_id": "1", "content": result}])]
+        (answer,) = deferral.answers([*messages, said(use("2", SEARCH, capabilities=["upcoming concerts"]))])
+        return [block["tool_name"] for block in answer["content"]]
+
+    assert loaded("nobody of this name")[:2] == [concerts, find]
+    assert loaded('{"artists": [{"id": "a17"}]}')[0] == concerts
+    assert find not in loaded('{"artists": [{"id": "a17"}]}')
+
+
+def long_conversation(deferral: AnthropicDeferral) -> list[Any]:
+    """A conversation that found four tools and called one."""
+    messages: list[Any] = [{"role": "user", "content": "Rain in Paris?"}]
+    for number, wanted in enumerate((WEATHER, "send an email", "translate a text", "convert a currency")):
+        messages.append(said(use(str(number), SEARCH, capabilities=[wanted])))
+        messages.append(results(deferral.answers(messages)))
+    weather = messages[2]["content"][0]["content"][0]["tool_name"]
+    messages.append(said(use("c", weather, city="Paris")))
+    return [*messages, results(deferral.answers(messages))]
+
+
+def referred(messages: Sequence[Any]) -> list[list[str]]:
+    """By answer of a search: the names, or what it says."""
+    contents = [message["content"][0]["content"] for message in messages[2:-2:2]]
+    return [[part["tool_name"] for part in each] if isinstance(each, list) else [each] for each in contents]
+
+
+def test_where_a_cache_is_lost_anyway_fewer_tools_are_loaded(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, k=1)
+    messages = long_conversation(deferral)
+    before = json.dumps(messages)
+    ((weather,), (email,), (translate,), (convert,)) = referred(messages)
+    assert deferral.shortened(messages) == messages, "it fits"
+    documents = {deferral.names[one.id]: one for one in catalog.documents()}
+    room = DefinitionTokens().of([documents[weather], documents[translate], documents[convert]])
+    unloaded = ["not loaded any more: search again for what is needed"]
+    shorter = deferral.shortened(messages, room)
+    assert referred(shorter) == [[weather], unloaded, [translate], [convert]], "the oldest goes"
+    assert referred(deferral.shortened(messages, 0)) == [[weather], unloaded, unloaded, unloaded], (
+        "one is called"
+    )
+    assert json.dumps(messages) == before
+    assert breaches({"tools": deferral.tools, "messages": shorter}) == []
+    (early,) = deferral.answers([*shorter, said(use("x", email))])
+    assert "not loaded" in early["content"]
+
+
+def test_a_tool_that_the_catalog_lost_is_not_referred_to_any_more(
+    catalog: Catalog, calls: Any, functions_file: Path
+) -> None:
+    messages = long_conversation(AnthropicDeferral(catalog, calls.run, k=1))
+    ((weather,), (email,), *_) = referred(messages)
+    kept = [one for one in json.loads(functions_file.read_text()) if "send_email" not in json.dumps(one)]
+    functions_file.write_text(json.dumps(kept))
+    catalog.ingest(f"functions:{functions_file}")
+    shorter = AnthropicDeferral(catalog, calls.run, k=1).shortened(messages)
+    assert email not in json.dumps(shorter)
+    assert weather in json.dumps(shorter)
+
+
+@pytest.mark.parametrize("namespaces", [None, "found", "all"])
+def test_openais_answers_are_shortened_too(post: Catalog, calls: Any, namespaces: Namespaces | None) -> None:
+    deferral = OpenAIDeferral(post, calls.run, k=1, namespaces=namespaces)
+    items: list[Any] = [searched("1", "send a letter on paper"), searched("2", "buy a stamp", WEATHER)]
+    items += deferral.answers(items)
+    letter, stamp, rain = (
+        deferral.names[id_of(post, api)] for api in ("send_letter", "buy_stamp", "get_weather")
+    )
+    items += [called("3", letter)]
+    items += deferral.answers(items)
+    shorter = deferral.shortened(items, 0)
+    first, second = (item["tools"] for item in shorter if item["type"] == "tool_search_output")
+    assert [one["name"] for one in functions(first)] == [letter]
+    assert second == []
+    assert item_breaches({"tools": deferral.tools, "input": shorter}) == []
+    assert {one["name"] for item in items[2:4] for one in functions(item["tools"])} == {letter, stamp, rain}
 
 
 @pytest.mark.needs("clients")

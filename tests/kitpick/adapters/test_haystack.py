@@ -68,6 +68,29 @@ def test_a_retriever_gives_documents_with_definitions(catalog: Catalog) -> None:
     pipeline.get_component("retriever").close()
 
 
+def test_a_follow_up_is_searched_with_the_conversation_before_it(catalog: Catalog) -> None:
+    from haystack.dataclasses import ChatMessage, ToolCall
+
+    from kitpick.adapters.haystack import KitpickApiRetriever
+
+    call = ToolCall("get_weather", {"city": "Paris"}, id="1")
+    messages = [
+        ChatMessage.from_user("Will it rain in Paris?"),
+        ChatMessage.from_assistant(tool_calls=[call]),
+        ChatMessage.from_tool("no", origin=call),
+        ChatMessage.from_assistant("No, it stays dry."),
+        ChatMessage.from_user("and in Berlin?"),
+    ]
+    retriever = KitpickApiRetriever(catalog.engine.url, top_k=1)
+    try:
+        (found,) = retriever.run("and in Berlin?", messages=messages)["documents"]
+        assert found.meta["api"] == "get_weather"
+        (alone,) = retriever.run("send an email", messages=[])["documents"]
+        assert alone.meta["api"] == "send_email"
+    finally:
+        retriever.close()
+
+
 def test_principals_come_with_the_component_or_with_the_request(
     settings: Settings, functions_file: Any
 ) -> None:

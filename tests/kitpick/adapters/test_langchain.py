@@ -55,6 +55,29 @@ def test_each_request_may_ask_for_something_else(catalog: Catalog) -> None:
         retriever.invoke(QUERY, k=-1)
 
 
+def test_a_follow_up_is_searched_with_the_conversation_before_it(catalog: Catalog) -> None:
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+    from kitpick.adapters.langchain import KitpickRetriever
+
+    call = {"name": "get_weather", "args": {"city": "Paris"}, "id": "1"}
+    messages = [
+        HumanMessage("Will it rain in Paris?"),
+        AIMessage("", tool_calls=[call]),
+        ToolMessage("no", tool_call_id="1"),
+        AIMessage("No, it stays dry."),
+        HumanMessage("and in Berlin?"),
+    ]
+    retriever = KitpickRetriever(catalog=catalog, k=1)
+    (found,) = retriever.invoke("and in Berlin?", messages=messages)
+    (also,) = asyncio.run(retriever.ainvoke("and in Berlin?", messages=messages))
+    assert found.metadata["api"] == also.metadata["api"] == "get_weather"
+    (alone,) = retriever.invoke("send an email", messages=[])
+    assert alone.metadata["api"] == "send_email"
+    with pytest.raises(InvalidArguments, match="messages"):
+        retriever.invoke("x", messages=[5])
+
+
 def test_principals_see_what_they_may(settings: Settings, functions_file: Any) -> None:
     from kitpick.adapters.langchain import KitpickRetriever
 

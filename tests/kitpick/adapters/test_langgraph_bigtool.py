@@ -92,6 +92,50 @@ def test_what_an_api_raises_is_said_to_the_model(catalog: Catalog, weather: str)
     assert said[-1].content == "Sorry."
 
 
+@pytest.mark.parametrize("kind", ["run", "arun"])
+def test_a_call_is_feedback_for_the_retrieval_of_its_thread(
+    catalog: Catalog, calls: Any, weather: str, kind: str
+) -> None:
+    from langgraph_bigtool import create_agent
+
+    from kitpick.adapters.langgraph_bigtool import KitpickBigtool
+
+    tools = KitpickBigtool(catalog, getattr(calls, kind), k=1, client="ann")
+
+    def asked(words: str, thread: str | None) -> None:
+        model, _ = scripted(call("retrieve", query=words), call(weather, city="Paris"), final("Yes."))
+        agent = create_agent(
+            model, tools.registry, retrieve_tools_function=retrieve, retrieve_tools_coroutine=aretrieve
+        ).compile()
+        config = {"configurable": {"thread_id": thread}} if thread else {}
+        given = {**ask("will it rain?"), "selected_tool_ids": []}
+        if kind == "run":
+            agent.invoke(given, config)
+        else:
+            asyncio.run(agent.ainvoke(given, config))
+
+    def retrieve(query: str) -> list[str]:
+        """Finds tools."""
+        return tools.retrieve_tools(query)
+
+    async def aretrieve(query: str) -> list[str]:
+        """Finds tools."""
+        return await tools.aretrieve_tools(query)
+
+    aretrieve.__name__ = "retrieve"
+
+    def choosers(words: str) -> list[str]:
+        tallies = catalog.intents.behind(words, Filter()).values()
+        return [client for each in tallies for client in each.choices]
+
+    asked("forecast the weather", None)
+    assert choosers("forecast the weather") == [], "of no thread"
+    asked("forecast the weather", "t1")
+    asked("weather in a city", "t2")
+    assert choosers("forecast the weather") == ["ann"]
+    assert choosers("weather in a city") == ["ann"]
+
+
 def test_the_page_for_agents_runs(five_minutes: Any, page_weather: str) -> None:
     model, _ = scripted(retrieval(), call(page_weather, city="Paris"), final("It will rain."))
     five_minutes("LangGraph", model=model)

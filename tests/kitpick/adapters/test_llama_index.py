@@ -75,6 +75,16 @@ def test_an_agent_gets_the_tools_that_its_request_needs(catalog: Catalog, calls:
         KitpickToolRetriever(catalog, calls.run, top=2)
 
 
+def test_hits_of_a_conversation_are_tools(catalog: Catalog, calls: Any) -> None:
+    from kitpick.adapters.llama_index import llama_index_tools
+
+    said = [("user", "Will it rain in Paris?"), ("assistant", "No."), ("user", "and in Berlin?")]
+    messages = [{"role": role, "content": text} for role, text in said]
+    (tool,) = llama_index_tools(catalog.search(messages, 1), calls.run)
+    assert tool.call(city="Berlin").raw_output == {"weather": "rain"}
+    assert calls.made == [("get_weather", {"city": "Berlin"})]
+
+
 def test_calls_of_what_was_retrieved_are_feedback(catalog: Catalog, calls: Any) -> None:
     from kitpick.adapters.llama_index import KitpickToolRetriever
 

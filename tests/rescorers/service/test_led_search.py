@@ -76,6 +76,27 @@ def first_stage(running: Any) -> list[Any]:
     return [hits(known) for _ in searches]
 
 
+def test_a_document_need_not_be_sent_twice(voting: Any) -> None:
+    """The samples' APIs are asked for in a second round; one of them was found in the first."""
+    size = voting.service.models.encoder.dimensions
+    first, fresh = first_stage(voting), stored("demo/mail/send", size)
+    whole = [first, [hits(fresh, stored("demo/weather/forecast", size))]]
+    shorter = [first, [hits(fresh, {"id": "demo/weather/forecast", "counts": {}})]]
+    kept = [call(voting, found)["ranking"]["results"] for found in (whole, shorter)]
+    assert len(kept[0]) == 2
+    assert kept[0] == kept[1]
+
+
+def test_an_answer_without_hits_is_refused(voting: Any) -> None:
+    encoder = voting.service.models.encoder
+    schema = IndexSchema(encoder.identity, encoder.dimensions, TEMPLATE_VERSION)
+    body = {"query": SLANG, "index": f"tools-apis-{schema.fingerprint}-1", "committed": {"match_all": {}}}
+    for found in ({}, {"hits": {}}, {"hits": {"hits": [{}]}}, {"hits": {"hits": [{"_source": {}}]}}):
+        refused = voting.post("/v1/search", {**body, "found": [[found]]})
+        assert refused.status_code == 422, found
+        assert "no answers of a search server" in refused.text
+
+
 def asked_for(search: dict[str, Any]) -> list[str]:
     filters = search["query"]["bool"]["filter"]
     (ids,) = [each["terms"]["id"] for each in filters if "id" in each.get("terms", {})]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kitpick_models.batching import Row
 from kitpick_models.settings import RuntimeSettings
-from kitpick_rescorers.service.errors import Cancelled, DeadlinePassed, Overloaded, Unready
+from kitpick_rescorers.service.errors import Cancelled, DeadlinePassed, DoneInPart, Overloaded, Unready
 from kitpick_rescorers.service.queue import ModelQueue, QueueLimits
 from kitpick_rescorers.service.ticket import Ticket
 
@@ -192,6 +192,33 @@ def test_nothing_is_begun_for_a_request_whose_deadline_has_passed(bench: Bench) 
     bench.ask([row(8, 2)]).result(60)
     assert all(56 not in rows for _, rows in bench.model.batches)
     assert bench.observed.refusals == ["deadline"]
+
+
+def test_the_first_rows_are_done_first_whatever_their_length(bench: Bench) -> None:
+    lengths = [30, 5, 60, 5, 30, 5, 5]
+    bench.ask([row(length) for length in lengths]).result(60)
+    assert [length for length, _ in bench.model.batches] == [32, 8, 64]
+
+
+def test_a_deadline_in_the_middle_leaves_what_was_done(bench: Bench) -> None:
+    """The model does the first batch, and starts no other before the deadline."""
+    done = threading.Event()
+    run = bench.model.run
+
+    def once(rows: Sequence[Row], length: int) -> Any:
+        if done.is_set():
+            bench.model.gate.clear()
+        done.set()
+        return run(rows, length)
+
+    bench.model.run = once  # type: ignore[method-assign]
+    with pytest.raises(DoneInPart) as stopped:
+        bench.ask([row(5, 2), row(30, 2), row(6, 2)], seconds=0.5).result(60)
+    assert np.array_equal(stopped.value.logits, [10, np.nan, 12], equal_nan=True)
+    assert bench.observed.refusals == ["deadline"]
+    bench.model.run = run  # type: ignore[method-assign]
+    bench.model.gate.set()
+    assert bench.ask([row(7, 3)]).result(60).tolist() == [21]
 
 
 def test_a_caller_that_leaves_takes_its_rows_along(bench: Bench) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.errors import ScoredInPart, StageUnavailable
 from kitpick_rescorers.stages import CrossEncode
 
 
@@ -48,6 +48,64 @@ def test_scores_that_are_not_finite_are_refused(bench, bad):
 def test_a_model_that_raises_is_named_with_its_error(bench):
     with pytest.raises(StageUnavailable, match="cross-encoder failed: KeyError"):
         bench.apply(bench.fused(["t/a"]), CrossEncode(), scorer=bench.scorer({}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "read"),
+    [
+        ({}, 4),
+        ({"spare_below": 0.5, "least": 1}, 3),
+        ({"spare_below": 0.9, "least": 1}, 1),
+        ({"spare_below": 0.9, "least": 2}, 2),
+        ({"spare_below": 0.9}, 4),  # at least ten
+        ({"spare_below": 0.01, "least": 1}, 4),
+    ],
+)
+def test_what_the_first_stage_holds_for_far_worse_is_not_read(bench, settings, read):
+    names = ["t/a", "t/b", "t/c", "t/d"]
+    state = bench.fused(names)
+    scores = [1.0, 0.8, 0.5, 0.2]
+    ranked = tuple(replace(item, score=score) for item, score in zip(state.ranked, scores, strict=True))
+    after = bench.apply(
+        replace(state, ranked=ranked), CrossEncode(**settings), scorer=bench.scorer(dict.fromkeys(names, 0.0))
+    )
+    assert sum(item.logit is not None for item in after.ranked) == read
+    assert bench.ids(after) == names
+
+
+class Stopped:
+    """Logits of some texts; a deadline came before the others were read."""
+
+    identity = "stopped@1"
+
+    def __init__(self, logits):
+        self.logits = logits
+
+    def score(self, query, texts):
+        part = ScoredInPart("not done within 20 ms")
+        part.logits = np.array([self.logits.get(text, np.nan) for text in texts])
+        raise part
+
+    def probability(self, logits):
+        return 1.0 / (1.0 + np.exp(-logits))
+
+
+def test_what_was_read_before_the_deadline_counts_up_to_the_first_gap(bench):
+    state = bench.fused(["t/a", "t/b", "t/c", "t/d"])
+    after = bench.apply(state, CrossEncode(), scorer=Stopped({"t/a": -1.0, "t/b": 2.0, "t/d": 9.0}))
+    assert bench.ids(after) == ["t/b", "t/a", "t/c", "t/d"]
+    assert [item.logit for item in after.ranked] == [2.0, -1.0, None, None]
+    (degraded,) = after.degraded
+    assert (degraded.stage, degraded.reason) == (
+        "cross_encode",
+        "read the first 2 of 4 candidates: then the time was over",
+    )
+
+
+def test_without_the_first_one_nothing_counts(bench):
+    state = bench.fused(["t/a", "t/b"])
+    with pytest.raises(StageUnavailable, match="not done within 20 ms"):
+        bench.apply(state, CrossEncode(), scorer=Stopped({"t/b": 9.0}))
 
 
 REQUEST = "I plan a trip to Rome. Find me a room there. What will the weather be?"

@@ -40,6 +40,7 @@ _DIALECTS: dict[str, ServerDialect] = {
     "opensearch": OpenSearchDialect("hnsw", "lucene"),
     "elasticsearch": ElasticsearchDialect("hnsw"),
 }
+_NO_ANSWERS = "found: no answers of a search server to the searches asked for"
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
@@ -141,8 +142,8 @@ def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticke
     try:
         query, request = search.candidates(query, profile.needs(), size, permitted)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Invalid("found: no answers of a search server to the searches asked for") from error
-    rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES), profile, permitted)
+        raise Invalid(_NO_ANSWERS) from error
+    rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES, held=call.held), profile, permitted)
     rescored = replace(rescored, degraded=(*query.degraded, *rescored.degraded))
     embedded = () if query.vector is None else ("encoder",)
     models = replace(used[-1], roles=(*embedded, *used[-1].roles), embed_ms=embed_ms)
@@ -153,8 +154,30 @@ def _index(service: Service, call: SearchCall) -> LiveIndex:
     encoder = service.models.encoder
     own = IndexSchema(encoder.identity, encoder.dimensions, TEMPLATE_VERSION)
     schema = own if is_of_schema(call.index, own) else replace(own, model="another model or template")
-    relay = Relay(RelayedState.of(schema, call.committed, call.filter), call.found)
+    relay = Relay(RelayedState.of(schema, call.committed, call.filter), whole(call.found))
     return LiveIndex(call.index, relay, _DIALECTS[call.engine], service.terms)
+
+
+def whole(found: Sequence[Sequence[Json]]) -> list[list[Json]]:
+    """The answers with hits that are complete: what was sent of a document before is not sent again.
+
+    Raises:
+        Invalid: these are no answers of a search server.
+    """
+    known: dict[str, Json] = {}
+    try:
+        return [[_whole(answer, known) for answer in answers] for answers in found]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Invalid(_NO_ANSWERS) from error
+
+
+def _whole(answer: Json, known: dict[str, Json]) -> Json:
+    hits = []
+    for hit in answer["hits"]["hits"]:
+        source = hit["_source"]
+        known[source["id"]] = merged = {**known.get(source["id"], {}), **source}
+        hits.append({**hit, "_source": merged})
+    return {**answer, "hits": {**answer["hits"], "hits": hits}}
 
 
 def _unmeasured(documents: Sequence[ApiDocument]) -> PackingSizes:

@@ -22,6 +22,8 @@ import org.kitpick.opensearch.rescore.RequestExt;
 import org.kitpick.opensearch.rescore.RescoreProcessor;
 import org.kitpick.opensearch.rescore.VectorModels;
 import org.kitpick.opensearch.rescore.WindowProcessor;
+import org.kitpick.opensearch.server.ServerClient;
+import org.kitpick.opensearch.server.ServerPlugin;
 import org.kitpick.opensearch.stats.RestMetricsAction;
 import org.kitpick.opensearch.stats.RestStatsAction;
 import org.kitpick.opensearch.stats.Statistics;
@@ -40,35 +42,27 @@ import org.opensearch.common.settings.SettingsFilter;
 import org.opensearch.common.unit.TimeValue;
 import org.opensearch.core.action.ActionResponse;
 import org.opensearch.core.common.breaker.CircuitBreaker;
-import org.opensearch.core.common.io.stream.NamedWriteableRegistry;
 import org.opensearch.core.xcontent.NamedXContentRegistry;
-import org.opensearch.env.Environment;
-import org.opensearch.env.NodeEnvironment;
 import org.opensearch.indices.breaker.BreakerSettings;
 import org.opensearch.monitor.jvm.JvmInfo;
 import org.opensearch.plugins.ActionPlugin;
 import org.opensearch.plugins.CircuitBreakerPlugin;
-import org.opensearch.plugins.Plugin;
 import org.opensearch.plugins.ReloadablePlugin;
 import org.opensearch.plugins.SearchPipelinePlugin;
 import org.opensearch.plugins.SearchPlugin;
-import org.opensearch.repositories.RepositoriesService;
 import org.opensearch.rest.RestController;
 import org.opensearch.rest.RestHandler;
-import org.opensearch.script.ScriptService;
 import org.opensearch.search.pipeline.Processor;
 import org.opensearch.search.pipeline.SearchRequestProcessor;
 import org.opensearch.search.pipeline.SearchResponseProcessor;
 import org.opensearch.threadpool.ExecutorBuilder;
 import org.opensearch.threadpool.ScalingExecutorBuilder;
 import org.opensearch.threadpool.ThreadPool;
-import org.opensearch.transport.client.Client;
-import org.opensearch.watcher.ResourceWatcherService;
 
 /**
  * Reranks the hits of any search with a kitpick rescorer service. Here the parts are put together.
  */
-public final class KitpickPlugin extends Plugin
+public final class KitpickPlugin extends ServerPlugin
     implements ActionPlugin,
         CircuitBreakerPlugin,
         SearchPlugin,
@@ -107,22 +101,16 @@ public final class KitpickPlugin extends Plugin
   }
 
   @Override
-  public Collection<Object> createComponents(
-      Client client,
+  protected Collection<Object> components(
+      ServerClient client,
       ClusterService clusterService,
       ThreadPool threadPool,
-      ResourceWatcherService resourceWatcherService,
-      ScriptService scriptService,
-      NamedXContentRegistry xContentRegistry,
-      Environment environment,
-      NodeEnvironment nodeEnvironment,
-      NamedWriteableRegistry namedWriteableRegistry,
-      IndexNameExpressionResolver indexNameExpressionResolver,
-      Supplier<RepositoriesService> repositoriesServiceSupplier) {
+      NamedXContentRegistry registry,
+      Path config) {
     Executor executor = threadPool.executor(THREAD_POOL);
     ClusterSettings live = clusterService.getClusterSettings();
     Statistics statistics = new Statistics();
-    Rescorer rescorer = rescorer(executor, statistics, live, environment.configDir());
+    Rescorer rescorer = rescorer(executor, statistics, live, config);
     Supplier<TimeValue> deadline = latest(NodeSettings.DEADLINE, live);
     runtime =
         new NodeRuntime(
@@ -135,8 +123,7 @@ public final class KitpickPlugin extends Plugin
             () -> deadline.get().millis(),
             latest(NodeSettings.MAX_WINDOW, live)::get,
             new VectorModels(() -> clusterService.state().metadata()));
-    catalogs =
-        new CatalogRuntime(runtime, () -> clusterService.state().metadata(), xContentRegistry);
+    catalogs = new CatalogRuntime(runtime, () -> clusterService.state().metadata(), registry);
     return List.of(rescorer);
   }
 
@@ -210,11 +197,17 @@ public final class KitpickPlugin extends Plugin
   @Override
   public Map<String, Processor.Factory<SearchRequestProcessor>> getRequestProcessors(
       Parameters parameters) {
-    return Map.of(WindowProcessor.TYPE, WindowProcessor.factory(this::rescores, this::maxWindow));
+    return Map.of(
+        WindowProcessor.TYPE,
+        WindowProcessor.factory(this::rescores, this::hasRoom, this::maxWindow));
   }
 
   private boolean rescores() {
     return runtime != null && runtime.enabled().getAsBoolean() && !runtime.rescorer().isShut();
+  }
+
+  private boolean hasRoom() {
+    return runtime.rescorer().isWorthPreparing();
   }
 
   private int maxWindow() {

@@ -120,7 +120,7 @@ final class CatalogSearch {
       Consumer<Exception> fail) {
     SearchReport report;
     try {
-      report = failure == null ? ranked(answer) : byWords(failure);
+      report = failure == null ? ranked(answer) : unranked(failure);
     } catch (Exception e) {
       asUser(() -> fail.accept(e));
       return;
@@ -142,15 +142,22 @@ final class CatalogSearch {
     return SearchReport.ranked(answer, explained ? kept : List.of(), missing, asked.boost());
   }
 
-  private SearchReport byWords(Throwable failure) throws Exception {
+  /** The first stage fused, where the service had time to say what it is; else words alone. */
+  private SearchReport unranked(Throwable failure) throws Exception {
     throwIfTheUsers(failure);
     RescoreFailure named = Failures.of(failure);
     node.statistics().original(named.reason().code());
     if (options.onFailure() == OnFailure.FAIL) {
       throw named;
     }
-    request.source().query(WordsQuery.of(asked));
-    return SearchReport.byWords(named);
+    List<String> found = exchange.firstStage();
+    if (found.isEmpty()) {
+      request.source().query(WordsQuery.of(asked));
+      return SearchReport.unranked(named, "found by words alone, and not ranked");
+    }
+    int most = Math.min(found.size(), node.maxWindow().getAsInt());
+    request.source().query(RankedQuery.ofIds(found.subList(0, most), asked));
+    return SearchReport.unranked(named, "in the order of the fused first stage, and not ranked");
   }
 
   /**

@@ -7,7 +7,6 @@ import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.action.support.ActionFilter;
 import org.opensearch.action.support.ActionFilterChain;
-import org.opensearch.action.support.ActionRequestMetadata;
 import org.opensearch.core.action.ActionListener;
 import org.opensearch.core.action.ActionResponse;
 import org.opensearch.tasks.Task;
@@ -30,12 +29,13 @@ public final class CatalogSearchFilter implements ActionFilter {
     return 1_000;
   }
 
+  /** Newer versions also know one with metadata, which asks this one; older ones know no other. */
   @Override
+  @SuppressWarnings({"deprecation", "removal"})
   public <Request extends ActionRequest, Response extends ActionResponse> void apply(
       Task task,
       String action,
       Request request,
-      ActionRequestMetadata<Request, Response> metadata,
       ActionListener<Response> listener,
       ActionFilterChain<Request, Response> chain) {
     if (!SearchAction.NAME.equals(action)

@@ -16,9 +16,13 @@ final class RankedQuery {
   private RankedQuery() {}
 
   static BoolQueryBuilder of(List<Hit> ranked, KitpickQueryBuilder asked) {
+    return ofIds(ranked.stream().map(Hit::id).toList(), asked);
+  }
+
+  static BoolQueryBuilder ofIds(List<String> ranked, KitpickQueryBuilder asked) {
     BoolQueryBuilder query = QueryBuilders.boolQuery().minimumShouldMatch(1);
     for (int i = 0; i < ranked.size(); i++) {
-      QueryBuilder one = QueryBuilders.termQuery("id", ranked.get(i).id());
+      QueryBuilder one = QueryBuilders.termQuery("id", ranked.get(i));
       query.should(QueryBuilders.constantScoreQuery(one).boost(1f / (i + 1)));
     }
     if (ranked.isEmpty()) {

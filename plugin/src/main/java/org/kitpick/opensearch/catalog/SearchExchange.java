@@ -15,13 +15,13 @@ import org.kitpick.opensearch.guard.FailureReason;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.http.HttpRescorer;
+import org.kitpick.opensearch.wire.FoundDocuments;
 import org.kitpick.opensearch.wire.RescoreAnswer;
 import org.kitpick.opensearch.wire.SearchAnswer;
 import org.kitpick.opensearch.wire.SearchCall;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.core.action.ActionListener;
-import org.opensearch.search.SearchHit;
 
 /**
  * The conversation with the service about one search of a catalog: the service says which searches
@@ -37,10 +37,12 @@ final class SearchExchange {
   private final boolean fullTime;
   private final Function<Map<?, ?>, SearchRequest> written;
   private final BiConsumer<SearchRequest, ActionListener<SearchResponse>> search;
-  private final List<List<SearchResponse>> found = new ArrayList<>();
-  private final Set<String> ids = new HashSet<>();
+  private final FoundDocuments found = new FoundDocuments();
   private final Set<String> missing = new HashSet<>();
   private volatile CompletableFuture<?> running;
+
+  /** Set after the first round, and read after it: what was found can be read by another thread. */
+  private volatile boolean read;
 
   /**
    * A conversation that has not begun.
@@ -75,6 +77,13 @@ final class SearchExchange {
     return limited;
   }
 
+  /**
+   * The ids of the first stage, fused; empty where it was not read. Of use once the run is over.
+   */
+  List<String> firstStage() {
+    return read ? found.fused() : List.of();
+  }
+
   /** What the ranking was made without. */
   List<String> missing() {
     return List.copyOf(missing);
@@ -83,13 +92,13 @@ final class SearchExchange {
   private void ask(Rescorer rescorer, CompletableFuture<RescoreAnswer> result) {
     long left = leftMillis.getAsLong();
     byte[] body = call.toJson(found, left - Math.max(left / 10, 5));
-    Set<String> known = Set.copyOf(ids);
+    Set<String> known = found.ids();
     step(
         rescorer.call(
             HttpRescorer.SEARCH,
             body,
             bytes -> SearchAnswer.parse(bytes, known),
-            fullTime && found.isEmpty()),
+            fullTime && found.rounds() == 0),
         result,
         answer -> proceed(rescorer, answer, result));
   }
@@ -98,7 +107,7 @@ final class SearchExchange {
       Rescorer rescorer, SearchAnswer answer, CompletableFuture<RescoreAnswer> result) {
     if (answer.ranking() != null) {
       result.complete(answer.ranking());
-    } else if (found.size() >= MAX_ROUNDS) {
+    } else if (found.rounds() >= MAX_ROUNDS) {
       throw new RescoreFailure(
           FailureReason.INVALID_ANSWER, "the service asks for more than " + MAX_ROUNDS + " rounds");
     } else {
@@ -107,6 +116,7 @@ final class SearchExchange {
           result,
           answers -> {
             found.add(answers);
+            read = true;
             ask(rescorer, result);
           });
     }
@@ -133,11 +143,6 @@ final class SearchExchange {
   private List<SearchResponse> joined(List<SearchResponse> answers, SearchResponse answer) {
     if (answer.getFailedShards() > 0 || answer.isTimedOut()) {
       missing.add("not all shards answered in time");
-    }
-    for (SearchHit hit : answer.getHits().getHits()) {
-      if (hit.hasSource() && hit.getSourceAsMap().get("id") instanceof String id) {
-        ids.add(id);
-      }
     }
     answers.add(answer);
     return answers;

@@ -38,15 +38,13 @@ record SearchReport(Map<String, Object> values, List<RescoreAnswer.Hit> ranked, 
     return new SearchReport(values, ranked, boost);
   }
 
-  /** Nobody ranked: documents were found by words alone. */
-  static SearchReport byWords(RescoreFailure failure) {
+  /** Nobody ranked; {@code how} says in which order the documents are. */
+  static SearchReport unranked(RescoreFailure failure, String how) {
     Map<String, Object> values = new LinkedHashMap<>();
     values.put("status", "degraded");
     values.put("reason", failure.reason().code());
     values.put("message", failure.getMessage());
-    values.put(
-        "degraded",
-        List.of(Map.of("stage", "rescorer", "reason", "found by words alone, and not ranked")));
+    values.put("degraded", List.of(Map.of("stage", "rescorer", "reason", how)));
     return new SearchReport(values, List.of(), 1f);
   }
 

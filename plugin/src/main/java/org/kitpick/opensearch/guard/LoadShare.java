@@ -22,6 +22,9 @@ public final class LoadShare {
 
   private static final int MOST_DOUBLINGS = 7;
 
+  /** While the service has all it holds, a search is prepared for the next place so often. */
+  private static final long NEXT_NANOS = 10_000_000L;
+
   private final LongSupplier nanoClock;
 
   private double limit = Double.POSITIVE_INFINITY;
@@ -30,6 +33,7 @@ public final class LoadShare {
   private int refusedInARow;
   private long restsUntil;
   private boolean resting;
+  private long preparedAt;
 
   private long windowStart;
   private int wanted;
@@ -42,6 +46,29 @@ public final class LoadShare {
     this.nanoClock = nanoClock;
     this.windowStart = nanoClock.getAsLong();
     this.refusedAt = windowStart;
+    this.preparedAt = windowStart - NEXT_NANOS;
+  }
+
+  /**
+   * Whether anything should be prepared for a search to go to the service. While that has all it
+   * holds, a search every ten milliseconds is enough: one is ready when a place gets free, and the
+   * others cost no more than without the service. Who gets false is spared.
+   */
+  public synchronized boolean isWorthPreparing() {
+    long now = nanoClock.getAsLong();
+    turnWindow(now);
+    forget(now);
+    if (hasRoom(now)) {
+      return true;
+    }
+    boolean next = !isResting(now) && now - preparedAt >= NEXT_NANOS;
+    if (next) {
+      preparedAt = now;
+    } else {
+      wanted++;
+      spared++;
+    }
+    return next;
   }
 
   /**
@@ -52,7 +79,7 @@ public final class LoadShare {
     long now = nanoClock.getAsLong();
     turnWindow(now);
     forget(now);
-    boolean passes = !isResting(now) && underWay < Math.floor(limit);
+    boolean passes = hasRoom(now);
     wanted++;
     if (passes) {
       underWay++;
@@ -100,6 +127,10 @@ public final class LoadShare {
     turnWindow(nanoClock.getAsLong());
     int all = wanted + wantedBefore;
     return all == 0 ? 0.0 : (double) (spared + sparedBefore) / all;
+  }
+
+  private boolean hasRoom(long now) {
+    return !isResting(now) && underWay < Math.floor(limit);
   }
 
   /** A service that turned nothing away for long may hold anything. */

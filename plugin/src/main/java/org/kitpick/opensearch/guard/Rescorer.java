@@ -63,7 +63,7 @@ public final class Rescorer {
     }
     if (!share.tryPass()) {
       underWay.decrementAndGet();
-      return failed(FailureReason.SHED, "the service is busy, and has as much as it holds");
+      return failed(shed());
     }
     CompletableFuture<T> done;
     try {
@@ -131,6 +131,20 @@ public final class Rescorer {
     return http == null || breaker.isShut();
   }
 
+  /**
+   * Whether the service could take a search soon, so that something should be prepared for it. Who
+   * gets false must not send it: see {@link LoadShare#isWorthPreparing}.
+   */
+  public boolean isWorthPreparing() {
+    return share.isWorthPreparing();
+  }
+
+  /** What becomes of a search for which nothing was prepared. */
+  public static RescoreFailure shed() {
+    return new RescoreFailure(
+        FailureReason.SHED, "the service is busy, and has as much as it holds");
+  }
+
   /** For the statistics. */
   public Map<String, Object> snapshot() {
     Map<String, Object> all = new TreeMap<>(statistics.snapshot());
@@ -187,7 +201,11 @@ public final class Rescorer {
   }
 
   private <T> CompletableFuture<T> failed(FailureReason reason, String message) {
-    log.failed(reason);
-    return CompletableFuture.failedFuture(new RescoreFailure(reason, message));
+    return failed(new RescoreFailure(reason, message));
+  }
+
+  private <T> CompletableFuture<T> failed(RescoreFailure failure) {
+    log.failed(failure.reason());
+    return CompletableFuture.failedFuture(failure);
   }
 }

@@ -13,10 +13,10 @@ import java.util.function.Supplier;
 import javax.net.ssl.SSLContext;
 import org.kitpick.opensearch.guard.FailureReason;
 import org.kitpick.opensearch.guard.RescoreFailure;
+import org.kitpick.opensearch.server.Privileged;
 import org.opensearch.common.xcontent.XContentHelper;
 import org.opensearch.core.common.bytes.BytesArray;
 import org.opensearch.core.xcontent.MediaTypeRegistry;
-import org.opensearch.secure_sm.AccessController;
 
 /**
  * Posts a body to the one endpoint of this node's settings. Follows no redirect and uses no proxy,
@@ -57,7 +57,7 @@ public final class HttpRescorer implements AutoCloseable {
     if (tls != null) {
       client.sslContext(tls);
     }
-    this.http = AccessController.doPrivileged(client::build);
+    this.http = Privileged.work(client::build);
   }
 
   /**
@@ -91,7 +91,7 @@ public final class HttpRescorer implements AutoCloseable {
   private void send(HttpRequest request, CompletableFuture<byte[]> result, Runnable onRetry) {
     AtomicBoolean answered = new AtomicBoolean();
     CompletableFuture<HttpResponse<byte[]>> exchange =
-        AccessController.doPrivileged(
+        Privileged.work(
             () ->
                 http.sendAsync(
                     request, BoundedBody.upTo(maxAnswerBytes, () -> answered.set(true))));

@@ -5,9 +5,9 @@ import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
 import org.kitpick.opensearch.guard.Rescorer;
+import org.kitpick.opensearch.server.ServerClient;
 import org.kitpick.opensearch.stats.Statistics;
 import org.opensearch.common.util.concurrent.ThreadContext;
-import org.opensearch.transport.client.Client;
 
 /**
  * What every processor of a node shares.
@@ -25,7 +25,7 @@ import org.opensearch.transport.client.Client;
 public record NodeRuntime(
     Rescorer rescorer,
     Statistics statistics,
-    Client client,
+    ServerClient client,
     ThreadContext threadContext,
     Executor executor,
     BooleanSupplier enabled,

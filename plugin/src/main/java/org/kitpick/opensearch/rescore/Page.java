@@ -12,6 +12,7 @@ import org.opensearch.search.pipeline.PipelineProcessingContext;
  * @param size hits on the page
  * @param window how many hits are rescored; null where no window processor says it
  * @param widened whether the request was changed to bring the whole window
+ * @param spared whether it was not, because the service had all it holds: nothing is sent to it
  * @param shown how much of each hit's source goes back to the user
  * @param query the query as the user wrote it; the search may have rewritten it since
  */
@@ -20,6 +21,7 @@ record Page(
     int size,
     Integer window,
     boolean widened,
+    boolean spared,
     SourceView shown,
     Map<String, Object> query) {
 
@@ -34,7 +36,13 @@ record Page(
     int from = source == null ? -1 : source.from();
     int size = source == null ? -1 : source.size();
     return new Page(
-        from < 0 ? 0 : from, size < 0 ? DEFAULT_SIZE : size, null, false, SourceView.WHOLE, null);
+        from < 0 ? 0 : from,
+        size < 0 ? DEFAULT_SIZE : size,
+        null,
+        false,
+        false,
+        SourceView.WHOLE,
+        null);
   }
 
   /** What the window processor left, or what the request says. */

@@ -8,6 +8,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.RescoreFailure;
+import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.stats.Statistics.Count;
 import org.kitpick.opensearch.wire.RescoreCall;
 import org.opensearch.action.search.SearchRequest;
@@ -74,6 +75,9 @@ final class SearchRescore {
   private void rescore(ActionListener<SearchResponse> listener) {
     Question question = Question.of(request, page, options, names);
     SkipReason skip = skip(question);
+    if (skip == null && page.spared()) {
+      throw Rescorer.shed();
+    }
     Documents documents = skip == null ? new Documents(reader(), window()) : null;
     if (skip == null && documents.window().stream().allMatch(each -> each.text().isBlank())) {
       skip = SkipReason.NO_TEXT;

@@ -26,6 +26,7 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
   private final int window;
   private final List<String> fields;
   private final BooleanSupplier rescores;
+  private final BooleanSupplier hasRoom;
   private final IntSupplier maxWindow;
 
   private WindowProcessor(
@@ -35,9 +36,11 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
       int window,
       List<String> fields,
       BooleanSupplier rescores,
+      BooleanSupplier hasRoom,
       IntSupplier maxWindow) {
     super(tag, description, ignoreFailure);
     this.rescores = rescores;
+    this.hasRoom = hasRoom;
     this.maxWindow = maxWindow;
     this.window = window;
     this.fields = fields;
@@ -48,10 +51,11 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
    *
    * @param rescores whether a search could be rescored now: a window that nobody reads is not worth
    *     its cost
+   * @param hasRoom whether the service could take one more; asked once a search
    * @param maxWindow the operator's limit, whatever pipelines and requests say
    */
   public static Processor.Factory<SearchRequestProcessor> factory(
-      BooleanSupplier rescores, IntSupplier maxWindow) {
+      BooleanSupplier rescores, BooleanSupplier hasRoom, IntSupplier maxWindow) {
     return (factories, tag, description, ignoreFailure, config, context) -> {
       int window = ConfigurationUtils.readIntProperty(TYPE, tag, config, "window", 50);
       if (window < 1 || window > Options.MAX_WINDOW) {
@@ -59,7 +63,7 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
       }
       List<String> fields = FieldNames.names(TYPE, tag, config, "fields", List.of());
       return new WindowProcessor(
-          tag, description, ignoreFailure, window, fields, rescores, maxWindow);
+          tag, description, ignoreFailure, window, fields, rescores, hasRoom, maxWindow);
     };
   }
 
@@ -83,15 +87,17 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
     Options said = RequestExt.optionsOf(request);
     int wanted = Math.min(said.window() == null ? window : said.window(), maxWindow.getAsInt());
     Map<String, Object> query = Dsl.asMap(source.query());
-    if (!rescores.getAsBoolean()
-        || SkipReason.of(request, asked) != null
-        || isOutOfReach(asked, wanted, said.rounds())) {
-      new Page(asked.from(), asked.size(), wanted, false, SourceView.WHOLE, query).leaveIn(context);
-      return request;
+    boolean read =
+        rescores.getAsBoolean()
+            && SkipReason.of(request, asked) == null
+            && !isOutOfReach(asked, wanted, said.rounds());
+    boolean spared = read && !hasRoom.getAsBoolean();
+    boolean widened = read && !spared;
+    if (widened) {
+      source.from(0).size(Math.max(wanted, asked.from() + asked.size()));
     }
-    source.from(0).size(Math.max(wanted, asked.from() + asked.size()));
-    new Page(asked.from(), asked.size(), wanted, true, SourceView.widen(source, fields), query)
-        .leaveIn(context);
+    SourceView shown = widened ? SourceView.widen(source, fields) : SourceView.WHOLE;
+    new Page(asked.from(), asked.size(), wanted, widened, spared, shown, query).leaveIn(context);
     return request;
   }
 

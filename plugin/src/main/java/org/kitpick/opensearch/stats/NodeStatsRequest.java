@@ -1,11 +1,11 @@
 package org.kitpick.opensearch.stats;
 
 import java.io.IOException;
+import org.kitpick.opensearch.server.NodeRequest;
 import org.opensearch.core.common.io.stream.StreamInput;
-import org.opensearch.transport.TransportRequest;
 
 /** Asks one node; there is nothing to say. */
-public final class NodeStatsRequest extends TransportRequest {
+public final class NodeStatsRequest extends NodeRequest {
 
   /** Says nothing. */
   public NodeStatsRequest() {

@@ -3,17 +3,16 @@ package org.kitpick.opensearch.stats;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.kitpick.opensearch.server.ServerHandler;
 import org.opensearch.core.rest.RestStatus;
-import org.opensearch.rest.BaseRestHandler;
 import org.opensearch.rest.BytesRestResponse;
 import org.opensearch.rest.RestHandler;
 import org.opensearch.rest.RestRequest;
 import org.opensearch.rest.RestResponse;
 import org.opensearch.rest.action.RestResponseListener;
-import org.opensearch.transport.client.node.NodeClient;
 
 /** {@code GET /_plugins/_kitpick/metrics}: the statistics of all nodes, for Prometheus. */
-public final class RestMetricsAction extends BaseRestHandler {
+public final class RestMetricsAction extends ServerHandler {
 
   @Override
   public String getName() {
@@ -26,9 +25,9 @@ public final class RestMetricsAction extends BaseRestHandler {
   }
 
   @Override
-  protected RestChannelConsumer prepareRequest(RestRequest request, NodeClient client) {
+  protected RestChannelConsumer prepare(RestRequest request, Actions actions) {
     return channel ->
-        client.execute(
+        actions.execute(
             StatsAction.INSTANCE,
             new StatsRequest(),
             new RestResponseListener<>(channel) {

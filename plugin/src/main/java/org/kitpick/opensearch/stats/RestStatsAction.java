@@ -1,15 +1,14 @@
 package org.kitpick.opensearch.stats;
 
 import java.util.List;
+import org.kitpick.opensearch.server.ServerHandler;
 import org.opensearch.core.common.Strings;
-import org.opensearch.rest.BaseRestHandler;
 import org.opensearch.rest.RestHandler;
 import org.opensearch.rest.RestRequest;
 import org.opensearch.rest.action.RestActions.NodesResponseRestListener;
-import org.opensearch.transport.client.node.NodeClient;
 
 /** {@code GET /_plugins/_kitpick/stats} and {@code …/{node}/stats}. */
-public final class RestStatsAction extends BaseRestHandler {
+public final class RestStatsAction extends ServerHandler {
 
   @Override
   public String getName() {
@@ -24,11 +23,11 @@ public final class RestStatsAction extends BaseRestHandler {
   }
 
   @Override
-  protected RestChannelConsumer prepareRequest(RestRequest request, NodeClient client) {
+  protected RestChannelConsumer prepare(RestRequest request, Actions actions) {
     String[] nodes = Strings.splitStringByCommaToArray(request.param("nodeId"));
     StatsRequest wanted = new StatsRequest(nodes);
     wanted.timeout(request.param("timeout"));
     return channel ->
-        client.execute(StatsAction.INSTANCE, wanted, new NodesResponseRestListener<>(channel));
+        actions.execute(StatsAction.INSTANCE, wanted, new NodesResponseRestListener<>(channel));
   }
 }

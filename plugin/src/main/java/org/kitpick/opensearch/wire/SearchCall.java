@@ -2,11 +2,12 @@ package org.kitpick.opensearch.wire;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import org.opensearch.common.xcontent.json.JsonXContent;
 import org.opensearch.core.common.bytes.BytesReference;
-import org.opensearch.core.xcontent.ToXContent;
 import org.opensearch.core.xcontent.XContentBuilder;
 
 /**
@@ -37,7 +38,7 @@ public record SearchCall(
    * @param found what the search engine answered to the searches of each earlier answer
    * @param deadlineMillis after which the answer is of no use
    */
-  public byte[] toJson(List<? extends List<? extends ToXContent>> found, long deadlineMillis) {
+  public byte[] toJson(FoundDocuments found, long deadlineMillis) {
     try (XContentBuilder json = JsonXContent.contentBuilder()) {
       json.startObject().field("protocol", 1).field("query", query).field("index", index);
       json.field("committed", committed).field("k", k);
@@ -48,18 +49,24 @@ public record SearchCall(
       if (profile != null) {
         json.field("profile", profile);
       }
-      json.field("deadline_ms", Math.max(1, deadlineMillis)).startArray("found");
-      for (List<? extends ToXContent> answers : found) {
-        json.startArray();
-        for (ToXContent answer : answers) {
-          answer.toXContent(json, ToXContent.EMPTY_PARAMS);
-        }
-        json.endArray();
-      }
-      json.endArray().endObject();
-      return BytesReference.toBytes(BytesReference.bytes(json));
+      json.field("deadline_ms", Math.max(1, deadlineMillis)).endObject();
+      return with(BytesReference.toBytes(BytesReference.bytes(json)), found.json());
     } catch (IOException e) {
       throw new UncheckedIOException(e); // a builder over memory reads and writes nothing else
     }
+  }
+
+  /** An object's JSON with one more field, {@code found}. */
+  private static byte[] with(byte[] object, List<byte[]> rounds) {
+    byte[] name = ",\"found\":[".getBytes(StandardCharsets.US_ASCII);
+    int commas = Math.max(0, rounds.size() - 1);
+    int inside = rounds.stream().mapToInt(round -> round.length).sum() + commas;
+    ByteBuffer whole = ByteBuffer.allocate(object.length + name.length + inside + 1);
+    whole.put(object, 0, object.length - 1).put(name);
+    for (int i = 0; i < rounds.size(); i++) {
+      whole.put(i == 0 ? new byte[0] : new byte[] {','}).put(rounds.get(i));
+    }
+    whole.put((byte) ']').put((byte) '}');
+    return whole.array();
   }
 }

@@ -83,6 +83,31 @@ public class LoadShareTests extends OpenSearchTestCase {
     assertFalse(share.tryPass());
   }
 
+  public void testWhileItIsFullOneSearchIsPreparedNowAndThen() {
+    assertTrue(share.tryPass());
+    assertTrue(share.isWorthPreparing());
+    assertTrue(share.tryPass());
+    share.busy();
+    int prepared = 0;
+    for (int i = 0; i < 1_000; i++) {
+      now.addAndGet(MILLI);
+      prepared += share.isWorthPreparing() ? 1 : 0;
+    }
+    assertTrue("prepared " + prepared + " in a second", prepared >= 95 && prepared <= 101);
+    assertTrue("who is spared counts", share.refusal() > 0.8);
+    share.abandoned();
+    for (int i = 0; i < 10; i++) {
+      assertTrue("there is room", share.isWorthPreparing());
+    }
+  }
+
+  public void testNothingIsPreparedDuringAPause() {
+    share.pause(SECOND);
+    assertFalse(share.isWorthPreparing());
+    now.addAndGet(SECOND);
+    assertTrue(share.isWorthPreparing());
+  }
+
   public void testARefusalOrTwoOutOfTheBlueSayNothing() {
     for (int i = 0; i < 2; i++) {
       assertTrue(share.tryPass());

@@ -25,7 +25,7 @@ import org.opensearch.test.OpenSearchTestCase;
 public class NeedSearchTests extends OpenSearchTestCase {
 
   private static final TimeValue LEFT = TimeValue.timeValueMillis(321);
-  private static final Page WIDENED = new Page(0, 10, 50, true, SourceView.WHOLE, null);
+  private static final Page WIDENED = new Page(0, 10, 50, true, false, SourceView.WHOLE, null);
   private static final Need TOOLS = new Need(List.of("Weather/weather"), null, 0);
   private static final Need NEIGHBOURS = new Need(List.of(), new float[] {1f, 2f}, 70);
   private static final QueryBuilder QUERY =

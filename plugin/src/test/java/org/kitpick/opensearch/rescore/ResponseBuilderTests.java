@@ -41,7 +41,11 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
     List<String> seen = new ArrayList<>();
     for (int from = 0; from < hits; from += size) {
       SearchResponse page =
-          rescored(hits, window, ranked, new Page(from, size, null, true, SourceView.WHOLE, null));
+          rescored(
+              hits,
+              window,
+              ranked,
+              new Page(from, size, null, true, false, SourceView.WHOLE, null));
       seen.addAll(ids(page));
     }
     List<String> expected = new ArrayList<>(ranked);
@@ -54,7 +58,7 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
     List<String> ranked = new ArrayList<>(names(hits));
     Collections.shuffle(ranked, random());
     SearchResponse response =
-        rescored(hits, hits, ranked, new Page(0, hits, null, true, SourceView.WHOLE, null));
+        rescored(hits, hits, ranked, new Page(0, hits, null, true, false, SourceView.WHOLE, null));
     float before = Float.POSITIVE_INFINITY;
     for (SearchHit hit : response.getHits().getHits()) {
       assertTrue(hit.getScore() <= before);
@@ -66,7 +70,7 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
   public void testWhatIsNoHitStays() throws IOException {
     SearchResponse before = response(5);
     SearchResponse after =
-        rescored(5, 5, names(5), new Page(0, 2, null, true, SourceView.WHOLE, null));
+        rescored(5, 5, names(5), new Page(0, 2, null, true, false, SourceView.WHOLE, null));
     assertEquals(before.getHits().getTotalHits(), after.getHits().getTotalHits());
     assertEquals(before.getTook(), after.getTook());
     assertEquals(before.getTotalShards(), after.getTotalShards());
@@ -78,7 +82,7 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
 
   public void testItTravelsToAnotherNode() throws IOException {
     SearchResponse response =
-        rescored(5, 5, names(5), new Page(0, 3, null, true, SourceView.WHOLE, null));
+        rescored(5, 5, names(5), new Page(0, 3, null, true, false, SourceView.WHOLE, null));
     NamedWriteableRegistry known =
         new NamedWriteableRegistry(
             List.of(
@@ -95,7 +99,7 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
   }
 
   public void testAWindowThatTheOperatorMadeSmallerIsToldOf() {
-    Page page = new Page(0, 2, null, true, SourceView.WHOLE, null);
+    Page page = new Page(0, 2, null, true, false, SourceView.WHOLE, null);
     SearchResponse small = rescored(response(5), 5, names(5), page, 30);
     assertEquals(
         List.of(Map.of("stage", "window", "reason", "kitpick.max_window is 30")),
@@ -107,7 +111,7 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
     SearchResponse explained = response(3);
     Explanation before = Explanation.match(7, "first");
     explained.getHits().forEach(hit -> hit.explanation(before));
-    Page page = new Page(0, 3, null, true, SourceView.WHOLE, null);
+    Page page = new Page(0, 3, null, true, false, SourceView.WHOLE, null);
     for (SearchHit hit : rescored(explained, 3, List.of("h2"), page, 50).getHits()) {
       assertEquals(hit.getScore(), hit.getExplanation().getValue().floatValue(), 0f);
       assertSame(before, hit.getExplanation().getDetails()[0]);
@@ -115,7 +119,7 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
   }
 
   public void testAFailureIsToldAndLeavesTheOrder() {
-    Page page = new Page(1, 2, null, true, SourceView.WHOLE, null);
+    Page page = new Page(1, 2, null, true, false, SourceView.WHOLE, null);
     SearchResponse response =
         new ResponseBuilder(response(5), page, Options.DEFAULTS, 50, null)
             .original(new RescoreFailure(FailureReason.BUSY, "no time"), 1.23456);

@@ -25,6 +25,7 @@ import org.opensearch.test.OpenSearchTestCase;
 public class WindowProcessorTests extends OpenSearchTestCase {
 
   private final AtomicBoolean rescores = new AtomicBoolean(true);
+  private final AtomicBoolean hasRoom = new AtomicBoolean(true);
   private final AtomicInteger maxWindow = new AtomicInteger(1_000);
   private final PipelineProcessingContext context = new PipelineProcessingContext();
 
@@ -63,6 +64,22 @@ public class WindowProcessorTests extends OpenSearchTestCase {
     assertFalse(Page.in(context, request).widened());
     rescores.set(true);
     assertEquals(50, processed(new SearchSourceBuilder().size(5)).source().size());
+  }
+
+  public void testABusyServiceIsSparedBeforeTheSearch() throws Exception {
+    hasRoom.set(false);
+    SearchRequest request = processed(new SearchSourceBuilder().from(3).size(5));
+    assertEquals(3, request.source().from());
+    assertEquals(5, request.source().size());
+    assertFalse(Page.in(context, request).widened());
+    assertTrue(Page.in(context, request).spared());
+  }
+
+  public void testASearchThatNobodyWouldRescoreIsNoneThatWasSpared() throws Exception {
+    hasRoom.set(false);
+    assertFalse(Page.in(context, processed(new SearchSourceBuilder().size(0))).spared());
+    rescores.set(false);
+    assertFalse(Page.in(context, processed(new SearchSourceBuilder().size(5))).spared());
   }
 
   public void testAnotherOrderIsLeftAlone() throws Exception {
@@ -185,7 +202,7 @@ public class WindowProcessorTests extends OpenSearchTestCase {
 
   private SearchRequestProcessor made(Map<String, Object> config) throws Exception {
     SearchRequestProcessor processor =
-        WindowProcessor.factory(rescores::get, maxWindow::get)
+        WindowProcessor.factory(rescores::get, hasRoom::get, maxWindow::get)
             .create(Map.of(), "tag", "", false, config, null);
     assertTrue("every key is taken out", config.isEmpty());
     return processor;

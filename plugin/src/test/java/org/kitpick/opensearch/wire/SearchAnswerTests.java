@@ -5,10 +5,16 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.lucene.search.TotalHits;
 import org.kitpick.opensearch.wire.WireFixtures.Fixture;
+import org.opensearch.action.search.SearchResponse;
+import org.opensearch.action.search.ShardSearchFailure;
 import org.opensearch.common.xcontent.XContentHelper;
 import org.opensearch.common.xcontent.json.JsonXContent;
-import org.opensearch.core.xcontent.ToXContent;
+import org.opensearch.core.common.bytes.BytesArray;
+import org.opensearch.search.SearchHit;
+import org.opensearch.search.SearchHits;
+import org.opensearch.search.internal.InternalSearchResponse;
 import org.opensearch.test.OpenSearchTestCase;
 
 /** Calls and answers of a search that the service leads. */
@@ -42,7 +48,7 @@ public class SearchAnswerTests extends OpenSearchTestCase {
     WireFixtures.searches().forEach(fixture -> known.addAll(fixture.call().keySet()));
     SearchCall call =
         new SearchCall("q", "i", Map.of(), 10, "acme", List.of("ann"), Map.of("term", 1), "bm25");
-    String json = new String(call.toJson(List.of(), 250), StandardCharsets.UTF_8);
+    String json = new String(call.toJson(new FoundDocuments(), 250), StandardCharsets.UTF_8);
     Map<String, Object> sent = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
     assertTrue(sent.keySet() + " in " + known, known.containsAll(sent.keySet()));
   }
@@ -66,13 +72,101 @@ public class SearchAnswerTests extends OpenSearchTestCase {
     SearchCall call =
         new SearchCall(
             "copy a file", "tools-apis-1", Map.of("x", 1), 10, "", List.of(), null, "hybrid");
-    List<List<ToXContent>> found =
-        List.of(List.of((json, params) -> json.startObject().field("hits", 3).endObject()));
+    FoundDocuments found = new FoundDocuments();
+    found.add(List.of(answer("{\"id\": \"a\", \"text\": \"t\"}")));
+    found.add(List.of(answer("{\"id\": \"b\"}"), answer("{\"id\": \"a\"}")));
     String json = new String(call.toJson(found, 250), StandardCharsets.UTF_8);
     Map<String, Object> read = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
-    assertEquals(List.of(List.of(Map.of("hits", 3))), read.get("found"));
+    assertEquals(
+        List.of(
+            List.of(List.of(Map.of("id", "a", "text", "t"))),
+            List.of(List.of(Map.of("id", "b")), List.of(Map.of("id", "a")))),
+        sources(read));
+    assertEquals(Set.of("a", "b"), found.ids());
     assertEquals(250, read.get("deadline_ms"));
     assertEquals("hybrid", read.get("profile"));
     assertFalse(read.containsKey("filter"));
+  }
+
+  public void testADocumentIsWrittenOnce() {
+    FoundDocuments found = new FoundDocuments();
+    String vector = "\"vector_f32\": \"AACAPw==\", \"needs\": [\"x\"], \"deprecated\": false";
+    found.add(
+        List.of(
+            answer("{\"id\": \"a\", \"text\": \"t\", " + vector + "}"),
+            answer("{\"counts\": {\"w\": 1}, \"text\": \"t\", \"id\": \"a\", " + vector + "}"),
+            answer("{\"id\": \"a\", \"counts\": {\"v\": 2}, \"lengths\": {\"api\": 3}}")));
+    SearchCall call = new SearchCall("q", "i", Map.of(), 1, "", List.of(), null, null);
+    String json = new String(call.toJson(found, 1), StandardCharsets.UTF_8);
+    Map<String, Object> read = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
+    Map<String, Object> first =
+        Map.of(
+            "id",
+            "a",
+            "text",
+            "t",
+            "vector_f32",
+            "AACAPw==",
+            "needs",
+            List.of("x"),
+            "deprecated",
+            false);
+    assertEquals(
+        List.of(
+            List.of(
+                List.of(first),
+                List.of(Map.of("id", "a", "counts", Map.of("w", 1))),
+                List.of(Map.of("id", "a", "counts", Map.of("v", 2), "lengths", Map.of("api", 3))))),
+        sources(read));
+  }
+
+  public void testTheFirstRoundIsFusedByItsRanks() {
+    FoundDocuments found = new FoundDocuments();
+    assertEquals(List.of(), found.fused());
+    found.add(
+        List.of(
+            answer("{\"id\": \"c\"}", "{\"id\": \"a\"}", "{\"id\": \"b\"}"),
+            answer("{\"id\": \"b\"}", "{\"id\": \"d\"}")));
+    found.add(List.of(answer("{\"id\": \"e\"}")));
+    assertEquals(List.of("b", "c", "a", "d"), found.fused());
+  }
+
+  /** An answer of the search engine with hits of these sources. */
+  private static SearchResponse answer(String... sources) {
+    SearchHit[] found = new SearchHit[sources.length];
+    for (int i = 0; i < found.length; i++) {
+      found[i] = new SearchHit(i, i + ".1", Map.of(), Map.of());
+      found[i].sourceRef(new BytesArray(sources[i]));
+    }
+    TotalHits total = new TotalHits(found.length, TotalHits.Relation.EQUAL_TO);
+    SearchHits hits = new SearchHits(found, total, 1f);
+    return new SearchResponse(
+        new InternalSearchResponse(hits, null, null, null, false, null, 1),
+        null,
+        1,
+        1,
+        0,
+        1,
+        ShardSearchFailure.EMPTY_ARRAY,
+        SearchResponse.Clusters.EMPTY);
+  }
+
+  private static Object sources(Map<String, Object> body) {
+    return ((List<?>) body.get("found"))
+        .stream()
+            .map(
+                round ->
+                    ((List<?>) round)
+                        .stream()
+                            .map(
+                                answer ->
+                                    ((List<?>)
+                                            ((Map<?, ?>) ((Map<?, ?>) answer).get("hits"))
+                                                .get("hits"))
+                                        .stream()
+                                            .map(hit -> ((Map<?, ?>) hit).get("_source"))
+                                            .toList())
+                            .toList())
+            .toList();
   }
 }

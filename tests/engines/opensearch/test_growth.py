@@ -1,0 +1,69 @@
+"""A full update every night, killed half-way, in a server: what room it takes, and that no night adds to it.
+
+KITPICK_GROWTH_DOCUMENTS sets how many documents there are; `-s` prints the sizes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from servers import MakeCatalog
+
+from kitpick_engines.contract import Filter, IndexedDocument
+from kitpick_engines.remote.engine import RemoteEngine
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "sqlite"))
+from half_update_process import WIDE, update
+
+pytestmark = [pytest.mark.needs("opensearch"), pytest.mark.slow, pytest.mark.timeout(900)]
+DOCUMENTS = int(os.environ.get("KITPICK_GROWTH_DOCUMENTS", "1024"))
+NIGHTS = 5
+
+
+def size(engine: RemoteEngine, index: str) -> int:
+    """Bytes of the index: its segments, and what the server keeps to replay."""
+    engine.server.call("POST", f"/{index}/_flush?force=true&wait_if_ongoing=true")
+    total = engine.server.call("GET", f"/{index}/_stats/store,translog")["_all"]["total"]
+    return int(total["store"]["size_in_bytes"]) + int(total["translog"]["size_in_bytes"])
+
+
+def finish(engine: RemoteEngine, batches: list[Sequence[IndexedDocument]]) -> str:
+    index = engine.ensure(WIDE)
+    with engine.writing(index) as writer:
+        for batch in batches:
+            writer.write(batch)
+    return index
+
+
+def die_half_way(engine: RemoteEngine, index: str, night: int) -> None:
+    """What a process that is killed leaves: documents of a session that never ends."""
+    batches = update(night, DOCUMENTS)
+    writer = engine.writing(index).__enter__()
+    for batch in batches[: len(batches) // 2]:
+        writer.write(batch)
+    engine.server.call("POST", f"/{index}/_refresh")
+
+
+def test_nights_that_are_killed_half_way_do_not_add_up(make_engine: MakeCatalog) -> None:
+    """The next night waits until the killed one has been silent for so long that it lost its turn."""
+    engine = make_engine()
+    index = finish(engine, update(0, DOCUMENTS))
+    fresh, nights = size(engine, index), []
+    for night in range(1, NIGHTS + 1):
+        die_half_way(make_engine(engine.url), index, night)
+        nights.append(size(engine, index))
+    finish(engine, update(NIGHTS + 1, DOCUMENTS))
+    done = size(engine, index)
+    print(f"{DOCUMENTS} documents: fresh {fresh:,}, killed nights {nights}, then a whole one {done:,} bytes")
+    assert max(nights) < 3 * fresh
+    assert nights[-1] < 1.25 * max(nights[:2]), "no night adds to the one before"
+    assert done < 3.5 * fresh
+    stats = engine.stats()
+    assert stats is not None
+    assert stats.documents == DOCUMENTS
+    (found,) = engine.fetch(["s/t/1"], Filter())
+    assert found.description.startswith(f"night {NIGHTS + 1}")
