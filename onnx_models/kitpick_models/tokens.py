@@ -68,6 +68,22 @@ class TokenIds:
         """A token as the vocabulary has it."""
         return self._tokenizer.id_to_token(token) or ""
 
+    def text(self, ids: Sequence[int], skip_special: bool) -> str:
+        """The text of tokens, without special ones if `skip_special`; words are a space apart.
+
+        Raises:
+            UnknownToken: an id that the vocabulary does not have.
+        """
+        self.require_known(ids)
+        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=skip_special)
+        return text
+
+    def require_known(self, ids: Sequence[int] | Ids) -> None:
+        """Raises `UnknownToken` for an id that the vocabulary does not have."""
+        given = np.asarray(ids, np.int64)
+        if ((given < 0) | (given >= self.size)).any():
+            raise UnknownToken(f"token ids run from 0 to {self.size - 1:,} here")
+
     def cut(self, text: str, limit: int) -> str:
         """A text up to the end of its first `limit` tokens."""
         spans = self.spans(text, limit + 1)
@@ -122,9 +138,8 @@ def single_of_ids(tokens: TokenIds, ids: Sequence[int], max_tokens: int) -> tupl
     Raises:
         UnknownToken: an id that the vocabulary does not have.
     """
+    tokens.require_known(ids)
     given = np.asarray(ids, np.int64)
-    if ((given < 0) | (given >= tokens.size)).any():
-        raise UnknownToken(f"token ids run from 0 to {tokens.size - 1:,} here")
     inner = given[int(given[:1].tolist() == [tokens.start]) :]
     inner = inner[: len(inner) - int(inner[-1:].tolist() == [tokens.separator])]
     full = np.concatenate(([tokens.start], inner[: max_tokens - 2], [tokens.separator]))

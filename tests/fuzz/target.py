@@ -94,9 +94,25 @@ def _text_reader(what: str) -> Reader:
         "config": in_file(read_config),
         "lock": in_file(Approvals.read),
         "run": in_file(lambda file: list(read_json_lines(file, Demonstration))),
+        "conversation": _conversation,
         "log": in_file(lambda file: list(read_logs([file]))),
     }
     return readers[what]
+
+
+def _conversation(data: bytes) -> object:
+    """The messages of a conversation: what is asked, what was called, what is held."""
+    import msgspec
+
+    from kitpick.conversation import called_names, request_of
+    from kitpick.held_identifiers import held_identifiers
+    from kitpick_foundation.decoding import UNDECODABLE
+
+    try:
+        messages = msgspec.json.decode(data, type=list[dict[str, Any]])
+    except UNDECODABLE:  # what its caller refuses
+        return None
+    return called_names(messages), held_identifiers(messages), request_of(messages)
 
 
 def _wire_reader(path: str) -> Reader:

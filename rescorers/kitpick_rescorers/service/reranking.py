@@ -20,6 +20,8 @@ from kitpick_rescorers.service.errors import NotFound, TooLarge
 from kitpick_rescorers.service.ticket import Ticket
 
 PLAIN = "rerank"
+UNNAMED = "default/not-specified"
+"""What Infinity's clients send where they name no model."""
 MODELS = (PLAIN, "kitpick", "toolrerank")
 """Model names: the cross-encoder alone, and two profiles that look at the hierarchy of tools."""
 
@@ -77,7 +79,7 @@ def require_count(service: Service, count: int, what: str) -> None:
 
 
 def _profile(service: Service, model: str) -> Profile | None:
-    if model in {PLAIN, service.models.info()["cross_encoder"].identity.partition("@")[0]}:
+    if model in {PLAIN, UNNAMED, service.models.info()["cross_encoder"].identity.partition("@")[0]}:
         return None
     if model not in MODELS:
         raise NotFound(f"no model {model[:100]!r}; known are {', '.join(MODELS)}")

@@ -13,7 +13,7 @@ from kitpick_rescorers.service.dialect import Endpoint
 from kitpick_rescorers.service.embedding import Input, embed, require_dimensions
 from kitpick_rescorers.service.errors import Empty, Failure, NotFound
 from kitpick_rescorers.service.exchange import packed
-from kitpick_rescorers.service.reranking import MODELS
+from kitpick_rescorers.service.reranking import MODELS, UNNAMED
 from kitpick_rescorers.service.ticket import Ticket
 
 _TYPES = {
@@ -66,7 +66,8 @@ class EmbeddingsCall(msgspec.Struct, frozen=True, kw_only=True):
     """Body of `POST /v1/embeddings`. Unknown fields are ignored, as there."""
 
     input: Input
-    model: str
+    model: str = UNNAMED
+    """OpenAI's clients name one always, those of TEI and Infinity need not."""
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None
     user: str = ""
@@ -121,7 +122,7 @@ def answer_embeddings(service: Service, call: EmbeddingsCall, ticket: Ticket) ->
         Invalid: vectors of another length were asked for.
     """
     name = service.models.encoder.manifest.name
-    if call.model not in {name, service.models.encoder.identity}:
+    if call.model not in {name, service.models.encoder.identity, UNNAMED}:
         raise NotFound(f"no model {call.model[:100]!r} for embeddings; known is {name}")
     if not call.input:
         raise Empty("`input` cannot be empty")
@@ -132,7 +133,8 @@ def answer_embeddings(service: Service, call: EmbeddingsCall, ticket: Ticket) ->
     else:
         coded = vectors.tolist()
     data = [Embedding(index, item) for index, item in enumerate(coded)]
-    return EmbeddingsAnswer(data, call.model, EmbeddingsUsage(ticket.tokens, ticket.tokens))
+    used = name if call.model == UNNAMED else call.model
+    return EmbeddingsAnswer(data, used, EmbeddingsUsage(ticket.tokens, ticket.tokens))
 
 
 def answer_models(service: Service, call: None, ticket: Ticket) -> ModelList:

@@ -19,7 +19,7 @@ from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint, PlainNumber, plain_number
 from kitpick_rescorers.service.dialects.cohere import SharedAnswer, SharedCall, answer_shared
 from kitpick_rescorers.service.documents import Given, read_documents
-from kitpick_rescorers.service.embedding import Input, embed, require_dimensions
+from kitpick_rescorers.service.embedding import Input, TokenId, embed, require_dimensions
 from kitpick_rescorers.service.errors import Empty, Failure, Invalid
 from kitpick_rescorers.service.health import answer_ready
 from kitpick_rescorers.service.reranking import PLAIN, rank_documents, require_count
@@ -178,6 +178,13 @@ class TokenizeCall(msgspec.Struct, frozen=True, kw_only=True):
     inputs: str | list[str]
     add_special_tokens: bool = True
     prompt_name: str | None = None
+
+
+class DecodeCall(msgspec.Struct, frozen=True, kw_only=True):
+    """Body of `POST /decode`: the token ids of one text, or of several."""
+
+    ids: list[TokenId | list[TokenId]]
+    skip_special_tokens: bool = True
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -342,6 +349,28 @@ def answer_tokenize(service: Service, call: TokenizeCall, ticket: Ticket) -> lis
     return found
 
 
+def answer_decode(service: Service, call: DecodeCall, ticket: Ticket) -> list[str]:
+    """The texts of token ids.
+
+    Raises:
+        Empty: there are none.
+        Invalid: one text and several in one list.
+        UnknownToken: an id that the vocabulary does not have.
+    """
+    if not call.ids:
+        raise Empty("`ids` cannot be empty")
+    single = [item for item in call.ids if isinstance(item, int)]
+    several = [item for item in call.ids if not isinstance(item, int)]
+    if single and several:
+        raise Invalid("`ids` must be token ids, or lists of them")
+    require_count(service, len(several), "ids")
+    found = []
+    for ids in several or [single]:
+        ticket.check()
+        found.append(service.models.cross_encoder.tokens.text(ids, call.skip_special_tokens))
+    return found
+
+
 def answer_info(service: Service, call: None, ticket: Ticket) -> Info:
     """What is served, and how much of it at once."""
     model, settings = service.models.cross_encoder, service.settings
@@ -465,6 +494,13 @@ ENDPOINTS = (
         request=TokenizeCall,
         reply=list[list[Token]],
         answer=answer_tokenize,
+    ),
+    _endpoint(
+        path="/decode",
+        summary="TEI: texts of tokens",
+        request=DecodeCall,
+        reply=list[str],
+        answer=answer_decode,
     ),
     _endpoint(
         path="/",

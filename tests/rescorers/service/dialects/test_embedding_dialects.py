@@ -38,6 +38,13 @@ def test_tei_and_openai_give_one_vector_for_one_text(service: Any) -> None:
     assert openai["usage"]["prompt_tokens"] == 3
 
 
+@pytest.mark.parametrize("model", [{}, {"model": None}, {"model": "default/not-specified"}])
+def test_clients_of_tei_and_infinity_need_not_name_the_model(service: Any, model: dict[str, Any]) -> None:
+    answer = service.post("/v1/embeddings", {"input": "weather", **model}).json()
+    assert answer == service.post("/v1/embeddings", {"input": "weather", "model": "minilm-l6"}).json()
+    assert answer["model"] == "minilm-l6"
+
+
 def test_another_length_than_the_models_is_refused(service: Any) -> None:
     answer = service.post("/v1/embeddings", {"model": "minilm-l6", "input": "a", "dimensions": 100})
     assert answer.status_code == 400

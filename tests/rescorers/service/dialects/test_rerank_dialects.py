@@ -527,6 +527,17 @@ def test_tei_tokenizes(service: Any) -> None:
     assert refused.status_code == 422
 
 
+def test_tei_decodes_what_it_tokenized(service: Any) -> None:
+    tokens = service.post("/tokenize", {"inputs": ["Hello world", "rain"]}).json()
+    ids = [[token["id"] for token in text] for text in tokens]
+    assert service.post("/decode", {"ids": ids}).json() == ["hello world", "rain"]
+    assert service.post("/decode", {"ids": ids[1], "skip_special_tokens": False}).json() == [
+        "[CLS] rain [SEP]"
+    ]
+    for wrong, status in (([], 400), ([1, [2]], 422), ([10**9], 422), ([-1], 422)):
+        assert service.post("/decode", {"ids": wrong}).status_code == status, wrong
+
+
 def test_vllm_sends_documents_to_tei_s_path(service: Any) -> None:
     call = {"model": "rerank", "query": QUERY, "documents": TEXTS, "top_n": 1, "return_documents": True}
     answer = service.post("/rerank", call).json()
@@ -556,6 +567,8 @@ def test_infinity(service: Any) -> None:
     bare = service.post("/infinity/rerank", {**call, "return_documents": None, "raw_scores": True}).json()
     assert set(bare["results"][0]) == {"index", "relevance_score"}
     assert bare["results"][1]["relevance_score"] < 0, "a logit"
+    unnamed = {**call, "model": "default/not-specified"}
+    assert service.post("/infinity/rerank", unnamed).json()["results"] == answer["results"]
 
 
 def test_one_model_can_be_looked_up(service: Any) -> None:
