@@ -87,10 +87,10 @@ def _measured(
                 return await measure(client)
 
         values = anyio.run(at_the_door)
-    table = Table("", "middle", "largest")
-    table.add_row(f"{title} ({len(values)})", f"{middle(values):.0f}", f"{max(values):.0f}")
+    table = Table("", "smallest", "middle", "largest")
+    table.add_row(f"{title} ({len(values)})", *(f"{of(values):.0f}" for of in (min, middle, max)))
     Console().print(table)
-    return {key: middle(values), f"{key}_largest": max(values)}
+    return {key: middle(values), f"{key}_smallest": min(values), f"{key}_largest": max(values)}
 
 
 @asynccontextmanager
