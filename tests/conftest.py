@@ -33,7 +33,10 @@ if importlib.util.find_spec("hypothesis") is not None:  # absent where only clie
 
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "onnx_models" / "weights"
-MODELS = ("minilm-l6", "reranker-l6", "reranker-l3", "query-kind", "list-ranker")
+MODELS = (
+    "minilm-l6", "reranker-l6", "reranker-l3", "query-kind", "list-ranker",
+    "encoder-l12", "query-kind-l12", "list-ranker-l12",
+)  # fmt: skip
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
 

@@ -16,6 +16,11 @@ from kitpick_models.verify import EncoderReference, kendall_tau, pack, read_refe
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 
+SHIPPED = (
+    "minilm-l6", "reranker-l6", "reranker-l3", "query-kind", "list-ranker",
+    "encoder-l12", "query-kind-l12", "list-ranker-l12",
+)  # fmt: skip
+
 
 def test_the_shipped_encoder_is_sound_and_close_to_the_original():
     found = verify("minilm-l6")
@@ -23,7 +28,7 @@ def test_the_shipped_encoder_is_sound_and_close_to_the_original():
     assert found.figures["mean_cosine"] > 0.998
 
 
-@pytest.mark.parametrize("name", ["minilm-l6", "reranker-l6", "reranker-l3"])
+@pytest.mark.parametrize("name", ["minilm-l6", "reranker-l6", "reranker-l3", "encoder-l12"])
 def test_two_hundred_answers_of_a_torch_model_travel_with_a_shipped_one(name: str):
     folder = find_model(name)
     stored = read_reference(folder, read_manifest(folder))
@@ -31,7 +36,7 @@ def test_two_hundred_answers_of_a_torch_model_travel_with_a_shipped_one(name: st
     assert len(set(items)) == len(items) == 200
 
 
-@pytest.mark.parametrize("name", ["minilm-l6", "reranker-l6", "reranker-l3", "query-kind", "list-ranker"])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_model_says_what_it_does_on_each_benchmark_with_date_and_command(name: str):
     figures = read_manifest(find_model(name)).figures
     for dataset in ("toolbench", "toollens"):
