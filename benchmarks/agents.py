@@ -220,17 +220,10 @@ def _by_kind(cases: Sequence[Case], recalls: Mapping[str, float]) -> Table:
 
 def capabilities(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
     """Recall by the request as it was written, and by one short capability a step."""
-    ids = {api.operation: documents[api.id].id for api in read_apis(DATASETS / "written")}
-    requests = list(read_written(DATASETS / "written"))
-    rows = [
-        (requests[int(row["id"][2:]) - 1], row["steps"])
-        for row in read_records(DATASETS / "capabilities.jsonl")
-        if row["id"].startswith("d:")
-    ][:limit]
+    rows = read_capabilities(documents)[:limit]
     raw, steps = [], []
-    for request, wanted in rows:
-        case = _case(request, ids)
-        raw.append(case.recall(_ids(catalog, request.text)))
+    for text, case, wanted in rows:
+        raw.append(case.recall(_ids(catalog, text)))
         found = search_steps(lambda text: catalog.search(text, 3 * DEPTH), wanted)
         steps.append(case.recall([hit.document.id for hit in found.joint]))
     table = Table("searched with", f"R@5 of {len(rows)} requests")
@@ -238,6 +231,15 @@ def capabilities(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: 
     table.add_row("its capabilities", f"{100 * _mean(steps):.1f}")
     Console().print(table)
     return {"capability_recall": _mean(steps), "capability_gain": _mean(steps) - _mean(raw)}
+
+
+def read_capabilities(documents: Mapping[int, ApiDocument]) -> list[tuple[str, Case, list[str]]]:
+    """Requests as they came, what they need, and their capabilities."""
+    ids = {api.operation: documents[api.id].id for api in read_apis(DATASETS / "written")}
+    requests = list(read_written(DATASETS / "written"))
+    rows = [row for row in read_records(DATASETS / "capabilities.jsonl") if row["id"].startswith("d:")]
+    asked = [(requests[int(row["id"][2:]) - 1], row["steps"]) for row in rows]
+    return [(request.text, _case(request, ids), steps) for request, steps in asked]
 
 
 def prompts(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:

@@ -77,6 +77,7 @@ def _measured(
         config = Path(folder) / "mcp.toml"
         config.write_text(
             f'[[upstreams]]\nname = "learner"\ntarget = {json.dumps(_learner())}\nallow = ["*"]\n'
+            f"timeout_seconds = {PATIENCE_SECONDS}\n"
         )
         command = ["-c", "from kitpick.cli import main; main()", "mcp", "--catalog", url]
         arguments = [*command, "--config", str(config), "--profile", settings.profile]
@@ -86,10 +87,10 @@ def _measured(
                 return await measure(client)
 
         values = anyio.run(at_the_door)
-    table = Table("", "middle", "largest")
-    table.add_row(f"{title} ({len(values)})", f"{middle(values):.0f}", f"{max(values):.0f}")
+    table = Table("", "smallest", "middle", "largest")
+    table.add_row(f"{title} ({len(values)})", *(f"{of(values):.0f}" for of in (min, middle, max)))
     Console().print(table)
-    return {key: middle(values), f"{key}_largest": max(values)}
+    return {key: middle(values), f"{key}_smallest": min(values), f"{key}_largest": max(values)}
 
 
 @asynccontextmanager
@@ -110,13 +111,21 @@ async def _answer_sizes(client: Client, count: int) -> AsyncIterator[int]:
 async def _seen_after(client: Client, number: int) -> float:
     """Milliseconds from the notice of the server to the end of the first search that finds its new tool."""
     name = f"{WORDS[number % len(WORDS)]}_{number}"
-    report = await client.call_tool("call_tool", {"id": "learner/learner/learn", "arguments": {"name": name}})
-    noticed = float(report.content[0].text)
+    noticed = await _learned(client, name)
     with anyio.fail_after(PATIENCE_SECONDS):
         while True:
             found = await client.call_tool("search_tools", {"query": _description(name), "k": 5})
             if any(tool["id"].endswith(f"/{name}") for tool in (found.structured_content or {})["tools"]):
                 return 1_000 * (time.time() - noticed)
+
+
+async def _learned(client: Client, name: str) -> float:
+    """When the server gave notice of a new tool; it may still be starting."""
+    call = {"id": "learner/learner/learn", "arguments": {"name": name}}
+    with anyio.fail_after(PATIENCE_SECONDS):
+        while (report := await client.call_tool("call_tool", call)).is_error:
+            await anyio.sleep(0.2)
+    return float(report.content[0].text)
 
 
 def _description(name: str) -> str:

@@ -189,7 +189,7 @@ _MAKES = _set("create add insert put make register post new start open upload im
 _NAMES_IT = _set("create insert put make new")
 """Verbs of which an identifier in the path may be one that the caller chooses."""
 _CALLS = _READS | _MAKES | _set("update delete set remove cancel patch batch all by and")
-_WHICHEVER = _set("list of available supported valid possible allowed")
+_WHICHEVER = _set("all list of available supported valid possible allowed")
 """First words of what is given that say no more of it: `get list of sheets`, `get available metrics`."""
 _ENDS = _set("by for from of in with and to on as at using")
 _OPENS_SESSION = re.compile(r"\b(?:log ?in|sign ?in|authenticate|start session)\b")

@@ -113,6 +113,30 @@ def test_a_conversation_finds_what_its_last_message_alone_does_not(
 
 
 @pytest.mark.needs("weights", "onnxruntime")
+def test_capabilities_find_what_requests_as_they_came_do_not(
+    agents: ModuleType, written: dict[int, ApiDocument], tmp_path: Path
+) -> None:
+    wanted = frozenset[str]().union(
+        *(case.relevant for _, case, _ in agents.read_capabilities(written)[:CONVERSATIONS])
+    )
+    some = set(list(written)[::EVERY])
+    held = {key: each for key, each in written.items() if key in some or each.id in wanted}
+    with holding(agents, held, tmp_path) as catalog:
+        figures = agents.capabilities(catalog, written, CONVERSATIONS)
+    assert figures["capability_gain"] >= 0.05
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_a_search_knows_a_tool_two_seconds_after_its_server_gave_notice(
+    agents: ModuleType, written: dict[int, ApiDocument], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KITPICK_EMBEDDING_CACHE", str(tmp_path / "embeddings.db"))
+    held = dict(list(written.items())[:: 10 * EVERY])
+    figures = agents.measure_changes(agents._Operations(held), Settings(profile="hybrid"), 5)
+    assert figures["list_changed_ms_smallest"] <= 2_000, "other work may delay some, never all"
+
+
+@pytest.mark.needs("weights", "onnxruntime")
 def test_a_conversation_of_twenty_turns_is_served_from_the_cache(agents: ModuleType, tmp_path: Path) -> None:
     written = {
         api.id: api.document("written") for api in read_apis(BENCHMARKS.parent / "datasets" / "written")

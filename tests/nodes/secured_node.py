@@ -53,7 +53,7 @@ def secured_node(
     config = folder.resolve() / "config"
     _make_certificates(config)
     everybody = {ADMIN: {"roles": ["all_access"]}, **users}
-    _configure(config / "opensearch-security", everybody, roles)
+    security_files(config / "opensearch-security", everybody, roles)
     node.headers = authorization(ADMIN)
     return node
 
@@ -63,7 +63,7 @@ def authorization(user: str) -> dict[str, str]:
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{PASSWORD}".encode()).decode()}
 
 
-def _configure(folder: Path, users: Mapping[str, Mapping[str, Any]], roles: Mapping[str, Any]) -> None:
+def security_files(folder: Path, users: Mapping[str, Mapping[str, Any]], roles: Mapping[str, Any]) -> None:
     """The files out of which the security plugin makes its index at the first start; JSON is YAML, too."""
     mapped: dict[str, list[str]] = {}
     for name, user in users.items():

@@ -50,11 +50,15 @@ class Client:
         headers = {"Content-Type": kind, **self.headers}
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with self.open(request) as answer:
                 return json.loads(answer.read())
         except urllib.error.HTTPError as error:
             with error:
                 raise Refused(error.code, error.read().decode()) from None
+
+    def open(self, request: urllib.request.Request) -> Any:
+        """Sends it."""
+        return urllib.request.urlopen(request, timeout=60)
 
     def fill(self, name: str, items: Mapping[str, Mapping[str, Any]], index: Mapping[str, Any]) -> None:
         """Makes an index of these documents, replacing one of the same name."""

@@ -12,6 +12,10 @@ from typing import Any
 from searching import Client
 from secured_node import ADMIN, authorization
 
+from kitpick_engines.opensearch import OpenSearchDialect
+from kitpick_engines.remote.mapping import IDENTIFIER, PROSE
+from kitpick_engines.remote.server import Json
+
 AT_A_TIME = 16
 BREAKER_FAILURES = 3
 SETTINGS = (
@@ -105,3 +109,15 @@ class Secured:
         with ThreadPoolExecutor(len(users)) as pool:
             answers = list(pool.map(lambda each: search(self.user(*each)), users))
         yield from (answers[at : at + 2] for at in range(0, len(users), 2))
+
+
+class PlainDialect(OpenSearchDialect):
+    """The dialect of a node without k-NN and without filters of words, which our own rankings do not need."""
+
+    def vector_field(self, dimensions: int) -> Json:
+        """Numbers that nobody searches."""
+        return {"type": "float", "index": False}
+
+    def vector_settings(self) -> Json:
+        """Analysers that every node has, under the names of ours."""
+        return {"analysis": {"analyzer": {name: {"type": "standard"} for name in (IDENTIFIER, PROSE)}}}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from double import Double, forwarding, status
@@ -109,46 +111,57 @@ class TestPagesThatAreNotThere:
 
 
 MANY = 150
+SECONDS = float(os.environ.get("KITPICK_MANY_SECONDS", "0"))
+"""For so long indexes are made beyond `MANY`: as many as a machine can make."""
+
+
+class Many(NamedTuple):
+    pattern: str
+    count: int
 
 
 @pytest.fixture(scope="module")
-def many(search: Search) -> Iterator[str]:
+def many(search: Search) -> Iterator[Many]:
     body = {"settings": {"number_of_shards": 1, "number_of_replicas": 0}, "mappings": MAPPINGS}
     body["settings"] |= {"index.knn": True}
-    search.put("/_cluster/settings", {"transient": {"cluster.max_shards_per_node": 5_000}})
-    for number in range(MANY):
-        search.put(f"/many-{number:03d}?wait_for_active_shards=0", body)
+    search.put("/_cluster/settings", {"transient": {"cluster.max_shards_per_node": 20_000}})
+    until, count = time.monotonic() + SECONDS, 0
+    while count < MANY or time.monotonic() < until:
+        search.put(f"/many-{count:05d}?wait_for_active_shards=0", body)
+        count += 1
+    print(f"{count} indexes")
     lines: list[Any] = []
     for number, (key, item) in enumerate(documents(30).items()):
-        lines += [{"index": {"_index": f"many-{5 * number:03d}", "_id": key}}, item]
+        lines += [{"index": {"_index": f"many-{5 * number:05d}", "_id": key}}, item]
     search.call("POST", "/_bulk?refresh=true", lines)
-    yield "many-*"
+    yield Many("many-*", count)
     search.call("DELETE", "/many-*")
 
 
 class TestManyIndexes:
-    def test_a_pattern_over_them_is_rescored(self, search: Search, many: str) -> None:
-        answer = search({"size": 5}, index=many)
+    def test_a_pattern_over_them_is_rescored(self, search: Search, many: Many) -> None:
+        answer = search({"size": 5}, index=many.pattern)
         assert report(answer)["status"] == "rescored"
-        assert answer["_shards"]["total"] == answer["_shards"]["successful"] == MANY
+        assert answer["_shards"]["total"] == answer["_shards"]["successful"] == many.count
         assert len(ids(answer)) == 5
 
     def test_closed_ones_are_left_out_of_a_pattern_and_named_otherwise(
-        self, search: Search, many: str
+        self, search: Search, many: Many
     ) -> None:
-        search.call("POST", "/many-00*/_close")
+        search.call("POST", "/many-0000*/_close")
         try:
-            answer = search({"size": 5}, index=many)
+            answer = search({"size": 5}, index=many.pattern)
             assert report(answer)["status"] == "rescored"
-            assert answer["_shards"]["total"] == MANY - 10
-            code, said = answered(search, "POST", "/many-000/_search?search_pipeline=kitpick", {})
+            assert answer["_shards"]["total"] == many.count - 10
+            code, said = answered(search, "POST", "/many-00000/_search?search_pipeline=kitpick", {})
             assert code == 400
             assert "index_closed_exception" in said
         finally:
-            search.call("POST", "/many-00*/_open")
+            search.call("POST", "/many-0000*/_open")
 
-    def test_the_query_of_our_own_refuses_the_pattern(self, search: Search, many: str) -> None:
-        code, said = answered(search, "POST", f"/{many}/_search", {"query": {"kitpick": {"text": "a"}}})
+    def test_the_query_of_our_own_refuses_the_pattern(self, search: Search, many: Many) -> None:
+        body = {"query": {"kitpick": {"text": "a"}}}
+        code, said = answered(search, "POST", f"/{many.pattern}/_search", body)
         assert code == 400
         assert "one catalog" in said
 

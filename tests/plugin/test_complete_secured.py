@@ -16,18 +16,17 @@ import pytest
 from double import Double, forwarding
 from real_service import Service
 from searching import Client, report
-from secured import Secured
+from secured import PlainDialect, Secured
 from secured_node import ADMIN, PASSWORD
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter, IndexedDocument, IndexSchema
 from kitpick_engines.document import ApiDocument, Effect
-from kitpick_engines.opensearch import OpenSearchCarrier, OpenSearchDialect
+from kitpick_engines.opensearch import OpenSearchCarrier
 from kitpick_engines.remote.address import Address, Credentials
 from kitpick_engines.remote.engine import RemoteEngine
-from kitpick_engines.remote.mapping import IDENTIFIER, PROSE
-from kitpick_engines.remote.server import Json, SearchServer
+from kitpick_engines.remote.server import SearchServer
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.stages import Complete
 
@@ -51,18 +50,6 @@ PEOPLE = pytest.mark.parametrize(
         ("alice", "globex", []),
     ],
 )
-
-
-class PlainDialect(OpenSearchDialect):
-    """The dialect of a node without k-NN and without filters of words, which our own rankings do not need."""
-
-    def vector_field(self, dimensions: int) -> Json:
-        """Numbers that nobody searches."""
-        return {"type": "float", "index": False}
-
-    def vector_settings(self) -> Json:
-        """Analysers that every node has, under the names of ours."""
-        return {"analysis": {"analyzer": {name: {"type": "standard"} for name in (IDENTIFIER, PROSE)}}}
 
 
 @contextmanager

@@ -31,14 +31,15 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
     candidates: Count = 50
     fetched: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 100
     cosine: Weight = 0.0
-    """What a cosine with the request adds to a logit if it is larger by 1 than the mean of what is read."""
+    """Candidates are ordered by logit + `cosine` · cosine with the request, probabilities stay the model's:
+    vectors read people's own words better than a small cross-encoder does, which reads names better."""
     sentence_share: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.0
     """Weight of the best logit of any sentence of the request; the whole request has the rest."""
     sentence_candidates: Count = 20
     """How many of the first candidates are scored for each sentence."""
     spare_below: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.0
-    """Share of the best candidate's score, below which a candidate is not read: where the first stage is sure,
-    few are near its best, and few are read. 0 reads them all."""
+    """Share of the best candidate's score, below which a candidate is not read: where the first stage is
+    sure, few are near its best, and few are read. 0 reads them all."""
     least: Count = 10
     """How many are read however low their scores are."""
 
@@ -64,23 +65,25 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
         reason = f"read the first {read} of {len(chosen)} candidates: then the time was over"
         return self._reranked(state.degrading(self.name, reason), chosen[:read], logits, probabilities, 0)
 
-    @staticmethod
     def _reranked(
-        state: State, chosen: list[Ranked], logits: Logits, probabilities: Logits, known: int
+        self, state: State, chosen: list[Ranked], logits: Logits, probabilities: Logits, known: int
     ) -> State:
+        columns = (logits + self._nearness(state, chosen), logits, probabilities)
         scored = {
-            item.id: replace(item, score=logit, logit=logit, probability=probability)
-            for item, logit, probability in zip(chosen, logits.tolist(), probabilities.tolist(), strict=True)
+            item.id: replace(item, score=score, logit=logit, probability=probability)
+            for item, score, logit, probability in zip(chosen, *(c.tolist() for c in columns), strict=True)
         }
         rest = [item for item in state.ranked if item.id not in scored]
         return state.with_ranked(
             [*by_score(scored.values(), lambda item: item.score), *rest],
-            {
-                key: f"logit {item.score:.2f}, probability {item.probability:.2f}"
-                for key, item in scored.items()
-            },
+            {key: self._reason(item) for key, item in scored.items()},
             f"{len(scored)} scored, {known} of them from the cache",
         )
+
+    def _reason(self, item: Ranked) -> str:
+        logit = item.logit or 0.0
+        near = f" {item.score - logit:+.2f} by its vector" if self.cosine else ""
+        return f"logit {logit:.2f}{near}, probability {item.probability:.2f}"
 
     def _chosen(self, state: State) -> list[Ranked]:
         proposed = [item for item in state.ranked if not item.fetched][: self.candidates]
@@ -108,7 +111,7 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
             for sentence in sentences:
                 state.deadline.check("reading each sentence")
                 parts.append(score_pairs(scorer, models.cache, sentence, first))
-            logits = self._mixed(whole, [found for found, _ in parts]) + self._nearness(state, chosen)
+            logits = self._mixed(whole, [found for found, _ in parts])
             known += sum(hits for _, hits in parts)
             return logits, checked(scorer.probability(logits.astype(np.float32)), len(chosen)), known
         except (DeadlineExceeded, ScoredInPart):
@@ -121,11 +124,8 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
         return self.requires | (frozenset({"vector"}) if self.cosine else frozenset())
 
     def _nearness(self, state: State, chosen: list[Ranked]) -> Logits:
-        """What the cosines add to the logits, (n,): nothing where there are no vectors."""
-        cosines = cosines_of(state, chosen)
-        return (
-            self.cosine * (cosines - cosines.mean()) if self.cosine and len(chosen) else np.zeros(len(chosen))
-        )
+        """What the cosines add to the scores, (n,): nothing where there are no vectors."""
+        return self.cosine * cosines_of(state, chosen) if self.cosine else np.zeros(len(chosen))
 
     def _mixed(self, whole: Logits, parts: Sequence[Logits]) -> Logits:
         """Logits (n,) of the whole request with the best ones (m,) of its sentences, m ≤ n, mixed in."""

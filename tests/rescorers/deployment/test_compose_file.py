@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,11 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCKERFILES = [ROOT / "rescorers" / "Dockerfile", ROOT / "plugin" / "Dockerfile"]
@@ -22,19 +30,22 @@ def read(name: str) -> dict[str, Any]:
     return found
 
 
-def merged(base: Any, other: Any) -> Any:
-    """As `docker compose -f BASE -f OTHER` merges two files; lists that both have do not occur in ours."""
+def merged(base: Any, other: Any, name: str = "") -> Any:
+    """As `docker compose -f BASE -f OTHER` merges two files: commands are replaced, other lists add up."""
     if isinstance(base, dict) and isinstance(other, dict):
-        return {key: merged(base.get(key), other.get(key)) for key in base | other}
-    assert not (isinstance(base, list) and isinstance(other, list))
+        return {key: merged(base.get(key), other.get(key), key) for key in base | other}
+    if isinstance(base, list) and isinstance(other, list) and name not in {"test", "command", "entrypoint"}:
+        return [*base, *other]
     return base if other is None else other
 
 
 SERVICES = read("docker-compose.yml")
 WITH_GPU = merged(SERVICES, read("docker-compose.gpu.yml"))
+USERS = ("writer", "reader", "operator")
+SECURED = merged(SERVICES, read("docker-compose.secured.yml"))
 
 
-@pytest.mark.parametrize("services", [SERVICES, WITH_GPU], ids=["cpu", "gpu"])
+@pytest.mark.parametrize("services", [SERVICES, WITH_GPU, SECURED], ids=["cpu", "gpu", "secured"])
 def test_no_container_takes_more_than_its_share_or_gains_rights(services: dict[str, Any]) -> None:
     for name, service in services.items():
         limits = service["deploy"]["resources"]["limits"]
@@ -80,6 +91,54 @@ def test_opensearch_asks_the_service_that_has_the_gpu() -> None:
     assert asked["image"] != SERVICES["rescorer"]["image"]
     jobs = [WITH_GPU[name] for name in ("setup", "ingest")]
     assert all(job["build"]["target"] == "cpu" for job in jobs), "no job waits for a card"
+
+
+def test_the_secured_variant_speaks_nothing_without_tls_and_holds_no_secret() -> None:
+    text = (ROOT / "docker-compose.secured.yml").read_text("utf-8")
+    server = SECURED["opensearch"]["environment"]
+    assert server["DISABLE_SECURITY_PLUGIN"] == "false"
+    assert server["plugins.security.ssl.http.enabled"] == "true"
+    assert server["kitpick.endpoint"].startswith("https://")
+    assert all("https://" in str(SECURED[name]["healthcheck"]["test"]) for name in ("opensearch", "rescorer"))
+    for name in ("setup", "ingest"):
+        assert SECURED[name]["environment"]["KITPICK_CATALOG"].startswith(
+            "opensearch+https://opensearch:9200/"
+        )
+        assert SECURED[name]["env_file"] == ["secrets/writer.env"]
+    assert not re.search(r"(?i)password\s*[:=]|\bkey:", text)
+    assert "http://" not in text
+    assert "/secrets/" in (ROOT / ".gitignore").read_text("utf-8").split()
+
+
+def test_what_the_secured_variant_mounts_is_made_by_the_script(tmp_path: Path) -> None:
+    folder = tmp_path / "secrets"
+    command = [ROOT / "scripts" / "secrets", folder]
+    subprocess.run(command, check=True, capture_output=True)
+    assert folder.stat().st_mode & 0o077 == 0, "nobody else on the machine gets in"
+    mounts = [m for service in SECURED.values() for m in service.get("volumes", ()) if m.startswith("./")]
+    assert len(mounts) == 5
+    for source in (mount.split(":")[0] for mount in mounts):
+        assert (tmp_path / source if source.startswith("./secrets") else ROOT / source).is_dir(), source
+    assert all(mount.endswith(":ro") for mount in mounts)
+    assert not (folder / "opensearch" / "keys.toml").exists(), "each gets what it needs"
+    assert not list(folder.glob("*/authority.key")), "no container can sign"
+    for name in ("opensearch", "rescorer"):
+        check = ["openssl", "verify", "-x509_strict", "-CAfile", folder / "authority" / "ca.pem"]
+        subprocess.run([*check, folder / name / f"{name}.pem"], check=True, capture_output=True)
+    (key,) = tomllib.loads((folder / "rescorer" / "keys.toml").read_text("utf-8"))["keys"]
+    secret = (folder / "opensearch" / "kitpick.key").read_bytes()
+    assert key["sha256"] == hashlib.sha256(secret).hexdigest()
+    assert len({(folder / "opensearch" / f"{user}.password").read_text() for user in USERS}) == len(USERS)
+    again = subprocess.run(command, capture_output=True, check=False)
+    assert again.returncode == 2, "what is in use is not replaced"
+
+
+def test_every_user_of_the_secured_variant_has_a_role() -> None:
+    files = {name: ROOT / "plugin" / "secured" / f"{name}.yml" for name in ("roles", "roles_mapping")}
+    roles, mapping = (yaml.safe_load(file.read_text("utf-8")) for file in files.values())
+    assert roles.keys() == mapping.keys()
+    mapped = {name: entry["users"] for name, entry in mapping.items() if name != "_meta"}
+    assert mapped == {f"kitpick_{user}": [f"kitpick_{user}"] for user in USERS}
 
 
 def test_images_that_are_fetched_have_an_exact_version() -> None:

@@ -25,6 +25,25 @@ def test_equal_scores_keep_the_first_stage_order(bench):
     ]
 
 
+def test_cosines_move_the_order_and_no_probability(bench):
+    vectors = {"t/a": [1.0, 0.0], "t/b": [0.6, 0.8]}
+    candidates = [bench.candidate(id_, vector=vector) for id_, vector in vectors.items()]
+    scorer = bench.scorer({"t/a": 0.0, "t/b": 2.0})
+    state = bench.state(candidates, vector=[1.0, 0.0])
+    plain, near = (bench.apply(state, CrossEncode(cosine=cosine), scorer=scorer) for cosine in (0.0, 10.0))
+    assert (bench.ids(plain), bench.ids(near)) == (["t/b", "t/a"], ["t/a", "t/b"])
+    assert near.reasons["t/a"] == "logit 0.00 +10.00 by its vector, probability 0.50"
+    assert {item.id: item.probability for item in near.ranked} == {
+        item.id: item.probability for item in plain.ranked
+    }
+
+
+def test_without_vectors_cosines_do_not_count(bench):
+    state = bench.fused(["t/a", "t/b"])
+    after = bench.apply(state, CrossEncode(cosine=10.0), scorer=bench.scorer({"t/a": 0.0, "t/b": 2.0}))
+    assert bench.ids(after) == ["t/b", "t/a"]
+
+
 def test_fetched_candidates_are_scored_beyond_the_bound_up_to_their_own(bench):
     late = [bench.candidate("t/x"), bench.candidate("t/y")]
     scorer = bench.scorer({"t/a": 0.0, "t/x": 1.0})

@@ -37,7 +37,7 @@ from kitpick_training.export.transformer import LOGIT, VECTOR, Head, Transformer
 
 Array = NDArray[np.float32]
 Tokens = tuple[NDArray[np.int64], NDArray[np.int64]]
-_MAX_BYTES = 25 * 1024 * 1024
+_MAX_BYTES = 40_000_000
 
 
 def export_encoder(

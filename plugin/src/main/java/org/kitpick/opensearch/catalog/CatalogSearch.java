@@ -37,7 +37,7 @@ import org.opensearch.search.pipeline.SearchPipelineService;
  */
 final class CatalogSearch {
 
-  private static final int DEFAULT_SIZE = 10;
+  static final int DEFAULT_SIZE = 10;
   private static final int MOST_HITS = 10_000;
 
   private final CatalogRuntime runtime;
@@ -131,7 +131,7 @@ final class CatalogSearch {
   private SearchReport ranked(RescoreAnswer answer) {
     List<Hit> all = answer.results();
     List<Hit> kept = all.subList(0, Math.min(all.size(), node.maxWindow().getAsInt()));
-    request.source().query(RankedQuery.of(kept, asked));
+    findRanked(kept.stream().map(Hit::id).toList());
     node.statistics().count(Count.RESCORED);
     node.statistics().took(millis(), answer.totalMillis());
     List<String> missing = exchange.missing();
@@ -140,6 +140,10 @@ final class CatalogSearch {
     }
     boolean explained = !Boolean.FALSE.equals(options.explain());
     return SearchReport.ranked(answer, explained ? kept : List.of(), missing, asked.boost());
+  }
+
+  private void findRanked(List<String> ids) {
+    request.source().query(RankedQuery.of(ids, RankedQuery.inOrder(request), asked));
   }
 
   /** The first stage fused, where the service had time to say what it is; else words alone. */
@@ -156,7 +160,7 @@ final class CatalogSearch {
       return SearchReport.unranked(named, "found by words alone, and not ranked");
     }
     int most = Math.min(found.size(), node.maxWindow().getAsInt());
-    request.source().query(RankedQuery.ofIds(found.subList(0, most), asked));
+    findRanked(found.subList(0, most));
     return SearchReport.unranked(named, "in the order of the fused first stage, and not ranked");
   }
 

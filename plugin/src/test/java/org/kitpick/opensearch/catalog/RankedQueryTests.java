@@ -1,12 +1,16 @@
 package org.kitpick.opensearch.catalog;
 
 import java.util.List;
-import org.kitpick.opensearch.wire.RescoreAnswer.Hit;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.common.unit.TimeValue;
 import org.opensearch.index.query.BoolQueryBuilder;
 import org.opensearch.index.query.ConstantScoreQueryBuilder;
 import org.opensearch.index.query.MatchNoneQueryBuilder;
 import org.opensearch.index.query.QueryBuilder;
 import org.opensearch.index.query.QueryBuilders;
+import org.opensearch.search.aggregations.AggregationBuilders;
+import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.search.collapse.CollapseBuilder;
 import org.opensearch.test.OpenSearchTestCase;
 
 /** The query that stands for a ranking. */
@@ -29,9 +33,7 @@ public class RankedQueryTests extends OpenSearchTestCase {
   }
 
   public void testTheBestComesFirstAndTheFilterStays() {
-    BoolQueryBuilder query =
-        RankedQuery.of(
-            List.of(new Hit("b", -3f, null, List.of()), new Hit("a", 7f, 0.5, List.of())), ASKED);
+    BoolQueryBuilder query = RankedQuery.of(List.of("b", "a"), 10, ASKED);
     assertEquals(List.of(ACME), query.filter());
     assertEquals(2, query.should().size());
     ConstantScoreQueryBuilder first = (ConstantScoreQueryBuilder) query.should().get(0);
@@ -40,6 +42,38 @@ public class RankedQueryTests extends OpenSearchTestCase {
   }
 
   public void testNothingRankedFindsNothing() {
-    assertEquals(List.of(new MatchNoneQueryBuilder()), RankedQuery.of(List.of(), ASKED).should());
+    assertEquals(
+        List.of(new MatchNoneQueryBuilder()), RankedQuery.of(List.of(), 10, ASKED).should());
+  }
+
+  public void testWhatLiesBehindThePageSharesAScoreBelowIt() {
+    BoolQueryBuilder query = RankedQuery.of(List.of("a", "b", "c", "d"), 2, ASKED);
+    assertEquals(3, query.should().size());
+    ConstantScoreQueryBuilder last = (ConstantScoreQueryBuilder) query.should().get(2);
+    assertEquals(QueryBuilders.termsQuery("id", List.of("c", "d")), last.innerQuery());
+    assertEquals(1f / 3, last.boost(), 0f);
+  }
+
+  public void testAllAreToldApartWhereMoreThanThePageDependsOnIt() {
+    SearchSourceBuilder page = new SearchSourceBuilder().from(20).size(5);
+    int inOrder = RankedQuery.inOrder(new SearchRequest().source(page));
+    assertTrue("" + inOrder, inOrder >= 25 && inOrder < 200);
+    SearchSourceBuilder none = new SearchSourceBuilder();
+    assertTrue(RankedQuery.inOrder(new SearchRequest().source(none)) >= 10);
+    for (SearchSourceBuilder source :
+        List.of(
+            new SearchSourceBuilder().aggregation(AggregationBuilders.topHits("best")),
+            new SearchSourceBuilder().postFilter(ACME),
+            new SearchSourceBuilder().minScore(0.01f),
+            new SearchSourceBuilder().sort("category"),
+            new SearchSourceBuilder().searchAfter(new Object[] {0.5f}),
+            new SearchSourceBuilder().from(Integer.MAX_VALUE - 5).size(20),
+            new SearchSourceBuilder().collapse(new CollapseBuilder("tool")))) {
+      int all = RankedQuery.inOrder(new SearchRequest().source(source));
+      assertEquals(source.toString(), Integer.MAX_VALUE, all);
+    }
+    SearchRequest scroll = new SearchRequest().source(new SearchSourceBuilder());
+    assertEquals(
+        Integer.MAX_VALUE, RankedQuery.inOrder(scroll.scroll(TimeValue.timeValueMinutes(1))));
   }
 }
