@@ -14,6 +14,7 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.intents.answers import AnswerLog, RememberedAnswer, answer_ids
 from kitpick_engines.intents.store import Verdict
+from kitpick_engines.text import storable
 from kitpick_foundation.errors import KitpickError
 from kitpick_rescorers.state import Degradation
 
@@ -68,8 +69,8 @@ class Feedback:
             name = self.answers.remember(
                 RememberedAnswer(
                     request=request.encode("utf-8", "replace").decode("utf-8"),  # lone surrogates
-                    tenant=permitted.tenant,
-                    principals=tuple(sorted(permitted.principals)),
+                    tenant=storable(permitted.tenant),
+                    principals=tuple(sorted(map(storable, permitted.principals))),
                     profile=result.profile,
                     shown=tuple(hit.id for hit in result.hits),
                 )
@@ -98,7 +99,7 @@ class Feedback:
             return self._on_request(about, outcome, client, permitted)
         stored = 0
         for name in names:
-            answer = self.answers.find(name, permitted.tenant)
+            answer = self.answers.find(name, storable(permitted.tenant))
             if answer is None:
                 raise UnknownResult(name, self._where())
             for verdict, apis in _by_verdict(outcome, answer.shown).items():

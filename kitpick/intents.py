@@ -9,6 +9,7 @@ from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter
 from kitpick_engines.intents.store import OPERATOR, Chooser, Intent, Verdict
 from kitpick_engines.intents.votes import Tally, tally_votes
+from kitpick_engines.text import storable
 from kitpick_rescorers.sample_votes import SampleVotes, apis_of
 from kitpick_rescorers.search import QueryEncoder
 
@@ -49,8 +50,8 @@ class CatalogIntents:
         if self._store is None or not request.strip():
             return []
         visible = self._engine.fetch(list(dict.fromkeys(apis)), permitted)
-        by = Chooser(client or _ANONYMOUS, permitted.tenant)
-        self._put([Intent(request, document.id) for document in visible], by, verdict)
+        by = Chooser(storable(client) or _ANONYMOUS, storable(permitted.tenant))
+        self._put([Intent(storable(request), document.id) for document in visible], by, verdict)
         return [document.id for document in visible]
 
     def forget(self, tenant: str | None, before: float) -> int:

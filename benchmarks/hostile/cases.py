@@ -120,6 +120,7 @@ ASKING = (
     "/embed",
     "/similarity",
     "/tokenize",
+    "/decode",
     "/",
     "/v1/embeddings",
 )

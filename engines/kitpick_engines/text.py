@@ -125,3 +125,8 @@ def has_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def storable(text: str) -> str:
+    """The text as it can be stored: a lone surrogate as the six characters of its escape."""
+    return text.encode("utf-8", "backslashreplace").decode()

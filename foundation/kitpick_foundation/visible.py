@@ -1,4 +1,4 @@
-"""Texts that say nothing: without a visible character, or with punctuation alone."""
+"""What of a text is seen: texts that say nothing, and characters that do something else than be seen."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0") | {
 _PUNCTUATION = frozenset({"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"})
 _OPERATORS = frozenset("#%&*/@\\")
 """Punctuation that names something by itself."""
+
+_HARMFUL = {
+    code: "\ufffd"
+    for code in (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+    if chr(code) not in "\t\n"
+}
+"""Control characters, which a terminal obeys, and marks that turn the direction of what follows."""
 
 
 def is_blank(text: str) -> bool:
@@ -27,3 +34,8 @@ def says_nothing(text: str) -> bool:
         or (category in _PUNCTUATION and char not in _OPERATORS)
         for char in text
     )
+
+
+def printable(text: str) -> str:
+    """The text with U+FFFD for every character that a terminal would obey instead of showing it."""
+    return text.translate(_HARMFUL)

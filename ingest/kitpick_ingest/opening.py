@@ -12,6 +12,7 @@ from urllib.request import Request, urlopen
 
 import msgspec
 
+from kitpick_engines.text import has_utf8
 from kitpick_ingest.entries import Converted
 from kitpick_ingest.errors import SourceError, UnknownSource
 from kitpick_ingest.json_files import MAX_FILE_BYTES, os_reason
@@ -52,6 +53,9 @@ def open_source(
     """
     if not spec or "\0" in spec:
         raise UnknownSource("source", "the specification is empty or contains a NUL character", _known())
+    for text in (name, category, tenant, *allowed):
+        if text and not has_utf8(text):
+            raise UnknownSource(repr(text), "is no text in UTF-8", "give another name, tenant or principal")
     source = _open(spec, name, live or LiveSettings())
     labels = Labels(category or "", tenant or "", allowed)
     return source if labels == Labels() else LabelledSource(source, labels)

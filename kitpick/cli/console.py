@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-OUT = Console(highlight=False)
-ERR = Console(stderr=True, highlight=False)
+from kitpick_foundation.visible import printable
+
+
+class TerminalConsole(Console):
+    """A console that sends no control characters of anybody's text to the terminal."""
+
+    def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401 - those of rich
+        """A text with its markup, where that is on."""
+        return super().render_str(printable(text), **options)
+
+
+OUT = TerminalConsole(highlight=False)
+ERR = TerminalConsole(stderr=True, highlight=False)
 
 
 def print_json(value: object) -> None:
@@ -19,10 +32,10 @@ def print_json(value: object) -> None:
 
 
 def print_table(table: Table) -> None:
-    """A table, in colour on a terminal, plain when piped."""
+    """A table, in colour on a terminal, plain when piped. Its cells are text, whatever it looks like."""
     # A pipe has no width: the default of 80 columns would cut cells that a script wants whole.
-    console = OUT if OUT.is_terminal else Console(highlight=False, width=200)
-    console.print(table)
+    console = OUT if OUT.is_terminal else TerminalConsole(highlight=False, width=200)
+    console.print(table, markup=False)
 
 
 def complain(error: BaseException) -> None:

@@ -14,6 +14,7 @@ from urllib.request import urlopen
 import msgspec
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from kitpick.catalog import Catalog
 from kitpick.cli.catalogs import absence_of
@@ -83,8 +84,8 @@ def doctor(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
         raise typer.Exit(ExitCode.UNAVAILABLE)
 
 
-def _mark(ok: bool | None) -> str:
-    return {True: "[green]ok", False: "[red]broken", None: ""}[ok]
+def _mark(ok: bool | None) -> Text:
+    return {True: Text("ok", "green"), False: Text("broken", "red"), None: Text()}[ok]
 
 
 def _versions() -> Iterator[CheckLine]:

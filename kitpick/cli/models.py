@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.markdown import Markdown
 from rich.table import Table
+from rich.text import Text
 
 from kitpick.catalog import Catalog
 from kitpick.cli.catalogs import existing_catalog
@@ -374,6 +375,6 @@ def _print(reports: list[Verification]) -> None:
     table = Table("model", "result", "agreement with the original", "faults")
     for report in reports:
         figures = ", ".join(f"{name} {value:.4f}" for name, value in report.figures.items())
-        result = "[green]sound" if report.sound else "[red]FAILED"
+        result = Text("sound", "green") if report.sound else Text("FAILED", "red")
         table.add_row(report.identity, result, figures, "; ".join(report.faults))
     print_table(table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kitpick_foundation.visible import is_blank, says_nothing
+from kitpick_foundation.visible import is_blank, printable, says_nothing
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,8 @@ def test_punctuation_is_not_blank_and_says_nothing(text: str) -> None:
 def test_letters_digits_and_symbols_say_something(text: str) -> None:
     assert not is_blank(text)
     assert not says_nothing(text)
+
+
+def test_what_a_terminal_would_obey_is_replaced() -> None:
+    assert printable("a\x1b[31m\rb\x9b\u202e") == "a\ufffd[31m\ufffdb\ufffd\ufffd"
+    assert printable("one\n\ttwo \u96e8 \u200d") == "one\n\ttwo \u96e8 \u200d"

@@ -41,8 +41,9 @@ class PatientProtocol(H11Protocol):
         self._head, self._reader = _Timer(), _Timer()
         self.count.open += 1
         super().connection_made(transport)
-        # By default up to 64 KB may wait to be taken without a notice, and a close would wait with them.
-        transport.set_write_buffer_limits(high=0)
+        # By default up to 64 KB may wait to be taken without a notice, and a close would wait with them. With
+        # TLS the limit itself is beyond it, so that 0 would pause a connection that has nothing to send.
+        transport.set_write_buffer_limits(high=1 if transport.get_extra_info("sslcontext") else 0)
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:

@@ -148,3 +148,30 @@ def test_a_number_of_hits_that_is_none_is_refused(shop: Catalog, kitpick) -> Non
         refused = kitpick("search", "euros in yen", "-k", wrong)
         assert refused.code == ExitCode.USAGE
         assert "neither a number" in refused.err
+
+
+def test_what_a_source_says_is_shown_and_not_obeyed(settings: Settings, kitpick, tmp_path: Path) -> None:
+    """Neither markup, at which the table would fail, nor what would move the cursor or change the title."""
+    file = tmp_path / "tools.json"
+    description = "Weather [/] and [bold]alerts \x1b[31mred\x1b[0m \x1b]0;title\x07 \u202edesrever"
+    file.write_text(json.dumps([{"name": "weather", "description": description}]))
+    taken = kitpick("ingest", f"functions:{file}", "--name", "[/q]")
+    found = kitpick("search", "weather alerts", "--explain")
+    assert (taken.code, found.code) == (0, 0)
+    assert "[/q]" in taken.out
+    assert "Weather [/] and [bold]alerts \ufffd[31mred" in found.out
+    assert not set("\x1b\x07\r\u202e") & set(taken.out + taken.err + found.out + found.err)
+
+
+@pytest.mark.parametrize("option", ["--tenant", "--principal", "--category", "--tool", "--profile"])
+def test_options_that_are_no_utf_8_are_answered(catalog: Catalog, kitpick, option: str) -> None:
+    told = kitpick("search", "convert euros to dollars", option, "\udcff\udcfe")
+    assert told.code == (0 if option in {"--tenant", "--principal"} else ExitCode.INPUT)
+    assert "Traceback" not in told.err
+
+
+def test_names_that_are_no_utf_8_are_refused(settings: Settings, kitpick, functions_file: Path) -> None:
+    for option in ("--name", "--tenant", "--allow", "--category"):
+        refused = kitpick("ingest", f"functions:{functions_file}", option, "\udcff")
+        assert refused.code == ExitCode.INPUT, option
+        assert "is no text in UTF-8" in refused.err

@@ -17,6 +17,8 @@ import anyio
 
 COMMAND = [sys.executable, "-c", "from kitpick.cli import main; main()", "mcp"]
 UPSTREAM = Path(__file__).with_name("upstream_server.py")
+PATIENCE = 240.0
+"""Seconds for what takes a moment: a machine may have a lot else to do."""
 TARGET = "stdio:" + shlex.join([sys.executable, str(UPSTREAM), "stdio"])
 NOTES = f"""
 [[upstreams]]
@@ -24,7 +26,7 @@ name = "notes"
 target = {json.dumps(TARGET)}
 allow = ["*"]
 deny = ["secret"]
-timeout_seconds = 20.0
+timeout_seconds = 60.0
 max_result_bytes = 100_000
 """
 
@@ -82,7 +84,7 @@ async def at_stdio(*arguments: str, **options: Any) -> AsyncIterator[Door]:
     parameters = StdioServerParameters(command=command, args=rest, env=dict(os.environ))
     with NamedTemporaryFile("w", suffix=".log") as log:
         transport = stdio_client(parameters, errlog=log)
-        async with Client(transport, read_timeout_seconds=60, **options) as client:
+        async with Client(transport, read_timeout_seconds=PATIENCE, **options) as client:
             yield Door(client, Path(log.name))
 
 
@@ -97,8 +99,10 @@ async def at_url(
 
     own = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
-        httpx2.AsyncClient(headers=own | (headers or {}), timeout=60) as http,
-        Client(streamable_http_client(url, http_client=http), read_timeout_seconds=60, **options) as client,
+        httpx2.AsyncClient(headers=own | (headers or {}), timeout=PATIENCE) as http,
+        Client(
+            streamable_http_client(url, http_client=http), read_timeout_seconds=PATIENCE, **options
+        ) as client,
     ):
         yield Door(client)
 
@@ -138,6 +142,6 @@ def over_http(url: str, ask: Callable[[Door], Awaitable[None]], token: str = "")
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE):
         while not await condition():
             await anyio.sleep(0.1)

@@ -204,7 +204,7 @@ def test_a_server_that_dies_in_a_call_is_reported_and_started_again(
 
 
 def test_a_server_that_is_silent_in_a_call_is_given_up(settings: Settings, notes_config: Path) -> None:
-    notes_config.write_text(NOTES.replace("timeout_seconds = 20.0", "timeout_seconds = 5.0"))
+    notes_config.write_text(NOTES.replace("timeout_seconds = 60.0", "timeout_seconds = 5.0"))
 
     async def ask(door: Door) -> None:
         await door.search("read a note")

@@ -30,7 +30,7 @@ GOOD = {"query": "weather", "candidates": [{"id": "a", "text": "weather of a cit
 
 @pytest.fixture(scope="module")
 def target(start: Any) -> Iterator[Any]:
-    with start(body_seconds=1.5, deadline_seconds=20) as found:
+    with start(body_seconds=4.0, deadline_seconds=60) as found:
         yield found
 
 

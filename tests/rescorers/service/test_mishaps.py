@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,10 +48,10 @@ def serving(port: int, program: str = MAIN, log: Any = None) -> Iterator[subproc
         command, stderr=log or subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
-            until = time.monotonic() + 60
+            end = time.monotonic() + 60
             while not listens(port):
                 assert process.poll() is None, "it ended"
-                assert time.monotonic() < until, "it does not listen"
+                assert time.monotonic() < end, "it does not listen"
                 time.sleep(0.05)
             yield process
         finally:
@@ -144,6 +145,13 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return paths
 
 
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
 def test_with_a_certificate_it_speaks_tls_and_nothing_else(start: Any, tmp_path: Path) -> None:
     public, private = certificate(tmp_path)
     trusting = ssl.create_default_context(cafile=str(public))
@@ -154,6 +162,26 @@ def test_with_a_certificate_it_speaks_tls_and_nothing_else(start: Any, tmp_path:
             service.post("/rerank", CALL)
         with pytest.raises(httpx2.HTTPError):
             httpx2.get(service.url.replace("https", "http") + "/health/live", timeout=60)
+
+
+def test_over_tls_an_idle_connection_stays_and_a_caller_that_stops_reading_is_cut_off(
+    start: Any, tmp_path: Path
+) -> None:
+    public, private = certificate(tmp_path)
+    trusting = ssl.create_default_context(cafile=str(public))
+    with start(tls_certificate=str(public), tls_key=str(private), body_seconds=1.0) as service:
+        with httpx2.Client(base_url=service.url, verify=trusting, timeout=60) as caller:
+            for _ in range(2):
+                assert caller.post("/rerank", json=CALL).status_code == 200
+                time.sleep(2.5)
+                assert service.service.connections.open == 1, "it has taken what was sent"
+        until(lambda: service.service.connections.open == 0)
+        body = json.dumps({"query": "q", "texts": ["word " * 10**6] * 2, "return_text": True}).encode()
+        head = f"POST /rerank HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+        plain = socket.create_connection(("127.0.0.1", service.port), timeout=60)
+        with trusting.wrap_socket(plain, server_hostname="127.0.0.1") as deaf:
+            deaf.sendall(head + body)
+            until(lambda: service.service.connections.open == 0)
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ class TestAConversation:
         [
             ({"query": " "}, "query: is empty"),
             ({"query": "\u200b\u2060"}, "query: is empty"),
-            ({"found": [[{}]]}, "found: 1 answers to 3 searches"),
+            ({"found": [[{"hits": {"hits": []}}]]}, "found: 1 answers to 3 searches"),
             ({"found": [[{"hits": 1}, {}, {}]]}, "found: no answers of a search server"),
             ({"filter": []}, "filter"),
         ],
