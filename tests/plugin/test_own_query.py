@@ -458,7 +458,7 @@ class TestWithoutTheRescorer:
 def test_the_service_sees_what_the_filter_shows_and_nothing_else(
     search: Search, catalog: Catalog, served: Double
 ) -> None:
-    """Also what it asks for itself is searched under the user's filter. Of a document found again it gets the id."""
+    """Also what it asks for is searched under the user's filter. Of what is found again it gets the id."""
     asked(search, REQUESTS[0], filter={"term": {"category": "category2"}}, tenant="acme")
     seen = [
         hit["_source"]

@@ -35,8 +35,8 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
     sentence_candidates: Count = 20
     """How many of the first candidates are scored for each sentence."""
     spare_below: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.0
-    """Share of the best candidate's score, below which a candidate is not read: where the first stage is sure,
-    few are near its best, and few are read. 0 reads them all."""
+    """Share of the best candidate's score, below which a candidate is not read; 0 reads all. Where the first
+    stage is sure, few are near its best."""
     least: Count = 10
     """How many are read however low their scores are."""
 
