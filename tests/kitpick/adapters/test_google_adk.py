@@ -86,6 +86,23 @@ def test_a_follow_up_is_searched_with_what_it_refers_to(catalog: Catalog, calls:
     assert model.offered == [[weather]] * 4
 
 
+def test_a_session_says_what_its_calls_took_and_brought() -> None:
+    from google.genai import types
+
+    from kitpick.adapters.google_adk import _part
+    from kitpick.held_identifiers import held_identifiers
+
+    call = types.FunctionCall(id="1", name="search_artists", args={"market_id": "m7"})
+    answer = types.FunctionResponse(id="1", name="search_artists", response={"artists": [{"id": "a17"}]})
+    messages = [
+        {"role": "user", "content": [_part(types.Part(text="Which Nina is it?"))]},
+        {"role": "assistant", "content": [_part(types.Part(function_call=call))]},
+        {"role": "user", "content": [_part(types.Part(function_response=answer))]},
+    ]
+    held = [(each.name, each.value) for each in held_identifiers(messages)]
+    assert held == [("market_id", "m7"), ("artists id", "a17")]
+
+
 def test_calls_of_a_toolset_are_feedback(catalog: Catalog, calls: Any, weather: str) -> None:
     from kitpick.adapters.google_adk import KitpickAdkToolset
 
