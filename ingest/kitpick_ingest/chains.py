@@ -115,8 +115,10 @@ def with_chains(
         declared: calls that it says must come before, see `kitpick_ingest.declared`.
     """
     subject = _subject(document.api, path)
+    said = tuple(declared)
+    filled = {thing.input for thing in said if thing.input}
     inferred = _needs(document, subject, path, dict(patterns), answer is None)
-    needs = _merged((*declared, *inferred), MAX_NEEDS)
+    needs = _merged((*said, *(thing for thing in inferred if thing.input not in filled)), MAX_NEEDS)
     held = {(need.resource, need.role) for need in needs}
     held |= {(around, "name") for _, pattern in patterns for around in _resources_of_pattern(pattern)}
     given = [*_linked(linked), *_given(document, subject, answer)]

@@ -109,6 +109,13 @@ def test_what_is_declared_comes_before_what_is_inferred(tmp_path: Path) -> None:
     assert len(document.needs) == MAX_NEEDS
 
 
+def test_nothing_is_inferred_of_an_input_that_is_declared(tmp_path: Path) -> None:
+    entry = BILL | {"depends_on": [{"name": "find_customer", "input": "customer_id"}]}
+    (document,) = read(functions(tmp_path, entry))
+    assert isinstance(document, ApiDocument)
+    assert document.needs == ("customer_id=find_customer.call~10",)
+
+
 @pytest.mark.parametrize("tool", ["", "crm"])
 def test_a_search_draws_in_what_is_declared(tmp_path: Path, tool: str) -> None:
     """Nothing in the name or the words of what comes before says so."""
@@ -126,4 +133,5 @@ def test_a_search_draws_in_what_is_declared(tmp_path: Path, tool: str) -> None:
             writer.write([IndexedDocument(each, [1.0]) for each in documents])
         result = catalog.search("send a bill", 2, profile=load_profile("bm25").then(Complete()))
     assert [hit.document.api for hit in result.hits] == ["send_bill", "open_ledger"]
+    assert result.hits[1].reasons[-1] == "complete: is called before send_bill"
     assert [step.api for step in result.plan] == ["open_ledger", "send_bill"]

@@ -99,7 +99,7 @@ class Complete(Stage, frozen=True, tag="complete"):
             drawn = self._drawn(lead.candidate, links, wanting)
             for flow in drawn[: self.each]:
                 if flow.giver.id not in order:
-                    reasons[flow.giver.id] = f"gives {flow.wanted} for {flow.taker.api}"
+                    reasons[flow.giver.id] = flow.reason
                 order[flow.giver.id] = None
         ranked = [items[each] for each in order] + [item for item in state.ranked if item.id not in order]
         after = state.with_ranked(ranked, reasons, f"{len(reasons)} drawn in for {self.leads} leading hits")
@@ -148,6 +148,13 @@ class Flow(NamedTuple):
     def settles(self) -> bool:
         """Whether no better one need be looked for."""
         return self.same_tool or self.need.role == "call"
+
+    @property
+    def reason(self) -> str:
+        """Why the giver is drawn in."""
+        if self.need.role == "call" and not self.need.input:
+            return f"is called before {self.taker.api}"
+        return f"gives {self.wanted} for {self.taker.api}"
 
     @property
     def wanted(self) -> str:
@@ -451,13 +458,23 @@ def plan(
         api, ready = pending.pop()
         if ready:
             earlier = [flow for flow in flows[api.id] if flow.giver.id in ordered]
-            takes = (Taken(flow.wanted, flow.giver.id, round(flow.confidence, 3)) for flow in earlier)
-            ordered[api.id] = PlannedCall(api.id, api.api, tuple(takes), links.held_inputs(api))
+            ordered[api.id] = PlannedCall(api.id, api.api, _taken(earlier), links.held_inputs(api))
         elif api.id not in begun:
             begun.add(api.id)
             pending.append((api, True))
             pending += [(flow.giver, False) for flow in reversed(flows[api.id])]
     return tuple(ordered.values())
+
+
+def _taken(flows: Iterable[Flow]) -> tuple[Taken, ...]:
+    """What flows, the surest of each input and giver."""
+    best: dict[tuple[str, str], Taken] = {}
+    for flow in flows:
+        taken = Taken(flow.wanted, flow.giver.id, round(flow.confidence, 3))
+        known = best.setdefault((taken.input, taken.giver), taken)
+        if known.confidence < taken.confidence:
+            best[taken.input, taken.giver] = taken
+    return tuple(best.values())
 
 
 def next_steps(held: Linked, apis: Iterable[Linked], least: float = 0.1) -> list[Flow]:

@@ -232,7 +232,7 @@ class TestACallThatADescriptionNames:
     def test_the_answer_says_why(self) -> None:
         first = api("wiki/page", "list_pages.call~7")
         answer = rescore(RescoreRequest("q", [first, api("wiki/list_pages")]), STAGE, Models())
-        assert answer.results[1].reasons == ("complete: gives what is needed first for page",)
+        assert answer.results[1].reasons == ("complete: is called before page",)
 
 
 def test_no_more_are_drawn_in_than_allowed() -> None:

@@ -92,6 +92,15 @@ def test_a_plan_says_what_is_held_and_lets_nobody_give_it() -> None:
     assert second.id == "search"
 
 
+def test_what_flows_twice_stands_in_a_plan_once() -> None:
+    """The description names the call, and the name of the input says the same."""
+    concerts = api("concerts", ("artist_id=search.call~7", "artist_id=artist.id~9"))
+    _, second = plan([concerts, SEARCH])
+    assert [(taken.input, taken.giver, taken.confidence) for taken in second.takes] == [
+        ("artist_id", "search", 0.81)
+    ]
+
+
 def test_what_has_no_name_fills_no_input_of_a_plan() -> None:
     assert plan([CONCERTS, SEARCH], held=[HeldIdentifier("", VALUE)]) == plan([CONCERTS, SEARCH])
 
