@@ -21,7 +21,7 @@ from half_update_process import WIDE, update
 
 pytestmark = [pytest.mark.needs("opensearch"), pytest.mark.slow, pytest.mark.timeout(900)]
 DOCUMENTS = int(os.environ.get("KITPICK_GROWTH_DOCUMENTS", "1024"))
-NIGHTS = 5
+NIGHTS = 3
 
 
 def size(engine: RemoteEngine, index: str) -> int:
@@ -39,22 +39,24 @@ def finish(engine: RemoteEngine, batches: list[Sequence[IndexedDocument]]) -> st
     return index
 
 
-def die_half_way(engine: RemoteEngine, index: str, night: int) -> None:
-    """What a process that is killed leaves: documents of a session that never ends."""
+def die_half_way(engine: RemoteEngine, index: str, night: int) -> object:
+    """What a killed process leaves: documents of a session that ends no sooner than what is returned."""
     batches = update(night, DOCUMENTS)
-    writer = engine.writing(index).__enter__()
+    session = engine.writing(index)
+    writer = session.__enter__()
     for batch in batches[: len(batches) // 2]:
         writer.write(batch)
     engine.server.call("POST", f"/{index}/_refresh")
+    return session
 
 
 def test_nights_that_are_killed_half_way_do_not_add_up(make_engine: MakeCatalog) -> None:
     """The next night waits until the killed one has been silent for so long that it lost its turn."""
     engine = make_engine()
     index = finish(engine, update(0, DOCUMENTS))
-    fresh, nights = size(engine, index), []
+    fresh, nights, killed = size(engine, index), [], []
     for night in range(1, NIGHTS + 1):
-        die_half_way(make_engine(engine.url), index, night)
+        killed.append(die_half_way(make_engine(engine.url), index, night))
         nights.append(size(engine, index))
     finish(engine, update(NIGHTS + 1, DOCUMENTS))
     done = size(engine, index)
