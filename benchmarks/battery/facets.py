@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from battery.sets import BatteryRequest, BatterySet
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.lexical.words import Terms
+from kitpick_engines.lexical import Terms
 from kitpick_engines.text import plain, split_identifier
 
 OWN_WORDS_STYLES = frozenset("DF")

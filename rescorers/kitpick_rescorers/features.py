@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kitpick_engines.contract import Candidate, RankingName
 from kitpick_engines.document import Effect
-from kitpick_engines.lexical.words import STOP_WORDS
+from kitpick_engines.lexical import STOP_WORDS
 from kitpick_engines.sentences import sentences_of
 from kitpick_engines.text import split_identifier
 from kitpick_rescorers.state import Matrix, State, unit_vectors

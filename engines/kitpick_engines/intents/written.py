@@ -23,7 +23,7 @@ from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.intents.store import TABLES, Intent, IntentStore
 from kitpick_engines.intents.votes import Intents
-from kitpick_engines.lexical.words import Terms
+from kitpick_engines.lexical import Terms
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full
 
 _TABLES = f"""

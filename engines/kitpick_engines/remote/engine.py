@@ -29,7 +29,7 @@ from kitpick_engines.contract import (
 )
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineError, EngineUnavailable
-from kitpick_engines.lexical.words import Terms
+from kitpick_engines.lexical import Terms
 from kitpick_engines.remote import indexes, pipelines
 from kitpick_engines.remote.address import Address
 from kitpick_engines.remote.lease import Lease, PartLease

@@ -12,8 +12,7 @@ import numpy as np
 
 from kitpick_engines.contract import Candidate, Candidates, Filter, SearchRequest, Vector
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.lexical.bm25 import LexicalWeights
-from kitpick_engines.lexical.words import Terms
+from kitpick_engines.lexical import LexicalWeights, Terms
 from kitpick_engines.remote.queries import (
     MAX_WINDOW,
     CommittedIndex,

@@ -7,7 +7,7 @@ which session wrote a document and which one ended it (`born`, `died`), and whic
 
 from __future__ import annotations
 
-from kitpick_engines.lexical.words import FIELDS
+from kitpick_engines.lexical import FIELDS
 from kitpick_engines.remote.server import Json
 
 _LIMITED = 1_000

@@ -31,8 +31,7 @@ from kitpick_engines.contract import (
     by_best_rank,
     checked_vector,
 )
-from kitpick_engines.lexical.bm25 import Postings, Visible, bm25f
-from kitpick_engines.lexical.words import FIELDS
+from kitpick_engines.lexical import FIELDS, Postings, Visible, bm25f
 from kitpick_engines.remote.queries import MAX_WINDOW, CommittedIndex, holding
 from kitpick_engines.remote.server import Json, ServerDialect
 from kitpick_engines.remote.sources import CANDIDATE_FIELDS, candidate_of, vector_of

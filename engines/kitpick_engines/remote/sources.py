@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import Candidate, IndexedDocument, Vector, slot_of
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_engines.errors import CorruptStore, InvalidDocument
-from kitpick_engines.lexical.bm25 import LexicalWeights
-from kitpick_engines.lexical.words import FIELDS, TermCounts, Terms, field_lengths, indexed_fields
+from kitpick_engines.lexical import FIELDS, LexicalWeights, TermCounts, Terms, field_lengths, indexed_fields
 from kitpick_engines.remote.server import Json
 from kitpick_engines.text import rerank_text
 

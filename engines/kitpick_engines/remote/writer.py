@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from kitpick_engines.contract import IndexedDocument, checked_vector
 from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_engines.errors import EngineUnavailable, InvalidDocument, RefusedDocuments
-from kitpick_engines.lexical.words import Terms
+from kitpick_engines.lexical import Terms
 from kitpick_engines.remote.bulk import Action, RefusedAction, send
 from kitpick_engines.remote.lease import Lease
 from kitpick_engines.remote.queries import BY_ID, committed, listed, narrowed, storable

@@ -1,6 +1,6 @@
 """The engine without a server: one SQLite file, and float32 matrices in a folder beside it."""
 
-from kitpick_engines.lexical.bm25 import LexicalWeights
+from kitpick_engines.lexical import LexicalWeights
 from kitpick_engines.sqlite.engine import SqliteEngine
 from kitpick_engines.sqlite.settings import SqliteSettings
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kitpick_engines.errors import CorruptStore, EngineUnavailable
-from kitpick_engines.lexical.words import prepare
+from kitpick_engines.lexical import prepare
 from kitpick_engines.sqlite.tables import create_catalog, is_catalog
 from kitpick_foundation.disk import Disk, full_disk, is_full, use_write_ahead_log
 

@@ -37,8 +37,7 @@ from kitpick_engines.contract import (
 )
 from kitpick_engines.document import ApiDocument, decode_document
 from kitpick_engines.errors import CatalogExists, CorruptStore, UnknownIndex
-from kitpick_engines.lexical.bm25 import bm25f
-from kitpick_engines.lexical.words import request_terms
+from kitpick_engines.lexical import bm25f, request_terms
 from kitpick_engines.sentences import searches_of, with_sentences
 from kitpick_engines.sqlite import tables
 from kitpick_engines.sqlite.backup import opened_backup, restore_backup, write_backup

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
-from kitpick_engines.lexical.bm25 import Mask
+from kitpick_engines.lexical import Mask
 from kitpick_foundation.disk import Disk
 
 _FEW = 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kitpick_engines.lexical.bm25 import LexicalWeights
+from kitpick_engines.lexical import LexicalWeights
 
 
 class SqliteSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,7 +16,7 @@ import msgspec
 
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.errors import CorruptStore, OtherFormat, UnknownIndex
-from kitpick_engines.lexical.words import TOKENIZER
+from kitpick_engines.lexical import TOKENIZER
 from kitpick_engines.text import has_utf8
 
 APPLICATION_ID = 0x746F6F6C

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from kitpick_engines.contract import Candidate, Filter, Place, Vector, by_best_rank
 from kitpick_engines.document import ApiDocument, Effect, decode_chains, decode_document
-from kitpick_engines.lexical.bm25 import Mask, Postings, Visible
-from kitpick_engines.lexical.words import FIELDS
+from kitpick_engines.lexical import FIELDS, Mask, Postings, Visible
 from kitpick_engines.sqlite.matrix import Matrix
 from kitpick_engines.sqlite.tables import IndexRow, select_in
 

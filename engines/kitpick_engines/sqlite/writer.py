@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kitpick_engines.contract import IndexedDocument, Vector, checked_vector
 from kitpick_engines.document import ApiDocument, encode_chains, encode_document, validate_document
-from kitpick_engines.lexical.words import field_lengths, indexed_fields
+from kitpick_engines.lexical import field_lengths, indexed_fields
 from kitpick_engines.sqlite.connections import translated
 from kitpick_engines.sqlite.matrix import Matrix, MatrixWriter, checksum_of, copy_rows
 from kitpick_engines.sqlite.settings import SqliteSettings

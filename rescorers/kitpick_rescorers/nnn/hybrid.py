@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.lexical.words import request_words
+from kitpick_engines.lexical import request_words
 from kitpick_engines.text import split_identifier
 from kitpick_rescorers.nnn.corpus import Float64, InvalidProblem
 

@@ -6,7 +6,7 @@ import math
 import threading
 from pathlib import Path
 
-from kitpick_engines.lexical.words import Terms
+from kitpick_engines.lexical import Terms
 from kitpick_models.batching import available_cpus
 from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
 from kitpick_rescorers.sample_votes import SampleVotes

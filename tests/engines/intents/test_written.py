@@ -16,7 +16,7 @@ from kitpick_engines.intents.written import (
     WrittenWeights,
     written_votes,
 )
-from kitpick_engines.lexical.words import Terms
+from kitpick_engines.lexical import Terms
 
 EAST, NORTH = np.eye(2, dtype=np.float32)
 MODEL = "encoder"

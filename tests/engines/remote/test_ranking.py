@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kitpick_engines.contract import Filter, IndexSchema
-from kitpick_engines.lexical.words import FIELDS
+from kitpick_engines.lexical import FIELDS
 from kitpick_engines.remote.queries import Live
 from kitpick_engines.remote.ranking import CountCache, Counts
 from kitpick_engines.remote.state import IndexState

@@ -12,7 +12,7 @@ import pytest
 
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.intents.store import Intent, IntentStore
-from kitpick_engines.lexical.words import FIELDS
+from kitpick_engines.lexical import FIELDS
 from kitpick_engines.text import TEMPLATE_VERSION
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")

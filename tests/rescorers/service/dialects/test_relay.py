@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kitpick_engines.contract import Filter, IndexSchema, Vector
-from kitpick_engines.lexical.words import FIELDS
+from kitpick_engines.lexical import FIELDS
 from kitpick_engines.remote.indexes import is_of_schema
 from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_rescorers.service.dialects.search import Relay, RelayedState, SearchesAsked

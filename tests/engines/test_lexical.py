@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitpick_engines.lexical.words import MAX_WORDS, request_words
+from kitpick_engines.lexical import MAX_WORDS, request_words
 
 
 def test_words_are_lower_case_and_distinct():

@@ -1,1 +1,0 @@
-"""Lexical ranking: the words and weights that all engines share."""
