@@ -10,9 +10,9 @@ Terms of requests and documents as FTS5 makes them, for engines that keep them e
 Every engine takes the same words for the same: what is found must not depend on where a catalog is kept.
 
 They are weighed by BM25F (Robertson, Zaragoza & Taylor 2004, "Simple BM25 extension to multiple weighted
-fields"). Of a term in a document, occurrences are counted per field, divided by the field's relative length, weighted
-and added; only then do they saturate. All statistics are of the visible documents: a score says nothing about
-the others.
+fields"). Of a term in a document, occurrences are counted per field, divided by the field's relative length,
+weighted and added; only then do they saturate. All statistics are of the visible documents: a score says
+nothing about the others.
 """
 
 from __future__ import annotations
