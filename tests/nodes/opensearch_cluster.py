@@ -32,7 +32,7 @@ def opensearch_cluster(
         heap: of each, as `-Xmx` takes it.
         plugins: zips by number of the node.
         roles: of a node by its number, as `node.roles` takes them; the others hold data and may lead.
-        settings: `key=value` of every node. `{transport}` in them is the first node's transport address.
+        settings: `key=value` of every node.
         before: called with the folder of each node before any starts.
     """
     plugins, roles = plugins or {}, roles or {}
@@ -47,7 +47,7 @@ def opensearch_cluster(
         # A lost node's shards are copied anew at once.
         "cluster.fault_detection.leader_check.retry_count=2",
         "cluster.fault_detection.follower_check.retry_count=2",
-        *(each.replace("{transport}", f"127.0.0.1:{transports[0]}") for each in settings),
+        *settings,
     ]
     nodes = []
     for number, (name, port) in enumerate(zip(names, transports, strict=True)):

@@ -1,4 +1,4 @@
-"""The plugin in a cluster: a node that holds no data, two versions of the plugin, indexes of another cluster.
+"""The plugin in a cluster: a node that holds no data, two versions of the plugin.
 
 KITPICK_OTHER_PLUGIN names the zip of an earlier version to try beside this one; by default it is this one
 under another version number.
@@ -20,7 +20,7 @@ from keystore import write_key
 from node_fixtures import fast_folder
 from node_process import Node
 from opensearch_cluster import opensearch_cluster
-from searching import KEY, QUERY, Refused, Search, ids, numbered, report
+from searching import KEY, Search, ids, numbered, report
 
 pytestmark = [pytest.mark.needs("opensearch"), pytest.mark.slow]
 DATA, COORDINATING = 0, 1
@@ -50,13 +50,9 @@ def older(plugin_zip: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(plugin_zip: Path, older: Path, double: Double) -> Iterator[Cluster]:
-    """A data node with this version of the plugin, and a coordinating node with the older one.
-
-    The cluster knows itself as another one, `far`.
-    """
+    """A data node with this version of the plugin, and a coordinating node with the older one."""
     settings = [
         f"kitpick.endpoint={double.url}", "kitpick.deadline=60s", "kitpick.breaker.failures=10000",
-        "cluster.remote.far.seeds={transport}",
     ]  # fmt: skip
     with (
         tempfile.TemporaryDirectory(prefix="cluster-", dir=fast_folder()) as folder,
@@ -64,7 +60,7 @@ def cluster(plugin_zip: Path, older: Path, double: Double) -> Iterator[Cluster]:
             Path(folder),
             2,
             plugins={DATA: [plugin_zip], COORDINATING: [older]},
-            roles={COORDINATING: "[remote_cluster_client]"},
+            roles={COORDINATING: "[]"},
             settings=settings,
             before=lambda each: write_key(each, KEY),
         ) as nodes,
@@ -111,23 +107,6 @@ def test_two_versions_tell_each_other_their_statistics(cluster: Cluster, double:
     with double.behaving(answering(backwards)):
         whole = {"size": 2, "profile": True, "explain": True, "ext": {"kitpick": {"window": 10}}}
         assert ids(cluster.coordinating(whole)) == ids(cluster.data(whole)) == numbered([9, 8])
-
-
-def test_an_index_of_another_cluster_is_rescored(cluster: Cluster, double: Double) -> None:
-    with double.behaving(answering(backwards)):
-        answer = cluster.coordinating({"size": 3}, index="far:apis")
-    assert report(answer)["status"] == "rescored"
-    assert ids(answer) == numbered(range(19, 16, -1))
-    assert {hit["_index"] for hit in answer["hits"]["hits"]} == {"far:apis"}
-    assert answer["_clusters"]["successful"] == 1
-
-
-def test_the_query_of_our_own_asks_no_other_cluster(cluster: Cluster) -> None:
-    for name in ("far:apis", "apis,far:apis", "far:*"):
-        with pytest.raises(Refused) as refused:
-            cluster.coordinating.call("POST", f"/{name}/_search", {"query": {"kitpick": {"text": QUERY}}})
-        assert refused.value.status == 400
-        assert "catalog" in refused.value.body
 
 
 def test_a_node_is_upgraded_while_the_other_answers(
