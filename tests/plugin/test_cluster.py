@@ -60,7 +60,7 @@ def cluster(plugin_zip: Path, older: Path, double: Double) -> Iterator[Cluster]:
             Path(folder),
             2,
             plugins={DATA: [plugin_zip], COORDINATING: [older]},
-            roles={COORDINATING: "[]"},
+            roles={COORDINATING: "[remote_cluster_client]"},
             settings=settings,
             before=lambda each: write_key(each, KEY),
         ) as nodes,
