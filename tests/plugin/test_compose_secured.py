@@ -230,7 +230,8 @@ def test_an_operator_reads_statistics_and_no_document(node: Node, secrets: Path,
 
 def test_a_writer_keeps_catalogs_of_this_name_and_no_other(node: Node, secrets: Path, filled: Person) -> None:
     assert code(filled, "PUT", "/others-apis-made", {}) == 403
-    assert code(filled, "PUT", "/_cluster/settings", {"persistent": {}}) == 403
+    shards = {"persistent": {"cluster.max_shards_per_node": 900}}
+    assert code(filled, "PUT", "/_cluster/settings", shards) == 403
     address = parse_address(
         f"opensearch+https://127.0.0.1:{node.port}/tools?ca={secrets / 'authority' / 'ca.pem'}"
     )

@@ -136,9 +136,9 @@ def test_the_doctor_finds_a_catalog_broken_that_was_named_and_is_not_there(
 
 
 def test_auto_gives_as_many_hits_as_are_needed(shop: Catalog, kitpick) -> None:
-    found = json.loads(kitpick("search", "euros in yen", "-k", "auto", "-p", "rerank", "--json").out)
+    found = json.loads(kitpick("search", "euros in yen", "-k", "auto", "--json").out)
     probabilities = [hit["probability"] for hit in found["hits"]]
-    whole = json.loads(kitpick("search", "euros in yen", "-k", "20", "-p", "rerank", "--json").out)
+    whole = json.loads(kitpick("search", "euros in yen", "-k", "20", "--json").out)
     expected = sum(hit["probability"] for hit in whole["hits"])
     assert sum(probabilities) >= 0.9 * expected > sum(probabilities[:-1])
 
