@@ -113,8 +113,8 @@ def train_encoder(job: TransformerJob, report: Report) -> Manifest:
         score_scale="cosine",
         max_tokens=256,
     )
-    lists = source.batch(-1, PAIRS // 2)
-    texts = [text for item in lists for text in (item.query, item.texts[0])]
+    lists = source.batch(-1, PAIRS)
+    texts = list(dict.fromkeys(text for item in lists for text in (item.query, item.texts[0])))[:PAIRS]
     published = publish_encoder(encoder, manifest, task.validation, texts, job.out, job.measured)
     if job.report:
         write_encoder_report(job.report, recipe, run.curve, after.steps[0], published)

@@ -82,7 +82,7 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
 
     def _reason(self, item: Ranked) -> str:
         logit = item.logit or 0.0
-        near = f" {item.score - logit:+.2f} by its vector" if self.cosine else ""
+        near = f" {item.score - logit:+.2f} by its vector" if item.score != logit else ""
         return f"logit {logit:.2f}{near}, probability {item.probability:.2f}"
 
     def _chosen(self, state: State) -> list[Ranked]:

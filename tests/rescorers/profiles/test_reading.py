@@ -31,7 +31,7 @@ def test_the_profile_chains_is_the_default_with_complete():
 def test_needs_tell_what_to_compute_and_load():
     assert load_profile("bm25").needs() == {"lexical"}
     assert not load_profile("bm25").needs_vector
-    assert load_profile("rerank").needs() == {"lexical", "dense", "intent", "scorer"}
+    assert load_profile("rerank").needs() == {"lexical", "dense", "intent", "scorer", "vector"}
     assert load_profile("rerank").needs_vector
 
 

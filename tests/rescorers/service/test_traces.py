@@ -76,7 +76,8 @@ def test_a_request_is_a_span_with_its_parts_below_it(start: Any) -> None:
     assert told["kitpick.request_id"].string_value == "r1"
     assert told["http.response.status_code"].int_value == 200
     below = {span.name: span for span in spans if span.parent_span_id == good.span_id}
-    assert set(below) == {"wait for cross_encoder", "run cross_encoder", "stage fuse", "stage cross_encode"}
+    models = {f"{what} {model}" for what in ("wait for", "run") for model in ("encoder", "cross_encoder")}
+    assert set(below) == models | {"stage fuse", "stage cross_encode"}
     run = below["run cross_encoder"]
     assert good.start_time_unix_nano <= run.start_time_unix_nano < run.end_time_unix_nano
     assert run.end_time_unix_nano <= good.end_time_unix_nano
