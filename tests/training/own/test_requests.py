@@ -15,6 +15,7 @@ from kitpick_models.manifest import read_manifest
 from kitpick_models.runtime import load_cross_encoder
 from kitpick_models.verify import verify
 from kitpick_rescorers.profiles import load_profile
+from kitpick_rescorers.stages import CrossEncode
 
 pytestmark = [pytest.mark.needs("torch"), pytest.mark.needs("weights"), pytest.mark.needs("onnxruntime")]
 
@@ -68,9 +69,10 @@ def test_labels_that_are_the_answers_of_the_model_in_use_teach_nothing(house, tr
     """A label loop: what was logged as right is what the model itself put first."""
     folder, url = house
     requests = [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()]
+    alone = load_profile("hybrid").then(CrossEncode(candidates=30))
     with Catalog.open(url, settings=Settings()) as catalog:
         for item in requests:
-            item["relevant"] = [catalog.search(item["query"], 1, profile="rerank").hits[0].document.id]
+            item["relevant"] = [catalog.search(item["query"], 1, profile=alone).hits[0].document.id]
     (folder / "requests.jsonl").write_text("".join(json.dumps(item) + "\n" for item in requests))
     code, _, err = train(2, 1e-5)
     assert code == ExitCode.REFUSED
