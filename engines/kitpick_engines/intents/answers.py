@@ -189,7 +189,7 @@ class AnswerLog:
                     self._opened = self._open()
                 with self._opened:
                     yield self._opened
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last: of a damaged row
             where = self.path or Path()
             cure = f"; {full_disk(where)}" if is_full(error) else ""
             raise EngineUnavailable(f"{self.path or 'memory'}: answers: {error}{cure}") from error

@@ -243,7 +243,7 @@ class IntentStore:
         try:
             with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection, connection:
                 yield connection
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the last: of a damaged row
             cure = f"; {full_disk(self.path)}" if is_full(error) else ""
             raise EngineUnavailable(f"{self.path}: sample requests: {error}{cure}") from error
 

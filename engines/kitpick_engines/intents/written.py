@@ -193,7 +193,7 @@ class WrittenStore:
             with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection, connection:
                 connection.executescript(_TABLES)
                 yield connection
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the last: of a damaged row
             cure = f"; {full_disk(self.path)}" if is_full(error) else ""
             raise EngineUnavailable(f"{self.path}: enrichments: {error}{cure}") from error
 

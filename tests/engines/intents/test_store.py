@@ -85,6 +85,23 @@ def test_damaged_vectors_are_a_typed_error(store: IntentStore, damage: bytes | s
         store.of_model("m@1")
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE intents SET request = CAST(x'72c2' AS TEXT)",
+        # What SQLite says of this is no UTF-8 itself.
+        "UPDATE sqlite_master SET name = CAST(x'c228' AS TEXT), sql = 'CREATE' WHERE type = 'table'",
+    ],
+)
+def test_damaged_text_is_a_typed_error(store: IntentStore, damage: str) -> None:
+    put(store, ("rain?", "weather"))
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(damage)
+    with pytest.raises(EngineUnavailable, match=r"catalog\.intents: sample requests: "):
+        store.of_model("m@1")
+
+
 def test_a_file_that_is_something_else_is_a_typed_error(store: IntentStore) -> None:
     store.path.parent.mkdir()
     store.path.write_text("not a database at all, but long enough to look at")
