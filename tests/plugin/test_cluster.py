@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from keystore import write_key
 from node_fixtures import fast_folder
 from node_process import Node
 from opensearch_cluster import opensearch_cluster
-from searching import KEY, Search, ids, numbered, report
+from searching import KEY, Refused, Search, ids, numbered, report
 
 pytestmark = [pytest.mark.needs("opensearch"), pytest.mark.slow]
 DATA, COORDINATING = 0, 1
@@ -107,6 +108,37 @@ def test_two_versions_tell_each_other_their_statistics(cluster: Cluster, double:
     with double.behaving(answering(backwards)):
         whole = {"size": 2, "profile": True, "explain": True, "ext": {"kitpick": {"window": 10}}}
         assert ids(cluster.coordinating(whole)) == ids(cluster.data(whole)) == numbered([9, 8])
+
+
+@pytest.fixture
+def far(cluster: Cluster) -> str:
+    """A name under which the cluster is another one to itself."""
+    (node,) = cluster.data.call("GET", "/_nodes/node-0/transport")["nodes"].values()
+    other = {"mode": "proxy", "proxy_address": node["transport_address"], "skip_unavailable": False}
+    cluster.data.call("PUT", "/_cluster/settings", {"persistent": {"cluster": {"remote": {"far": other}}}})
+    for _ in range(100):
+        found = cluster.data.call("GET", "/_remote/info")
+        if found.get("far", {}).get("connected"):
+            return "far"
+        time.sleep(0.2)
+    raise AssertionError(f"not connected to the other cluster after 20 seconds: {found}")
+
+
+def test_hits_of_another_cluster_are_rescored(cluster: Cluster, double: Double, far: str) -> None:
+    with double.behaving(answering(backwards)):
+        there = cluster.data({"size": 3}, index=f"{far}:apis")
+        both = cluster.data({"size": 4}, index=f"apis,{far}:apis")
+    assert report(there)["status"] == report(both)["status"] == "rescored"
+    assert ids(there) == numbered(range(19, 16, -1))
+    assert there["_clusters"]["successful"] == 1
+    assert {hit["_index"] for hit in both["hits"]["hits"]} == {"apis", f"{far}:apis"}
+
+
+def test_an_index_of_another_cluster_is_no_catalog(cluster: Cluster, far: str) -> None:
+    asked = {"query": {"kitpick": {"text": "anything"}}}
+    with pytest.raises(Refused, match=f"{far}:apis") as refused:
+        cluster.data.call("POST", f"/{far}:apis/_search", asked)
+    assert refused.value.status in (400, 404)
 
 
 def test_a_node_is_upgraded_while_the_other_answers(

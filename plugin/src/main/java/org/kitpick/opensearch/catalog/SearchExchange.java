@@ -19,6 +19,7 @@ import org.kitpick.opensearch.wire.FoundDocuments;
 import org.kitpick.opensearch.wire.RescoreAnswer;
 import org.kitpick.opensearch.wire.SearchAnswer;
 import org.kitpick.opensearch.wire.SearchCall;
+import org.kitpick.opensearch.wire.SharedFields;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.core.action.ActionListener;
@@ -111,15 +112,35 @@ final class SearchExchange {
       throw new RescoreFailure(
           FailureReason.INVALID_ANSWER, "the service asks for more than " + MAX_ROUNDS + " rounds");
     } else {
+      SharedFields shared = new SharedFields(answer.searches());
       step(
-          all(answer.searches()),
+          all(shared.searches()).thenCompose(answers -> withDocuments(shared, answers)),
           result,
           answers -> {
             found.add(answers);
+            if (found.lost()) {
+              missing.add("documents changed while they were read");
+            }
             read = true;
             ask(rescorer, result);
           });
     }
+  }
+
+  /** The answers, once their documents have been read. */
+  private CompletableFuture<List<SearchResponse>> withDocuments(
+      SharedFields shared, List<SearchResponse> answers) {
+    Set<String> fields = shared.fields();
+    Set<String> unread = fields.isEmpty() ? Set.of() : found.unread(answers, fields);
+    if (unread.isEmpty()) {
+      return CompletableFuture.completedFuture(answers);
+    }
+    return all(shared.reading(unread))
+        .thenApply(
+            documents -> {
+              documents.forEach(each -> found.read(each, fields));
+              return answers;
+            });
   }
 
   /**

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -21,8 +22,9 @@ import org.opensearch.search.SearchHit;
 
 /**
  * What the searches of one catalog search found, as the service reads it. A document is found by
- * several of them: its texts and its vector are written once, and after that only its id and what
- * is new about it. Of an answer only that is kept; its hits can be forgotten.
+ * several of them: its texts and its vector are read once ({@link SharedFields}) and written once,
+ * and after that only its id and what is new about it. Of an answer only that is kept; its hits can
+ * be forgotten.
  */
 public final class FoundDocuments {
 
@@ -34,6 +36,39 @@ public final class FoundDocuments {
   private final List<byte[]> rounds = new ArrayList<>();
   private final Map<String, Set<String>> written = new HashMap<>();
   private final Map<String, Double> fused = new HashMap<>();
+
+  /** Documents that were read apart from the searches that found them, by the name of their hit. */
+  private final Map<String, Map<String, Object>> read = new HashMap<>();
+
+  private final Set<String> readFields = new HashSet<>();
+  private boolean lost;
+
+  /** The names of hits without a source whose documents were not read with all of these fields. */
+  public Set<String> unread(List<SearchResponse> answers, Set<String> fields) {
+    Set<String> unread = new LinkedHashSet<>();
+    boolean known = readFields.containsAll(fields);
+    for (SearchResponse answer : answers) {
+      for (SearchHit hit : answer.getHits().getHits()) {
+        if (!hit.hasSource() && !(known && read.containsKey(hit.getId()))) {
+          unread.add(hit.getId());
+        }
+      }
+    }
+    return unread;
+  }
+
+  /** Takes the documents that were read for hits without a source. */
+  public void read(SearchResponse documents, Set<String> fields) {
+    readFields.addAll(fields);
+    for (SearchHit hit : documents.getHits().getHits()) {
+      read.put(hit.getId(), hit.getSourceAsMap());
+    }
+  }
+
+  /** Whether a document was gone when it was read, so that the rankings are without it. */
+  public boolean lost() {
+    return lost;
+  }
 
   /** The answers to the searches of one round, in their order. Those of the first are rankings. */
   public void add(List<SearchResponse> answers) {
@@ -76,7 +111,8 @@ public final class FoundDocuments {
   private void fuse(SearchResponse ranking) {
     SearchHit[] hits = ranking.getHits().getHits();
     for (int i = 0; i < hits.length; i++) {
-      if (hits[i].hasSource() && hits[i].getSourceAsMap().get(ID) instanceof String id) {
+      Map<String, Object> source = source(hits[i]);
+      if (source != null && source.get(ID) instanceof String id) {
         fused.merge(id, 1.0 / (DAMPING + i + 1), Double::sum);
       }
     }
@@ -96,9 +132,15 @@ public final class FoundDocuments {
     }
     json.startArray("hits");
     for (SearchHit hit : answer.getHits().getHits()) {
+      Map<String, Object> source = source(hit);
+      if (source == null) {
+        lost = true;
+        continue;
+      }
       json.startObject();
-      if (hit.hasSource()) {
-        write(json, hit.getSourceAsMap());
+      write(json, source);
+      if (!hit.hasSource() && source.get(ID) instanceof String id) {
+        read.put(hit.getId(), Map.of(ID, id));
       }
       json.endObject();
     }
@@ -107,6 +149,10 @@ public final class FoundDocuments {
       answer.getAggregations().toXContent(json, ToXContent.EMPTY_PARAMS);
     }
     json.endObject();
+  }
+
+  private Map<String, Object> source(SearchHit hit) {
+    return hit.hasSource() ? hit.getSourceAsMap() : read.get(hit.getId());
   }
 
   /** A source without what was written of this document before. Objects may hold other parts. */

@@ -1,6 +1,8 @@
 package org.kitpick.opensearch.wire;
 
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -120,6 +122,55 @@ public class SearchAnswerTests extends OpenSearchTestCase {
         sources(read));
   }
 
+  public void testSeveralSearchesNameWhatIsReadOnce() {
+    Map<String, Object> dense = Map.of("size", 2, "_source", List.of("id", "text"));
+    Map<String, Object> words = Map.of("size", 3, "_source", List.of("id", "text", "counts.w"));
+    Map<String, Object> counting = Map.of("size", 0);
+    SharedFields shared = new SharedFields(List.of(dense, counting, words));
+    assertEquals(
+        List.of(Map.of("size", 2, "_source", false), counting, Map.of("size", 3, "_source", false)),
+        shared.searches());
+    assertEquals(Set.of("id", "text", "counts.w"), shared.fields());
+    Map<?, ?> reading = shared.reading(List.of("1", "2")).get(0);
+    assertEquals(Map.of("ids", Map.of("values", List.of("1", "2"))), reading.get("query"));
+    assertEquals(2, reading.get("size"));
+    assertEquals(2, shared.reading(Collections.nCopies(5_001, "1")).size());
+  }
+
+  public void testADocumentThatWasReadOnceIsWrittenOnce() {
+    FoundDocuments found = new FoundDocuments();
+    Set<String> fields = Set.of("id", "counts.w");
+    List<SearchResponse> answers = List.of(named("1", "2"), answer(), named("2", "3", "gone"));
+    assertEquals(Set.of("1", "2", "3", "gone"), found.unread(answers, fields));
+    String second = "{\"id\": \"b\", \"counts\": {\"w\": 1}}";
+    found.read(
+        documents(Map.of("1", "{\"id\": \"a\"}", "2", second, "3", "{\"id\": \"c\"}")), fields);
+    found.add(answers);
+    assertTrue(found.lost());
+    assertEquals(List.of("b", "a", "c"), found.fused());
+    assertEquals(Set.of("a", "b", "c"), found.ids());
+    assertEquals(Set.of(), found.unread(List.of(named("1", "3")), fields));
+    assertEquals(Set.of("1"), found.unread(List.of(named("1")), Set.of("other")));
+    SearchCall call = new SearchCall("q", "i", Map.of(), 1, "", List.of(), null, null);
+    String json = new String(call.toJson(found, 1), StandardCharsets.UTF_8);
+    Map<String, Object> sent = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
+    assertEquals(
+        List.of(
+            List.of(
+                List.of(Map.of("id", "a"), Map.of("id", "b", "counts", Map.of("w", 1))),
+                List.of(),
+                List.of(Map.of("id", "b"), Map.of("id", "c")))),
+        sources(sent));
+  }
+
+  public void testOneSearchReadsForItself() {
+    Map<String, Object> dense = Map.of("size", 2, "_source", List.of("id", "text"));
+    Map<String, Object> counting = Map.of("size", 0, "_source", false);
+    SharedFields shared = new SharedFields(List.of(dense, counting));
+    assertEquals(List.of(dense, counting), shared.searches());
+    assertEquals(Set.of(), shared.fields());
+  }
+
   public void testTheFirstRoundIsFusedByItsRanks() {
     FoundDocuments found = new FoundDocuments();
     assertEquals(List.of(), found.fused());
@@ -131,6 +182,27 @@ public class SearchAnswerTests extends OpenSearchTestCase {
     assertEquals(List.of("b", "c", "a", "d"), found.fused());
   }
 
+  /** An answer with hits of these names, without sources. */
+  private static SearchResponse named(String... names) {
+    SearchHit[] found = new SearchHit[names.length];
+    for (int i = 0; i < found.length; i++) {
+      found[i] = new SearchHit(i, names[i], Map.of(), Map.of());
+    }
+    return answer(found);
+  }
+
+  /** An answer with hits of these names and sources. */
+  private static SearchResponse documents(Map<String, String> sources) {
+    List<SearchHit> found = new ArrayList<>();
+    sources.forEach(
+        (name, source) -> {
+          SearchHit hit = new SearchHit(found.size(), name, Map.of(), Map.of());
+          hit.sourceRef(new BytesArray(source));
+          found.add(hit);
+        });
+    return answer(found.toArray(new SearchHit[0]));
+  }
+
   /** An answer of the search engine with hits of these sources. */
   private static SearchResponse answer(String... sources) {
     SearchHit[] found = new SearchHit[sources.length];
@@ -138,6 +210,10 @@ public class SearchAnswerTests extends OpenSearchTestCase {
       found[i] = new SearchHit(i, i + ".1", Map.of(), Map.of());
       found[i].sourceRef(new BytesArray(sources[i]));
     }
+    return answer(found);
+  }
+
+  private static SearchResponse answer(SearchHit[] found) {
     TotalHits total = new TotalHits(found.length, TotalHits.Relation.EQUAL_TO);
     SearchHits hits = new SearchHits(found, total, 1f);
     return new SearchResponse(
