@@ -66,6 +66,21 @@ def test_lists_have_distinct_texts_and_some_have_no_answer(prepared):
     assert {sum(item.relevant) for item in lists} == {0, 1, 2, 3}
 
 
+def test_requests_as_they_were_written_are_joined_as_often_as_wanted(catalog, encode):
+    ids = list(catalog.documents)
+    asked = tuple(LabelledRequest(f"do {id_}", (id_,)) for id_ in ids)
+    prepared = prepare(msgspec.structs.replace(catalog, requests=asked), encode)
+    always = Mixture({"openapi": 1.0}, two_asks=1.0, three_asks=0.0, same_tool=0.0, natural_joined=1.0)
+    rng = random.Random(0)
+    joined = [draw_ask(prepared, always, rng) for _ in range(40)]
+    assert {len(ask.relevant) for ask in joined} <= {1, 2}
+    assert sum(len(ask.relevant) == 2 for ask in joined) > 20
+    for ask in joined:
+        assert all(prepared.catalog.requests[request].text in ask.text for request in ask.requests)
+    alone = [draw_ask(prepared, MIXTURE, rng) for _ in range(40)]
+    assert all(len(ask.relevant) == 1 for ask in alone)
+
+
 def test_a_document_that_says_the_same_is_no_negative_unless_the_tool_is_named(prepared):
     rng = random.Random(0)
     for _ in range(200):

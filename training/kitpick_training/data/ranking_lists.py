@@ -35,6 +35,8 @@ class Mixture(msgspec.Struct, frozen=True):
     with_value: float = 0.3
     words_dropped: float = 0.2
     without_answer: float = 0.1
+    natural_joined: float = 0.0
+    """Of requests as they were written: those that may be followed by others, as often as composed ones are."""
 
 
 DEFAULT_MIXTURE = Mixture(
@@ -119,9 +121,8 @@ def draw_list(catalog: PreparedCatalog, mixture: Mixture, size: int, rng: random
 def draw_ask(catalog: PreparedCatalog, mixture: Mixture, rng: random.Random) -> Ask:
     """A request: as it was written, or composed of one to three clauses."""
     first = _draw_request(catalog, rng)
-    if catalog.catalog.requests[first].form == "natural":
-        text = roughened(catalog.catalog.requests[first].text, rng)
-        return Ask(text, (first,), catalog.relevant[first], tool_named=False)
+    if _is_natural(catalog, first):
+        return _natural_ask(catalog, first, mixture, rng)
     requests = (first, *_companions(catalog, first, mixture, rng))
     named = rng.random() < mixture.tool_named
     clauses = [_dressed(catalog, request, mixture, rng) for request in requests]
@@ -132,6 +133,23 @@ def draw_ask(catalog: PreparedCatalog, mixture: Mixture, rng: random.Random) -> 
     style = narrative_request if rng.random() < mixture.narrative else short_request
     relevant = tuple(dict.fromkeys(i for request in requests for i in catalog.relevant[request]))
     return Ask(roughened(style(clauses, rng), rng), requests, relevant, named)
+
+
+def _natural_ask(catalog: PreparedCatalog, first: int, mixture: Mixture, rng: random.Random) -> Ask:
+    """A request as it was written, or several of them one after another."""
+    requests = [first]
+    if mixture.natural_joined and rng.random() < mixture.natural_joined:
+        further = _companions(catalog, first, mixture, rng)
+        requests += [request for request in further if _is_natural(catalog, request)]
+    texts = [catalog.catalog.requests[request].text for request in requests]
+    ended = [text if text.endswith((".", "!", "?")) else f"{text}." for text in texts[:-1]]
+    relevant = dict.fromkeys(i for request in requests for i in catalog.relevant[request])
+    text = roughened(" ".join([*ended, texts[-1]]), rng)
+    return Ask(text, tuple(requests), tuple(relevant), tool_named=False)
+
+
+def _is_natural(catalog: PreparedCatalog, request: int) -> bool:
+    return catalog.catalog.requests[request].form == "natural"
 
 
 def _draw_request(catalog: PreparedCatalog, rng: random.Random) -> int:

@@ -23,7 +23,9 @@ VALIDATION_CANDIDATES = 16
 
 
 ENCODER_MIXTURE = Mixture(
-    {"written": 0.5, "openapi": 0.22, "bfcl": 0.09, "metatool": 0.05, "tldr": 0.14}, without_answer=0.0
+    {"written": 0.5, "openapi": 0.22, "bfcl": 0.09, "metatool": 0.05, "tldr": 0.14},
+    without_answer=0.0,
+    natural_joined=0.6,
 )
 HELD_OUT_CATALOG = "sealtools"
 """No request and no tool of it is trained on: an encoder is chosen by a catalog it has never seen."""
