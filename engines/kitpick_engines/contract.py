@@ -47,7 +47,7 @@ class IndexSchema(msgspec.Struct, frozen=True):
     """The model and text template that an index was built with. Another fingerprint needs another index."""
 
     model: str
-    """Name and digest of the encoder, e.g. `minilm-l6@3f2a…`."""
+    """Name and digest of the encoder, e.g. `encoder-l12@3f2a…`."""
     dimensions: int
     template: int
     """Version of `kitpick_engines.text`."""

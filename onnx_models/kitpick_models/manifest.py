@@ -90,7 +90,7 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def identity(self) -> str:
-        """Name and the first 12 hex digits of the digest of what computes: `minilm-l6@3f2a…`."""
+        """Name and the first 12 hex digits of the digest of what computes: `encoder-l12@3f2a…`."""
         digests = [self.files[name] for name in _COMPUTING.get(self.kind, (MODEL,))]
         whole = digests[0] if len(digests) == 1 else digest("".join(digests).encode())
         return f"{self.name}@{whole[:12]}"

@@ -150,11 +150,11 @@ def test_what_was_measured_is_recorded_with_the_model(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = tmp_path / "encoder"
-    shutil.copytree(find_model("minilm-l6"), model)
+    shutil.copytree(find_model("encoder-l12"), model)
     monkeypatch.setenv("KITPICK_ENCODER", str(model))
     ran = run("eval", "--queries", str(own_queries(catalog, tmp_path)), "-p", "dense", "-k", "5", "--record")
     assert ran.returncode == ExitCode.OK, ran.stderr
-    assert "recorded for minilm-l6@" in ran.stderr
+    assert "recorded for encoder-l12@" in ran.stderr
     asked = "q.jsonl (1 requests), profile dense"
     recorded = {item.figure: item for item in read_manifest(model).figures if item.benchmark == asked}
     recall = recorded["recall@5"]

@@ -272,9 +272,9 @@ def restricted(settings: Settings, functions_file: Path) -> Iterator[Catalog]:
 
 def test_what_is_written_opens_nothing_to_anybody(restricted: Catalog, fake) -> None:
     assert enrich(restricted, fake(answer=written).url).kept > 0
-    assert restricted.search("mail the gang about tonight", profile="hybrid").hits == ()
+    assert restricted.search("write the gang a mail", profile="hybrid").hits == ()
     staff = Filter(principals=frozenset({"staff"}))
-    found = restricted.search("mail the gang about tonight", profile="hybrid", filter=staff)
+    found = restricted.search("write the gang a mail", profile="hybrid", filter=staff)
     assert found.hits[0].document.api == "send_email"
 
 

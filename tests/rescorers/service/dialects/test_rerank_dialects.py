@@ -83,9 +83,9 @@ def test_tei_answers_a_bare_list(service: Any) -> None:
         ("/embed", {"inputs": []}, 400, {"error", "error_type"}),
         ("/embed", {"inputs": "a", "normalize": False}, 422, {"error", "error_type"}),
         ("/v1/embeddings", {"input": "a", "model": "gpt"}, 404, {"error"}),
-        ("/v1/embeddings", {"model": "minilm-l6"}, 400, {"error"}),
-        ("/v1/embeddings", {"input": [1, 99_999], "model": "minilm-l6"}, 400, {"error"}),
-        ("/v1/embeddings", {"input": [1, "a"], "model": "minilm-l6"}, 400, {"error"}),
+        ("/v1/embeddings", {"model": "encoder-l12"}, 400, {"error"}),
+        ("/v1/embeddings", {"input": [1, 99_999], "model": "encoder-l12"}, 400, {"error"}),
+        ("/v1/embeddings", {"input": [1, "a"], "model": "encoder-l12"}, 400, {"error"}),
     ],
 )
 def test_each_dialect_words_its_own_errors(
@@ -134,7 +134,7 @@ def test_fields_that_are_null_count_as_left_out(service: Any) -> None:
         "/embed": {"inputs": "a", "truncate": None, "normalize": None, "dimensions": None},
         "/v1/embeddings": {
             "input": "a",
-            "model": "minilm-l6",
+            "model": "encoder-l12",
             **dict.fromkeys(("user", "encoding_format", "dimensions")),
         },
         "/v1/rescore": {
@@ -146,7 +146,7 @@ def test_fields_that_are_null_count_as_left_out(service: Any) -> None:
     for path, call in calls.items():
         assert service.post(path, call).status_code == 200, path
     assert service.post("/rerank", {"query": None, "texts": ["a"]}).status_code == 422
-    assert service.post("/v1/embeddings", {"input": [None], "model": "minilm-l6"}).status_code == 400
+    assert service.post("/v1/embeddings", {"input": [None], "model": "encoder-l12"}).status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -469,7 +469,7 @@ def test_the_tool_a_document_names_brings_its_siblings_along(service: Any) -> No
         "tool: books\ntext: Weather in novels. Finds books about the weather of a city.",
         "tool: weather\ntext: Registers a station.",
     ]
-    call = {"model": "toolrerank", "query": QUERY, "documents": documents, "document_format": "yaml"}
+    call = {"model": "toolrerank", "query": "Will it rain in Lisbon?", "documents": documents, "document_format": "yaml"}
     results = service.post("/v2/rerank", call).json()["results"]
     order = [item["index"] for item in results]
     assert order.index(3) == 1, "the sibling of the best follows it, whatever its own score"
