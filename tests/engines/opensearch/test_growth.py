@@ -74,7 +74,9 @@ def test_nights_that_are_killed_half_way_do_not_add_up(make_engine: MakeCatalog)
     for session in killed:
         let_go(session)
     done, merged = size(engine, index), size(engine, index, merged=True)
-    print(f"{DOCUMENTS} documents: fresh {fresh:,}, killed nights {nights}, a whole one {done:,}, merged {merged:,}")
+    print(
+        f"{DOCUMENTS} documents: fresh {fresh:,}, killed nights {nights}, a whole one {done:,}, merged {merged:,}"
+    )
     assert max(*nights, done) < 5.5 * fresh, "the room to plan for, whenever the server merges"
     assert merged < 2.75 * fresh, "the last night, what it replaced, and half a night that was killed"
     stats = engine.stats()

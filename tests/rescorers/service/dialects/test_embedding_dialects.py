@@ -25,7 +25,9 @@ def test_openai_numbers_and_base64_are_the_same_vectors(service: Any) -> None:
 def test_token_ids_are_those_of_the_models_own_vocabulary(service: Any) -> None:
     """`weather` is token 4633; the special tokens may be there or not."""
     vectors = [
-        service.post("/v1/embeddings", {"model": "encoder-l12", "input": given}).json()["data"][0]["embedding"]
+        service.post("/v1/embeddings", {"model": "encoder-l12", "input": given}).json()["data"][0][
+            "embedding"
+        ]
         for given in ("weather", [4633], [[101, 4633, 102]])
     ]
     assert vectors[0] == vectors[1] == vectors[2]

@@ -469,7 +469,8 @@ def test_the_tool_a_document_names_brings_its_siblings_along(service: Any) -> No
         "tool: books\ntext: Weather in novels. Finds books about the weather of a city.",
         "tool: weather\ntext: Registers a station.",
     ]
-    call = {"model": "toolrerank", "query": "Will it rain in Lisbon?", "documents": documents, "document_format": "yaml"}
+    query = "Will it rain in Lisbon?"
+    call = {"model": "toolrerank", "query": query, "documents": documents, "document_format": "yaml"}
     results = service.post("/v2/rerank", call).json()["results"]
     order = [item["index"] for item in results]
     assert order.index(3) == 1, "the sibling of the best follows it, whatever its own score"
