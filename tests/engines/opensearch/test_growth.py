@@ -27,8 +27,10 @@ NIGHTS = 3
 
 
 def size(engine: RemoteEngine, index: str, merged: bool = False) -> int:
-    """Bytes of the index: its segments, and what the server keeps to replay. `merged`: after the server gave back
-    the room of what was deleted, which it does in its own time."""
+    """Bytes of the index: its segments, and what the server keeps to replay.
+
+    `merged`: after the server gave back the room of what was deleted, which it does in its own time.
+    """
     if merged:
         engine.server.call("POST", f"/{index}/_forcemerge?max_num_segments=1", patience=120)
     engine.server.call("POST", f"/{index}/_flush?force=true&wait_if_ongoing=true")
@@ -74,9 +76,7 @@ def test_nights_that_are_killed_half_way_do_not_add_up(make_engine: MakeCatalog)
     for session in killed:
         let_go(session)
     done, merged = size(engine, index), size(engine, index, merged=True)
-    print(
-        f"{DOCUMENTS} documents: fresh {fresh:,}, killed nights {nights}, a whole one {done:,}, merged {merged:,}"
-    )
+    print(f"{DOCUMENTS:,}: fresh {fresh:,}, killed nights {nights}, a whole one {done:,}, merged {merged:,}")
     assert max(*nights, done) < 5.5 * fresh, "the room to plan for, whenever the server merges"
     assert merged < 2.75 * fresh, "the last night, what it replaced, and half a night that was killed"
     stats = engine.stats()

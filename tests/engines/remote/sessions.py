@@ -243,7 +243,7 @@ class SessionContract:
         page = {"pit": {"id": opened.get("pit_id") or opened["id"], "keep_alive": "1m"}, "size": 1}
         assert len(engine.server.call("POST", "/_search", page)["hits"]["hits"]) == 1
         engine.swap(fill(engine, [item("s/t/new")], OTHER_SCHEMA))
-        with pytest.raises((RequestRefused, EngineUnavailable), match="404|no such|all shards failed"):
+        with pytest.raises((RequestRefused, EngineUnavailable), match=r"404|no such|all shards failed"):
             engine.server.call("POST", "/_search", page, patience=0)
         assert dense_of(engine, unit(1)) == ["s/t/new"], "who opens a new one goes on"
 

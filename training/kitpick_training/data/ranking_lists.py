@@ -36,7 +36,7 @@ class Mixture(msgspec.Struct, frozen=True):
     words_dropped: float = 0.2
     without_answer: float = 0.1
     natural_joined: float = 0.0
-    """Of requests as they were written: those that may be followed by others, as often as composed ones are."""
+    """Of requests as they were written: those that may be followed by others, as composed ones are."""
 
 
 DEFAULT_MIXTURE = Mixture(
