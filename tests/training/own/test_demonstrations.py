@@ -48,6 +48,12 @@ def drawn(rng: random.Random) -> tuple[str, str]:
     return as_paragraphs(asked), "Yes" if "urgent" in words else "No"
 
 
+@pytest.fixture(autouse=True)
+def small_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one of six layers, which learns within twelve steps of this length."""
+    monkeypatch.setenv("KITPICK_ENCODER", "minilm-l6")
+
+
 @pytest.fixture(scope="module")
 def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_lm.train(drawn, 100, tmp_path_factory.mktemp("models") / "tiny")
