@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent / "connections"))
 
 from fake_endpoint import fake
 from helm_program import has_helm
-from jdk import INSTALL, has_jdk_and_maven
+from jdk import INSTALL, INSTALL_GUARDED, find_guarded_java, has_jdk_and_maven
 from node_fixtures import elasticsearch_url, opensearch_url
 
 __all__ = ["elasticsearch_url", "fake", "opensearch_url"]
@@ -97,6 +97,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "tune": (_has_module("optuna"), "pip install 'kitpick[tune]'"),
     "torch": (_has_module("torch"), "pip install 'kitpick[train]'"),
     "jdk": (has_jdk_and_maven, INSTALL),
+    "guarded_java": (lambda: find_guarded_java() is not None, INSTALL_GUARDED),
     "opensearch": (
         lambda: has_jdk_and_maven() and _has_module("opensearchpy")(),
         f"{INSTALL}; pip install 'kitpick[opensearch]'",

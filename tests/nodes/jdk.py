@@ -9,12 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 OLDEST = 21
+WITH_SECURITY_MANAGER = range(17, 24)
+"""What OpenSearch 2 can be started with."""
 INSTALL = f"install a JDK >= {OLDEST} and Maven, e.g.: apt-get install openjdk-21-jdk-headless maven"
+INSTALL_GUARDED = "install a Java 17 to 23, e.g.: apt-get install openjdk-17-jre-headless"
 
 
 def find_jdk() -> Path | None:
     """Home of a JDK (not a mere JRE) of version `OLDEST` or newer, None where there is none."""
-    return next((home for home in _homes() if _version(home) >= OLDEST), None)
+    return next((home for home in _homes() if _version(home) >= OLDEST and _can_compile(home)), None)
+
+
+def find_guarded_java() -> Path | None:
+    """Home of a Java that still has the security manager and that the plugin runs on, None where there is none."""
+    return next((home for home in _homes() if _version(home) in WITH_SECURITY_MANAGER), None)
 
 
 def has_jdk_and_maven() -> bool:
@@ -35,9 +43,13 @@ def _homes() -> Iterator[Path]:
 
 
 def _version(home: Path) -> int:
-    """Major version by the `release` file that every JDK has; 0 for what is no JDK."""
+    """Major version by the `release` file that every Java has; 0 for what is no Java."""
     release = home / "release"
-    if not (home / "bin" / "javac").is_file() or not release.is_file():
+    if not (home / "bin" / "java").is_file() or not release.is_file():
         return 0
     found = re.search(r'^JAVA_VERSION="(\d+)', release.read_text("utf-8"), re.MULTILINE)
     return int(found.group(1)) if found else 0
+
+
+def _can_compile(home: Path) -> bool:
+    return (home / "bin" / "javac").is_file()

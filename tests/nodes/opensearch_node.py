@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from distribution import assembled
-from jdk import INSTALL, find_jdk
+from jdk import INSTALL, INSTALL_GUARDED, find_guarded_java, find_jdk
 from maven import fetch
 from node_process import Node, as_nobody, free_port
 
@@ -23,11 +23,12 @@ else:
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "opensearch"
+CHOSEN = HERE / os.environ.get("KITPICK_OPENSEARCH_RECIPE", RECIPE.name)
+"""What the nodes of the plugin's tests are made of; `opensearch-2.19` tries them on the line before 3."""
 _DESCRIPTOR = "plugin-descriptor.properties"
-_POLICY = """grant {
+_CONNECTS = """
   permission java.net.SocketPermission "*", "accept,connect,resolve";
   permission java.io.FilePermission "/proc/sys/net/core/somaxconn", "read";
-};
 """
 
 
@@ -49,18 +50,13 @@ def opensearch_node(
         settings: `key=value` of the node.
         recipe: folder of an `artifacts.toml` that says what the node is made of.
     """
-    java = find_jdk()
-    if java is None:
-        raise RuntimeError(INSTALL)
     folder = folder.resolve()
     named = [Path(name) for name in os.environ.get("OSNODE_PLUGINS", "").split()]
     home = _home(folder, distribution(recipe), [*plugins, *named])
     port = port or free_port()
     _configure(folder, port)
-    (agent,) = (home / "agent").glob("opensearch-agent-[0-9]*.jar")
     command = [
-        *as_nobody(), str(java / "bin" / "java"), f"@{RECIPE / 'jvm.options'}", f"-Xms{heap}", f"-Xmx{heap}",
-        f"-Djava.io.tmpdir={folder / 'tmp'}", f"-javaagent:{agent}",
+        *as_nobody(), *_java(home), f"-Xms{heap}", f"-Xmx{heap}", f"-Djava.io.tmpdir={folder / 'tmp'}",
         f"-Dopensearch.path.home={home}", f"-Dopensearch.path.conf={folder / 'config'}",
         "-cp", f"{home}/lib/*", "org.opensearch.bootstrap.OpenSearch", *(f"-E{each}" for each in settings),
     ]  # fmt: skip
@@ -79,6 +75,26 @@ def version(recipe: Path = RECIPE) -> str:
     return str(_read(recipe / "artifacts.toml")["version"])
 
 
+def build_options(recipe: Path = RECIPE) -> list[str]:
+    """What Maven has to be told to build the plugin for this version."""
+    return list(_read(recipe / "artifacts.toml").get("build", ()))
+
+
+def _java(home: Path) -> list[str]:
+    """Java with what guards the node: an agent, before OpenSearch 3 Java's security manager.
+
+    Raises:
+        RuntimeError: there is no Java that can start this node.
+    """
+    agents = list((home / "agent").glob("opensearch-agent-[0-9]*.jar"))
+    java = find_jdk() if agents else find_guarded_java()
+    if java is None:
+        raise RuntimeError(INSTALL if agents else INSTALL_GUARDED)
+    guarded = [f"-javaagent:{agent}" for agent in agents] or ["-Djava.security.manager=allow"]
+    vectors = ["--add-modules=jdk.incubator.vector"] if agents else []
+    return [str(java / "bin" / "java"), f"@{RECIPE / 'jvm.options'}", *vectors, *guarded]
+
+
 def _read(file: Path) -> dict[str, Any]:
     return tomllib.loads(file.read_text("utf-8"))
 
@@ -87,7 +103,9 @@ def _assemble(file: Path, into: Path) -> None:
     recipe = _read(file)
     copied = {f"modules/{name}": module["artifacts"] for name, module in recipe["modules"].items()}
     unpacked = {f"plugins/{name}": coordinate for name, coordinate in recipe["plugins"].items()}
-    fetch(into, recipe["lib"], {"agent": recipe["agent"], **copied}, unpacked)
+    if "agent" in recipe:
+        copied["agent"] = recipe["agent"]
+    fetch(into, recipe["lib"], copied, unpacked)
     for name, module in recipe["modules"].items():
         _describe(into / "modules" / name, module, recipe)
     for name in recipe.get("alone", ()):
@@ -106,8 +124,9 @@ def _describe(folder: Path, module: dict[str, Any], recipe: dict[str, Any]) -> N
     }
     text = "".join(f"{key}={value}\n" for key, value in lines.items())
     (folder / _DESCRIPTOR).write_text(text, "utf-8")
-    if module.get("connects"):
-        (folder / "plugin-security.policy").write_text(_POLICY, "utf-8")
+    policy = _CONNECTS if module.get("connects") else module.get("policy")
+    if policy:
+        (folder / "plugin-security.policy").write_text(f"grant {{{policy}}};\n", "utf-8")
 
 
 def _without_dependencies(descriptor: Path) -> None:

@@ -13,7 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from building import build
 from double import Double
 from keystore import write_key
-from opensearch_node import opensearch_node, version
+from opensearch_node import CHOSEN, build_options, opensearch_node, version
+from opensearch_node import RECIPE as NEWEST
 from real_service import Service, serving
 from searching import KEY, Search
 from secured import ROLES, SETTINGS, USERS, Secured
@@ -29,8 +30,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def plugin_zip() -> Path:
-    """The plugin as it is installed; building it runs its format check, lint and unit tests."""
-    return build("verify")
+    """The plugin as it is installed; building it runs its format check, lint and unit tests.
+
+    For another version of the node the zip alone is built.
+    """
+    if CHOSEN == NEWEST:
+        return build("verify")
+    return build("package", "-DskipTests", *build_options(CHOSEN), version=version(CHOSEN))
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +58,7 @@ def search(plugin_zip: Path, double: Double, tmp_path_factory: pytest.TempPathFa
         # A breaker that opened in one test would answer the next; it has tests of its own.
         "kitpick.breaker.failures=10000",
     ]
-    node = opensearch_node(folder, [plugin_zip], settings=settings)
+    node = opensearch_node(folder, [plugin_zip], settings=settings, recipe=CHOSEN)
     write_key(folder, KEY)
     try:
         yield Search(node.start().url)

@@ -7,12 +7,14 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import javax.net.ssl.SSLContext;
 import org.kitpick.opensearch.guard.FailureReason;
 import org.kitpick.opensearch.guard.RescoreFailure;
+import org.kitpick.opensearch.server.HttpClients;
 import org.kitpick.opensearch.server.Privileged;
 import org.opensearch.common.xcontent.XContentHelper;
 import org.opensearch.core.common.bytes.BytesArray;
@@ -179,8 +181,15 @@ public final class HttpRescorer implements AutoCloseable {
     }
     IOException broken = find(failure, IOException.class);
     return broken == null
-        ? new RescoreFailure(FailureReason.INTERNAL, failure.getClass().getSimpleName())
+        ? new RescoreFailure(FailureReason.INTERNAL, causeOf(failure).getClass().getSimpleName())
         : new RescoreFailure(FailureReason.CONNECTION, broken.getClass().getSimpleName());
+  }
+
+  /** What a future wraps into an exception of its own. */
+  private static Throwable causeOf(Throwable failure) {
+    return failure instanceof CompletionException && failure.getCause() != null
+        ? failure.getCause()
+        : failure;
   }
 
   private static <T extends Throwable> T find(Throwable failure, Class<T> type) {
@@ -194,6 +203,6 @@ public final class HttpRescorer implements AutoCloseable {
 
   @Override
   public void close() {
-    http.shutdownNow();
+    HttpClients.end(http);
   }
 }

@@ -24,11 +24,12 @@ import org.opensearch.search.fetch.subphase.FetchSourceContext;
  * collapse} brought for the user.
  *
  * @param asked what the user asked for; null: all that came
+ * @param brought what the search brings in its place; null: what the user asked for
  */
-record SourceView(FetchSourceContext asked) {
+record SourceView(FetchSourceContext asked, FetchSourceContext brought) {
 
   /** Of a search that brings what the user asked for. */
-  static final SourceView WHOLE = new SourceView(null);
+  static final SourceView WHOLE = new SourceView(null, null);
 
   private static final String SOURCE = "_source";
 
@@ -43,19 +44,27 @@ record SourceView(FetchSourceContext asked) {
     if (none || fields.isEmpty() || (asked.fetchSource() && !isFiltered(asked))) {
       return WHOLE;
     }
-    Set<String> brought = new LinkedHashSet<>(fields);
+    Set<String> names = new LinkedHashSet<>(fields);
     // Where the user says nothing of the source, none may be filtered: k-NN, for one, leaves
     // vectors out of `fields` that a filtered source does not hold.
     boolean whole =
         search.fetchSource() == null || (asked.fetchSource() && asked.includes().length == 0);
     if (asked.fetchSource()) {
-      brought.addAll(List.of(asked.includes()));
+      names.addAll(List.of(asked.includes()));
     }
-    search.fetchSource(
+    FetchSourceContext brought =
         whole
             ? FetchSourceContext.FETCH_SOURCE
-            : new FetchSourceContext(true, brought.toArray(String[]::new), new String[0]));
-    return new SourceView(asked);
+            : new FetchSourceContext(true, names.toArray(String[]::new), new String[0]);
+    search.fetchSource(brought);
+    return new SourceView(asked, brought);
+  }
+
+  /** Makes another search bring the same of each hit as the one that was widened. */
+  void widenToo(SearchSourceBuilder other) {
+    if (brought != null) {
+      other.fetchSource(brought);
+    }
   }
 
   /** Takes out of a hit what the user did not ask for. */

@@ -98,6 +98,18 @@ public class NeedSearchTests extends OpenSearchTestCase {
     assertEquals(-1, search.from());
   }
 
+  /** OpenSearch 2 hands the search over as it was before the window processor. */
+  public void testItBringsWhatTheRescorerReadsThoughTheSearchDoesNotSaySo() {
+    SearchSourceBuilder widened = new SearchSourceBuilder().query(QUERY).fetchSource("id", null);
+    SourceView shown = SourceView.widen(widened, List.of("api"));
+    SearchRequest user = user(new SearchSourceBuilder().query(QUERY).fetchSource("id", null));
+    Page page = new Page(0, 10, 50, true, false, shown, null);
+    FieldNames names = FieldNames.read("t", "tag", new HashMap<>());
+    NeedSearch search = new NeedSearch(user, page, question(user, "rain"), names, 50);
+    SearchSourceBuilder fetched = search.requests(TOOLS, LEFT).get(0).source();
+    assertEquals(List.of("api", "id"), List.of(fetched.fetchSource().includes()));
+  }
+
   public void testItHighlightsWhatTheUserSearchedFor() {
     SearchSourceBuilder source = new SearchSourceBuilder().query(QUERY);
     source.highlighter(new HighlightBuilder().field("text"));
