@@ -99,6 +99,19 @@ def test_a_model_and_a_run_have_a_mean(make_sentence_encoder, exported, tmp_path
     assert torch.allclose(model.state_dict()[name], before + 0.5, atol=1e-6)
 
 
+def test_a_cross_encoder_may_begin_as_an_encoder(make_encoder, make_sentence_encoder, exported):
+    model = make_encoder().model
+    head = model.classifier.weight.clone()
+    encoder = make_sentence_encoder().model.state_dict()
+    with torch.no_grad():
+        for weight in model.bert.parameters():
+            weight.add_(1.0)
+    load_average(model, [exported])
+    name = "encoder.layer.0.output.dense.weight"
+    assert torch.allclose(model.bert.state_dict()[name], encoder[name], atol=1e-6)
+    assert torch.equal(model.classifier.weight, head), "an encoder has none"
+
+
 def test_a_damaged_model_is_no_start(make_sentence_encoder, exported):
     (exported / MODEL).write_bytes(b"cut off")
     with pytest.raises(CorruptModel, match="SHA-256"):

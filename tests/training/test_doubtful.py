@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from kitpick_training.cross_encoder import WithoutLikelyAnswers
+from kitpick_training.cross_encoder import WithCosine, WithoutLikelyAnswers
 from kitpick_training.examples import RankingList
 
 
@@ -70,3 +70,12 @@ def test_a_list_without_doubt_and_the_validation_stay_as_they_are():
     source = WithoutLikelyAnswers(Lists(sure, unsure), ByNumber(), 1.0)
     assert source.batch(0, 2) == [sure, listed("1 right")]
     assert source.validation() == [sure, unsure]
+
+
+def test_a_teacher_of_two_adds_the_weighted_cosine_to_the_logit():
+    vectors = {"request": (1.0, 0.0), "1 right": (0.6, 0.8), "2 wrong": (0.0, 1.0)}
+    item = listed("1 right", "2 wrong")
+    both = WithCosine(ByNumber(), lambda texts: np.array([vectors[each] for each in texts], np.float32), 10.0)
+    (found,) = both.score_lists([item])
+    (alone,) = ByNumber().score_lists([item])
+    assert np.allclose(found - alone, [6.0, 0.0], atol=1e-5)

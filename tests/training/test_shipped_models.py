@@ -46,3 +46,18 @@ def test_a_recipe_that_asks_a_judge_needs_one(tmp_path):
     with pytest.raises(InvalidRecipe, match="--judge"):
         train_reranker(job, print)
     assert not nowhere.exists()
+
+
+def test_the_cosine_of_a_teacher_needs_its_encoder(tmp_path):
+    nowhere = tmp_path / "none"
+    job = RerankerJob(
+        recipe="reranker-l12",
+        data=nowhere,
+        run=nowhere,
+        out=nowhere,
+        judge=nowhere,
+        command="scripts/train-reranker",
+    )
+    with pytest.raises(InvalidRecipe, match="--teacher-encoder"):
+        train_reranker(job, print)
+    assert not nowhere.exists()

@@ -65,10 +65,14 @@ class RerankerRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """What is copied where the run has a teacher."""
     teacher_weight: Share = 0.8
     """Weight of the teacher where there is one, beside that of the labels."""
+    teacher_cosine: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
+    """What a cosine of 1 by the teacher's encoder adds to the logit that is copied."""
     chunk_pairs: Positive = 16
     """Pairs run together, sorted by length: less padding."""
     doubt_margin: float | None = None
     """Leave out what the weights at the start hold for an answer, see `doubtful`; none: learn from all."""
+    body: str = ""
+    """As in `EncoderRecipe`."""
 
 
 class EncoderRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):

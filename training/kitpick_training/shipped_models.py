@@ -11,7 +11,12 @@ from kitpick_evaluation.datasets.records import LabelledCatalog
 from kitpick_models.manifest import Manifest
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
-from kitpick_training.cross_encoder import RerankerTask, TrainableCrossEncoder, WithoutLikelyAnswers
+from kitpick_training.cross_encoder import (
+    RerankerTask,
+    TrainableCrossEncoder,
+    WithCosine,
+    WithoutLikelyAnswers,
+)
 from kitpick_training.data.query_kind_vectors import kind_features_splits, kind_vectors
 from kitpick_training.data.ranking_lists import DEFAULT_MIXTURE, ListSampler
 from kitpick_training.data.readers import seen_tools, training_data
@@ -19,7 +24,7 @@ from kitpick_training.data.sources import HOLDOUT, encoder_source, reranker_sour
 from kitpick_training.encoder import TrainableEncoder
 from kitpick_training.encoder_tasks import EncoderTask
 from kitpick_training.errors import InvalidRecipe
-from kitpick_training.examples import ListSource
+from kitpick_training.examples import ListScorer, ListSource
 from kitpick_training.export.original import BODY, pretrained_body
 from kitpick_training.fine_tuning import PAIRS
 from kitpick_training.loop import Report, TrainingRun
@@ -72,7 +77,9 @@ class RerankerJob(TransformerJob, frozen=True, kw_only=True):
     """A job for a cross-encoder."""
 
     teacher: Path | None = None
-    """The model that a student is cut from and copies."""
+    """The model that is copied; without a body, the student is cut from it."""
+    teacher_encoder: Path | None = None
+    """The model whose cosines are copied beside, for a recipe with `teacher_cosine`."""
     encoder: Path | None = None
     """The encoder run or model that finds the hard negatives; None: the pretrained body."""
     judge: Path | None = None
@@ -125,7 +132,7 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
     """Trains and publishes the cross-encoder.
 
     Raises:
-        InvalidRecipe: it asks for a judge, and none is named.
+        InvalidRecipe: it asks for a judge or a teacher's encoder, and none is named.
         EvaluationError: data is missing, broken or empty after splitting.
         ModelError: a checkpoint or a model cannot be used, or the disk is full.
     """
@@ -133,11 +140,14 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
     recipe = read_recipe(path, RerankerRecipe)
     if recipe.doubt_margin is not None and job.judge is None:
         raise InvalidRecipe(path, "doubt_margin asks a trained model: name its folder with --judge")
+    if bool(recipe.teacher_cosine) != bool(job.teacher_encoder):
+        raise InvalidRecipe(path, "teacher_cosine and --teacher-encoder belong together")
     runtime = RuntimeSettings(threads=recipe.threads)
     sampler, catalogs = _sampler(job, recipe)
     encoder, base = _untrained(job, recipe)
-    teacher = ExportedScorer(job.teacher, runtime) if job.teacher else None
-    task = RerankerTask(recipe, encoder, _taught(sampler, job, recipe, runtime), teacher)
+    task = RerankerTask(
+        recipe, encoder, _taught(sampler, job, recipe, runtime), _teacher(job, recipe, runtime)
+    )
     run = TrainingRun(recipe, task, job.run, report)
     run.run()
     after = load_average(encoder.model, [job.run, *job.average])
@@ -192,12 +202,23 @@ def _sampler(job: RerankerJob, recipe: RerankerRecipe) -> tuple[ListSampler, lis
 
 def _untrained(job: RerankerJob, recipe: RerankerRecipe) -> tuple[TrainableCrossEncoder, str]:
     """The model before its first step, and where its weights come from, in words."""
-    if job.teacher:
+    if job.teacher and not job.body:
         encoder, whole = TrainableCrossEncoder.reopened(job.teacher, recipe)
         base = f"{BODY}, cut from {whole.identity}"
     else:
-        encoder, base = TrainableCrossEncoder.from_body(job.body or pretrained_body(), recipe), BODY
+        body = job.body or pretrained_body()
+        encoder, base = TrainableCrossEncoder.from_body(body, recipe), recipe.body or BODY
     return encoder, trained_from(base, load_average(encoder.model, job.start))
+
+
+def _teacher(job: RerankerJob, recipe: RerankerRecipe, runtime: RuntimeSettings) -> ListScorer | None:
+    """What is copied beside the labels, if anything is."""
+    if job.teacher is None:
+        return None
+    scorer = ExportedScorer(job.teacher, runtime)
+    if job.teacher_encoder is None:
+        return scorer
+    return WithCosine(scorer, load_encoder(job.teacher_encoder, runtime).encode, recipe.teacher_cosine)
 
 
 def _taught(

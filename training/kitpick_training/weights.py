@@ -206,7 +206,7 @@ def load_average(model: Any, folders: Sequence[Path]) -> Origin:  # noqa: ANN401
     Args:
         model: a torch module.
         folders: of `TrainingRun`s, whose best weights count, or of exported models. With none, the model
-            stays as it is.
+            stays as it is. A cross-encoder takes those of an encoder as its body.
 
     Raises:
         BrokenCheckpoint: a run was not validated yet, or something has another shape.
@@ -240,13 +240,24 @@ class _Weights(NamedTuple):
 
 
 def _weights(folder: Path, model: Any) -> _Weights:  # noqa: ANN401
+    own = model.state_dict()
     if not (folder / MANIFEST).is_file():
         best = load_best(folder)
-        return _Weights(best["model"], int(best["step"]))
+        return _Weights(_fitting(best["model"], own), int(best["step"]))
     opened = reopen(folder)
     # an encoder is exported without the pooler, which nothing reads
-    pooler = {name: value for name, value in model.state_dict().items() if name.startswith("pooler.")}
-    return _Weights(pooler | opened.module.state_dict(), opened.manifest)
+    pooler = {name: value for name, value in own.items() if name.startswith("pooler.")}
+    return _Weights(_fitting(pooler | opened.module.state_dict(), own), opened.manifest)
+
+
+def _fitting(
+    tensors: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor]
+) -> Mapping[str, torch.Tensor]:
+    """The tensors, or those of an encoder as the body of a classifier, which keeps its own head."""
+    body = "bert."
+    if not any(name.startswith(body) for name in own) or any(name.startswith(body) for name in tensors):
+        return tensors
+    return {**own, **{f"{body}{name}": value for name, value in tensors.items()}}
 
 
 def _mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:

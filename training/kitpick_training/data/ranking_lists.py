@@ -40,7 +40,8 @@ class Mixture(msgspec.Struct, frozen=True):
 
 
 DEFAULT_MIXTURE = Mixture(
-    {"written": 0.50, "openapi": 0.26, "bfcl": 0.08, "sealtools": 0.05, "metatool": 0.05, "tldr": 0.06}
+    {"written": 0.50, "openapi": 0.26, "bfcl": 0.08, "sealtools": 0.05, "metatool": 0.05, "tldr": 0.06},
+    natural_joined=0.3,
 )
 
 
