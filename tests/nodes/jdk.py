@@ -21,7 +21,7 @@ def find_jdk() -> Path | None:
 
 
 def find_guarded_java() -> Path | None:
-    """Home of a Java that still has the security manager and that the plugin runs on, None where there is none."""
+    """Home of a Java with a security manager that the plugin runs on, None where there is none."""
     return next((home for home in _homes() if _version(home) in WITH_SECURITY_MANAGER), None)
 
 

@@ -1,4 +1,4 @@
-"""The plugin on OpenSearch 2.19, the line with long-term support: what is asked of the newest, asked of a node of it.
+"""The plugin on OpenSearch 2.19, the line with long-term support: what the newest is asked, asked of a node of it.
 
 Java's security manager guards such a node, and the plugin is built for Java 17 from sources of its own.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from building import build
 from double import Double
 from keystore import write_key
 from opensearch_node import HERE, build_options, opensearch_node, version
-from building import build
 from searching import KEY, Search
 from test_own_query import (  # noqa: F401
     catalog,

@@ -193,8 +193,8 @@ class RerankerTask:
 class WithCosine:
     """A teacher of two: the logit of a cross-encoder, and a cosine by an encoder.
 
-    Where one body learns both, the cross-encoder begins with what the encoder knows of people's words, which has compared each
-    request with far more texts.
+    Where one body learns both, the cross-encoder begins with what the encoder knows of people's words: it has
+    compared each request with far more texts.
 
     Args:
         scorer: gives logits.
