@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from node_process import Node, free_port
-from opensearch_node import opensearch_node
+from opensearch_node import RECIPE, opensearch_node
 
 NAME = "several"
 
@@ -23,6 +23,7 @@ def opensearch_cluster(
     roles: Mapping[int, str] | None = None,
     settings: Sequence[str] = (),
     before: Callable[[Path], object] | None = None,
+    recipe: Path = RECIPE,
 ) -> Iterator[list[Node]]:
     """That many nodes, which stop at the end, also those started anew.
 
@@ -34,6 +35,7 @@ def opensearch_cluster(
         roles: of a node by its number, as `node.roles` takes them; the others hold data and may lead.
         settings: `key=value` of every node.
         before: called with the folder of each node before any starts.
+        recipe: what each is made of, as `opensearch_node` takes it.
     """
     plugins, roles = plugins or {}, roles or {}
     names = [f"node-{number}" for number in range(count)]
@@ -54,8 +56,9 @@ def opensearch_cluster(
         (folder / name).mkdir()
         own = [f"node.name={name}", f"transport.port={port}"]
         own += [f"node.roles={roles[number]}"] if number in roles else []
+        settings = [*shared, *own]
         nodes.append(
-            opensearch_node(folder / name, plugins.get(number, ()), heap=heap, settings=[*shared, *own])
+            opensearch_node(folder / name, plugins.get(number, ()), heap=heap, settings=settings, recipe=recipe)
         )
     for name in names if before else ():
         before(folder / name)
@@ -66,3 +69,10 @@ def opensearch_cluster(
     finally:
         for node in nodes:
             node.stop()
+
+
+def upgraded(node: Node, plugins: Sequence[Path], recipe: Path = RECIPE) -> Node:
+    """A stopped node's data and settings under another version; it has to be started."""
+    settings = [each.removeprefix("-E") for each in node.command if each.startswith("-E")]
+    (heap,) = (each.removeprefix("-Xmx") for each in node.command if each.startswith("-Xmx"))
+    return opensearch_node(node.folder, plugins, node.port, heap, settings, recipe)

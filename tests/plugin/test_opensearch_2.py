@@ -1,4 +1,4 @@
-"""The plugin on OpenSearch 2.19, the line with long-term support: what the newest is asked, asked of a node of it.
+"""The plugin on OpenSearch 2.19, the line with long-term support: what is asked of the newest, asked of it.
 
 Java's security manager guards such a node, and the plugin is built for Java 17 from sources of its own.
 """

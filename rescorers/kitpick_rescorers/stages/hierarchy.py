@@ -27,13 +27,16 @@ class Concentrate(Stage, frozen=True, tag="concentrate"):
 
     X = {tool(r_1)} ∪ {tool(r_i) : probability(r_i) > τ_s};  F = those of R whose tool is in X, then the rest.
     With `extend`, the stage needs all APIs of those tools of X that the model was not trained on. In the next
-    round these are scored and part of R. `threshold` τ_s None takes the threshold of the model.
+    round these are scored and part of R. `threshold` τ_s None takes the threshold of the model. With `least` the
+    first hit's tool is in X from this probability on; at 0, as in the paper, always: where a catalog has many tools
+    for the same thing, a first hit that is wrong would put a wrong tool's APIs first.
     """
 
     requires = frozenset({"scorer"})
 
     threshold: Probability | None = None
     extend: bool = True
+    least: Probability = 0.0
 
     def apply(self, state: State, models: Models) -> State:
         """F, then the candidates that were not scored."""
@@ -41,7 +44,7 @@ class Concentrate(Stage, frozen=True, tag="concentrate"):
             raise StageUnavailable("there are no calibrated scores to tell which tools are wanted")
         threshold = models.threshold("concentrate", self.threshold, FALLBACK)
         head, tail = head_and_tail(state)
-        best = _wanted(head, threshold)
+        best = _wanted(head, threshold, self.least)
         chosen = [item for item in head if item.tool in best]
         others = [item for item in head if item.tool not in best]
         reasons = {item.id: _reason(best[item.tool], threshold) for item in chosen}
@@ -60,11 +63,12 @@ class Concentrate(Stage, frozen=True, tag="concentrate"):
         return replace(state, need=replace(state.need, apis_of_tools=wanted))
 
 
-def _wanted(head: Sequence[Ranked], threshold: float) -> dict[str, Ranked]:
+def _wanted(head: Sequence[Ranked], threshold: float, least: float) -> dict[str, Ranked]:
     """X in order of appearance: each tool with its first confident API."""
     best: dict[str, Ranked] = {}
     for position, item in enumerate(head):
-        if position == 0 or (item.probability or 0.0) > threshold:
+        probability = item.probability or 0.0
+        if probability > threshold or (position == 0 and probability >= least):
             best.setdefault(item.tool, item)
     return best
 
