@@ -58,7 +58,9 @@ def opensearch_cluster(
         own += [f"node.roles={roles[number]}"] if number in roles else []
         settings = [*shared, *own]
         nodes.append(
-            opensearch_node(folder / name, plugins.get(number, ()), heap=heap, settings=settings, recipe=recipe)
+            opensearch_node(
+                folder / name, plugins.get(number, ()), heap=heap, settings=settings, recipe=recipe
+            )
         )
     for name in names if before else ():
         before(folder / name)

@@ -1,4 +1,4 @@
-"""From OpenSearch 2.19 to 3, one node after the other, as `docs/plugin.md` says, while the cluster answers."""
+"""From OpenSearch 2.19 to 3, one node after the other, as `docs/plugin.md` says, while others answer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_node_rescores_before_between_and_after(plugin_zip: Path, double: 
         tempfile.TemporaryDirectory(prefix="rolling-", dir=fast_folder()) as folder,
         double.behaving(answering(backwards)),
         opensearch_cluster(
-            Path(folder), plugins=dict.fromkeys(range(3), [old_zip]), settings=settings,
+            Path(folder), plugins={number: [old_zip] for number in range(3)}, settings=settings,
             before=lambda each: write_key(each, KEY), recipe=BEFORE,
         ) as nodes,
     ):  # fmt: skip
@@ -61,5 +61,7 @@ def test_every_node_rescores_before_between_and_after(plugin_zip: Path, double: 
             wait_for(clients[number], "green" if number == 2 else "yellow")
             asked = [each({"size": 3}) for each in clients]
             # copies order equal scores differently, so what is looked at is the places and not the names
-            assert [[hit["first_rank"] for hit in report(each)["hits"]] for each in asked] == [[20, 19, 18]] * 3
+            assert [[hit["first_rank"] for hit in report(each)["hits"]] for each in asked] == [
+                [20, 19, 18]
+            ] * 3
             assert versions(clients[0]).count(version(RECIPE)) == number + 1

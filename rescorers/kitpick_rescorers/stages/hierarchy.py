@@ -27,9 +27,9 @@ class Concentrate(Stage, frozen=True, tag="concentrate"):
 
     X = {tool(r_1)} ∪ {tool(r_i) : probability(r_i) > τ_s};  F = those of R whose tool is in X, then the rest.
     With `extend`, the stage needs all APIs of those tools of X that the model was not trained on. In the next
-    round these are scored and part of R. `threshold` τ_s None takes the threshold of the model. With `least` the
-    first hit's tool is in X from this probability on; at 0, as in the paper, always: where a catalog has many tools
-    for the same thing, a first hit that is wrong would put a wrong tool's APIs first.
+    round these are scored and part of R. `threshold` τ_s None takes the threshold of the model. From the
+    probability `least` on the first hit's tool is in X; at 0, as in the paper, always: where many tools do
+    the same, a first hit that is wrong would put a wrong tool's APIs first.
     """
 
     requires = frozenset({"scorer"})

@@ -47,7 +47,9 @@ def test_a_first_hit_below_the_least_probability_brings_no_tool_forward(bench, r
     assert bench.ids(after) == ["a/1", "b/1", "c/1", "a/2", "d/1", "b/2"]
     assert after.need.apis_of_tools == ()
     assert bench.ids(rank(Concentrate(threshold=0.95, least=0.89)))[:2] == ["a/1", "a/2"]
-    assert bench.ids(rank(Concentrate(threshold=0.7, least=0.91)))[:3] == ["a/1", "b/1", "a/2"], "confident ones"
+    assert bench.ids(rank(Concentrate(threshold=0.7, least=0.91)))[:3] == ["a/1", "b/1", "a/2"], (
+        "confident ones"
+    )
 
 
 def test_the_threshold_itself_is_not_confident_enough(bench, rank):
