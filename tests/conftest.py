@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "onnx_models" / "weights"
 MODELS = (
     "minilm-l6", "reranker-l6", "reranker-l3", "query-kind", "list-ranker",
-    "encoder-l12", "query-kind-l12", "list-ranker-l12",
+    "encoder-l12", "query-kind-l12", "list-ranker-l12", "reranker-l12", "list-ranker-r12",
 )  # fmt: skip
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
