@@ -22,7 +22,10 @@ from test_own_query import (  # noqa: F401
 )
 from test_rescoring import TestOrder, TestPages, well_behaved  # noqa: F401
 
-pytestmark = pytest.mark.needs("jdk", "guarded_java")
+pytestmark = [
+    pytest.mark.needs("opensearch", "guarded_java", "serve", "onnxruntime", "weights"),
+    pytest.mark.slow,
+]
 RECIPE = HERE / "opensearch-2.19"
 
 
