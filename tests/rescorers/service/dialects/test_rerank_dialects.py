@@ -469,7 +469,7 @@ def test_the_tool_a_document_names_brings_its_siblings_along(service: Any) -> No
         "tool: books\ntext: Weather in novels. Finds books about the weather of a city.",
         "tool: weather\ntext: Registers a station.",
     ]
-    query = "Will it rain in Lisbon?"
+    query = "What will the weather be like in Lisbon in the coming days?"
     call = {"model": "toolrerank", "query": query, "documents": documents, "document_format": "yaml"}
     results = service.post("/v2/rerank", call).json()["results"]
     order = [item["index"] for item in results]
