@@ -13,8 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from building import build
 from double import Double
 from keystore import write_key
-from opensearch_node import CHOSEN, build_options, opensearch_node, version
+from opensearch_node import CHOSEN
 from opensearch_node import RECIPE as NEWEST
+from plugin_node import build_for, searched
 from real_service import Service, serving
 from searching import KEY, Search
 from secured import ROLES, SETTINGS, USERS, Secured
@@ -34,9 +35,7 @@ def plugin_zip() -> Path:
 
     For another version of the node the zip alone is built.
     """
-    if CHOSEN == NEWEST:
-        return build("verify")
-    return build("package", "-DskipTests", *build_options(CHOSEN), version=version(CHOSEN))
+    return build("verify") if CHOSEN == NEWEST else build_for(CHOSEN)
 
 
 @pytest.fixture(scope="session")
@@ -50,29 +49,16 @@ def double() -> Iterator[Double]:
 @pytest.fixture(scope="session")
 def search(plugin_zip: Path, double: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
     """A real node with the Java agent and the plugin, and the index `apis` in it."""
-    folder = tmp_path_factory.mktemp("plugin-node")
-    settings = [
-        f"kitpick.endpoint={double.url}",
-        # Time enough on any machine: tests of the deadline set a shorter one.
-        "kitpick.deadline=60s",
-        # A breaker that opened in one test would answer the next; it has tests of its own.
-        "kitpick.breaker.failures=10000",
-    ]
-    node = opensearch_node(folder, [plugin_zip], settings=settings, recipe=CHOSEN)
-    write_key(folder, KEY)
-    try:
-        yield Search(node.start().url)
-    finally:
-        node.stop()
+    with searched(tmp_path_factory.mktemp("plugin-node"), plugin_zip, double, CHOSEN) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")
 def secured(double: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """A real node with users and small limits, of another version, and the plugin built for that."""
     folder = tmp_path_factory.mktemp("secured-node")
-    built = build("package", "-DskipTests", version=version(RECIPE))
     settings = [f"kitpick.endpoint={double.url}", *SETTINGS]
-    node = secured_node(folder, USERS, ROLES, [built], settings)
+    node = secured_node(folder, USERS, ROLES, [build_for(RECIPE)], settings)
     write_key(folder, KEY)
     try:
         yield Secured(node.start().url, folder)

@@ -21,6 +21,7 @@ from keystore import write_key
 from node_fixtures import fast_folder
 from node_process import Node
 from opensearch_cluster import opensearch_cluster
+from plugin_node import Asking, settings_for
 from searching import KEY, Refused, Search, ids, numbered, report
 
 pytestmark = [pytest.mark.needs("opensearch"), pytest.mark.slow]
@@ -52,9 +53,6 @@ def older(plugin_zip: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def cluster(plugin_zip: Path, older: Path, double: Double) -> Iterator[Cluster]:
     """A data node with this version of the plugin, and a coordinating node with the older one."""
-    settings = [
-        f"kitpick.endpoint={double.url}", "kitpick.deadline=60s", "kitpick.breaker.failures=10000",
-    ]  # fmt: skip
     with (
         tempfile.TemporaryDirectory(prefix="cluster-", dir=fast_folder()) as folder,
         opensearch_cluster(
@@ -62,18 +60,11 @@ def cluster(plugin_zip: Path, older: Path, double: Double) -> Iterator[Cluster]:
             2,
             plugins={DATA: [plugin_zip], COORDINATING: [older]},
             roles={COORDINATING: "[remote_cluster_client]"},
-            settings=settings,
+            settings=settings_for(double),
             before=lambda each: write_key(each, KEY),
         ) as nodes,
     ):
         yield Cluster(nodes, Search(nodes[DATA].url), Asking(nodes[COORDINATING].url))
-
-
-class Asking(Search):
-    """Asks another node for the same index."""
-
-    def __init__(self, url: str) -> None:
-        super(Search, self).__init__(url)
 
 
 def stats(client: Search) -> dict[str, dict[str, Any]]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from building import build
 from double import Double
-from keystore import write_key
-from opensearch_node import HERE, build_options, opensearch_node, version
-from searching import KEY, Search
+from opensearch_node import HERE
+from plugin_node import build_for, searched
+from searching import Search
 from test_own_query import (  # noqa: F401
     catalog,
     served,
@@ -32,12 +31,5 @@ RECIPE = HERE / "opensearch-2.19"
 @pytest.fixture(scope="module")
 def search(double: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
     """In place of the newest node: one of 2.19 with the plugin, and the index `apis` in it."""
-    folder = tmp_path_factory.mktemp("opensearch-2")
-    built = build("package", "-DskipTests", *build_options(RECIPE), version=version(RECIPE))
-    settings = [f"kitpick.endpoint={double.url}", "kitpick.deadline=60s", "kitpick.breaker.failures=10000"]
-    node = opensearch_node(folder, [built], settings=settings, recipe=RECIPE)
-    write_key(folder, KEY)
-    try:
-        yield Search(node.start().url)
-    finally:
-        node.stop()
+    with searched(tmp_path_factory.mktemp("opensearch-2"), build_for(RECIPE), double, RECIPE) as client:
+        yield client

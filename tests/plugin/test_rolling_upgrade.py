@@ -7,23 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import build
 from double import Double, answering, backwards
 from keystore import write_key
 from node_fixtures import fast_folder
 from opensearch_cluster import opensearch_cluster, upgraded
-from opensearch_node import HERE, RECIPE, build_options, version
+from opensearch_node import HERE, RECIPE, version
+from plugin_node import Asking, build_for, settings_for
 from searching import KEY, Search, report
 
 pytestmark = [pytest.mark.needs("opensearch", "guarded_java"), pytest.mark.slow]
 BEFORE = HERE / "opensearch-2.19"
-
-
-class Asking(Search):
-    """Asks a node for the index that is there already."""
-
-    def __init__(self, url: str) -> None:
-        super(Search, self).__init__(url)
 
 
 def versions(client: Search) -> list[str]:
@@ -39,13 +32,12 @@ def wait_for(client: Search, status: str) -> None:
 
 
 def test_every_node_rescores_before_between_and_after(plugin_zip: Path, double: Double) -> None:
-    old_zip = build("package", "-DskipTests", *build_options(BEFORE), version=version(BEFORE))
-    settings = [f"kitpick.endpoint={double.url}", "kitpick.deadline=60s", "kitpick.breaker.failures=10000"]
+    old_zip = build_for(BEFORE)
     with (
         tempfile.TemporaryDirectory(prefix="rolling-", dir=fast_folder()) as folder,
         double.behaving(answering(backwards)),
         opensearch_cluster(
-            Path(folder), plugins={number: [old_zip] for number in range(3)}, settings=settings,
+            Path(folder), plugins={number: [old_zip] for number in range(3)}, settings=settings_for(double),
             before=lambda each: write_key(each, KEY), recipe=BEFORE,
         ) as nodes,
     ):  # fmt: skip

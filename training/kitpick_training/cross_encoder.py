@@ -124,8 +124,7 @@ class TrainableCrossEncoder:
             part = lists[start : start + lists_per_pass]
             with torch.inference_mode():
                 flat = self.logits([(item.query, text) for item in part for text in item.texts]).numpy()
-            ends = np.cumsum([len(item.texts) for item in part])[:-1]
-            scores += np.split(flat, ends)
+            scores += _by_list(flat, part)
         return scores
 
 
@@ -209,11 +208,10 @@ class WithCosine:
         """Logit and weighted cosine of every text of every list."""
         queries = self._encode([item.query for item in lists])
         texts = self._encode([text for item in lists for text in item.texts])
-        parts = np.split(texts, np.cumsum([len(item.texts) for item in lists])[:-1])
         logits = self._scorer.score_lists(lists)
         return [
             np.asarray(logit + self._weight * (part @ query), np.float32)
-            for logit, part, query in zip(logits, parts, queries, strict=True)
+            for logit, part, query in zip(logits, _by_list(texts, lists), queries, strict=True)
         ]
 
 
@@ -249,6 +247,11 @@ class WithoutLikelyAnswers:
         right, doubtful = np.array(item.relevant), np.array(item.doubtful)
         least = scores[right].min() if right.any() else EVEN_LOGIT
         return _only(item, np.flatnonzero(~(doubtful & (scores >= least - self._margin))))
+
+
+def _by_list(rows: NDArray[np.float32], lists: Sequence[RankingList]) -> list[NDArray[np.float32]]:
+    """What was computed for all texts, row by row, list by list."""
+    return np.split(rows, np.cumsum([len(item.texts) for item in lists])[:-1])
 
 
 def _only(item: RankingList, places: NDArray[np.intp]) -> RankingList:

@@ -43,6 +43,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     threads: Positive = 2
     half: bool = False
     """Matrix products in bfloat16: faster where the processor has units for it (AMX, AVX512-BF16)."""
+    body: str = ""
+    """Name and licence of the pretrained body; empty: the one that comes with the extra `train`."""
 
     def rate(self, step: int) -> float:
         """Learning rate of a step (from 0)."""
@@ -71,8 +73,6 @@ class RerankerRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """Pairs run together, sorted by length: less padding."""
     doubt_margin: float | None = None
     """Leave out what the weights at the start hold for an answer, see `doubtful`; none: learn from all."""
-    body: str = ""
-    """As in `EncoderRecipe`."""
 
 
 class EncoderRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
@@ -82,8 +82,6 @@ class EncoderRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """Divides cosines before the softmax over all texts of a step."""
     chunk_texts: Positive = 32
     """Texts run together, sorted by length."""
-    body: str = ""
-    """Name and licence of the pretrained body; empty: the one that comes with the extra `train`."""
 
 
 class PreferenceRecipe(EncoderRecipe, frozen=True, forbid_unknown_fields=True):

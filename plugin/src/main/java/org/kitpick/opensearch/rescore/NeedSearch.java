@@ -93,8 +93,8 @@ final class NeedSearch {
       return source;
     }
     source.fetchSource(user.fetchSource());
-    page.shown()
-        .widenToo(source); // OpenSearch 2 keeps the search as it was before the window processor
+    // OpenSearch 2 keeps the search as it was before the window processor.
+    page.shown().widenToo(source);
     source.storedFields(user.storedFields());
     source.version(user.version()).seqNoAndPrimaryTerm(user.seqNoAndPrimaryTerm());
     source.pointInTimeBuilder(user.pointInTimeBuilder());
