@@ -41,23 +41,45 @@ def tune_profile(
         EngineError, ModelError: the catalog cannot be searched.
     """
     base = load_profile(profile)
-    models = _models(judged.catalog, base)
-    depth = _depth(base, choices)
-    with progress.phase("record", len(judged.queries)) as advance:
-        fetcher = RememberingFetcher(IndexFetcher(judged.catalog.engine, plan.permitted))
-        recorded = []
-        for query in judged.queries:
-            recorded.append(_recorded(judged.catalog, query, base, plan, fetcher, depth))
-            advance(1)
+    models = models_of(judged.catalog, base)
+    recorded = record(judged.catalog, judged.queries, base, plan, progress, _depth(base, choices))
     with progress.phase("tune", options.effort.trials) as advance:
         return tune(recorded, base, choices, Ground(models, judged.facets), options, advance)
 
 
-def _models(catalog: Catalog, profile: Profile) -> Models:
+def models_of(catalog: Catalog, profile: Profile) -> Models:
+    """The models of a profile, with a cache that keeps every score.
+
+    Raises:
+        EvaluationError: one of them is missing.
+    """
     models, missing = catalog.models.for_needs(profile.needs())
     if missing:
         raise _untunable(profile, missing)
     return replace(models, cache=ScoreCache(_SCORES))
+
+
+def record(
+    catalog: Catalog,
+    queries: Sequence[JudgedQuery],
+    profile: Profile,
+    plan: Plan,
+    progress: Progress,
+    depth: int | None = None,
+) -> list[Recorded]:
+    """Requests with their candidates; of these, those that can come within a depth are near.
+
+    Raises:
+        EvaluationError: a request could not be embedded.
+        EngineError: the catalog cannot be searched.
+    """
+    fetcher = RememberingFetcher(IndexFetcher(catalog.engine, plan.permitted))
+    recorded = []
+    with progress.phase("record", len(queries)) as advance:
+        for query in queries:
+            recorded.append(_recorded(catalog, query, profile, plan, fetcher, depth))
+            advance(1)
+    return recorded
 
 
 def _untunable(profile: Profile, missing: Sequence[Degradation]) -> EvaluationError:

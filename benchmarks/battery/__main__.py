@@ -71,6 +71,8 @@ LEARNED = ROOT / "benchmarks" / "profiles" / "learned.toml"
 CACHE = Path(platformdirs.user_cache_dir("kitpick")) / "battery"
 PROFILES = ("bm25", "dense", "hybrid", "mmr", "nnn", "rerank", "toolrerank", "kitpick")
 DEFAULT = "kitpick"
+ADAPTED = "kitpick adapted"
+"""The default with the threshold that `kitpick adapt` gives it for the catalog of a set."""
 LIMIT = 150
 TIMED = 10
 SHIPPED = "shipped"
@@ -238,16 +240,20 @@ def asked(
     rows: FeatureRows | None,
 ) -> SetResult:
     """Asks every request of a set of every profile."""
-    outcomes: dict[str, list[RequestOutcome]] = {name: [] for name in run.profiles}
     scorer = models.scorer
     facets = RequestFacets(battery_set, None if scorer is None else scorer.manifest.is_seen)
     size = max((p.first_stage.size_for(TOP) for p in run.profiles.values()), default=200)
     with open_set(battery_set, models, run.cache, stores.vectors, progress) as engine:
         system = SetSystem(battery_set, engine, models.remembering(stores.vectors, stores.logits))
+        profiles = dict(run.profiles)
+        adapted = system.adapted(profiles[DEFAULT], size) if DEFAULT in profiles else None
+        if adapted is not None:
+            profiles[ADAPTED] = adapted
+        outcomes: dict[str, list[RequestOutcome]] = {name: [] for name in profiles}
         with progress.phase(f"{battery_set.name} {models.label}", len(battery_set.requests)) as advance:
             for request in battery_set.requests:
                 wanted = system.asked(request.text, size)
-                for name, profile in run.profiles.items():
+                for name, profile in profiles.items():
                     outcomes[name].append(
                         system.outcome_of_steps(request, profile, size)
                         if request.steps
@@ -259,6 +265,8 @@ def asked(
         if rows is not None and models.label == SHIPPED:
             for request in rows.strangers(battery_set):
                 rows.add_stranger(system, request, system.asked(request.text, size), read=run.read_pairs)
+            for request in system.cohort() if not battery_set.documents_of else ():
+                rows.add_cohort(system, request, system.asked(request.text, size), read=run.read_pairs)
         taken = {}
         if run.timed and run.profiles:
             plain = SetSystem(battery_set, engine, models)
@@ -283,7 +291,7 @@ def print_set(results: dict[str, SetResult], run: Run) -> None:
     table = Table("profile", *RANKING, *_SURENESS, title=title)
     columns: dict[str, Subsets] = {}
     for label, found in results.items():
-        for profile in run.profiles:
+        for profile in found.outcomes:
             name = profile if label == SHIPPED else f"{profile} {label}"
             table.add_row(name, *cells(found.figures(profile, run.seed)))
             columns[name] = found.subsets(profile, run.seed)
@@ -350,19 +358,19 @@ def figures_of(results: list[SetResult], run: Run) -> dict[str, object]:
             "apis": result.apis,
             "split": result.split or None,
             "hierarchy": result.has_hierarchy,
-            "profiles": {name: plain(result.figures(name, run.seed)) for name in run.profiles},
+            "profiles": {name: plain(result.figures(name, run.seed)) for name in result.outcomes},
             "divided": {
                 name: {
                     facet: {subset: plain(each) for subset, each in found.items()}
                     for facet, found in result.subsets(name, run.seed).items()
                 }
-                for name in run.profiles
+                for name in result.outcomes
             },
         }
         if DEFAULT in result.outcomes:
             pairs = probabilities(result.outcomes[DEFAULT], TOP)
             sure[result.name] = [msgspec.to_builtins(each) for each in reliability_bins(pairs)]
-    return {**headline(results, DEFAULT, run.seed), "sets": sets, "reliability": sure}
+    return {**headline(results, DEFAULT, ADAPTED, run.seed), "sets": sets, "reliability": sure}
 
 
 def plain(figures: ProfileFigures) -> dict[str, object]:

@@ -20,6 +20,7 @@ from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import RescoreRequest, opening_state
 from kitpick_rescorers.stages.learned import Learned, near_candidates
 from kitpick_rescorers.state import State
+from kitpick_training.list_ranker import COHORT_STYLE
 
 RIGHT, WRONG, NEITHER = 1, 0, -1
 STRANGERS = 40
@@ -34,7 +35,8 @@ class FeatureRows:
     Of rows: `features` float32 (rows, features); `label` 1, 0, or −1 where the candidate is neither right nor
     wrong; `request` number of the request; `candidate` id as bytes. Of requests: `request_id`, `set`, `split`
     (`none` where the set is never to be trained on), `style`, `wanted` (how many APIs, found or not; 0 where
-    the request was asked of a catalog without the tools that do the job), `documents` (name of the catalog
+    the request was asked of a catalog without the tools that do the job; style `cohort`: a description of an
+    API of the catalog, asked so), `documents` (name of the catalog
     that was asked: some are asked by several sets). `names`: of the features. `models`: identities of the
     encoder and of the cross-encoder, the second empty where it did not read.
     """
@@ -63,6 +65,16 @@ class FeatureRows:
         hidden = system.doing(request)
         left = [candidate for candidate in asked.candidates if candidate.tool_key not in hidden]
         deprived = replace(request, relevant=frozenset(), also=frozenset())
+        self._add(system.set, deprived, state_before(self._profile, replace(asked, candidates=left), near))
+
+    def add_cohort(
+        self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, *, read: bool
+    ) -> None:
+        """Adds the candidates of a request of the cohort, without those of the tool that is meant."""
+        near = system.models if read else replace(system.models, scorer=None)
+        hidden = system.doing(request)
+        left = [candidate for candidate in asked.candidates if candidate.tool_key not in hidden]
+        deprived = replace(request, relevant=frozenset(), style=COHORT_STYLE)
         self._add(system.set, deprived, state_before(self._profile, replace(asked, candidates=left), near))
 
     def strangers(self, battery_set: BatterySet) -> list[BatteryRequest]:

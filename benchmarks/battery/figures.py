@@ -176,14 +176,15 @@ def difference(
     return Difference(by_set, float(np.mean(list(by_set.values()))), float(low), float(high))
 
 
-def headline(results: Sequence[SetResult], default: str, seed: int = 0) -> Headline:
+def headline(results: Sequence[SetResult], default: str, adapted: str, seed: int = 0) -> Headline:
     """The deciding figures over all sets; None if the profiles or sets that they need were not run.
 
     `default_minus_best`, `worst_set`: NDCG@5 of the default less the better of `dense` and `hybrid`, mean and
     worst set. `rerank_minus_hybrid_…`: the same of the cross-encoder alone. `toolrerank_minus_rerank`: mean
     over catalogs with hierarchy. `own_words_recall5`: R@5 of the default on requests of styles D and F that
     share no key word with what they want, and of `dense` on the same. `false_alarms_worst`, `caught_mean`:
-    of the default, over sets. `sure_ece`: mean over sets of the calibration error of its first five hits.
+    of the default, over sets; `…_adapted`: with the threshold that each catalog's cohort gives. `sure_ece`:
+    mean over sets of the calibration error of its first five hits.
     """
     own = {
         "own_words_recall5": own_words_recall(results, default),
@@ -204,6 +205,7 @@ def headline(results: Sequence[SetResult], default: str, seed: int = 0) -> Headl
         ),
         **own,
         **_sureness(results, default, seed),
+        **_refusals(results, adapted, seed, "_adapted"),
     }
 
 
@@ -235,20 +237,25 @@ def own_words_recall(results: Sequence[SetResult], profile: str) -> float | None
 
 
 def _sureness(results: Sequence[SetResult], default: str, seed: int) -> Headline:
-    figures = {r.name: r.figures(default, seed) for r in results if default in r.outcomes}
-    alarms = {name: f.false_alarms for name, f in figures.items() if f.false_alarms is not None}
-    caught = [f.caught for f in figures.values() if f.caught is not None]
-    errors = [f.ece_five for f in figures.values() if f.ece_five is not None]
-    floors = [f.ece_floor for f in figures.values() if f.ece_floor is not None]
-    first = [f.ece_first for f in figures.values() if f.ece_first is not None]
+    figures = [r.figures(default, seed) for r in results if default in r.outcomes]
+    errors = [f.ece_five for f in figures if f.ece_five is not None]
     return {
-        "false_alarms_worst": max(alarms.values(), default=None),
-        "false_alarms_worst_name": max(alarms, key=lambda name: alarms[name], default=None),
-        "caught_mean": _mean(caught),
+        **_refusals(results, default, seed),
         "sure_ece": _mean(errors),
-        "sure_ece_floor": _mean(floors),
-        "sure_ece_first": _mean(first),
+        "sure_ece_floor": _mean([f.ece_floor for f in figures if f.ece_floor is not None]),
+        "sure_ece_first": _mean([f.ece_first for f in figures if f.ece_first is not None]),
         "sure_ece_worst": max(errors, default=None),
+    }
+
+
+def _refusals(results: Sequence[SetResult], profile: str, seed: int, ending: str = "") -> Headline:
+    figures = {r.name: r.figures(profile, seed) for r in results if profile in r.outcomes}
+    alarms = {name: f.false_alarms for name, f in figures.items() if f.false_alarms is not None}
+    return {
+        f"false_alarms_worst{ending}": max(alarms.values(), default=None),
+        f"false_alarms_worst{ending}_name": max(alarms, key=lambda name: alarms[name], default=None),
+        f"false_alarms_mean{ending}": _mean(list(alarms.values())),
+        f"caught_mean{ending}": _mean([f.caught for f in figures.values() if f.caught is not None]),
     }
 
 

@@ -20,7 +20,13 @@ from kitpick_engines.document import ApiDocument
 from kitpick_engines.opening import open_engine
 from kitpick_engines.sentences import sentences_of
 from kitpick_engines.text import TEMPLATE_VERSION
-from kitpick_evaluation.abstention import can_abstain
+from kitpick_evaluation.abstention import (
+    can_abstain,
+    cohort_requests,
+    cohort_threshold,
+    judges_lists,
+    with_threshold,
+)
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_ingest.embedder import Embedder, EmbeddingCache
 from kitpick_ingest.progress import Progress
@@ -134,6 +140,26 @@ class SetSystem:
         first = _in_turn([each.trace[0].order for each in answers if each.trace], request.also)
         unknown = (None,) * len(ids)
         return RequestOutcome(request, tuple(ids), unknown, tuple(first[:DEPTH]), abstained=not found)
+
+    def cohort(self) -> list[BatteryRequest]:
+        """Descriptions of APIs of the catalog, as requests for them."""
+        asked = cohort_requests(self.set.documents)
+        return [BatteryRequest(f"cohort {each.api}", each.text, frozenset({each.api})) for each in asked]
+
+    def adapted(self, profile: Profile, size: int) -> Profile | None:
+        """The profile with the threshold that the catalog's cohort gives; None where it takes none.
+
+        Raises:
+            EvaluationError: the profile could not run in full.
+        """
+        margin = None if self.models.ranker is None else self.models.ranker.cohort_margin
+        if margin is None or not judges_lists(profile):
+            return None
+        answers = [
+            self.ranked(self.asked(each.text, size), profile, self.doing(each)) for each in self.cohort()
+        ]
+        judged = [each.answerable for each in answers if each.answerable is not None]
+        return with_threshold(profile, cohort_threshold(judged, margin)) if judged else None
 
     def ranked(self, asked: RescoreRequest, profile: Profile, hidden: Set[str] = frozenset()) -> Rescored:
         """The answer of a profile, as if the catalog did not hold the APIs of the hidden tools (keys).

@@ -1,15 +1,35 @@
-"""Measures abstention: every request is also asked without the tools that answer it."""
+"""Abstention: how often it is right, and the threshold that fits a catalog.
+
+Every request is also asked without the tools that answer it. How sure a ranker is of a good answer differs
+between catalogs, so that one threshold for all is too low for most of them. Two things tell what fits:
+
+- judged requests: the threshold that refuses few enough of them;
+- without any, a *cohort*: descriptions of some of the catalog's own APIs, each asked while its tool is
+  hidden. What the ranker says of these is what this catalog looks like to requests that it cannot serve, as
+  impostors tell the scale of a speaker's scores (Auckenthaler et al. 2000, Digital Signal Processing 10, on
+  zero normalisation).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from heapq import nsmallest
 
 import msgspec
 import numpy as np
 
+from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.answer import Answer
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.stages import Abstain, Learned
+
+ALARMS = 0.05
+"""Share of the answerable requests that may be refused, where nobody says otherwise."""
+COHORT = 100
+"""Requests of a cohort."""
 
 
 class AbstentionQuality(msgspec.Struct, frozen=True):
@@ -62,11 +82,83 @@ def abstention_quality(
     )
 
 
-def threshold_for(answered: Sequence[Answer], most_false: float = 0.05) -> float:
-    """The highest threshold, in hundredths, with at most so large a share of false alarms."""
-    sure = np.array([answer.confidence for answer in answered])
-    thresholds = [hundredth / 100 for hundredth in range(100)]
-    return max(t for t in thresholds if (sure < t).mean() <= most_false)
+def judges_lists(profile: Profile) -> bool:
+    """Whether the profile's verdict is the list ranker's, and not the cross-encoder's alone."""
+    return any(isinstance(stage, Learned) and stage.abstains for stage in profile.stages)
+
+
+def with_threshold(profile: Profile, threshold: float) -> Profile:
+    """The profile with this threshold where it decides: in `learned` if that abstains, else in `abstain`."""
+    deciding = Learned if judges_lists(profile) else Abstain
+    stages = tuple(
+        msgspec.structs.replace(stage, threshold=threshold) if isinstance(stage, deciding) else stage
+        for stage in profile.stages
+    )
+    return msgspec.structs.replace(profile, stages=stages)
+
+
+def sureness(profile: Profile, answer: Answer) -> float:
+    """What the threshold of a profile is compared with, in [0, 1]; 0 where nothing was scored or judged."""
+    return answer.answerable or 0.0 if judges_lists(profile) else answer.confidence
+
+
+def threshold_for(sure: Sequence[float], most_false: float = ALARMS) -> float:
+    """The largest threshold that refuses a new request of this kind with at most this probability.
+
+    What is below a threshold is refused. Of n exchangeable values a further one is below the k-th smallest
+    with a probability of at most k/(n + 1), so the one with k = ⌊most_false · (n + 1)⌋ is it, and 0 where
+    there are too few values (Vovk et al. 2005, Algorithmic Learning in a Random World, conformal prediction).
+    """
+    place = math.floor(most_false * (len(sure) + 1) + 1e-9)
+    return sorted(sure)[min(place, len(sure)) - 1] if place else 0.0
+
+
+_SHORTEST = 20
+_LONGEST = 200
+_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
+
+
+class CohortRequest(msgspec.Struct, frozen=True):
+    """What an API says of itself, as a request. It is to be asked while the API's tool is hidden."""
+
+    api: str
+    tool: str
+    """The key of the API's tool."""
+    text: str
+
+
+def cohort_requests(documents: Iterable[ApiDocument], count: int = COHORT) -> list[CohortRequest]:
+    """First sentences of descriptions, at most `count`, drawn by digest: the same ones in every run.
+
+    Descriptions of fewer than 20 characters say too little to be asked.
+    """
+    telling = (document for document in documents if len(document.description.strip()) >= _SHORTEST)
+    drawn = nsmallest(count, telling, key=_draw)
+    return [CohortRequest(each.id, each.tool_key, _begin(each)) for each in drawn]
+
+
+def _begin(document: ApiDocument) -> str:
+    return _SENTENCE.split(document.description.strip(), maxsplit=1)[0][:_LONGEST]
+
+
+def _draw(document: ApiDocument) -> tuple[bytes, str]:
+    digest = blake2b(document.id.encode("utf-8", "surrogatepass"), digest_size=8)
+    return digest.digest(), document.id
+
+
+COHORT_QUANTILE = 0.375
+"""Between the lower quartile and the median: what stands above them happens to be served by another tool."""
+
+
+def cohort_level(cohort: Sequence[float]) -> float:
+    """The log-odds that are typical of what the catalog cannot serve, from probabilities (n,), n ≥ 1."""
+    probabilities = np.clip(np.asarray(cohort, np.float64), 1e-6, 1.0 - 1e-6)
+    return float(np.quantile(np.log(probabilities / (1.0 - probabilities)), COHORT_QUANTILE))
+
+
+def cohort_threshold(cohort: Sequence[float], margin: float) -> float:
+    """The probability whose log-odds are `margin` above what is typical of what the catalog cannot serve."""
+    return 1.0 / (1.0 + math.exp(-(cohort_level(cohort) + margin)))
 
 
 def auc(positives: Sequence[float], negatives: Sequence[float]) -> float:

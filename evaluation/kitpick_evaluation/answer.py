@@ -27,6 +27,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = ""
     """`single` or `multi` where the system decided on it, otherwise empty."""
     abstained: bool = False
+    answerable: float | None = None
+    """Probability in [0, 1] that anything here serves the request; None where the system does not say."""
     trace: tuple[StageTrace, ...] = ()
 
     @property

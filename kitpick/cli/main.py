@@ -24,6 +24,10 @@ COMMANDS = {
     "eval": ("evaluate", "Measures how well profiles answer requests whose right answers are known."),
     "compare": ("compare", "Compares profiles, models or engines on requests whose right answers are known."),
     "tune": ("tune", "Searches for better settings of a profile, on requests whose right answers are known."),
+    "adapt": (
+        "adapt",
+        "Fits to a catalog the threshold below which a search says that nothing here does what is asked.",
+    ),
     "lint": ("lint", "Finds APIs that are hard to find: poor descriptions, duplicates, confusable names."),
     "enrich": (
         "enrich",

@@ -96,6 +96,8 @@ class ListRanker:
         """Names of what `probability_answerable` reads of a list, in their order."""
         self.threshold = manifest.thresholds.get("abstain", 0.5)
         """Probability that the list answers the request, below which nothing should be recommended."""
+        self.cohort_margin = manifest.thresholds.get("over_cohort")
+        """Log-odds that a list needs above what is typical of a catalog's unanswerable requests, or None."""
 
     def _try_out(self, path: Path) -> None:
         """Runs the graph once.

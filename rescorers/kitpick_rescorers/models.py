@@ -82,6 +82,13 @@ class LearnedFusion(Protocol):
     def threshold(self) -> float:
         """Probability in [0, 1] below which a list does not answer the request."""
 
+    @property
+    def cohort_margin(self) -> float | None:
+        """Log-odds that a list needs above what is typical of requests that a catalog cannot serve.
+
+        None where it was not learned.
+        """
+
     def score(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits (n,) of candidates by their features (n, f)."""
 

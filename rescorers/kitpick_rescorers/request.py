@@ -13,6 +13,7 @@ from kitpick_engines.contract import Candidate, Place, Vector
 from kitpick_rescorers.errors import InvalidRequest
 from kitpick_rescorers.scoring import falling
 from kitpick_rescorers.state import (
+    ANSWERABLE,
     MAX_HELD,
     DefinitionSizes,
     Degradation,
@@ -81,6 +82,12 @@ class Rescored(msgspec.Struct, frozen=True):
     trace: tuple[StageTrace, ...] = ()
     rounds: int = 0
     """How many times something was fetched for this answer."""
+
+    @property
+    def answerable(self) -> float | None:
+        """Probability in [0, 1] that anything here serves the request; None where no stage judged it."""
+        judged = (entry.details[ANSWERABLE] for entry in reversed(self.trace) if ANSWERABLE in entry.details)
+        return next(judged, None)
 
     @property
     def timings(self) -> Mapping[str, float]:

@@ -117,6 +117,10 @@ class DefinitionSizes(msgspec.Struct, frozen=True):
     """Tokens by candidate id."""
 
 
+ANSWERABLE = "answerable"
+"""Name of the detail that is the probability that anything in a list serves the request."""
+
+
 class StageTrace(msgspec.Struct, frozen=True):
     """The record of one stage. `order` and `scores` are the list after it, best first."""
 

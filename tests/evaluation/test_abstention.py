@@ -7,8 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from kitpick_evaluation.abstention import abstention_quality, auc, threshold_for
+from kitpick_engines.document import ApiDocument
+from kitpick_evaluation.abstention import (
+    abstention_quality,
+    auc,
+    cohort_requests,
+    cohort_threshold,
+    threshold_for,
+    with_threshold,
+)
 from kitpick_evaluation.answer import Answer
+from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_rescorers.stages import Abstain, CrossEncode, Learned
 
 LEVELS = st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.5, 0.9]), min_size=1, max_size=20)
 
@@ -37,10 +47,70 @@ def test_both_kinds_are_needed() -> None:
         abstention_quality("p", [sure(0.5)], [])
 
 
-@pytest.mark.parametrize(("most_false", "expected"), [(0.0, 0.1), (0.25, 0.3), (0.5, 0.5), (1.0, 0.99)])
-def test_the_threshold_is_the_highest_that_false_alarms_allow(most_false: float, expected: float) -> None:
-    answered = [sure(0.1), sure(0.3), sure(0.5), sure(0.9)]
-    assert threshold_for(answered, most_false) == expected
+@pytest.mark.parametrize(("most_false", "expected"), [(0.1, 0.0), (0.2, 0.1), (0.4, 0.3), (1.0, 0.9)])
+def test_the_threshold_is_a_rank_among_the_answers_and_a_further_one(
+    most_false: float, expected: float
+) -> None:
+    assert threshold_for([0.5, 0.1, 0.9, 0.3], most_false) == expected
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=60), st.floats(0.01, 0.5))
+def test_of_values_drawn_alike_at_most_the_share_is_below_the_threshold_of_the_others(
+    values: list[float], most_false: float
+) -> None:
+    below = sum(
+        value < threshold_for([*values[:place], *values[place + 1 :]], most_false)
+        for place, value in enumerate(values)
+    )
+    assert below <= most_false * len(values) + 1e-9, "as often as each of them could have come last"
+
+
+def api(name: str, description: str, tool: str = "tool") -> ApiDocument:
+    return ApiDocument(
+        id=f"s/{tool}/{name}", source="s", category="", tool=tool, api=name, description=description
+    )
+
+
+def test_a_cohort_asks_first_sentences_and_no_descriptions_that_say_too_little() -> None:
+    documents = [
+        api("copy", "Copies an object within a bucket. Needs a right."),
+        api("lines", "Counts the lines of a text\nand more"),
+        api("short", "Does it."),
+        api("long", "word " * 100),
+    ]
+    found = {request.api: request.text for request in cohort_requests(documents)}
+    assert found.keys() == {"s/tool/copy", "s/tool/lines", "s/tool/long"}
+    assert found["s/tool/copy"] == "Copies an object within a bucket."
+    assert found["s/tool/lines"] == "Counts the lines of a text"
+    assert len(found["s/tool/long"]) == 200
+
+
+def test_a_cohort_is_the_same_in_whatever_order_documents_come() -> None:
+    documents = [api(f"a{n}", f"Does the thing of number {n} for you.", f"t{n % 7}") for n in range(40)]
+    drawn = cohort_requests(documents, 10)
+    assert drawn == cohort_requests(documents[::-1], 10)
+    assert len({request.api for request in drawn}) == 10
+    assert all(request.tool == api("", "", request.api.split("/")[1]).tool_key for request in drawn)
+
+
+@given(st.lists(st.floats(0.001, 0.999), min_size=1, max_size=30), st.floats(-3, 3))
+def test_a_threshold_rises_with_the_margin_and_lies_among_the_cohort_without_one(
+    cohort: list[float], margin: float
+) -> None:
+    level = cohort_threshold(cohort, 0.0)
+    assert min(cohort) - 1e-9 <= level <= max(cohort) + 1e-9
+    fitted = cohort_threshold(cohort, margin)
+    assert fitted >= level if margin >= 0 else fitted <= level
+
+
+def test_a_threshold_is_set_where_the_profile_decides() -> None:
+    learned = with_threshold(load_profile("kitpick"), 0.4)
+    assert [stage.threshold for stage in learned.stages if isinstance(stage, Learned)] == [0.4]
+    assert [stage.threshold for stage in learned.stages if isinstance(stage, Abstain)] == [
+        stage.threshold for stage in load_profile("kitpick").stages if isinstance(stage, Abstain)
+    ], "the cross-encoder's own threshold is on another scale"
+    alone = with_threshold(Profile("sure", (CrossEncode(), Abstain())), 0.4)
+    assert [stage.threshold for stage in alone.stages if isinstance(stage, Abstain)] == [0.4]
 
 
 @given(LEVELS, LEVELS)

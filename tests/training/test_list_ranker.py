@@ -83,6 +83,22 @@ def test_every_catalog_is_judged_by_trees_that_have_not_seen_it(trained, rows: L
         assert figures.caught > figures.false_alarms
 
 
+def test_a_margin_over_cohorts_comes_from_catalogs_that_have_one(rows: ListRows, tmp_path: Path):
+    assert train_list_ranker(rows, RECIPE).margin is None
+    unanswerable = msgspec.structs.replace(
+        rows.of_lists(rows.wanted == 0), catalogs=rows.catalogs, documents=rows.documents
+    )
+    trained = train_list_ranker(rows, RECIPE, unanswerable)
+    assert trained.margin is not None
+    assert trained.margin > 0, "what can be answered looks better than what cannot"
+    for figures in trained.figures.values():
+        assert figures.false_alarms_adapted is not None
+        assert figures.caught_adapted is not None
+        assert figures.caught_adapted > 0.5 > figures.false_alarms_adapted
+    publish_list_ranker(trained, rows, RECIPE, tmp_path, ("2026-01-01", "a test"))
+    assert load_list_ranker(tmp_path).cohort_margin == trained.margin
+
+
 def test_it_answers_behind_onnxruntime_as_it_was_trained(trained, rows: ListRows, model: Path):
     found = load_list_ranker(model).score(rows.features)
     np.testing.assert_allclose(found, trained.booster.predict(rows.features, raw_score=True), atol=1e-5)
@@ -170,6 +186,15 @@ def test_feature_files_are_joined_and_what_is_neither_right_nor_wrong_is_left_ou
     assert rows.catalogs.tolist() == ["a", "b"]
 
 
+def test_cohorts_are_read_apart(tmp_path: Path):
+    write(tmp_path / "a.npz", label=[1, 0], set_="a")
+    write(tmp_path / "b.npz", label=[0, 0, 0], set_="b", style="cohort")
+    files = [tmp_path / "a.npz", tmp_path / "b.npz"]
+    assert read_rows(files).catalogs[read_rows(files).lists].tolist() == ["a", "a"]
+    cohorts = read_rows(files, cohorts=True)
+    assert cohorts.catalogs[cohorts.lists].tolist() == ["b", "b", "b"]
+
+
 def test_a_set_that_only_measures_is_refused(tmp_path: Path):
     write(tmp_path / "a.npz", label=[1, 0], set_="a", split="none")
     with pytest.raises(EmptyTrainingSet, match="only measures"):
@@ -205,6 +230,7 @@ def write(
     split: str = "validation",
     names: list[str] | None = None,
     models: tuple[str, str] = MODELS,
+    style: str = "",
 ):
     np.savez(
         path,
@@ -217,4 +243,5 @@ def write(
         documents=np.array([documents or set_]),
         split=np.array([split]),
         wanted=np.array([1]),
+        style=np.array([style]),
     )

@@ -9,8 +9,9 @@ serves the request. Whatever is reported was learned from other catalogs than it
 from __future__ import annotations
 
 import io
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from kitpick_evaluation.abstention import ALARMS, cohort_level
 from kitpick_evaluation.calibration import calibration_error
 from kitpick_models.manifest import (
     CARD,
@@ -40,6 +42,10 @@ from kitpick_training.recipe import RankerRecipe
 
 Rows = NDArray[np.float32]
 Labels = NDArray[np.bool_]
+
+
+COHORT_STYLE = "cohort"
+"""In a feature file the style of requests that belong to a cohort."""
 
 
 class ListRows(msgspec.Struct, frozen=True):
@@ -75,15 +81,19 @@ class ListRows(msgspec.Struct, frozen=True):
                 yield int(self.lists[start]), slice(int(start), int(end))
 
 
-def read_rows(files: Sequence[Path]) -> ListRows:
+def read_rows(files: Sequence[Path], *, cohorts: bool = False) -> ListRows:
     """The rows of feature files, one behind the other, without what is neither right nor wrong.
+
+    Args:
+        files: feature files.
+        cohorts: read the lists of cohorts (see `kitpick_evaluation.abstention`) in place of all others.
 
     Raises:
         EmptyTrainingSet: no row, or a set that is never to be trained on.
         InvalidFeatures: a file of other features than `FEATURES`, or of other models than the first; or no
             such file.
     """
-    parts = [_read(path) for path in files]
+    parts = [_read(path, cohorts) for path in files]
     for path, part in zip(files, parts, strict=True):
         if part.models != parts[0].models:
             raise InvalidFeatures(path, f"made with other models than {files[0]}: make both with the same")
@@ -97,16 +107,17 @@ def read_rows(files: Sequence[Path]) -> ListRows:
         np.concatenate([part.documents for part in parts]),
         parts[0].models,
     )
-    if not rows.labels.any():
+    if not cohorts and not rows.labels.any():
         raise EmptyTrainingSet("candidate that serves its request")
     return rows
 
 
-def _read(path: Path) -> ListRows:
+def _read(path: Path, cohorts: bool) -> ListRows:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        known = arrays["label"] >= 0
+        of_cohort = (arrays["style"] == COHORT_STYLE)[arrays["request"]]
+        known = (arrays["label"] >= 0) & (of_cohort == cohorts)
         if tuple(arrays["names"].tolist()) != tuple(FEATURES):
             raise InvalidFeatures(path, "other features than this version has: write it again")
         if "none" in set(arrays["split"].tolist()):
@@ -175,10 +186,13 @@ class AnswerableHead(msgspec.Struct, frozen=True):
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
 
+    def log_odds(self, evidence: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log-odds (lists,) that a list serves its request, by evidence (lists, g)."""
+        return np.asarray((evidence - self.mean) / self.scale @ self.weight + self.bias, np.float64)
+
     def probability(self, evidence: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Probabilities (lists,) that a list serves its request, by evidence (lists, g)."""
-        logits = (evidence - self.mean) / self.scale @ self.weight + self.bias
-        return np.asarray(1.0 / (1.0 + np.exp(-logits)), np.float64)
+        """Probabilities (lists,) of the same."""
+        return np.asarray(1.0 / (1.0 + np.exp(-self.log_odds(evidence))), np.float64)
 
     def arrays(self) -> bytes:
         """The content of `head.npz`."""
@@ -232,6 +246,9 @@ class CatalogFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Expected calibration error of the probabilities of the first five, ten bins."""
     false_alarms: float
     caught: float
+    false_alarms_adapted: float | None = None
+    """By the threshold that the catalog's cohort gives; None where no cohort was read."""
+    caught_adapted: float | None = None
 
     @property
     def gain(self) -> float:
@@ -246,13 +263,21 @@ class TrainedRanker(msgspec.Struct, frozen=True):
     head: AnswerableHead
     temperature: float
     threshold: float
+    margin: float | None
+    """Log-odds above the level of a cohort (`cohort_level`) that a list needs; None where none was read."""
     figures: dict[str, CatalogFigures]
 
 
-def train_list_ranker(rows: ListRows, recipe: RankerRecipe) -> TrainedRanker:
+def train_list_ranker(rows: ListRows, recipe: RankerRecipe, cohorts: ListRows | None = None) -> TrainedRanker:
     """Grows trees on all catalogs but one in turn, judges the one, and grows the final ones on all.
 
-    Temperature, head and abstention threshold come from logits of catalogs that the trees had not seen.
+    Temperature, head, abstention threshold and margin come from logits of catalogs that the trees had not
+    seen. Each catalog is judged by a threshold and a margin that come from the others.
+
+    Args:
+        rows: requests of the catalogs, answerable and not.
+        recipe: settings of the run.
+        cohorts: lists of the catalogs' cohorts, all unanswerable.
 
     Raises:
         EmptyTrainingSet: fewer than two catalogs.
@@ -261,24 +286,72 @@ def train_list_ranker(rows: ListRows, recipe: RankerRecipe) -> TrainedRanker:
     if len(names) < 2:
         raise EmptyTrainingSet("second catalog: a ranker is judged on catalogs that it has not seen")
     logits = np.zeros(len(rows.labels), np.float32)
+    boosters = {}
     for name in names:
-        inside = rows.documents == name
-        booster = _grown(rows.of_lists(~inside), recipe)
-        logits[inside[rows.lists]] = booster.predict(rows.features[inside[rows.lists]], raw_score=True)
+        inside = (rows.documents == name)[rows.lists]
+        boosters[name] = _grown(rows.of_lists(rows.documents != name), recipe)
+        logits[inside] = boosters[name].predict(rows.features[inside], raw_score=True)
     temperature = _temperature(rows, logits)
-    figures, thresholds = {}, []
-    for name in names:
+    judged = {name: _Unseen.of(rows, logits, name, boosters[name], cohorts) for name in names}
+    figures: dict[str, CatalogFigures] = {}
+    for name, unseen in judged.items():
+        margin = _least(other.margin for key, other in judged.items() if key != name)
+        for asked in np.unique(rows.catalogs[rows.documents == name]).tolist():
+            of = rows.catalogs == asked
+            found = _figures(rows.of_lists(of), logits[of[rows.lists]], temperature, unseen, margin)
+            figures[asked] = found
+    return TrainedRanker(
+        _grown(rows, recipe),
+        train_head(rows, logits),
+        temperature,
+        float(np.median([unseen.threshold for unseen in judged.values()])),
+        _least(unseen.margin for unseen in judged.values()),
+        figures,
+    )
+
+
+class _Unseen(msgspec.Struct, frozen=True):
+    """A catalog as seen by trees and a head that know only the others."""
+
+    head: AnswerableHead
+    threshold: float
+    """Of the others: see `_threshold`."""
+    level: float | None
+    """The level of its cohort; None where it has none."""
+    margin: float | None
+    """The largest one that refuses at most `ALARMS` of the answerable requests of any of its sets."""
+
+    @classmethod
+    def of(
+        cls,
+        rows: ListRows,
+        logits: NDArray[np.float32],
+        name: str,
+        booster: Any,  # noqa: ANN401
+        cohorts: ListRows | None,
+    ) -> _Unseen:
         others = rows.documents != name
         mask = others[rows.lists]
         head = train_head(rows.of_lists(others), logits[mask])
         threshold = _threshold(rows.of_lists(others), logits[mask], head)
-        thresholds.append(threshold)
-        for asked in np.unique(rows.catalogs[~others]).tolist():
-            of = rows.catalogs == asked
-            figures[asked] = _figures(rows.of_lists(of), logits[of[rows.lists]], temperature, head, threshold)
-    return TrainedRanker(
-        _grown(rows, recipe), train_head(rows, logits), temperature, float(np.median(thresholds)), figures
-    )
+        level = None if cohorts is None else _level(cohorts, name, booster, head)
+        if level is None:
+            return cls(head, threshold, None, None)
+        own = _lowest_answerable(rows.of_lists(~others), logits[~mask], head)
+        return cls(head, threshold, level, min(own) - level)
+
+
+def _level(cohorts: ListRows, name: str, booster: Any, head: AnswerableHead) -> float | None:  # noqa: ANN401
+    """The level of a catalog's cohort; None where it has none."""
+    of = cohorts.of_lists(cohorts.documents == name)
+    if not len(of.lists):
+        return None
+    logits = np.asarray(booster.predict(of.features, raw_score=True), np.float32)
+    return cohort_level(head.probability(evidence_of(of, logits)[1]).tolist())
+
+
+def _least(margins: Iterable[float | None]) -> float | None:
+    return min((margin for margin in margins if margin is not None), default=None)
 
 
 def _grown(rows: ListRows, recipe: RankerRecipe) -> Any:  # noqa: ANN401
@@ -296,24 +369,29 @@ def _temperature(rows: ListRows, logits: NDArray[np.float32]) -> float:
     return min((float(value) for value in np.geomspace(0.5, 2.0, 61)), key=loss)
 
 
-ALARMS = 0.05
-"""Share of answerable requests that may be refused, on the worst catalog."""
-
-
 def _threshold(rows: ListRows, logits: NDArray[np.float32], head: AnswerableHead) -> float:
-    """The largest probability that refuses at most `ALARMS` of the answerable requests of any catalog."""
+    """The largest probability that refuses at most `ALARMS` of the answerable requests of any set."""
+    return 1.0 / (1.0 + math.exp(-min(_lowest_answerable(rows, logits, head))))
+
+
+def _lowest_answerable(rows: ListRows, logits: NDArray[np.float32], head: AnswerableHead) -> list[float]:
+    """For each set the log-odds that `ALARMS` of its answerable requests are below."""
     numbers, evidence = evidence_of(rows, logits)
-    probabilities, answerable = head.probability(evidence), rows.wanted[numbers] > 0
-    catalogs = rows.catalogs[numbers]
-    return min(
-        float(np.quantile(probabilities[answerable & (catalogs == name)], ALARMS))
-        for name in np.unique(catalogs)
-        if (answerable & (catalogs == name)).any()
-    )
+    log_odds, answerable = head.log_odds(evidence), rows.wanted[numbers] > 0
+    sets = rows.catalogs[numbers]
+    return [
+        float(np.quantile(log_odds[answerable & (sets == name)], ALARMS))
+        for name in np.unique(sets)
+        if (answerable & (sets == name)).any()
+    ]
 
 
 def _figures(
-    rows: ListRows, logits: NDArray[np.float32], temperature: float, head: AnswerableHead, threshold: float
+    rows: ListRows,
+    logits: NDArray[np.float32],
+    temperature: float,
+    unseen: _Unseen,
+    margin: float | None,
 ) -> CatalogFigures:
     column = {name: place for place, name in enumerate(FEATURES)}
     orders = {
@@ -332,15 +410,29 @@ def _figures(
     heads = [of.start + np.argsort(-logits[of], kind="stable")[:5] for _, of in rows.each()]
     first = np.concatenate(heads)
     numbers, evidence = evidence_of(rows, logits)
-    refused, answerable = head.probability(evidence) < threshold, rows.wanted[numbers] > 0
+    log_odds, answerable = unseen.head.log_odds(evidence), rows.wanted[numbers] > 0
+    false_alarms, caught = _rates(1.0 / (1.0 + np.exp(-log_odds)) < unseen.threshold, answerable)
+    adapted: tuple[float | None, float | None] = (None, None)
+    if margin is not None and unseen.level is not None:
+        adapted = _rates(log_odds < unseen.level + margin, answerable)
     return CatalogFigures(
         requests=len(asked),
         ece=calibration_error(
             list(zip(probabilities[first].tolist(), rows.labels[first].tolist(), strict=True))
         ),
-        false_alarms=float(refused[answerable].mean()),
-        caught=float(refused[~answerable].mean()) if (~answerable).any() else 0.0,
+        false_alarms=false_alarms,
+        caught=caught,
+        false_alarms_adapted=adapted[0],
+        caught_adapted=adapted[1],
         **ranking,
+    )
+
+
+def _rates(refused: Labels, answerable: Labels) -> tuple[float, float]:
+    """Share refused of what can be answered, and of what cannot."""
+    return (
+        float(refused[answerable].mean()),
+        float(refused[~answerable].mean()) if (~answerable).any() else 0.0,
     )
 
 
@@ -386,7 +478,8 @@ def publish_list_ranker(
         files={name: digest(content) for name, content in contents.items()},
         training=_learned_from(trained.figures),
         temperature=trained.temperature,
-        thresholds={"abstain": trained.threshold},
+        thresholds={"abstain": trained.threshold}
+        | ({} if trained.margin is None else {"over_cohort": trained.margin}),
         encoder=rows.models[0],
         cross_encoder=rows.models[1],
         features=tuple(FEATURES),
@@ -419,7 +512,8 @@ def _recorded(figures: Mapping[str, CatalogFigures], measured: tuple[str, str]) 
     for catalog, found in figures.items():
         benchmark = f"{catalog}, by trees that were not grown on it"
         for name, value in msgspec.structs.asdict(found).items():
-            yield Figure(benchmark, name, round(float(value), 4), *measured)
+            if value is not None:
+                yield Figure(benchmark, name, round(float(value), 4), *measured)
 
 
 def to_onnx(booster: Any, features: int) -> bytes:  # noqa: ANN401

@@ -57,6 +57,7 @@ class Recorded(msgspec.Struct, frozen=True, eq=False):
             scores=tuple(hit.score for hit in found.results),
             probabilities=tuple(hit.probability for hit in found.results),
             abstained=found.abstained,
+            answerable=found.answerable,
         )
 
     def without(self, tools: Set[str]) -> Recorded:

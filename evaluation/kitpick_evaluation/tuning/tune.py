@@ -12,7 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from kitpick_evaluation.abstention import AbstentionQuality, abstention_quality, can_abstain, threshold_for
+from kitpick_evaluation.abstention import (
+    AbstentionQuality,
+    abstention_quality,
+    can_abstain,
+    sureness,
+    threshold_for,
+    with_threshold,
+)
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.facets import Facets
 from kitpick_evaluation.metrics import CUTOFFS, figure_names, score_rankings
@@ -23,7 +30,6 @@ from kitpick_evaluation.tuning.space import Choice, Setting, Value, check_space,
 from kitpick_foundation.errors import suggestion
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.stages import Abstain
 
 
 class Flatness(msgspec.Struct, frozen=True):
@@ -233,12 +239,8 @@ def _with_abstention(
         return profile, None
 
     models = ground.models
-    threshold = threshold_for([item.answer(profile, models, k) for item in tuning])
-    stages = tuple(
-        msgspec.structs.replace(stage, threshold=threshold) if isinstance(stage, Abstain) else stage
-        for stage in profile.stages
-    )
-    chosen = msgspec.structs.replace(profile, stages=stages)
+    threshold = threshold_for([sureness(profile, item.answer(profile, models, k)) for item in tuning])
+    chosen = with_threshold(profile, threshold)
     deprived = [item.without({ground.facets.tool(api) for api in item.query.relevant}) for item in report]
     return chosen, abstention_quality(
         profile.name,

@@ -22,7 +22,7 @@ from kitpick_rescorers.features import (
 from kitpick_rescorers.models import LearnedFusion, Models
 from kitpick_rescorers.scoring import checked, falling
 from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
-from kitpick_rescorers.state import Ranked, State, by_score
+from kitpick_rescorers.state import ANSWERABLE, Ranked, State, by_score
 
 _PLACES = {
     "dense_rank": "dense",
@@ -121,8 +121,8 @@ class Learned(Stage, frozen=True, tag="learned"):
             raise StageUnavailable(f"the list ranker answered {answerable}, which is no probability")
         said = f"probability {answerable:.2f} that anything here does it, threshold {threshold:.2f}"
         if answerable >= threshold:
-            return replace(state, note=said, details={"answerable": answerable})
-        return replace(state, note=f"abstained: {said}", abstained=said, details={"answerable": answerable})
+            return replace(state, note=said, details={ANSWERABLE: answerable})
+        return replace(state, note=f"abstained: {said}", abstained=said, details={ANSWERABLE: answerable})
 
 
 def near_candidates(state: State) -> tuple[Ranked, ...]:

@@ -123,9 +123,10 @@ def test_the_headline_names_what_decides() -> None:
             rerank=MISSED,
             toolrerank=SECOND,
             kitpick=[outcome(r, "ab", sure=(0.5, 0.0), refused=(False, True)) for r in ASKED],
+            adapted=[outcome(r, "ab", refused=(True, True)) for r in ASKED],
         ),
     ]
-    found = headline(sets, "kitpick")
+    found = headline(sets, "kitpick", "adapted")
     assert found["default_minus_best"] == pytest.approx((100 - HALF) / 2, abs=0.01)
     assert (found["worst_set"], found["worst_set_name"]) == (pytest.approx(0, abs=0.01), "deep")
     assert found["rerank_minus_hybrid_mean"] == pytest.approx(HALF / 2, abs=0.01)
@@ -133,12 +134,13 @@ def test_the_headline_names_what_decides() -> None:
     assert found["toolrerank_minus_rerank"] == pytest.approx(HALF, abs=0.01), "only where there is hierarchy"
     assert (found["false_alarms_worst"], found["false_alarms_worst_name"]) == (0.25, "flat")
     assert found["caught_mean"] == pytest.approx((0.5 + 1.0) / 2)
+    assert (found["false_alarms_worst_adapted"], found["caught_mean_adapted"]) == (1.0, 1.0)
     assert found["sure_ece"] == pytest.approx((0 + 0.25) / 2), "of five: half of the hits said 0.5 and right"
     assert found["own_words_recall5"] is None
 
 
 def test_what_was_not_asked_is_none() -> None:
-    found = headline([result("s", dense=FIRST)], "kitpick")
+    found = headline([result("s", dense=FIRST)], "kitpick", "adapted")
     assert {found["default_minus_best"], found["caught_mean"], found["sure_ece"]} == {None}
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kitpick_engines.document import ApiDocument
+from kitpick_evaluation.abstention import cohort_threshold
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.progress import NullProgress
@@ -252,3 +253,49 @@ def test_a_request_of_another_catalog_is_a_list_without_an_answer_where_nothing_
     with np.load(tmp_path / "far.npz") as found:
         assert found["wanted"].tolist() == [0]
         assert not found["label"].any()
+
+
+def test_the_cohort_of_a_catalog_is_asked_without_the_tools_that_it_means(
+    system: SetSystem, tmp_path: Path
+) -> None:
+    cohort = {request.id: request for request in system.cohort()}
+    assert cohort["cohort pets/dogs/walk"].text == "walk the dog in the park"
+    rows = FeatureRows(LEARNED)
+    request = cohort["cohort pets/dogs/walk"]
+    rows.add_cohort(system, request, system.asked(request.text, 200), read=True)
+    rows.write(tmp_path / "f.npz")
+    with np.load(tmp_path / "f.npz") as found:
+        assert b"pets/dogs/walk" not in found["candidate"].tolist()
+        assert (found["style"].tolist(), found["wanted"].tolist()) == (["cohort"], [0])
+        assert not found["label"].any()
+
+
+class EvenRanker:
+    """Likes what comes first, and is as sure of a list as its best logit says."""
+
+    identity, features, evidence, threshold = "even@1", ("logit",), ("first_logit",), 0.1
+    cohort_margin: float | None = 0.5
+
+    def score(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        return features[:, 0]
+
+    def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        return (1 / (1 + np.exp(-logits))).astype(np.float32)
+
+    def probability_answerable(self, evidence: NDArray[np.float64]) -> float:
+        return float(1 / (1 + np.exp(-evidence[0])))
+
+
+def test_a_profile_takes_the_threshold_that_the_catalog_gives(system: SetSystem) -> None:
+    assert system.adapted(LEARNED, 200) is None, "no ranker is loaded"
+    judging = SetSystem(SET, system._engine, replace(system.models, ranker=EvenRanker()))
+    assert judging.adapted(ABSTAINING, 200) is None, "no ranker decides there"
+    adapted = judging.adapted(LEARNED, 200)
+    assert adapted is not None
+    (threshold,) = (stage.threshold for stage in adapted.stages if isinstance(stage, Learned))
+    sure = [
+        judging.ranked(judging.asked(each.text, 200), LEARNED, judging.doing(each)).answerable
+        for each in judging.cohort()
+    ]
+    assert threshold == pytest.approx(cohort_threshold([each for each in sure if each is not None], 0.5))
+    assert judging.outcome(WALK, judging.asked(WALK.text, 200), adapted).abstained_without

@@ -1,0 +1,94 @@
+"""The threshold of a profile, fitted to a real catalog with the shipped models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kitpick.adaptation import adapt_to_descriptions, adapt_to_requests
+from kitpick.catalog import Catalog
+from kitpick.evaluation import Judged, Plan, judged_queries
+from kitpick.settings import Settings
+from kitpick_evaluation.errors import EvaluationError
+from kitpick_ingest.progress import NullProgress
+from kitpick_rescorers.profiles import Profile, load_profile, parse_profile, profile_toml
+from kitpick_rescorers.stages import Abstain, Learned
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime", "eval")
+PLAN = Plan(profiles=("kitpick",))
+
+
+@pytest.fixture
+def queues(settings: Settings) -> Iterator[Catalog]:
+    pytest.importorskip("botocore")
+    with Catalog.open(settings=settings) as opened:
+        opened.ingest("botocore:sqs,sns")
+        yield opened
+
+
+@pytest.fixture
+def judged(catalog: Catalog, asks: dict[str, str], tmp_path: Path) -> Judged:
+    lines = [{"query": text, "relevant": [api]} for text, api in asks.items()]
+    file = tmp_path / "queries.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in lines))
+    return judged_queries(catalog, file, PLAN)
+
+
+def threshold_of(profile: Profile) -> float | None:
+    (found,) = (stage.threshold for stage in profile.stages if isinstance(stage, Learned))
+    return found
+
+
+def test_descriptions_of_the_catalog_choose_the_threshold(queues: Catalog) -> None:
+    adapted = adapt_to_descriptions(queues, "kitpick", PLAN, NullProgress())
+    report = adapted.report
+    assert (report.basis, report.asked, report.most_false) == ("descriptions", 65, None)
+    assert threshold_of(adapted.profile) == report.threshold
+    assert report.caught >= report.caught_before or report.threshold < report.threshold_before
+    assert adapted.profile.name == "kitpick-adapted"
+    again = adapt_to_descriptions(queues, "kitpick", PLAN, NullProgress())
+    assert again.report == report
+
+
+def test_an_adapted_profile_searches_as_the_one_it_comes_from_but_for_its_verdict(queues: Catalog) -> None:
+    adapted = adapt_to_descriptions(queues, "kitpick", PLAN, NullProgress()).profile
+    written = parse_profile(profile_toml(adapted), "adapted.toml")
+    assert written == adapted
+    text = "send a message to a queue"
+    plain, fitted = queues.search(text, 5), queues.search(text, 5, profile=written)
+    assert [hit.document.id for hit in fitted.hits] == [hit.document.id for hit in plain.hits]
+    assert not fitted.abstained
+    assert queues.search("book a table at an Italian restaurant", 5, profile=written).abstained
+
+
+def test_judged_requests_choose_the_threshold(judged: Judged) -> None:
+    adapted = adapt_to_requests(judged, "kitpick", PLAN, NullProgress(), most_false=0.2)
+    report = adapted.report
+    assert (report.basis, report.asked, report.most_false) == ("requests", len(judged.queries), 0.2)
+    refused = [
+        judged.catalog.search(query.text, 5, profile=adapted.profile).abstained for query in judged.queries
+    ]
+    assert sum(refused) <= 0.2 * len(judged.queries)
+
+
+def test_where_the_cross_encoder_decides_its_threshold_is_chosen(judged: Judged, tmp_path: Path) -> None:
+    stages = tuple(stage for stage in load_profile("kitpick").stages if not isinstance(stage, Learned))
+    file = tmp_path / "plain.toml"
+    file.write_text(profile_toml(Profile("plain", stages)))
+    adapted = adapt_to_requests(judged, str(file), PLAN, NullProgress(), most_false=0.2)
+    (threshold,) = (stage.threshold for stage in adapted.profile.stages if isinstance(stage, Abstain))
+    assert threshold == adapted.report.threshold
+    with pytest.raises(EvaluationError, match="no list ranker that learned from descriptions"):
+        adapt_to_descriptions(judged.catalog, str(file), PLAN, NullProgress())
+
+
+def test_what_cannot_be_adapted_says_why(judged: Judged) -> None:
+    with pytest.raises(EvaluationError, match="it takes 19"):
+        adapt_to_requests(judged, "kitpick", PLAN, NullProgress())
+    with pytest.raises(EvaluationError, match=r"8 APIs of .* it takes 20"):
+        adapt_to_descriptions(judged.catalog, "kitpick", PLAN, NullProgress())
+    with pytest.raises(EvaluationError, match="never abstains"):
+        adapt_to_requests(judged, "hybrid", PLAN, NullProgress(), most_false=0.2)
