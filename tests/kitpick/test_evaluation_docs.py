@@ -37,7 +37,7 @@ def judged(catalog: Catalog, asks: dict[str, str], tmp_path: Path, monkeypatch: 
 
 
 def test_the_commands_do_what_the_page_says(judged: Path) -> None:
-    assert len(COMMANDS) == 13
+    assert len(COMMANDS) == 15
     for line in COMMANDS:
         command, *rest = shlex.split(line, comments=True)
         assert command == "kitpick"
