@@ -73,6 +73,10 @@ PROFILES = ("bm25", "dense", "hybrid", "mmr", "nnn", "rerank", "toolrerank", "ki
 DEFAULT = "kitpick"
 ADAPTED = "kitpick adapted"
 """The default with the threshold that `kitpick adapt` gives it for the catalog of a set."""
+FITTED = "kitpick fitted"
+"""The default with the threshold that `kitpick adapt --queries` gives it; judged on the other requests."""
+SAMPLES = 60
+"""Requests that the threshold is fitted to."""
 LIMIT = 150
 TIMED = 10
 SHIPPED = "shipped"
@@ -245,15 +249,14 @@ def asked(
     size = max((p.first_stage.size_for(TOP) for p in run.profiles.values()), default=200)
     with open_set(battery_set, models, run.cache, stores.vectors, progress) as engine:
         system = SetSystem(battery_set, engine, models.remembering(stores.vectors, stores.logits))
-        profiles = dict(run.profiles)
-        adapted = system.adapted(profiles[DEFAULT], size) if DEFAULT in profiles else None
-        if adapted is not None:
-            profiles[ADAPTED] = adapted
+        profiles = run.profiles | adapted_default(run, system, size)
         outcomes: dict[str, list[RequestOutcome]] = {name: [] for name in profiles}
         with progress.phase(f"{battery_set.name} {models.label}", len(battery_set.requests)) as advance:
-            for request in battery_set.requests:
+            for number, request in enumerate(battery_set.requests):
                 wanted = system.asked(request.text, size)
                 for name, profile in profiles.items():
+                    if name == FITTED and number < SAMPLES:
+                        continue
                     outcomes[name].append(
                         system.outcome_of_steps(request, profile, size)
                         if request.steps
@@ -280,6 +283,19 @@ def asked(
         taken,
         battery_set.split or "",
     )
+
+
+def adapted_default(run: Run, system: SetSystem, size: int) -> dict[str, Profile]:
+    """The default with thresholds for the catalog of a set, where it is asked."""
+    if DEFAULT not in run.profiles:
+        return {}
+    default, requests = run.profiles[DEFAULT], system.set.requests
+    enough = len(requests) >= 2 * SAMPLES and not any(each.steps for each in requests)
+    found = {
+        ADAPTED: system.adapted(default, size),
+        FITTED: system.adapted_to(requests[:SAMPLES], default, size) if enough else None,
+    }
+    return {name: profile for name, profile in found.items() if profile is not None}
 
 
 def print_set(results: dict[str, SetResult], run: Run) -> None:
@@ -370,7 +386,11 @@ def figures_of(results: list[SetResult], run: Run) -> dict[str, object]:
         if DEFAULT in result.outcomes:
             pairs = probabilities(result.outcomes[DEFAULT], TOP)
             sure[result.name] = [msgspec.to_builtins(each) for each in reliability_bins(pairs)]
-    return {**headline(results, DEFAULT, ADAPTED, run.seed), "sets": sets, "reliability": sure}
+    return {
+        **headline(results, DEFAULT, run.seed, {ADAPTED: "_adapted", FITTED: "_fitted"}),
+        "sets": sets,
+        "reliability": sure,
+    }
 
 
 def plain(figures: ProfileFigures) -> dict[str, object]:

@@ -176,15 +176,17 @@ def difference(
     return Difference(by_set, float(np.mean(list(by_set.values()))), float(low), float(high))
 
 
-def headline(results: Sequence[SetResult], default: str, adapted: str, seed: int = 0) -> Headline:
+def headline(
+    results: Sequence[SetResult], default: str, seed: int = 0, variants: Mapping[str, str] = {}
+) -> Headline:
     """The deciding figures over all sets; None if the profiles or sets that they need were not run.
 
     `default_minus_best`, `worst_set`: NDCG@5 of the default less the better of `dense` and `hybrid`, mean and
     worst set. `rerank_minus_hybrid_…`: the same of the cross-encoder alone. `toolrerank_minus_rerank`: mean
     over catalogs with hierarchy. `own_words_recall5`: R@5 of the default on requests of styles D and F that
     share no key word with what they want, and of `dense` on the same. `false_alarms_worst`, `caught_mean`:
-    of the default, over sets; `…_adapted`: with the threshold that each catalog's cohort gives. `sure_ece`:
-    mean over sets of the calibration error of its first five hits.
+    of the default, over sets; the same of variants of it, each with its ending. `sure_ece`: mean over sets of
+    the calibration error of its first five hits.
     """
     own = {
         "own_words_recall5": own_words_recall(results, default),
@@ -205,7 +207,11 @@ def headline(results: Sequence[SetResult], default: str, adapted: str, seed: int
         ),
         **own,
         **_sureness(results, default, seed),
-        **_refusals(results, adapted, seed, "_adapted"),
+        **{
+            name: value
+            for variant, ending in variants.items()
+            for name, value in _refusals(results, variant, seed, ending).items()
+        },
     }
 
 

@@ -25,6 +25,7 @@ from kitpick_evaluation.abstention import (
     cohort_requests,
     cohort_threshold,
     judges_lists,
+    threshold_for,
     with_threshold,
 )
 from kitpick_evaluation.errors import EvaluationError
@@ -160,6 +161,17 @@ class SetSystem:
         ]
         judged = [each.answerable for each in answers if each.answerable is not None]
         return with_threshold(profile, cohort_threshold(judged, margin)) if judged else None
+
+    def adapted_to(self, requests: Sequence[BatteryRequest], profile: Profile, size: int) -> Profile | None:
+        """The profile with the threshold that answerable requests give; None where no ranker decides.
+
+        Raises:
+            EvaluationError: the profile could not run in full.
+        """
+        if self.models.ranker is None or not judges_lists(profile):
+            return None
+        answers = [self.ranked(self.asked(each.text, size), profile) for each in requests]
+        return with_threshold(profile, threshold_for([each.answerable or 0.0 for each in answers]))
 
     def ranked(self, asked: RescoreRequest, profile: Profile, hidden: Set[str] = frozenset()) -> Rescored:
         """The answer of a profile, as if the catalog did not hold the APIs of the hidden tools (keys).

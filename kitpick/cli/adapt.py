@@ -74,3 +74,5 @@ def _told(report: AdaptReport) -> Iterator[str]:
     yield f"Adapted to {report.catalog} by {report.asked} {what}: threshold {report.threshold:.4f}."
     if report.most_false is not None:
         yield f"Of requests like these, at most {report.most_false:.0%} are refused wrongly."
+    elif report.threshold < report.threshold_before:
+        yield "It is lower: here good answers look less sure than elsewhere, and more of them were refused."

@@ -126,7 +126,7 @@ def test_the_headline_names_what_decides() -> None:
             adapted=[outcome(r, "ab", refused=(True, True)) for r in ASKED],
         ),
     ]
-    found = headline(sets, "kitpick", "adapted")
+    found = headline(sets, "kitpick", variants={"adapted": "_adapted"})
     assert found["default_minus_best"] == pytest.approx((100 - HALF) / 2, abs=0.01)
     assert (found["worst_set"], found["worst_set_name"]) == (pytest.approx(0, abs=0.01), "deep")
     assert found["rerank_minus_hybrid_mean"] == pytest.approx(HALF / 2, abs=0.01)
@@ -140,7 +140,7 @@ def test_the_headline_names_what_decides() -> None:
 
 
 def test_what_was_not_asked_is_none() -> None:
-    found = headline([result("s", dense=FIRST)], "kitpick", "adapted")
+    found = headline([result("s", dense=FIRST)], "kitpick")
     assert {found["default_minus_best"], found["caught_mean"], found["sure_ece"]} == {None}
 
 

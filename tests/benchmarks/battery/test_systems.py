@@ -299,3 +299,6 @@ def test_a_profile_takes_the_threshold_that_the_catalog_gives(system: SetSystem)
     ]
     assert threshold == pytest.approx(cohort_threshold([each for each in sure if each is not None], 0.5))
     assert judging.outcome(WALK, judging.asked(WALK.text, 200), adapted).abstained_without
+    fitted = judging.adapted_to([WALK] * 19, LEARNED, 200)
+    assert fitted is not None
+    assert not judging.outcome(WALK, judging.asked(WALK.text, 200), fitted).abstained
