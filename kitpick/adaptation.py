@@ -7,7 +7,7 @@ low enough for all of them, and too low for most. What tells the right one is sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from kitpick.catalog import Catalog
 from kitpick.evaluation import Judged, Plan
 from kitpick.profile_tuning import models_of, record
+from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import (
     ALARMS,
     CohortRequest,
@@ -101,7 +102,7 @@ def adapt_to_descriptions(catalog: Catalog, profile: str, plan: Plan, progress: 
     """
     verdict = _Verdict.of(catalog, profile)
     margin = verdict.cohort_margin()
-    cohort = _cohort(catalog)
+    cohort = _cohort(catalog, progress)
     asked = [JudgedQuery(each.api, each.text, frozenset({each.api})) for each in cohort]
     recorded = record(catalog, asked, verdict.profile, plan, progress)
     deprived = [item.without({each.tool}) for item, each in zip(recorded, cohort, strict=True)]
@@ -114,11 +115,12 @@ LEAST_DESCRIPTIONS = 20
 """Fewer descriptions say nothing about a catalog."""
 
 
-def _cohort(catalog: Catalog) -> list[CohortRequest]:
-    live = catalog.engine.live()
-    if live is None:
+def _cohort(catalog: Catalog, progress: Progress) -> list[CohortRequest]:
+    stats = catalog.engine.stats()
+    if stats is None:
         raise EmptyCatalog(catalog.engine.url)
-    found = cohort_requests(indexed.document for indexed in catalog.engine.documents(live[0]))
+    with progress.phase("read", stats.documents) as advance:
+        found = cohort_requests(_documents(catalog, stats.index, advance))
     tools = len({request.tool for request in found})
     if len(found) < LEAST_DESCRIPTIONS or tools < 2:
         raise EvaluationError(
@@ -126,6 +128,12 @@ def _cohort(catalog: Catalog) -> list[CohortRequest]:
             f"{LEAST_DESCRIPTIONS} of two; adapt the profile to judged requests, with --queries FILE"
         )
     return found
+
+
+def _documents(catalog: Catalog, index: str, advance: Callable[[int], None]) -> Iterator[ApiDocument]:
+    for indexed in catalog.engine.documents(index):
+        advance(1)
+        yield indexed.document
 
 
 _HITS = 5
