@@ -22,11 +22,12 @@ from kitpick_evaluation.abstention import (
     can_abstain,
     cohort_requests,
     cohort_threshold,
+    fit_to_requests,
     judges_lists,
-    sureness,
-    threshold_for,
+    undecided,
     with_threshold,
 )
+from kitpick_evaluation.answer import Answer
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.tuning.recording import Recorded
@@ -85,9 +86,10 @@ def adapt_to_requests(
     recorded = record(judged.catalog, judged.queries, verdict.profile, plan, progress)
     hidden = [{judged.facets.tool(api) for api in item.query.relevant} for item in recorded]
     deprived = [item.without(tools) for item, tools in zip(recorded, hidden, strict=True)]
-    with progress.phase("adapt", 2 * len(recorded)) as advance:
-        threshold = threshold_for(verdict.sureness(recorded, advance), most_false)
-        return verdict.adapted("requests", verdict.sureness(deprived, advance), threshold, most_false)
+    with progress.phase("adapt", 3 * len(recorded)) as advance:
+        answers = verdict.answers(recorded, undecided(verdict.profile), advance)
+        fitted = fit_to_requests(verdict.profile, answers, most_false)
+        return verdict.adapted("requests", deprived, fitted, advance, most_false)
 
 
 def adapt_to_descriptions(catalog: Catalog, profile: str, plan: Plan, progress: Progress) -> Adapted:
@@ -106,9 +108,11 @@ def adapt_to_descriptions(catalog: Catalog, profile: str, plan: Plan, progress: 
     asked = [JudgedQuery(each.api, each.text, frozenset({each.api})) for each in cohort]
     recorded = record(catalog, asked, verdict.profile, plan, progress)
     deprived = [item.without({each.tool}) for item, each in zip(recorded, cohort, strict=True)]
-    with progress.phase("adapt", len(deprived)) as advance:
-        lacking = verdict.sureness(deprived, advance)
-    return verdict.adapted("descriptions", lacking, cohort_threshold(lacking, margin))
+    with progress.phase("adapt", 3 * len(deprived)) as advance:
+        answers = verdict.answers(deprived, verdict.profile, advance)
+        threshold = cohort_threshold([each.answerable or 0.0 for each in answers], margin)
+        fitted = with_threshold(verdict.profile, threshold)
+        return verdict.adapted("descriptions", deprived, fitted, advance)
 
 
 LEAST_DESCRIPTIONS = 20
@@ -162,49 +166,53 @@ class _Verdict(msgspec.Struct, frozen=True):
             )
         return margin
 
-    def sureness(self, recorded: Sequence[Recorded], advance: Callable[[int], None]) -> list[float]:
-        """What the threshold is compared with, one a request."""
+    def answers(
+        self, recorded: Sequence[Recorded], profile: Profile, advance: Callable[[int], None]
+    ) -> list[Answer]:
         found = []
         for item in recorded:
-            answer = item.answer(self.profile, self.models, _HITS)
-            if judges_lists(self.profile) and answer.answerable is None and answer.ids:
+            answer = item.answer(profile, self.models, _HITS)
+            if judges_lists(profile) and answer.answerable is None and answer.ids:
                 raise EvaluationError(
                     f"profile {self.profile.name!r}: the stage `learned` did not run: no list ranker fits "
                     "these models"
                 )
-            found.append(sureness(self.profile, answer))
+            found.append(answer)
             advance(1)
         return found
 
     def adapted(
-        self, basis: Basis, lacking: Sequence[float], threshold: float, most_false: float | None = None
+        self,
+        basis: Basis,
+        deprived: Sequence[Recorded],
+        fitted: Profile,
+        advance: Callable[[int], None],
+        most_false: float | None = None,
     ) -> Adapted:
-        """The profile with a threshold; `lacking` is how sure it is of what the catalog cannot serve."""
-        before = self._threshold()
+        """The fitted profile, and what both refuse of requests that the catalog cannot serve."""
+        refused = [
+            sum(answer.abstained for answer in self.answers(deprived, profile, advance)) / len(deprived)
+            for profile in (self.profile, fitted)
+        ]
         report = AdaptReport(
             profile=self.profile.name,
             catalog=self.catalog.engine.url,
             basis=basis,
-            asked=len(lacking),
-            threshold_before=before,
-            threshold=threshold,
+            asked=len(deprived),
+            threshold_before=self._threshold(self.profile),
+            threshold=self._threshold(fitted),
             most_false=most_false,
-            caught_before=_share_below(lacking, before),
-            caught=_share_below(lacking, threshold),
+            caught_before=refused[0],
+            caught=refused[1],
         )
-        adapted = with_threshold(self.profile, threshold)
         name = f"{self.profile.name}-adapted"[:100]
-        return Adapted(report, msgspec.structs.replace(adapted, name=name))
+        return Adapted(report, msgspec.structs.replace(fitted, name=name))
 
-    def _threshold(self) -> float:
-        """The one that the profile has now."""
-        if judges_lists(self.profile):
-            judge = next(s for s in self.profile.stages if isinstance(s, Learned) and s.abstains)
+    def _threshold(self, profile: Profile) -> float:
+        """The one that decides."""
+        if judges_lists(profile):
+            judge = next(each for each in profile.stages if isinstance(each, Learned) and each.abstains)
             fallback = FALLBACK if self.models.ranker is None else self.models.ranker.threshold
             return fallback if judge.threshold is None else judge.threshold
-        stage = next(stage for stage in self.profile.stages if isinstance(stage, Abstain))
+        stage = next(stage for stage in profile.stages if isinstance(stage, Abstain))
         return self.models.threshold("abstain", stage.threshold, FALLBACK)
-
-
-def _share_below(values: Sequence[float], threshold: float) -> float:
-    return sum(value < threshold for value in values) / len(values)

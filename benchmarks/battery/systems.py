@@ -24,10 +24,12 @@ from kitpick_evaluation.abstention import (
     can_abstain,
     cohort_requests,
     cohort_threshold,
+    fit_to_requests,
     judges_lists,
-    threshold_for,
+    undecided,
     with_threshold,
 )
+from kitpick_evaluation.answer import Answer
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_ingest.embedder import Embedder, EmbeddingCache
 from kitpick_ingest.progress import Progress
@@ -170,8 +172,17 @@ class SetSystem:
         """
         if self.models.ranker is None or not judges_lists(profile):
             return None
-        answers = [self.ranked(self.asked(each.text, size), profile) for each in requests]
-        return with_threshold(profile, threshold_for([each.answerable or 0.0 for each in answers]))
+        found = [self.ranked(self.asked(each.text, size), undecided(profile)) for each in requests]
+        answers = [
+            Answer(
+                ids=tuple(hit.id for hit in each.results),
+                probabilities=tuple(hit.probability for hit in each.results),
+                abstained=each.abstained,
+                answerable=each.answerable,
+            )
+            for each in found
+        ]
+        return fit_to_requests(profile, answers)
 
     def ranked(self, asked: RescoreRequest, profile: Profile, hidden: Set[str] = frozenset()) -> Rescored:
         """The answer of a profile, as if the catalog did not hold the APIs of the hidden tools (keys).

@@ -89,17 +89,50 @@ def judges_lists(profile: Profile) -> bool:
 
 def with_threshold(profile: Profile, threshold: float) -> Profile:
     """The profile with this threshold where it decides: in `learned` if that abstains, else in `abstain`."""
-    deciding = Learned if judges_lists(profile) else Abstain
+    if not judges_lists(profile):
+        return _with_floor(profile, threshold)
     stages = tuple(
-        msgspec.structs.replace(stage, threshold=threshold) if isinstance(stage, deciding) else stage
+        msgspec.structs.replace(stage, threshold=threshold) if isinstance(stage, Learned) else stage
         for stage in profile.stages
     )
     return msgspec.structs.replace(profile, stages=stages)
 
 
-def sureness(profile: Profile, answer: Answer) -> float:
-    """What the threshold of a profile is compared with, in [0, 1]; 0 where nothing was scored or judged."""
-    return answer.answerable or 0.0 if judges_lists(profile) else answer.confidence
+def undecided(profile: Profile) -> Profile:
+    """The profile with nothing below its threshold: what it still refuses is refused by another stage."""
+    return with_threshold(profile, 0.0)
+
+
+def fit_to_requests(profile: Profile, answers: Sequence[Answer], most_false: float = ALARMS) -> Profile:
+    """The profile with a threshold that refuses at most this share of further answerable requests.
+
+    Where a list ranker decides, an `abstain` before it may refuse half of that; if it refuses more of these,
+    it gets a lower threshold of its own.
+
+    Args:
+        profile: it can abstain.
+        answers: of `undecided(profile)` to answerable requests.
+        most_false: share of requests, in (0, 1).
+    """
+    if not judges_lists(profile):
+        return with_threshold(profile, threshold_for([each.confidence for each in answers], most_false))
+    ruled_out = [each.abstained for each in answers]
+    if sum(ruled_out) > most_false / 2 * (len(answers) + 1):
+        floor = threshold_for(
+            [each.confidence if each.abstained else 1.0 for each in answers], most_false / 2
+        )
+        profile = _with_floor(profile, floor)
+        ruled_out = [each.abstained and each.confidence < floor for each in answers]
+    judged = [0.0 if out else each.answerable or 0.0 for out, each in zip(ruled_out, answers, strict=True)]
+    return with_threshold(profile, threshold_for(judged, most_false))
+
+
+def _with_floor(profile: Profile, threshold: float) -> Profile:
+    stages = tuple(
+        msgspec.structs.replace(stage, threshold=threshold) if isinstance(stage, Abstain) else stage
+        for stage in profile.stages
+    )
+    return msgspec.structs.replace(profile, stages=stages)
 
 
 def threshold_for(sure: Sequence[float], most_false: float = ALARMS) -> float:

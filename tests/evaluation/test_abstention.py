@@ -13,6 +13,7 @@ from kitpick_evaluation.abstention import (
     auc,
     cohort_requests,
     cohort_threshold,
+    fit_to_requests,
     threshold_for,
     with_threshold,
 )
@@ -111,6 +112,35 @@ def test_a_threshold_is_set_where_the_profile_decides() -> None:
     ], "the cross-encoder's own threshold is on another scale"
     alone = with_threshold(Profile("sure", (CrossEncode(), Abstain())), 0.4)
     assert [stage.threshold for stage in alone.stages if isinstance(stage, Abstain)] == [0.4]
+
+
+def judged(answerable: float, probability: float = 0.5, abstained: bool = False) -> Answer:
+    return Answer(ids=("a",), probabilities=(probability,), abstained=abstained, answerable=answerable)
+
+
+def thresholds(profile: Profile) -> tuple[float | None, float | None]:
+    (floor,) = (stage.threshold for stage in profile.stages if isinstance(stage, Abstain))
+    (verdict,) = (stage.threshold for stage in profile.stages if isinstance(stage, Learned))
+    return floor, verdict
+
+
+def test_what_the_cross_encoder_rules_out_counts_among_the_refused() -> None:
+    default = load_profile("kitpick")
+    floor, _ = thresholds(default)
+    sure = [judged(0.3 + place / 100) for place in range(38)]
+    ruled_out = judged(0.9, 0.01, abstained=True)
+    assert thresholds(fit_to_requests(default, [*sure, judged(0.2)], 0.1)) == (floor, 0.32)
+    assert thresholds(fit_to_requests(default, [*sure, ruled_out], 0.1)) == (floor, 0.32), (
+        "it is one of the four"
+    )
+
+
+def test_a_cross_encoder_that_rules_out_too_much_gets_a_lower_threshold() -> None:
+    sure = [judged(0.3 + place / 100) for place in range(36)]
+    out = [judged(0.9, probability, abstained=True) for probability in (0.001, 0.004, 0.01)]
+    floor, verdict = thresholds(fit_to_requests(load_profile("kitpick"), [*sure, *out], 0.1))
+    assert floor == 0.004, "one of 39 is below it, half of what may be refused"
+    assert verdict == 0.32, "two others may be"
 
 
 @given(LEVELS, LEVELS)

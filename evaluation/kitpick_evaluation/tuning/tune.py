@@ -16,9 +16,8 @@ from kitpick_evaluation.abstention import (
     AbstentionQuality,
     abstention_quality,
     can_abstain,
-    sureness,
-    threshold_for,
-    with_threshold,
+    fit_to_requests,
+    undecided,
 )
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.facets import Facets
@@ -239,8 +238,7 @@ def _with_abstention(
         return profile, None
 
     models = ground.models
-    threshold = threshold_for([sureness(profile, item.answer(profile, models, k)) for item in tuning])
-    chosen = with_threshold(profile, threshold)
+    chosen = fit_to_requests(profile, [item.answer(undecided(profile), models, k) for item in tuning])
     deprived = [item.without({ground.facets.tool(api) for api in item.query.relevant}) for item in report]
     return chosen, abstention_quality(
         profile.name,
