@@ -48,6 +48,21 @@ def test_a_recipe_that_asks_a_judge_needs_one(tmp_path):
     assert not nowhere.exists()
 
 
+def test_a_recipe_has_a_weight_for_each_teacher(tmp_path):
+    nowhere = tmp_path / "none"
+    job = RerankerJob(
+        recipe="reranker-l3",
+        data=nowhere,
+        run=nowhere,
+        out=nowhere,
+        teachers=(nowhere, nowhere),
+        command="scripts/train-reranker",
+    )
+    with pytest.raises(InvalidRecipe, match="teacher_logits has 1 weights"):
+        train_reranker(job, print)
+    assert not nowhere.exists()
+
+
 def test_the_cosine_of_a_teacher_needs_its_encoder(tmp_path):
     nowhere = tmp_path / "none"
     job = RerankerJob(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -23,6 +25,14 @@ def test_the_lowest_layers_stay(make_encoder):
     shrink(model, layers=1)
     assert [*model.bert.encoder.layer] == [first]
     assert model.config.num_hidden_layers == 1
+
+
+def test_layers_can_be_spread_from_the_first_to_the_last(make_encoder):
+    model = make_encoder().model
+    layers = [deepcopy(model.bert.encoder.layer[0]) for _ in range(12)]
+    model.bert.encoder.layer = torch.nn.ModuleList(layers)
+    shrink(model, layers=6, spread=True)
+    assert [layers.index(layer) for layer in model.bert.encoder.layer] == [0, 2, 4, 7, 9, 11]
 
 
 def test_units_that_do_nothing_are_not_missed(make_encoder):

@@ -94,7 +94,7 @@ class TrainableCrossEncoder:
     def _kept(cls, model: Any, tokenizer: Tokenizer, recipe: RerankerRecipe) -> TrainableCrossEncoder:  # noqa: ANN401
         """What the recipe keeps of a model, to be trained as it says."""
         model.get_input_embeddings().weight.requires_grad_(False)
-        shrink(model, recipe.layers, recipe.feed_forward)
+        shrink(model, recipe.layers, recipe.feed_forward, spread=recipe.spread)
         return cls(
             model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half, threads=recipe.threads
         )
@@ -187,6 +187,23 @@ class RerankerTask:
     def figures(self) -> RankingFigures:
         """How the validation lists are ordered."""
         return ranking_figures(self.validation, self.encoder.score_lists(self.validation))
+
+
+class WeightedSum:
+    """Several teachers as one: the weighted sum of their logits.
+
+    Args:
+        scorers: give logits.
+        weights: one a scorer.
+    """
+
+    def __init__(self, scorers: Sequence[ListScorer], weights: Sequence[float]) -> None:
+        self._weighted = list(zip(scorers, weights, strict=True))
+
+    def score_lists(self, lists: Sequence[RankingList]) -> list[NDArray[np.float32]]:
+        """The weighted logits of every text of every list, added up."""
+        told = [[weight * scores for scores in each.score_lists(lists)] for each, weight in self._weighted]
+        return [np.sum(of_list, axis=0, dtype=np.float32) for of_list in zip(*told, strict=True)]
 
 
 class WithCosine:

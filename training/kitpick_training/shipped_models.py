@@ -14,6 +14,7 @@ from kitpick_models.settings import RuntimeSettings
 from kitpick_training.cross_encoder import (
     RerankerTask,
     TrainableCrossEncoder,
+    WeightedSum,
     WithCosine,
     WithoutLikelyAnswers,
 )
@@ -76,10 +77,12 @@ class TransformerJob(TrainingJob, frozen=True, kw_only=True):
 class RerankerJob(TransformerJob, frozen=True, kw_only=True):
     """A job for a cross-encoder."""
 
-    teacher: Path | None = None
-    """The model that is copied; without a body, the student is cut from it."""
+    cut: Path | None = None
+    """The model that the student is cut from, in place of a body."""
+    teachers: tuple[Path, ...] = ()
+    """The models that are copied, as many as the recipe's `teacher_logits`; none: labels alone teach."""
     teacher_encoder: Path | None = None
-    """The model whose cosines are copied beside, for a recipe with `teacher_cosine`."""
+    """The model whose cosines are copied beside them, for a recipe with `teacher_cosine`."""
     encoder: Path | None = None
     """The encoder run or model that finds the hard negatives; None: the pretrained body."""
     judge: Path | None = None
@@ -132,7 +135,7 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
     """Trains and publishes the cross-encoder.
 
     Raises:
-        InvalidRecipe: it asks for a judge or a teacher's encoder, and none is named.
+        InvalidRecipe: it asks for a judge or for other teachers than are named.
         EvaluationError: data is missing, broken or empty after splitting.
         ModelError: a checkpoint or a model cannot be used, or the disk is full.
     """
@@ -142,6 +145,10 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
         raise InvalidRecipe(path, "doubt_margin asks a trained model: name its folder with --judge")
     if bool(recipe.teacher_cosine) != bool(job.teacher_encoder):
         raise InvalidRecipe(path, "teacher_cosine and --teacher-encoder belong together")
+    if job.teachers and len(job.teachers) != len(recipe.teacher_logits):
+        raise InvalidRecipe(
+            path, f"teacher_logits has {len(recipe.teacher_logits)} weights: name so many --teacher"
+        )
     runtime = RuntimeSettings(threads=recipe.threads)
     sampler, catalogs = _sampler(job, recipe)
     encoder, base = _untrained(job, recipe)
@@ -202,8 +209,8 @@ def _sampler(job: RerankerJob, recipe: RerankerRecipe) -> tuple[ListSampler, lis
 
 def _untrained(job: RerankerJob, recipe: RerankerRecipe) -> tuple[TrainableCrossEncoder, str]:
     """The model before its first step, and where its weights come from, in words."""
-    if job.teacher and not job.body:
-        encoder, whole = TrainableCrossEncoder.reopened(job.teacher, recipe)
+    if job.cut:
+        encoder, whole = TrainableCrossEncoder.reopened(job.cut, recipe)
         base = f"{BODY}, cut from {whole.identity}"
     else:
         body = job.body or pretrained_body()
@@ -213,9 +220,10 @@ def _untrained(job: RerankerJob, recipe: RerankerRecipe) -> tuple[TrainableCross
 
 def _teacher(job: RerankerJob, recipe: RerankerRecipe, runtime: RuntimeSettings) -> ListScorer | None:
     """What is copied beside the labels, if anything is."""
-    if job.teacher is None:
+    if not job.teachers:
         return None
-    scorer = ExportedScorer(job.teacher, runtime)
+    scorers = [ExportedScorer(folder, runtime) for folder in job.teachers]
+    scorer = WeightedSum(scorers, recipe.teacher_logits)
     if job.teacher_encoder is None:
         return scorer
     return WithCosine(scorer, load_encoder(job.teacher_encoder, runtime).encode, recipe.teacher_cosine)

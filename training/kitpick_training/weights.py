@@ -265,32 +265,35 @@ def _mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.stack(list(tensors)).mean(0) if first.is_floating_point() else first
 
 
-def shrink(model: Any, layers: int = 0, feed_forward: int = 0) -> None:  # noqa: ANN401
-    """Leaves the lowest layers of a BERT classifier and the strongest units of their feed-forward parts.
+def shrink(model: Any, layers: int = 0, feed_forward: int = 0, *, spread: bool = False) -> None:  # noqa: ANN401
+    """Leaves some layers of a BERT classifier and the strongest units of their feed-forward parts.
 
     The lowest layers each still read what they were trained on, and the upper ones are missed least (Sajjad
-    et al. 2023, "On the effect of dropping layers"). A unit is as strong as the product of the lengths of
-    what it reads by and what it writes by.
+    et al. 2023, "On the effect of dropping layers"). Layers spread over the body begin as DistilBERT does
+    (Sanh et al. 2019), with the last one, which the answer is read from. A unit is as strong as the product
+    of the lengths of what it reads by and what it writes by.
 
     Args:
         model: a sequence classifier on a BERT body; changed in place.
         layers: how many stay; 0: all.
+        spread: whether these are spread evenly from the first to the last, and not the lowest.
         feed_forward: units that stay in each of them; 0: all.
 
     Raises:
         UnsupportedModel: it has fewer.
     """
     if layers:
-        _keep_layers(model, layers)
+        _keep_layers(model, layers, spread)
     if feed_forward:
         _keep_units(model, feed_forward)
 
 
-def _keep_layers(model: Any, count: int) -> None:  # noqa: ANN401
+def _keep_layers(model: Any, count: int, spread: bool) -> None:  # noqa: ANN401
     found = model.bert.encoder.layer
     if count > len(found):
         raise UnsupportedModel(f"a student of {count} layers from a body of {len(found)}")
-    model.bert.encoder.layer = nn.ModuleList(found[:count])
+    places = torch.linspace(0, len(found) - 1, count).round().int().tolist() if spread else range(count)
+    model.bert.encoder.layer = nn.ModuleList([found[place] for place in places])
     model.config.num_hidden_layers = count
 
 
