@@ -196,3 +196,17 @@ def test_a_catalog_without_a_server_needs_no_setup(settings) -> None:
     asked = run("setup", "--dry-run")
     assert asked.returncode == ExitCode.INPUT
     assert "nothing to set up" in asked.stderr
+
+
+@pytest.mark.needs("botocore", "eval")
+def test_a_profile_is_adapted_to_a_catalog_on_a_server(remote: RemoteEngine, tmp_path: Path) -> None:
+    adapted = tmp_path / "adapted.toml"
+    assert run("ingest", "botocore:sqs,sns", "-c", remote.url).returncode == ExitCode.OK
+    ran = run("adapt", "-c", remote.url, "-o", str(adapted), "--json")
+    assert ran.returncode == ExitCode.OK, ran.stderr
+    report = json.loads(ran.stdout)
+    assert (report["basis"], report["asked"]) == ("descriptions", 65)
+    assert 0 < report["threshold"] < 1
+    asked = run("search", "send a message to a queue", "-c", remote.url, "-p", str(adapted), "--json")
+    assert asked.returncode == ExitCode.OK, asked.stderr
+    assert json.loads(asked.stdout)["hits"][0]["id"].endswith("SendMessage")
