@@ -89,7 +89,9 @@ def adapt_to_requests(
     with progress.phase("adapt", 3 * len(recorded)) as advance:
         answers = verdict.answers(recorded, undecided(verdict.profile), advance)
         fitted = fit_to_requests(verdict.profile, answers, most_false)
-        return verdict.adapted("requests", deprived, fitted, advance, most_false)
+        before = verdict.answers(deprived, verdict.profile, advance)
+        after = verdict.answers(deprived, fitted, advance)
+    return verdict.adapted("requests", fitted, before, after, most_false)
 
 
 def adapt_to_descriptions(catalog: Catalog, profile: str, plan: Plan, progress: Progress) -> Adapted:
@@ -108,11 +110,12 @@ def adapt_to_descriptions(catalog: Catalog, profile: str, plan: Plan, progress: 
     asked = [JudgedQuery(each.api, each.text, frozenset({each.api})) for each in cohort]
     recorded = record(catalog, asked, verdict.profile, plan, progress)
     deprived = [item.without({each.tool}) for item, each in zip(recorded, cohort, strict=True)]
-    with progress.phase("adapt", 3 * len(deprived)) as advance:
-        answers = verdict.answers(deprived, verdict.profile, advance)
-        threshold = cohort_threshold([each.answerable or 0.0 for each in answers], margin)
+    with progress.phase("adapt", 2 * len(deprived)) as advance:
+        before = verdict.answers(deprived, verdict.profile, advance)
+        threshold = cohort_threshold([each.answerable or 0.0 for each in before], margin)
         fitted = with_threshold(verdict.profile, threshold)
-        return verdict.adapted("descriptions", deprived, fitted, advance)
+        after = verdict.answers(deprived, fitted, advance)
+    return verdict.adapted("descriptions", fitted, before, after)
 
 
 LEAST_DESCRIPTIONS = 20
@@ -184,26 +187,22 @@ class _Verdict(msgspec.Struct, frozen=True):
     def adapted(
         self,
         basis: Basis,
-        deprived: Sequence[Recorded],
         fitted: Profile,
-        advance: Callable[[int], None],
+        before: Sequence[Answer],
+        after: Sequence[Answer],
         most_false: float | None = None,
     ) -> Adapted:
-        """The fitted profile, and what both refuse of requests that the catalog cannot serve."""
-        refused = [
-            sum(answer.abstained for answer in self.answers(deprived, profile, advance)) / len(deprived)
-            for profile in (self.profile, fitted)
-        ]
+        """The fitted profile, with the answers of both to requests that the catalog cannot serve."""
         report = AdaptReport(
             profile=self.profile.name,
             catalog=self.catalog.engine.url,
             basis=basis,
-            asked=len(deprived),
+            asked=len(before),
             threshold_before=self._threshold(self.profile),
             threshold=self._threshold(fitted),
             most_false=most_false,
-            caught_before=refused[0],
-            caught=refused[1],
+            caught_before=_refused(before),
+            caught=_refused(after),
         )
         name = f"{self.profile.name}-adapted"[:100]
         return Adapted(report, msgspec.structs.replace(fitted, name=name))
@@ -216,3 +215,7 @@ class _Verdict(msgspec.Struct, frozen=True):
             return fallback if judge.threshold is None else judge.threshold
         stage = next(stage for stage in profile.stages if isinstance(stage, Abstain))
         return self.models.threshold("abstain", stage.threshold, FALLBACK)
+
+
+def _refused(answers: Sequence[Answer]) -> float:
+    return sum(answer.abstained for answer in answers) / len(answers)

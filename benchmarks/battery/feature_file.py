@@ -62,20 +62,14 @@ class FeatureRows:
         near = system.models if read else replace(system.models, scorer=None)
         self._models = near.encoder.identity, "" if near.scorer is None else near.scorer.identity
         self._add(system.set, request, state_before(self._profile, asked, near))
-        hidden = system.doing(request)
-        left = [candidate for candidate in asked.candidates if candidate.tool_key not in hidden]
-        deprived = replace(request, relevant=frozenset(), also=frozenset())
-        self._add(system.set, deprived, state_before(self._profile, replace(asked, candidates=left), near))
+        self._add_deprived(system, request, asked, near)
 
     def add_cohort(
         self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, *, read: bool
     ) -> None:
         """Adds the candidates of a request of the cohort, without those of the tool that is meant."""
         near = system.models if read else replace(system.models, scorer=None)
-        hidden = system.doing(request)
-        left = [candidate for candidate in asked.candidates if candidate.tool_key not in hidden]
-        deprived = replace(request, relevant=frozenset(), style=COHORT_STYLE)
-        self._add(system.set, deprived, state_before(self._profile, replace(asked, candidates=left), near))
+        self._add_deprived(system, replace(request, style=COHORT_STYLE), asked, near)
 
     def strangers(self, battery_set: BatterySet) -> list[BatteryRequest]:
         """The first requests of the other catalogs, as requests that need nothing of this one."""
@@ -93,6 +87,15 @@ class FeatureRows:
         if nearest(asked) < STRANGE:
             near = system.models if read else replace(system.models, scorer=None)
             self._add(system.set, request, state_before(self._profile, asked, near))
+
+    def _add_deprived(
+        self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, models: LoadedModels
+    ) -> None:
+        """Adds the candidates without the tools that do the job."""
+        hidden = system.doing(request)
+        left = [candidate for candidate in asked.candidates if candidate.tool_key not in hidden]
+        deprived = replace(request, relevant=frozenset(), also=frozenset())
+        self._add(system.set, deprived, state_before(self._profile, replace(asked, candidates=left), models))
 
     def _add(self, battery_set: BatterySet, request: BatteryRequest, state: State) -> None:
         ids = [item.id for item in state.ranked]

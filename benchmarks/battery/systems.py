@@ -172,16 +172,8 @@ class SetSystem:
         """
         if self.models.ranker is None or not judges_lists(profile):
             return None
-        found = [self.ranked(self.asked(each.text, size), undecided(profile)) for each in requests]
-        answers = [
-            Answer(
-                ids=tuple(hit.id for hit in each.results),
-                probabilities=tuple(hit.probability for hit in each.results),
-                abstained=each.abstained,
-                answerable=each.answerable,
-            )
-            for each in found
-        ]
+        unjudged = undecided(profile)
+        answers = [Answer.of(self.ranked(self.asked(each.text, size), unjudged)) for each in requests]
         return fit_to_requests(profile, answers)
 
     def ranked(self, asked: RescoreRequest, profile: Profile, hidden: Set[str] = frozenset()) -> Rescored:

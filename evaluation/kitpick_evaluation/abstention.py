@@ -56,7 +56,7 @@ class AbstentionQuality(msgspec.Struct, frozen=True):
 
 def can_abstain(profile: Profile) -> bool:
     """Whether a profile has a stage that can abstain."""
-    return any(isinstance(s, Abstain) or (isinstance(s, Learned) and s.abstains) for s in profile.stages)
+    return judges_lists(profile) or any(isinstance(stage, Abstain) for stage in profile.stages)
 
 
 def abstention_quality(
@@ -89,13 +89,7 @@ def judges_lists(profile: Profile) -> bool:
 
 def with_threshold(profile: Profile, threshold: float) -> Profile:
     """The profile with this threshold where it decides: in `learned` if that abstains, else in `abstain`."""
-    if not judges_lists(profile):
-        return _with_floor(profile, threshold)
-    stages = tuple(
-        msgspec.structs.replace(stage, threshold=threshold) if isinstance(stage, Learned) else stage
-        for stage in profile.stages
-    )
-    return msgspec.structs.replace(profile, stages=stages)
+    return _with(profile, Learned if judges_lists(profile) else Abstain, threshold)
 
 
 def undecided(profile: Profile) -> Profile:
@@ -121,15 +115,15 @@ def fit_to_requests(profile: Profile, answers: Sequence[Answer], most_false: flo
         floor = threshold_for(
             [each.confidence if each.abstained else 1.0 for each in answers], most_false / 2
         )
-        profile = _with_floor(profile, floor)
+        profile = _with(profile, Abstain, floor)
         ruled_out = [each.abstained and each.confidence < floor for each in answers]
     judged = [0.0 if out else each.answerable or 0.0 for out, each in zip(ruled_out, answers, strict=True)]
     return with_threshold(profile, threshold_for(judged, most_false))
 
 
-def _with_floor(profile: Profile, threshold: float) -> Profile:
+def _with(profile: Profile, deciding: type[Learned | Abstain], threshold: float) -> Profile:
     stages = tuple(
-        msgspec.structs.replace(stage, threshold=threshold) if isinstance(stage, Abstain) else stage
+        msgspec.structs.replace(stage, threshold=threshold) if isinstance(stage, deciding) else stage
         for stage in profile.stages
     )
     return msgspec.structs.replace(profile, stages=stages)

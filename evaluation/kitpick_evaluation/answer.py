@@ -10,6 +10,7 @@ import msgspec
 
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import InvalidRanking, InvalidRun
+from kitpick_rescorers.request import Rescored
 from kitpick_rescorers.state import StageTrace
 
 
@@ -30,6 +31,17 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     answerable: float | None = None
     """Probability in [0, 1] that anything here serves the request; None where the system does not say."""
     trace: tuple[StageTrace, ...] = ()
+
+    @classmethod
+    def of(cls, rescored: Rescored) -> Answer:
+        """The answer of a pipeline, without its trace."""
+        return cls(
+            ids=tuple(hit.id for hit in rescored.results),
+            scores=tuple(hit.score for hit in rescored.results),
+            probabilities=tuple(hit.probability for hit in rescored.results),
+            abstained=rescored.abstained,
+            answerable=rescored.answerable,
+        )
 
     @property
     def confidence(self) -> float:

@@ -211,7 +211,7 @@ def _untrained(job: RerankerJob, recipe: RerankerRecipe) -> tuple[TrainableCross
     """The model before its first step, and where its weights come from, in words."""
     if job.cut:
         encoder, whole = TrainableCrossEncoder.reopened(job.cut, recipe)
-        base = f"{BODY}, cut from {whole.identity}"
+        base = f"{recipe.body or BODY}, cut from {whole.identity}"
     else:
         body = job.body or pretrained_body()
         encoder, base = TrainableCrossEncoder.from_body(body, recipe), recipe.body or BODY

@@ -52,13 +52,7 @@ class Recorded(msgspec.Struct, frozen=True, eq=False):
         """The answer of a profile. Stages that another profile began with are not run again."""
         asked = replace(self.near, k=k)
         found, _ = in_rounds(self.fetcher, asked, lambda request: self._rescore(request, profile, models))
-        return Answer(
-            ids=tuple(hit.id for hit in found.results),
-            scores=tuple(hit.score for hit in found.results),
-            probabilities=tuple(hit.probability for hit in found.results),
-            abstained=found.abstained,
-            answerable=found.answerable,
-        )
+        return Answer.of(found)
 
     def without(self, tools: Set[str]) -> Recorded:
         """The same request on the catalog without these tools (keys)."""
