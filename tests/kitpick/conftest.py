@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kitpick.catalog import Catalog
+from kitpick.evaluation import Judged, Plan, judged_queries
 from kitpick.settings import Settings
 
 
@@ -76,6 +77,15 @@ def asks(catalog: Catalog) -> dict[str, str]:
     index, _ = catalog.live()
     ids = {key.rpartition("/")[2]: key for key, _ in catalog.engine.hashes(index)}
     return {text: ids[name] for name, texts in _ASKS.items() for text in texts}
+
+
+@pytest.fixture
+def judged(catalog: Catalog, asks: dict[str, str], tmp_path: Path) -> Judged:
+    """The eighteen requests as judged ones."""
+    lines = [{"query": text, "relevant": [api]} for text, api in asks.items()]
+    file = tmp_path / "queries.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in lines))
+    return judged_queries(catalog, file, Plan(profiles=("kitpick",)))
 
 
 @pytest.fixture(scope="module")

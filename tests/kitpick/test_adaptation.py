@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from kitpick.adaptation import adapt_to_descriptions, adapt_to_requests
 from kitpick.catalog import Catalog
-from kitpick.evaluation import Judged, Plan, judged_queries
+from kitpick.evaluation import Judged, Plan
 from kitpick.settings import Settings
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_ingest.progress import NullProgress
@@ -27,14 +26,6 @@ def queues(settings: Settings) -> Iterator[Catalog]:
     with Catalog.open(settings=settings) as opened:
         opened.ingest("botocore:sqs,sns")
         yield opened
-
-
-@pytest.fixture
-def judged(catalog: Catalog, asks: dict[str, str], tmp_path: Path) -> Judged:
-    lines = [{"query": text, "relevant": [api]} for text, api in asks.items()]
-    file = tmp_path / "queries.jsonl"
-    file.write_text("\n".join(json.dumps(line) for line in lines))
-    return judged_queries(catalog, file, PLAN)
 
 
 def threshold_of(profile: Profile) -> float | None:

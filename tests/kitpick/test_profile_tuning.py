@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from kitpick.catalog import Catalog
-from kitpick.evaluation import Judged, Plan, judged_queries
+from kitpick.evaluation import Judged, Plan
 from kitpick.profile_tuning import tune_profile
 from kitpick_engines.contract import Filter
 from kitpick_engines.intents.store import Intent
@@ -42,14 +41,6 @@ def concentrating(tmp_path: Path) -> str:
     profile = tmp_path / "concentrating.toml"
     profile.write_text(f'{shipped}\n[[stages]]\nstage = "concentrate"\nwhen = "single"\nconfidence = 0.95\n')
     return str(profile)
-
-
-@pytest.fixture
-def judged(catalog: Catalog, asks: dict[str, str], tmp_path: Path) -> Judged:
-    lines = [{"query": text, "relevant": [api]} for text, api in asks.items()]
-    file = tmp_path / "queries.jsonl"
-    file.write_text("\n".join(json.dumps(line) for line in lines))
-    return judged_queries(catalog, file, PLAN)
 
 
 @pytest.mark.parametrize("sampled", [False, True], ids=["without samples", "with samples"])

@@ -38,41 +38,23 @@ def test_the_options_of_a_script_are_the_fields_of_its_job(monkeypatch, script, 
     assert module.COMMAND.startswith(f"scripts/{script} ")
 
 
-def test_a_recipe_that_asks_a_judge_needs_one(tmp_path):
+NOWHERE = Path("/nowhere/none")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "given", "missing"),
+    [
+        ("reranker-l6-hard", {}, "--judge"),
+        ("reranker-l3", {"teachers": (NOWHERE, NOWHERE)}, "teacher_logits has 1 weights"),
+        ("reranker-l12", {"judge": NOWHERE}, "--teacher-encoder"),
+    ],
+    ids=["a judge", "a weight for each teacher", "the encoder of a teacher's cosine"],
+)
+def test_a_recipe_needs_the_models_that_it_asks_for(tmp_path, recipe, given, missing):
     nowhere = tmp_path / "none"
     job = RerankerJob(
-        recipe="reranker-l6-hard", data=nowhere, run=nowhere, out=nowhere, command="scripts/train-reranker"
+        recipe=recipe, data=nowhere, run=nowhere, out=nowhere, command="scripts/train-reranker", **given
     )
-    with pytest.raises(InvalidRecipe, match="--judge"):
-        train_reranker(job, print)
-    assert not nowhere.exists()
-
-
-def test_a_recipe_has_a_weight_for_each_teacher(tmp_path):
-    nowhere = tmp_path / "none"
-    job = RerankerJob(
-        recipe="reranker-l3",
-        data=nowhere,
-        run=nowhere,
-        out=nowhere,
-        teachers=(nowhere, nowhere),
-        command="scripts/train-reranker",
-    )
-    with pytest.raises(InvalidRecipe, match="teacher_logits has 1 weights"):
-        train_reranker(job, print)
-    assert not nowhere.exists()
-
-
-def test_the_cosine_of_a_teacher_needs_its_encoder(tmp_path):
-    nowhere = tmp_path / "none"
-    job = RerankerJob(
-        recipe="reranker-l12",
-        data=nowhere,
-        run=nowhere,
-        out=nowhere,
-        judge=nowhere,
-        command="scripts/train-reranker",
-    )
-    with pytest.raises(InvalidRecipe, match="--teacher-encoder"):
+    with pytest.raises(InvalidRecipe, match=missing):
         train_reranker(job, print)
     assert not nowhere.exists()
