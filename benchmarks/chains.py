@@ -45,7 +45,6 @@ from unittest import mock
 
 import numpy as np
 from battery.__main__ import CACHE, LIMIT, Run, battery, parsed
-from battery.operations import full_lists
 from battery.toollinkos import read_toollinkos
 from enrichment import enriched
 from halves import half_of
@@ -68,6 +67,7 @@ from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_rescorers.profiles import DEFAULT_PROFILE, Profile, load_profile
 from kitpick_rescorers.stages import Abstain, Complete, Enough, Pack, Stage, Truncate
 from kitpick_rescorers.stages.complete import Links
+from kitpick_training.data.operations import full_lists
 from kitpick_training.data.written import WrittenApi, read_apis
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,9 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from battery.operations import copies, full_lists, versions
 from battery.toollinkos import read_toollinkos
-from battery.toucan import read_toucan
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_evaluation.dataset import Dataset
 from kitpick_evaluation.datasets.published import beir, read_metatool, read_sealtools, toolbench
@@ -26,7 +24,10 @@ from kitpick_evaluation.datasets.records import LabelledCatalog, read_records
 from kitpick_evaluation.errors import EvaluationError, InvalidDataset
 from kitpick_ingest.chains import with_chains
 from kitpick_training.data.bfcl import read_bfcl
+from kitpick_training.data.operations import copies, full_lists, versions
+from kitpick_training.data.servers import read_toucan
 from kitpick_training.data.split import Split, split_of, split_of_request
+from kitpick_training.data.whole import known_tool
 from kitpick_training.data.written import MCP, WrittenApi, WrittenRequest, read_written
 
 
@@ -171,22 +172,13 @@ def _written(folders: DataFolders, split: Split) -> BatterySet:
 def _written_mcp(folders: DataFolders, split: Split) -> BatterySet:
     """Requests of servers of one split, over all tools of all servers."""
     documents = read_toucan(folders.shared / "toucan" / "servers.jsonl.gz", "written-mcp")
-    listed: defaultdict[tuple[str, str], list[ApiDocument]] = defaultdict(list)
-    for document in documents:
-        listed[document.tool, document.api].append(document)
-
-    def known(api: WrittenApi) -> str | None:
-        """The known one of several tools of the same name."""
-        found = listed[api.tool, api.api]
-        begin = api.description[:80]
-        return next((d.id for d in found if d.description.startswith(begin)), found[0].id if found else None)
-
     alike = copies(documents)
     chosen = [
         request
         for request in _all_written(folders)
         if all(map(_is_mcp, request.relevant)) and {split_of(g) for g in _groups(request)} == {split}
     ]
+    known = known_tool(documents)
     requests = tuple(_written_request(request, known, alike) for request in chosen)
     return BatterySet("written-mcp", split, documents, requests)
 

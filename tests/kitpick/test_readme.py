@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kitpick_models.session import saturates
+
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
 
 
@@ -27,6 +29,16 @@ def normalised(text: str) -> list[str]:
     return [re.sub(r"\d+ s$", "N s", line.rstrip()) for line in lines]
 
 
+def settled(lines: list[str]) -> list[str]:
+    """What is the same on every processor: where products of eight bits saturate, the models run another way.
+
+    There a percentage differs by a point or two, and hits that are nearly as good as each other change
+    places: of a table its first row counts, without how sure it is.
+    """
+    kept = [line for line in lines if not re.match("│ [2-9] ", line)]
+    return [re.sub(r"\d+%", "N%", line) for line in kept] if saturates() else lines
+
+
 @pytest.mark.slow
 @pytest.mark.needs("weights", "onnxruntime", "botocore")
 def test_the_quickstart_prints_what_the_readme_shows_and_its_commands_do_what_they_say(
@@ -40,7 +52,7 @@ def test_the_quickstart_prints_what_the_readme_shows_and_its_commands_do_what_th
 
     monkeypatch.setenv("KITPICK_EMBEDDING_CACHE", str(tmp_path / "embeddings.db"))
     printed = normalised(run("-m", "kitpick.quickstart"))
-    assert printed == normalised(block_after("$ scripts/quickstart"))
+    assert settled(printed) == settled(normalised(block_after("$ scripts/quickstart")))
     commands = [shlex.split(line) for line in printed if line.startswith("  .venv/bin/kitpick ")]
     main = ("-c", "from kitpick.cli import main; main()")
     nothing, taken, found = [run(*main, *command[1:]) for command in commands]

@@ -95,6 +95,9 @@ class TrainableCrossEncoder:
         """What the recipe keeps of a model, to be trained as it says."""
         model.get_input_embeddings().weight.requires_grad_(False)
         shrink(model, recipe.layers, recipe.feed_forward, spread=recipe.spread)
+        if recipe.frozen_layers:
+            model.bert.embeddings.requires_grad_(False)
+            model.bert.encoder.layer[: recipe.frozen_layers].requires_grad_(False)
         return cls(
             model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half, threads=recipe.threads
         )

@@ -73,6 +73,10 @@ class RerankerRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """What a logit of each teacher counts in the sum that is copied."""
     teacher_cosine: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
     """What a cosine of 1 by the teacher's encoder adds to that sum."""
+    mixture: Literal["shown", "whole"] = "shown"
+    """Lists of what the authors of requests were shown, or of all that their tools can do."""
+    frozen_layers: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Lower layers that stay as they are: a step is cheaper by their backward pass."""
     chunk_pairs: Positive = 16
     """Pairs run together, sorted by length: less padding."""
     doubt_margin: float | None = None

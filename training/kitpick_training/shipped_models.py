@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from kitpick_evaluation.datasets.records import LabelledCatalog
-from kitpick_models.manifest import Manifest
+from kitpick_models.manifest import MANIFEST, Manifest
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_training.cross_encoder import (
@@ -18,8 +18,9 @@ from kitpick_training.cross_encoder import (
     WithCosine,
     WithoutLikelyAnswers,
 )
+from kitpick_training.data.prepared import Encode
 from kitpick_training.data.query_kind_vectors import kind_features_splits, kind_vectors
-from kitpick_training.data.ranking_lists import DEFAULT_MIXTURE, ListSampler
+from kitpick_training.data.ranking_lists import MIXTURES, ListSampler
 from kitpick_training.data.readers import seen_tools, training_data
 from kitpick_training.data.sources import HOLDOUT, encoder_source, reranker_source
 from kitpick_training.encoder import TrainableEncoder
@@ -171,7 +172,7 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
     pairs = sampler.sample_pairs(PAIRS)
     published = publish_reranker(encoder, manifest, task.validation, pairs, job.out, job.measured)
     if job.report:
-        mixture = msgspec.to_builtins(DEFAULT_MIXTURE)
+        mixture = msgspec.to_builtins(MIXTURES[recipe.mixture])
         write_report(job.report, recipe, run.curve, after.steps[0], published, mixture)
     return published.manifest
 
@@ -198,13 +199,21 @@ def train_query_kind(job: TrainingJob) -> Manifest:
 
 def _sampler(job: RerankerJob, recipe: RerankerRecipe) -> tuple[ListSampler, list[LabelledCatalog]]:
     """Lists with the hard negatives that an encoder proposes, and the catalogs they are of."""
-    first_stage = TrainableEncoder.from_body(
+    cache = job.run / "neighbours"
+    mixture = MIXTURES[recipe.mixture]
+    return reranker_source(job.data, mixture, _first_stage(job, recipe), cache, recipe.seed, recipe.list_size)
+
+
+def _first_stage(job: RerankerJob, recipe: RerankerRecipe) -> Encode:
+    """What finds the hard negatives: an exported encoder, the weights of a run, or the pretrained body."""
+    if job.encoder and (job.encoder / MANIFEST).is_file():
+        return load_encoder(job.encoder, RuntimeSettings(threads=recipe.threads)).encode
+    encoder = TrainableEncoder.from_body(
         job.body or pretrained_body(), half=recipe.half, threads=recipe.threads
     )
     if job.encoder:
-        load_average(first_stage.model, [job.encoder])
-    cache = job.run / "neighbours"
-    return reranker_source(job.data, DEFAULT_MIXTURE, first_stage, cache, recipe.seed, recipe.list_size)
+        load_average(encoder.model, [job.encoder])
+    return encoder
 
 
 def _untrained(job: RerankerJob, recipe: RerankerRecipe) -> tuple[TrainableCrossEncoder, str]:

@@ -72,6 +72,8 @@ class LabelledCatalog(msgspec.Struct, frozen=True):
     groups: dict[str, str]
     titles: dict[str, str]
     requests: tuple[LabelledRequest, ...]
+    judged: bool = True
+    """Whether `also` names all that answer as fairly; without, what was not offered is in doubt."""
 
     def __post_init__(self) -> None:
         """Refuses labels without a document.

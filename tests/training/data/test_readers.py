@@ -24,6 +24,17 @@ def test_the_real_data_is_read_whole(shared_data, name, documents, least_request
     assert catalog.documents.keys() == catalog.groups.keys() == catalog.titles.keys()
 
 
+@pytest.mark.needs("botocore", "google")
+@pytest.mark.parametrize(
+    ("name", "documents", "requests"), [("operations", 50_000, 18_000), ("servers", 14_925, 7_000)]
+)
+def test_written_requests_are_read_over_whole_tools(shared_data, name, documents, requests):
+    catalog = READERS[name](shared_data)
+    assert len(catalog.documents) >= documents
+    assert len(catalog.requests) >= requests
+    assert not catalog.judged
+
+
 def test_the_question_is_not_in_the_text_that_answers_it(shared_data):
     catalog = READERS["openapi"](shared_data)
     told = sum(

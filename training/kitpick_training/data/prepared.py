@@ -114,7 +114,7 @@ class PreparedCatalog:
         self.relevant = [tuple(number[i] for i in r.relevant) for r in catalog.requests]
         self.offered = [tuple(number[i] for i in r.offered) for r in catalog.requests]
         self.also = [tuple(number[i] for i in r.also) for r in catalog.requests]
-        self.alternatives_known = any(self.also)
+        self.alternatives_known = catalog.judged and any(self.also)
         self.titles = [title_words(catalog.titles[document.id]) for document in self.documents]
         self.of_tool: dict[str, list[int]] = defaultdict(list)
         self.of_category: dict[str, list[int]] = defaultdict(list)

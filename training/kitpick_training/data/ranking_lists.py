@@ -37,12 +37,30 @@ class Mixture(msgspec.Struct, frozen=True):
     without_answer: float = 0.1
     natural_joined: float = 0.0
     """Of requests as they were written: those that may be followed by others, as composed ones are."""
+    offered_first: int = 5
+    """At most so many of the texts that were offered with a request come before all others. Not a share."""
 
 
 DEFAULT_MIXTURE = Mixture(
     {"written": 0.50, "openapi": 0.26, "bfcl": 0.08, "sealtools": 0.05, "metatool": 0.05, "tldr": 0.06},
     natural_joined=0.3,
 )
+WHOLE_MIXTURE = Mixture(
+    {
+        "operations": 0.34,
+        "servers": 0.14,
+        "openapi": 0.18,
+        "bfcl": 0.12,
+        "sealtools": 0.10,
+        "metatool": 0.05,
+        "tldr": 0.07,
+    },
+    natural_joined=0.3,
+    offered_first=1,
+)
+"""Written requests over all that their tools can do, with what a first stage proposes."""
+MIXTURES = {"shown": DEFAULT_MIXTURE, "whole": WHOLE_MIXTURE}
+"""Name in a recipe → what its lists are made of."""
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -102,10 +120,12 @@ class ListSampler:
 def draw_list(catalog: PreparedCatalog, mixture: Mixture, size: int, rng: random.Random) -> RankingList:
     """One training list of `size` texts (fewer where the catalog is tiny), in random order."""
     ask = draw_ask(catalog, mixture, rng)
-    negatives = draw_negatives(catalog, ask, size - len(ask.relevant), rng)
+    negatives = draw_negatives(catalog, ask, size - len(ask.relevant), rng, first=mixture.offered_first)
     if rng.random() < mixture.without_answer:
         right: tuple[int, ...] = ()
-        negatives += draw_negatives(catalog, ask, size - len(negatives), rng, taken=negatives)
+        negatives += draw_negatives(
+            catalog, ask, size - len(negatives), rng, taken=negatives, first=mixture.offered_first
+        )
     else:
         right = ask.relevant[:size]
     chosen = [(i, True) for i in right] + [(i, False) for i in negatives]
@@ -192,13 +212,18 @@ def _dressed(catalog: PreparedCatalog, request: int, mixture: Mixture, rng: rand
 
 
 def draw_negatives(
-    catalog: PreparedCatalog, ask: Ask, count: int, rng: random.Random, taken: Iterable[int] = ()
+    catalog: PreparedCatalog,
+    ask: Ask,
+    count: int,
+    rng: random.Random,
+    taken: Iterable[int] = (),
+    first: int = 5,
 ) -> list[int]:
-    """`count` wrong documents: what was offered, first-stage neighbours, siblings, shelf mates, anything."""
+    """`count` wrong documents: of what was offered the first, neighbours, siblings, shelf mates, anything."""
     refused = {*ask.relevant, *taken, *_also_fair(catalog, ask)}
     offered = [i for request in ask.requests for i in catalog.offered[request]]
     chosen: list[int] = []
-    for document in _proposals(catalog, ask, rng, offered):
+    for document in _proposals(catalog, ask, rng, rng.sample(offered, min(first, len(offered)))):
         if len(chosen) >= count:
             break
         if document not in refused and not _also_right(catalog, ask, document):
@@ -210,7 +235,7 @@ def draw_negatives(
 def _proposals(
     catalog: PreparedCatalog, ask: Ask, rng: random.Random, offered: Sequence[int]
 ) -> Iterator[int]:
-    yield from rng.sample(offered, min(5, len(offered)))
+    yield from offered
     anchors = [catalog.documents[i] for i in ask.relevant]
     everything = range(len(catalog.documents))
     for _ in range(200):  # a catalog may have fewer wrong documents than wanted
@@ -227,15 +252,18 @@ def _proposals(
 
 
 def _doubtful(catalog: PreparedCatalog, ask: Ask, document: int) -> bool:
-    """Whether a document of another tool may answer as well: nobody looked at it for this request.
+    """Whether a document may answer as well: nobody looked at it for this request.
 
     Where the authors of requests listed the other answers, none is in doubt: a judge that reads such requests
-    badly would otherwise take away the very texts that it has to learn to tell apart.
+    badly would otherwise take away the very texts that it has to learn to tell apart. Where they saw a few
+    operations out of many, all others are. Else those of other tools are.
     """
     if ask.tool_named or catalog.alternatives_known:
         return False
     if any(document in catalog.offered[request] for request in ask.requests):
         return False
+    if not catalog.catalog.judged:
+        return True
     tools = {catalog.documents[i].tool_key for i in ask.relevant}
     return catalog.documents[document].tool_key not in tools
 

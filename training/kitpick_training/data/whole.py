@@ -1,0 +1,125 @@
+"""Written requests over all that their tools can do, in place of the few operations that were read for them.
+
+A first stage at work proposes the nearest of thousands: the other operations of the service, the same
+operation of another version, the tools of other servers that do nearly the same. Lists of these teach what
+lists of a few dozen hand-picked operations cannot.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from kitpick_engines.document import ApiDocument
+from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
+from kitpick_training.data.operations import copies, full_lists, versions
+from kitpick_training.data.servers import read_toucan
+from kitpick_training.data.written import MCP, Operation, WrittenApi, WrittenRequest, read_apis, read_written
+
+Known = Callable[[WrittenApi], str | None]
+"""The document of an operation; None where the catalog lacks it."""
+
+
+def read_operations(folders: Iterable[Path], openapi: Path, licence: str) -> LabelledCatalog:
+    """Requests of REST APIs and cloud services, over all operations of the tools they name.
+
+    Args:
+        folders: written requests.
+        openapi: `apis.jsonl.gz` of the OpenAPI directory.
+        licence: of requests and operations.
+
+    Raises:
+        MissingData, BrokenRecord, InvalidDataset: a file cannot be read, or files do not fit together.
+    """
+    requests, shown = _read(folders, lambda api: api.source != MCP)
+    apis = [api for request in requests for api in (*request.relevant, *request.also)]
+    by_operation = full_lists(apis, openapi, "operations")
+    ids = {operation: document.id for operation, document in by_operation.items()}
+    groups = {document.id: operation.group for operation, document in by_operation.items()}
+    documents = {document.id: document for document in by_operation.values()}
+    labelled = _labelled(requests, shown, lambda api: ids.get(api.operation), versions(by_operation))
+    return LabelledCatalog(
+        "operations", licence, documents, groups, _titles(documents), labelled, judged=False
+    )
+
+
+def read_servers(folders: Iterable[Path], toucan: Path, licence: str) -> LabelledCatalog:
+    """Requests of MCP servers, over all tools of all servers.
+
+    Args:
+        folders: written requests.
+        toucan: `servers.jsonl.gz`.
+        licence: of requests and tools.
+
+    Raises:
+        MissingData, BrokenRecord, InvalidDataset: a file cannot be read, or files do not fit together.
+    """
+    requests, shown = _read(folders, lambda api: api.source == MCP)
+    found = read_toucan(toucan, "servers")
+    documents = {document.id: document for document in found}
+    providers = {api.tool: api.operation.group for api in shown}
+    groups = {document.id: providers.get(document.tool, document.tool) for document in found}
+    labelled = _labelled(requests, shown, known_tool(found), copies(found))
+    return LabelledCatalog("servers", licence, documents, groups, _titles(documents), labelled, judged=False)
+
+
+def known_tool(documents: Iterable[ApiDocument]) -> Known:
+    """Finds the document of a written tool, of several of one name the one with its description."""
+    listed: defaultdict[tuple[str, str], list[ApiDocument]] = defaultdict(list)
+    for document in documents:
+        listed[document.tool, document.api].append(document)
+
+    def known(api: WrittenApi) -> str | None:
+        found = listed[api.tool, api.api]
+        begin = api.description[:80]
+        return next((d.id for d in found if d.description.startswith(begin)), found[0].id if found else None)
+
+    return known
+
+
+def _read(
+    folders: Iterable[Path], wanted: Callable[[WrittenApi], bool]
+) -> tuple[list[WrittenRequest], list[WrittenApi]]:
+    """The requests all of whose operations are wanted, and the wanted operations that authors were shown."""
+    present = list(dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir()))
+    requests = [request for folder in present for request in read_written(folder)]
+    shown = [api for folder in present for api in read_apis(folder) if wanted(api)]
+    return [request for request in requests if all(map(wanted, request.relevant))], shown
+
+
+def _labelled(
+    requests: Iterable[WrittenRequest],
+    shown: Iterable[WrittenApi],
+    known: Known,
+    alike: Mapping[str, frozenset[str]],
+) -> tuple[LabelledRequest, ...]:
+    """The requests with ids of documents; those that need what the catalog lacks are left out."""
+    of_tool: defaultdict[tuple[str, ...], list[WrittenApi]] = defaultdict(list)
+    for api in shown:
+        of_tool[_tool(api.operation)].append(api)
+    found = []
+    for request in requests:
+        relevant = tuple(id_ for api in request.relevant if (id_ := known(api)) is not None)
+        if len(relevant) < len(request.relevant):
+            continue
+        fair = {id_ for api in request.also if (id_ := known(api)) is not None}
+        fair |= {other for id_ in relevant for other in alike.get(id_, ())}
+        fair -= set(relevant)
+        near = dict.fromkeys(
+            id_
+            for api in request.relevant
+            for other in of_tool[_tool(api.operation)]
+            if (id_ := known(other)) is not None
+        )
+        offered = tuple(id_ for id_ in near if id_ not in relevant and id_ not in fair)
+        found.append(LabelledRequest(request.text, relevant, offered, also=tuple(sorted(fair))))
+    return tuple(found)
+
+
+def _tool(operation: Operation) -> tuple[str, ...]:
+    return operation[:4]
+
+
+def _titles(documents: Mapping[str, ApiDocument]) -> dict[str, str]:
+    return {id_: f"{document.api} {document.description}" for id_, document in documents.items()}
