@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from kitpick_training.cross_encoder import WeightedSum, WithCosine, WithoutLikelyAnswers
+from kitpick_training.cross_encoder import Remembered, WeightedSum, WithCosine, WithoutLikelyAnswers
 from kitpick_training.examples import RankingList
 
 
@@ -87,3 +87,21 @@ def test_a_teacher_of_two_adds_the_weighted_cosine_to_the_logit():
     (found,) = both.score_lists([item])
     (alone,) = ByNumber().score_lists([item])
     assert np.allclose(found - alone, [6.0, 0.0], atol=1e-5)
+
+
+def test_what_was_judged_is_not_read_again_to_be_copied():
+    class Counting(ByNumber):
+        read = 0
+
+        def score_lists(self, lists):
+            self.read += sum(len(item.texts) for item in lists)
+            return super().score_lists(lists)
+
+    counting = Counting()
+    scorer = Remembered(counting)
+    source = WithoutLikelyAnswers(Lists(listed("1 right", "5 doubtful", "0 doubtful")), scorer, 1.0)
+    [item] = source.batch(0, 8)
+    certain = listed("4 right", "2 wrong")
+    assert counting.read == 3
+    assert [scores.tolist() for scores in scorer.score_lists([item, certain])] == [[1.0], [4.0, 2.0]]
+    assert counting.read == 5, "two more, which nobody had to judge"

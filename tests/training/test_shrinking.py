@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from kitpick_models.errors import UnsupportedModel  # noqa: E402
 from kitpick_training.examples import RankingList  # noqa: E402
-from kitpick_training.weights import shrink  # noqa: E402
+from kitpick_training.weights import freeze, shrink  # noqa: E402
 
 pytestmark = pytest.mark.needs("torch")
 
@@ -69,3 +69,14 @@ def test_more_than_there_is_is_refused(make_encoder):
         shrink(make_encoder().model, layers=3)
     with pytest.raises(UnsupportedModel, match="65 feed-forward units from a body of 64"):
         shrink(make_encoder().model, feed_forward=65)
+
+
+def test_frozen_layers_stay_as_they_are_and_the_others_learn(make_encoder):
+    encoder = make_encoder()
+    freeze(encoder.model, 1)
+    encoder.logits([("get song", "song")]).sum().backward()
+    lower, upper = encoder.model.bert.encoder.layer
+    assert all(
+        weight.grad is None for weight in (*encoder.model.bert.embeddings.parameters(), *lower.parameters())
+    )
+    assert all(weight.grad is not None for weight in upper.parameters())

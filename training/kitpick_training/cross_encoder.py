@@ -23,7 +23,7 @@ from kitpick_training.errors import EmptyTrainingSet
 from kitpick_training.examples import ListScorer, ListSource, RankingFigures, RankingList, ranking_figures
 from kitpick_training.losses import graded_loss, list_loss, margin_mse, teacher_order
 from kitpick_training.recipe import RerankerRecipe
-from kitpick_training.weights import reopen_as, shrink
+from kitpick_training.weights import freeze, reopen_as, shrink
 
 EVEN_LOGIT = 0.0
 """As likely right as wrong: the measure where a list has no right text."""
@@ -95,9 +95,7 @@ class TrainableCrossEncoder:
         """What the recipe keeps of a model, to be trained as it says."""
         model.get_input_embeddings().weight.requires_grad_(False)
         shrink(model, recipe.layers, recipe.feed_forward, spread=recipe.spread)
-        if recipe.frozen_layers:
-            model.bert.embeddings.requires_grad_(False)
-            model.bert.encoder.layer[: recipe.frozen_layers].requires_grad_(False)
+        freeze(model, recipe.frozen_layers)
         return cls(
             model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half, threads=recipe.threads
         )
@@ -233,6 +231,31 @@ class WithCosine:
             np.asarray(logit + self._weight * (part @ query), np.float32)
             for logit, part, query in zip(logits, _by_list(texts, lists), queries, strict=True)
         ]
+
+
+class Remembered:
+    """A scorer that remembers what it read last: what was judged need not be read again to be copied.
+
+    Args:
+        scorer: gives logits.
+    """
+
+    def __init__(self, scorer: ListScorer) -> None:
+        self._scorer = scorer
+        self._known: dict[tuple[str, str], float] = {}
+
+    def score_lists(self, lists: Sequence[RankingList]) -> list[NDArray[np.float32]]:
+        """The logit of every text of every list."""
+        new = [item for item in lists if any((item.query, text) not in self._known for text in item.texts)]
+        told = {
+            (item.query, text): score
+            for item, scores in zip(new, self._scorer.score_lists(new), strict=True)
+            for text, score in zip(item.texts, scores.tolist(), strict=True)
+        }
+        known = self._known | told
+        found = [[known[item.query, text] for text in item.texts] for item in lists]
+        self._known = {(item.query, text): known[item.query, text] for item in lists for text in item.texts}
+        return [np.array(scores, np.float32) for scores in found]
 
 
 class WithoutLikelyAnswers:

@@ -12,6 +12,7 @@ from kitpick_models.manifest import MANIFEST, Manifest
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_training.cross_encoder import (
+    Remembered,
     RerankerTask,
     TrainableCrossEncoder,
     WeightedSum,
@@ -87,7 +88,7 @@ class RerankerJob(TransformerJob, frozen=True, kw_only=True):
     encoder: Path | None = None
     """The encoder run or model that finds the hard negatives; None: the pretrained body."""
     judge: Path | None = None
-    """The model that tells likely answers, for a recipe with `doubt_margin`."""
+    """The model that tells likely answers, for a recipe with `doubt_margin`; None: what is copied."""
 
 
 def train_encoder(job: TransformerJob, report: Report) -> Manifest:
@@ -142,7 +143,7 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
     """
     path = recipe_path(job.recipe)
     recipe = read_recipe(path, RerankerRecipe)
-    if recipe.doubt_margin is not None and job.judge is None:
+    if recipe.doubt_margin is not None and job.judge is None and not job.teachers:
         raise InvalidRecipe(path, "doubt_margin asks a trained model: name its folder with --judge")
     if bool(recipe.teacher_cosine) != bool(job.teacher_encoder):
         raise InvalidRecipe(path, "teacher_cosine and --teacher-encoder belong together")
@@ -153,9 +154,8 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
     runtime = RuntimeSettings(threads=recipe.threads)
     sampler, catalogs = _sampler(job, recipe)
     encoder, base = _untrained(job, recipe)
-    task = RerankerTask(
-        recipe, encoder, _taught(sampler, job, recipe, runtime), _teacher(job, recipe, runtime)
-    )
+    teacher = _teacher(job, recipe, runtime)
+    task = RerankerTask(recipe, encoder, _taught(sampler, job, recipe, runtime, teacher), teacher)
     run = TrainingRun(recipe, task, job.run, report)
     run.run()
     after = load_average(encoder.model, [job.run, *job.average])
@@ -234,14 +234,20 @@ def _teacher(job: RerankerJob, recipe: RerankerRecipe, runtime: RuntimeSettings)
     scorers = [ExportedScorer(folder, runtime) for folder in job.teachers]
     scorer = WeightedSum(scorers, recipe.teacher_logits)
     if job.teacher_encoder is None:
-        return scorer
-    return WithCosine(scorer, load_encoder(job.teacher_encoder, runtime).encode, recipe.teacher_cosine)
+        return Remembered(scorer)
+    encode = load_encoder(job.teacher_encoder, runtime).encode
+    return Remembered(WithCosine(scorer, encode, recipe.teacher_cosine))
 
 
 def _taught(
-    sampler: ListSampler, job: RerankerJob, recipe: RerankerRecipe, runtime: RuntimeSettings
+    sampler: ListSampler,
+    job: RerankerJob,
+    recipe: RerankerRecipe,
+    runtime: RuntimeSettings,
+    teacher: ListScorer | None,
 ) -> ListSource:
     """What is learned from: all lists, or those without likely answers."""
-    if recipe.doubt_margin is None or job.judge is None:
+    judge = ExportedScorer(job.judge, runtime) if job.judge else teacher
+    if recipe.doubt_margin is None or judge is None:
         return sampler
-    return WithoutLikelyAnswers(sampler, ExportedScorer(job.judge, runtime), recipe.doubt_margin)
+    return WithoutLikelyAnswers(sampler, judge, recipe.doubt_margin)

@@ -288,6 +288,18 @@ def shrink(model: Any, layers: int = 0, feed_forward: int = 0, *, spread: bool =
         _keep_units(model, feed_forward)
 
 
+def freeze(model: Any, layers: int) -> None:  # noqa: ANN401
+    """Leaves the lowest layers of a BERT classifier as they are, and with them all that they read.
+
+    Args:
+        model: a sequence classifier on a BERT body; changed in place.
+        layers: how many; 0: none.
+    """
+    if layers:
+        model.bert.embeddings.requires_grad_(False)
+        model.bert.encoder.layer[:layers].requires_grad_(False)
+
+
 def _keep_layers(model: Any, count: int, spread: bool) -> None:  # noqa: ANN401
     found = model.bert.encoder.layer
     if count > len(found):

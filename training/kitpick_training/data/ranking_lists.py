@@ -46,16 +46,8 @@ DEFAULT_MIXTURE = Mixture(
     natural_joined=0.3,
 )
 WHOLE_MIXTURE = Mixture(
-    {
-        "operations": 0.34,
-        "servers": 0.14,
-        "openapi": 0.18,
-        "bfcl": 0.12,
-        "sealtools": 0.10,
-        "metatool": 0.05,
-        "tldr": 0.07,
-    },
-    natural_joined=0.3,
+    {"operations": 0.46, "servers": 0.20, "bfcl": 0.15, "sealtools": 0.13, "metatool": 0.06},
+    natural_joined=0.35,
     offered_first=1,
 )
 """Written requests over all that their tools can do, with what a first stage proposes."""
