@@ -94,6 +94,7 @@ def test_what_was_judged_is_not_read_again_to_be_copied():
         read = 0
 
         def score_lists(self, lists):
+            assert lists, "a scorer need not be able to score nothing"
             self.read += sum(len(item.texts) for item in lists)
             return super().score_lists(lists)
 
@@ -105,3 +106,5 @@ def test_what_was_judged_is_not_read_again_to_be_copied():
     assert counting.read == 3
     assert [scores.tolist() for scores in scorer.score_lists([item, certain])] == [[1.0], [4.0, 2.0]]
     assert counting.read == 5, "two more, which nobody had to judge"
+    assert len(scorer.score_lists([certain])) == 1
+    assert counting.read == 5

@@ -249,7 +249,7 @@ class Remembered:
         new = [item for item in lists if any((item.query, text) not in self._known for text in item.texts)]
         told = {
             (item.query, text): score
-            for item, scores in zip(new, self._scorer.score_lists(new), strict=True)
+            for item, scores in zip(new, self._scorer.score_lists(new) if new else (), strict=True)
             for text, score in zip(item.texts, scores.tolist(), strict=True)
         }
         known = self._known | told
