@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_evaluation.datasets import published
-from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest, MissingData, read_records
+from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest, read_records
 from kitpick_evaluation.health.self_retrieval import clause, first_sentence, without_clause
 from kitpick_models.manifest import TrainingData, hash_tool
 from kitpick_training.data import bfcl, written
@@ -157,13 +157,10 @@ def read_written(*folders: Path) -> LabelledCatalog:
     Raises:
         MissingData, BrokenRecord, InvalidDataset: no folder is there, or its files do not fit together.
     """
-    present = list(dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir()))
-    if not present:
-        raise MissingData(folders[-1])
     documents: dict[str, ApiDocument] = {}
     groups: dict[str, str] = {}
     requests: list[LabelledRequest] = []
-    for number, folder in enumerate(present):
+    for number, folder in enumerate(written.present_folders(folders)):
         of_tool: dict[str, list[str]] = defaultdict(list)
         for api in written.read_apis(folder):
             identity = f"{number}/{api.id}"

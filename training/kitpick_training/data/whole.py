@@ -15,7 +15,15 @@ from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
 from kitpick_training.data.operations import copies, full_lists, versions
 from kitpick_training.data.servers import read_toucan
-from kitpick_training.data.written import MCP, Operation, WrittenApi, WrittenRequest, read_apis, read_written
+from kitpick_training.data.written import (
+    MCP,
+    Operation,
+    WrittenApi,
+    WrittenRequest,
+    present_folders,
+    read_apis,
+    read_written,
+)
 
 Known = Callable[[WrittenApi], str | None]
 """The document of an operation; None where the catalog lacks it."""
@@ -82,7 +90,7 @@ def _read(
     folders: Iterable[Path], wanted: Callable[[WrittenApi], bool]
 ) -> tuple[list[WrittenRequest], list[WrittenApi]]:
     """The requests all of whose operations are wanted, and the wanted operations that authors were shown."""
-    present = list(dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir()))
+    present = present_folders(folders)
     requests = [request for folder in present for request in read_written(folder)]
     shown = [api for folder in present for api in read_apis(folder) if wanted(api)]
     return [request for request in requests if all(map(wanted, request.relevant))], shown

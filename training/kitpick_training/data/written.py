@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
-from kitpick_evaluation.datasets.records import BrokenRecord, read_records
+from kitpick_evaluation.datasets.records import BrokenRecord, MissingData, read_records
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_ingest.effects import effect_of_method
 
@@ -100,6 +101,19 @@ class _Line(msgspec.Struct):
     style: str
     relevant: tuple[int, ...]
     also: tuple[int, ...] = ()
+
+
+def present_folders(folders: Iterable[Path]) -> list[Path]:
+    """Those of the folders that are there, each once, in their order.
+
+    Raises:
+        MissingData: none is.
+    """
+    named = list(folders)
+    present = list(dict.fromkeys(folder.resolve() for folder in named if folder.is_dir()))
+    if not present:
+        raise MissingData(named[-1])
+    return present
 
 
 def read_written(folder: Path) -> tuple[WrittenRequest, ...]:
