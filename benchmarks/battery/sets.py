@@ -24,8 +24,7 @@ from kitpick_evaluation.datasets.records import LabelledCatalog, read_records
 from kitpick_evaluation.errors import EvaluationError, InvalidDataset
 from kitpick_ingest.chains import with_chains
 from kitpick_training.data.bfcl import read_bfcl
-from kitpick_training.data.operations import copies, full_lists, versions
-from kitpick_training.data.servers import read_toucan
+from kitpick_training.data.operations import copies, full_lists, read_toucan, versions
 from kitpick_training.data.split import Split, split_of, split_of_request
 from kitpick_training.data.whole import known_tool
 from kitpick_training.data.written import MCP, WrittenApi, WrittenRequest, read_written

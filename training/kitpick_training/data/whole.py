@@ -13,8 +13,7 @@ from pathlib import Path
 
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
-from kitpick_training.data.operations import copies, full_lists, versions
-from kitpick_training.data.servers import read_toucan
+from kitpick_training.data.operations import copies, full_lists, read_toucan, versions
 from kitpick_training.data.written import (
     MCP,
     Operation,

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kitpick_training.data.servers import read_toucan
+from kitpick_training.data.operations import read_toucan
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
 
