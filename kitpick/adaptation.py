@@ -1,20 +1,25 @@
-"""Fits to a catalog the threshold below which a profile says that nothing here does what is asked.
+"""Fits a profile to a catalog: the vectors of its requests, and the threshold below which nothing fits.
 
-How sure the list ranker is of a good answer differs between catalogs, so that the threshold it comes with is
-low enough for all of them, and too low for most. What tells the right one is said in
-`kitpick_evaluation.abstention`: judged requests, or without any the descriptions of the catalog's own APIs.
+Words of people and texts of documents lie apart in each catalog in a way of its own: judged requests show how
+to turn the vectors of further ones (`kitpick_evaluation.request_fit`). How sure the list ranker is of a good
+answer differs between catalogs, so that the threshold it comes with is low enough for all of them, and too
+low for most. What tells the right one is said in `kitpick_evaluation.abstention`: judged requests, or without
+any the descriptions of the catalog's own APIs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
+import numpy as np
+from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.evaluation import Judged, Plan
-from kitpick.profile_tuning import models_of, record
+from kitpick.profile_tuning import Recorder, models_of
+from kitpick.request_vectors import LEAST_REQUESTS, fit_requests
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import (
     ALARMS,
@@ -30,11 +35,13 @@ from kitpick_evaluation.abstention import (
 from kitpick_evaluation.answer import Answer
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError
+from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.tuning.recording import Recorded
 from kitpick_ingest.progress import Progress
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.stages import Abstain, Learned
 from kitpick_rescorers.stages.depth import FALLBACK
 
@@ -42,21 +49,32 @@ Basis: TypeAlias = Literal["requests", "descriptions"]
 
 
 class AdaptReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The threshold of a profile for a catalog, and what it does. Shares and probabilities in [0, 1]."""
+    """What was fitted to a catalog, and what it does. Shares, probabilities and figures in [0, 1]."""
 
     profile: str
     catalog: str
     basis: Basis
-    """What chose it: judged requests, or descriptions of the catalog's own APIs."""
+    """What it was fitted to: judged requests, or descriptions of the catalog's own APIs."""
     asked: int
     """How many of these were asked."""
-    threshold_before: float
-    threshold: float
-    most_false: float | None
+    turned: bool = False
+    """Whether the vectors of requests are turned by a matrix."""
+    ndcg5_before: float | None = None
+    """NDCG@5 of the judged requests; None without any."""
+    ndcg5: float | None = None
+    """The same with matrices that were each fitted without the request; None where none was fitted."""
+    recall5_before: float | None = None
+    recall5: float | None = None
+    gap: float | None = None
+    """How far the loss of the matrix is above its minimum at most, in nats."""
+    threshold_before: float | None = None
+    """None, as the next ones, where the profile never abstains, or only vectors were to be fitted."""
+    threshold: float | None = None
+    most_false: float | None = None
     """Largest share of requests like the judged ones that are refused wrongly; None without any."""
-    caught_before: float
+    caught_before: float | None = None
     """Share refused of the same texts while the tools that serve them are hidden; by the old threshold."""
-    caught: float
+    caught: float | None = None
     """The same by the new one."""
 
 
@@ -65,33 +83,147 @@ class Adapted(msgspec.Struct, frozen=True):
 
     report: AdaptReport
     profile: Profile
+    """It names no matrix: whoever writes it says where the matrix is."""
+    matrix: RequestMatrix | None = None
 
 
 def adapt_to_requests(
-    judged: Judged, profile: str, plan: Plan, progress: Progress, most_false: float = ALARMS
+    judged: Judged,
+    profile: str,
+    plan: Plan,
+    progress: Progress,
+    most_false: float = ALARMS,
+    *,
+    vectors: bool = True,
 ) -> Adapted:
-    """Chooses the threshold by requests whose right answers are known.
+    """Fits the vectors of requests and the threshold to requests whose right answers are known.
+
+    The matrix is kept if requests that it has not seen find more of what they need by it. The threshold is
+    chosen by answers of matrices that had not seen the request, too.
+
+    Args:
+        judged: the requests.
+        profile: its name or file.
+        plan: who asks, and how many requests.
+        progress: receives every phase.
+        most_false: share of requests that may be refused wrongly, in (0, 1).
+        vectors: whether the vectors are fitted, beside the threshold.
 
     Raises:
-        EvaluationError: the profile cannot abstain, or there are too few requests.
+        EvaluationError: there is nothing to fit, or there are too few requests.
         RescorerError: there is no such profile.
+        MissingExtra: scipy or ir-measures is not installed.
         EngineError, ModelError: the catalog cannot be searched.
     """
-    if int(most_false * (len(judged.queries) + 1)) < 1:
+    base = load_profile(profile)
+    turning = vectors and base.needs_vector
+    if not (turning or can_abstain(base)):
+        raise EvaluationError(f"profile {base.name!r} reads no vectors and never abstains: nothing to adapt")
+    _check_enough(len(judged.queries), base, most_false, turning=turning)
+    if turning:  # a matrix that it has may have been fitted to the same requests
+        base = _without_matrix(base)
+    recorder = Recorder(judged.catalog, base, plan)
+    basis = _Basis(judged, base, models_of(judged.catalog, base), recorder, progress)
+    plain = recorder.record(judged.queries, progress)
+    found = basis.turned(plain) if turning else basis.as_they_are(plain)
+    if not can_abstain(base):
+        return Adapted(found.report, _renamed(base), found.matrix)
+    return basis.with_fitted_threshold(found, most_false)
+
+
+def _check_enough(requests: int, profile: Profile, most_false: float, *, turning: bool) -> None:
+    least = round(1 / most_false) - 1 if can_abstain(profile) else 0
+    if int(most_false * (requests + 1)) < 1 and least:
         raise EvaluationError(
-            f"{len(judged.queries)} requests cannot tell what {most_false:.0%} of them are:"
-            f" it takes {round(1 / most_false) - 1}"
+            f"{requests} requests cannot tell what {most_false:.0%} of them are: it takes {least}"
         )
-    verdict = _Verdict.of(judged.catalog, profile)
-    recorded = record(judged.catalog, judged.queries, verdict.profile, plan, progress)
-    hidden = [{judged.facets.tool(api) for api in item.query.relevant} for item in recorded]
-    deprived = [item.without(tools) for item, tools in zip(recorded, hidden, strict=True)]
-    with progress.phase("adapt", 3 * len(recorded)) as advance:
-        answers = verdict.answers(recorded, undecided(verdict.profile), advance)
-        fitted = fit_to_requests(verdict.profile, answers, most_false)
-        before = verdict.answers(deprived, verdict.profile, advance)
-        after = verdict.answers(deprived, fitted, advance)
-    return verdict.adapted("requests", fitted, before, after, most_false)
+    if not least and turning and requests < LEAST_REQUESTS:
+        raise EvaluationError(
+            f"{requests} requests are too few to fit the vectors to: it takes {LEAST_REQUESTS}"
+        )
+
+
+class _Turned(msgspec.Struct, frozen=True):
+    """Requests as they are searched from now on, with the matrix if there is one."""
+
+    recorded: Sequence[Recorded]
+    report: AdaptReport
+    matrix: RequestMatrix | None = None
+
+
+class _Basis(msgspec.Struct, frozen=True):
+    """Judged requests of a catalog, and the profile that is fitted to them."""
+
+    judged: Judged
+    profile: Profile
+    models: Models
+    recorder: Recorder
+    progress: Progress
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The begin of the report."""
+        return {
+            "profile": self.profile.name,
+            "catalog": self.judged.catalog.engine.url,
+            "basis": "requests",
+            "asked": len(self.judged.queries),
+        }
+
+    def as_they_are(self, plain: Sequence[Recorded]) -> _Turned:
+        """The requests as the profile turns them already."""
+        return _Turned(plain, AdaptReport(**self.named), self.profile.request_matrix())
+
+    def turned(self, plain: Sequence[Recorded]) -> _Turned:
+        """The requests with the matrix that helps those it has not seen; as they are where none does."""
+        fitted = fit_requests(plain, self.judged.facets, self.progress)
+        before = self._quality(plain)
+        report = AdaptReport(**self.named, ndcg5_before=before["ndcg@5"], recall5_before=before["recall@5"])
+        if fitted is None:
+            return _Turned(plain, report)
+        turned = self.recorder.record(self.judged.queries, self.progress, fitted.without)
+        after = self._quality(turned)
+        kept = after["ndcg@5"] > before["ndcg@5"]
+        report = replace(
+            report, turned=kept, ndcg5=after["ndcg@5"], recall5=after["recall@5"], gap=fitted.fit.final.gap
+        )
+        return _Turned(turned, report, fitted.matrix) if kept else _Turned(plain, report)
+
+    def with_fitted_threshold(self, found: _Turned, most_false: float) -> Adapted:
+        """The profile with a threshold that refuses few enough of these requests."""
+        verdict = _Verdict(self.profile, self.models)
+        hidden = [{self.judged.facets.tool(api) for api in item.query.relevant} for item in found.recorded]
+        deprived = [item.without(tools) for item, tools in zip(found.recorded, hidden, strict=True)]
+        with self.progress.phase("adapt", 3 * len(deprived)) as advance:
+            answers = verdict.answers(found.recorded, undecided(self.profile), advance)
+            fitted = fit_to_requests(self.profile, answers, most_false)
+            before = verdict.answers(deprived, self.profile, advance)
+            after = verdict.answers(deprived, fitted, advance)
+        report = verdict.reported(replace(found.report, most_false=most_false), fitted, before, after)
+        return Adapted(report, _renamed(fitted), found.matrix)
+
+    def _quality(self, recorded: Sequence[Recorded]) -> dict[str, float]:
+        """Mean figures of the profile, whatever it abstains from."""
+        ids: dict[str, tuple[str, ...]] = {}
+        with self.progress.phase("ask", len(recorded)) as advance:
+            for item in recorded:
+                ids[item.query.id] = item.answer(self.profile, self.models, _HITS).ids
+                advance(1)
+        scored = score_rankings([item.query for item in recorded], ids, (_HITS,)).values()
+        return {name: float(np.mean([each[name] for each in scored])) for name in ("ndcg@5", "recall@5")}
+
+
+def _renamed(profile: Profile) -> Profile:
+    """The profile under the name of an adapted one, without the name of the old one's matrix."""
+    named = profile.name.removesuffix(_ENDING)[: 100 - len(_ENDING)] + _ENDING
+    return _without_matrix(replace(profile, name=named))
+
+
+def _without_matrix(profile: Profile) -> Profile:
+    return replace(profile, first_stage=replace(profile.first_stage, request_matrix=""))
+
+
+_ENDING = "-adapted"
 
 
 def adapt_to_descriptions(catalog: Catalog, profile: str, plan: Plan, progress: Progress) -> Adapted:
@@ -104,18 +236,28 @@ def adapt_to_descriptions(catalog: Catalog, profile: str, plan: Plan, progress: 
         RescorerError: there is no such profile.
         EngineError, ModelError: the catalog cannot be searched.
     """
-    verdict = _Verdict.of(catalog, profile)
+    base = load_profile(profile)
+    if not can_abstain(base):
+        raise EvaluationError(
+            f"profile {base.name!r} never abstains: it has no stage that does; its vectors are fitted to "
+            "judged requests, with --queries FILE"
+        )
+    verdict = _Verdict(base, models_of(catalog, base))
     margin = verdict.cohort_margin()
     cohort = _cohort(catalog, progress)
     asked = [JudgedQuery(each.api, each.text, frozenset({each.api})) for each in cohort]
-    recorded = record(catalog, asked, verdict.profile, plan, progress)
+    recorded = Recorder(catalog, base, plan).record(asked, progress)
     deprived = [item.without({each.tool}) for item, each in zip(recorded, cohort, strict=True)]
     with progress.phase("adapt", 2 * len(deprived)) as advance:
-        before = verdict.answers(deprived, verdict.profile, advance)
+        before = verdict.answers(deprived, base, advance)
         threshold = cohort_threshold([each.answerable or 0.0 for each in before], margin)
-        fitted = with_threshold(verdict.profile, threshold)
+        fitted = with_threshold(base, threshold)
         after = verdict.answers(deprived, fitted, advance)
-    return verdict.adapted("descriptions", fitted, before, after)
+    report = AdaptReport(
+        profile=base.name, catalog=catalog.engine.url, basis="descriptions", asked=len(deprived)
+    )
+    told = verdict.reported(report, fitted, before, after)
+    return Adapted(told, _renamed(fitted), base.request_matrix())
 
 
 LEAST_DESCRIPTIONS = 20
@@ -147,18 +289,10 @@ _HITS = 5
 
 
 class _Verdict(msgspec.Struct, frozen=True):
-    """A profile that can abstain, over a catalog."""
+    """What a profile that can abstain says of requests."""
 
     profile: Profile
     models: Models
-    catalog: Catalog
-
-    @classmethod
-    def of(cls, catalog: Catalog, profile: str) -> _Verdict:
-        base = load_profile(profile)
-        if not can_abstain(base):
-            raise EvaluationError(f"profile {base.name!r} never abstains: it has no stage that does")
-        return cls(base, models_of(catalog, base), catalog)
 
     def cohort_margin(self) -> float:
         margin = None if self.models.ranker is None else self.models.ranker.cohort_margin
@@ -184,28 +318,17 @@ class _Verdict(msgspec.Struct, frozen=True):
             advance(1)
         return found
 
-    def adapted(
-        self,
-        basis: Basis,
-        fitted: Profile,
-        before: Sequence[Answer],
-        after: Sequence[Answer],
-        most_false: float | None = None,
-    ) -> Adapted:
-        """The fitted profile, with the answers of both to requests that the catalog cannot serve."""
-        report = AdaptReport(
-            profile=self.profile.name,
-            catalog=self.catalog.engine.url,
-            basis=basis,
-            asked=len(before),
+    def reported(
+        self, report: AdaptReport, fitted: Profile, before: Sequence[Answer], after: Sequence[Answer]
+    ) -> AdaptReport:
+        """The report with both thresholds, and what they refuse of requests that the catalog cannot serve."""
+        return replace(
+            report,
             threshold_before=self._threshold(self.profile),
             threshold=self._threshold(fitted),
-            most_false=most_false,
             caught_before=_refused(before),
             caught=_refused(after),
         )
-        name = f"{self.profile.name}-adapted"[:100]
-        return Adapted(report, msgspec.structs.replace(fitted, name=name))
 
     def _threshold(self, profile: Profile) -> float:
         """The one that decides."""

@@ -16,6 +16,7 @@ from kitpick_evaluation.tuning.tune import Ground, Tuned, TuneOptions, tune
 from kitpick_ingest.progress import Progress
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.search import ALL_RANKINGS, IndexFetcher
 from kitpick_rescorers.state import Degradation
@@ -42,7 +43,8 @@ def tune_profile(
     """
     base = load_profile(profile)
     models = models_of(judged.catalog, base)
-    recorded = record(judged.catalog, judged.queries, base, plan, progress, _depth(base, choices))
+    recorder = Recorder(judged.catalog, base, plan, _depth(base, choices))
+    recorded = recorder.record(judged.queries, progress)
     with progress.phase("tune", options.effort.trials) as advance:
         return tune(recorded, base, choices, Ground(models, judged.facets), options, advance)
 
@@ -59,49 +61,51 @@ def models_of(catalog: Catalog, profile: Profile) -> Models:
     return replace(models, cache=ScoreCache(_SCORES))
 
 
-def record(
-    catalog: Catalog,
-    queries: Sequence[JudgedQuery],
-    profile: Profile,
-    plan: Plan,
-    progress: Progress,
-    depth: int | None = None,
-) -> list[Recorded]:
-    """Requests with their candidates; of these, those that can come within a depth are near.
+class Recorder:
+    """Records requests with their candidates, as a catalog proposes them to a profile."""
 
-    Raises:
-        EvaluationError: a request could not be embedded.
-        EngineError: the catalog cannot be searched.
-    """
-    fetcher = RememberingFetcher(IndexFetcher(catalog.engine, plan.permitted))
-    recorded = []
-    with progress.phase("record", len(queries)) as advance:
-        for query in queries:
-            recorded.append(_recorded(catalog, query, profile, plan, fetcher, depth))
-            advance(1)
-    return recorded
+    def __init__(self, catalog: Catalog, profile: Profile, plan: Plan, depth: int | None = None) -> None:
+        """Of a request's candidates, those that can come within the depth are near."""
+        self._catalog = catalog
+        self._profile = profile
+        self._permitted = plan.permitted
+        self._size = profile.first_stage.size_for(max(plan.sampling.cutoffs))
+        self._depth = depth
+        self._fetcher = RememberingFetcher(IndexFetcher(catalog.engine, plan.permitted))
+
+    def record(
+        self,
+        queries: Sequence[JudgedQuery],
+        progress: Progress,
+        matrices: Sequence[RequestMatrix] | None = None,
+    ) -> list[Recorded]:
+        """The requests, each turned by its own matrix; where none are given, all by the one of the profile.
+
+        Raises:
+            EvaluationError: a request could not be embedded.
+            EngineError: the catalog cannot be searched.
+        """
+        turns = [self._profile.request_matrix()] * len(queries) if matrices is None else matrices
+        recorded = []
+        with progress.phase("record", len(queries)) as advance:
+            for query, matrix in zip(queries, turns, strict=True):
+                recorded.append(self._recorded(query, matrix))
+                advance(1)
+        return recorded
+
+    def _recorded(self, query: JudgedQuery, matrix: RequestMatrix | None) -> Recorded:
+        # Every ranking is recorded whatever the profile's weights are: a setting may switch one of them on.
+        way = self._catalog.way
+        prepared = way.prepare(query.text, ALL_RANKINGS)
+        prepared, request = way.candidates(prepared, ALL_RANKINGS, self._size, self._permitted, matrix)
+        if prepared.degraded:
+            raise _untunable(self._profile, prepared.degraded)
+        return Recorded.of(query, request, self._fetcher, self._depth)
 
 
 def _untunable(profile: Profile, missing: Sequence[Degradation]) -> EvaluationError:
     reasons = "; ".join(f"{item.stage}: {item.reason}" for item in missing)
     return EvaluationError(f"profile {profile.name!r} cannot be tuned, models are missing: {reasons}")
-
-
-def _recorded(
-    catalog: Catalog,
-    query: JudgedQuery,
-    profile: Profile,
-    plan: Plan,
-    fetcher: RememberingFetcher,
-    depth: int | None,
-) -> Recorded:
-    # Every ranking is recorded whatever the profile's weights are: a setting may switch one of them on.
-    prepared = catalog.way.prepare(query.text, ALL_RANKINGS)
-    size = profile.first_stage.size_for(max(plan.sampling.cutoffs))
-    prepared, request = catalog.way.candidates(prepared, ALL_RANKINGS, size, plan.permitted)
-    if prepared.degraded:
-        raise _untunable(profile, prepared.degraded)
-    return Recorded.of(query, request, fetcher, depth)
 
 
 def _depth(profile: Profile, choices: Sequence[Choice]) -> int | None:

@@ -73,10 +73,10 @@ PROFILES = ("bm25", "dense", "hybrid", "mmr", "nnn", "rerank", "toolrerank", "ki
 DEFAULT = "kitpick"
 ADAPTED = "kitpick adapted"
 """The default with the threshold that `kitpick adapt` gives it for the catalog of a set."""
-FITTED = "kitpick fitted"
-"""The default with the threshold that `kitpick adapt --queries` gives it; judged on the other requests."""
+FITTED = "{} fitted"
+"""A profile as `kitpick adapt --queries` makes it of the first requests; judged on the others."""
 SAMPLES = 60
-"""Requests that the threshold is fitted to."""
+"""Requests that profiles are fitted to."""
 LIMIT = 150
 TIMED = 10
 SHIPPED = "shipped"
@@ -97,6 +97,7 @@ class Run(msgspec.Struct, frozen=True):
     cache: Path
     models: tuple[Path, ...]
     timed: bool
+    samples: int
     features: Path | None
     features_of: Profile
     """Features are those that its last stage `learned` sees."""
@@ -138,6 +139,7 @@ def parsed(arguments: Sequence[str]) -> Run:
     parser.add_argument("--cache", type=Path, default=CACHE, help=f"what is remembered (default: {CACHE})")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--time", action="store_true", help=f"median time of {TIMED} whole searches a set")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help="requests that profiles are fitted to")
     parser.add_argument(
         "--features", type=Path, metavar="FILE", help="write rows to learn a fusion from, .npz"
     )
@@ -157,6 +159,7 @@ def parsed(arguments: Sequence[str]) -> Run:
         cache=given.cache,
         models=tuple(given.models),
         timed=given.time,
+        samples=given.samples,
         features=given.features,
         features_of=load_profile(given.features_of),
         read_pairs=not given.without_logits,
@@ -249,18 +252,21 @@ def asked(
     size = max((p.first_stage.size_for(TOP) for p in run.profiles.values()), default=200)
     with open_set(battery_set, models, run.cache, stores.vectors, progress) as engine:
         system = SetSystem(battery_set, engine, models.remembering(stores.vectors, stores.logits))
-        profiles = run.profiles | adapted_default(run, system, size)
+        fitted = fitted_profiles(run, system, size)
+        profiles = run.profiles | adapted_default(run, system, size) | fitted
+        matrix = next((each.request_matrix() for each in fitted.values()), None)
         outcomes: dict[str, list[RequestOutcome]] = {name: [] for name in profiles}
         with progress.phase(f"{battery_set.name} {models.label}", len(battery_set.requests)) as advance:
             for number, request in enumerate(battery_set.requests):
                 wanted = system.asked(request.text, size)
+                turned = wanted if matrix is None else system.asked(request.text, size, matrix)
                 for name, profile in profiles.items():
-                    if name == FITTED and number < SAMPLES:
+                    if name in fitted and number < run.samples:
                         continue
                     outcomes[name].append(
                         system.outcome_of_steps(request, profile, size)
                         if request.steps
-                        else system.outcome(request, wanted, profile)
+                        else system.outcome(request, turned if name in fitted else wanted, profile)
                     )
                 if rows is not None and models.label == SHIPPED:
                     rows.add(system, request, wanted, read=run.read_pairs)
@@ -286,16 +292,21 @@ def asked(
 
 
 def adapted_default(run: Run, system: SetSystem, size: int) -> dict[str, Profile]:
-    """The default with thresholds for the catalog of a set, where it is asked."""
-    if DEFAULT not in run.profiles:
+    """The default with the threshold that a cohort gives, where it is asked."""
+    found = system.adapted(run.profiles[DEFAULT], size) if DEFAULT in run.profiles else None
+    return {} if found is None else {ADAPTED: found}
+
+
+def fitted_profiles(run: Run, system: SetSystem, size: int) -> dict[str, Profile]:
+    """Two plain rankings and the default, fitted to the first requests; none where too few are left."""
+    requests = system.set.requests
+    names = [name for name in ("dense", "hybrid", DEFAULT) if name in run.profiles]
+    if DEFAULT not in names or len(requests) < 2 * run.samples or any(each.steps for each in requests):
         return {}
-    default, requests = run.profiles[DEFAULT], system.set.requests
-    enough = len(requests) >= 2 * SAMPLES and not any(each.steps for each in requests)
-    found = {
-        ADAPTED: system.adapted(default, size),
-        FITTED: system.adapted_to(requests[:SAMPLES], default, size) if enough else None,
-    }
-    return {name: profile for name, profile in found.items() if profile is not None}
+    folder = run.cache / "matrices"
+    chosen = [run.profiles[name] for name in names]
+    fitted = system.adapted_to(requests[: run.samples], chosen, size, folder)
+    return {FITTED.format(name): profile for name, profile in zip(names, fitted, strict=True)}
 
 
 def print_set(results: dict[str, SetResult], run: Run) -> None:
@@ -387,7 +398,7 @@ def figures_of(results: list[SetResult], run: Run) -> dict[str, object]:
             pairs = probabilities(result.outcomes[DEFAULT], TOP)
             sure[result.name] = [msgspec.to_builtins(each) for each in reliability_bins(pairs)]
     return {
-        **headline(results, DEFAULT, run.seed, {ADAPTED: "_adapted", FITTED: "_fitted"}),
+        **headline(results, DEFAULT, run.seed, {ADAPTED: "_adapted", FITTED.format(DEFAULT): "_fitted"}),
         "sets": sets,
         "reliability": sure,
     }

@@ -162,13 +162,15 @@ def difference(
 ) -> Difference | None:
     """A profile against the best of some others on each set; None without a set.
 
-    Which of the others is best is decided on the same requests, which flatters the others.
+    Where the profile was not asked the first requests, the others are judged without them, too. Which of the
+    others is best is decided on the same requests, which flatters the others.
     """
     if not results:
         return None
     ahead: dict[str, Float64] = {}
     for result in results:
-        ndcg = {name: ranking_figures(result.outcomes[name])[:, 1] for name in (profile, *others)}
+        asked = len(result.outcomes[profile])
+        ndcg = {name: ranking_figures(result.outcomes[name][-asked:])[:, 1] for name in (profile, *others)}
         best = max(others, key=lambda name: float(ndcg[name].mean()))
         ahead[result.name] = ndcg[profile] - ndcg[best]
     ((low, high),) = mean_intervals([each[:, None] for each in ahead.values()], seed, RESAMPLES)
@@ -185,7 +187,8 @@ def headline(
     worst set. `rerank_minus_hybrid_…`: the same of the cross-encoder alone. `toolrerank_minus_rerank`: mean
     over catalogs with hierarchy. `own_words_recall5`: R@5 of the default on requests of styles D and F that
     share no key word with what they want, and of `dense` on the same. `false_alarms_worst`, `caught_mean`:
-    of the default, over sets; the same of variants of it, each with its ending. `sure_ece`: mean over sets of
+    of the default, over sets; the same of variants of it, each with its ending, and what a variant gains on
+    the default as it comes: `gain…`. `sure_ece`: mean over sets of
     the calibration error of its first five hits.
     """
     own = {
@@ -210,8 +213,18 @@ def headline(
         **{
             name: value
             for variant, ending in variants.items()
-            for name, value in _refusals(results, variant, seed, ending).items()
+            for name, value in _of_variant(results, variant, default, seed, ending).items()
         },
+    }
+
+
+def _of_variant(results: Sequence[SetResult], variant: str, default: str, seed: int, ending: str) -> Headline:
+    names = (f"default{ending}_minus_best", f"worst_set{ending}")
+    gained = (f"gain{ending}", f"gain{ending}_worst")
+    return {
+        **_between(results, variant, ("dense", "hybrid"), seed, names),
+        **_between(results, variant, (default,), seed, gained),
+        **_refusals(results, variant, seed, ending),
     }
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from battery.sets import BatteryRequest, BatterySet
 from battery.stores import LogitFile, RememberingEncoder, RememberingScorer
+from kitpick.request_vectors import fit_requests
 from kitpick_engines.contract import Candidate, Engine, Filter, SearchRequest, Sentence, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.opening import open_engine
@@ -30,16 +31,22 @@ from kitpick_evaluation.abstention import (
     with_threshold,
 )
 from kitpick_evaluation.answer import Answer
+from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError
+from kitpick_evaluation.facets import Facets
+from kitpick_evaluation.metrics import score_rankings
+from kitpick_evaluation.tuning.recording import Recorded
 from kitpick_ingest.embedder import Embedder, EmbeddingCache
-from kitpick_ingest.progress import Progress
+from kitpick_ingest.progress import NullProgress, Progress
 from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.sync import SyncOptions, sync
 from kitpick_rescorers.models import LearnedFusion, Models, QueryKind, Scorer
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import Rescored, RescoreRequest
+from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.search import Query
 
 TOP = 5
 DEPTH = 50
@@ -104,11 +111,12 @@ class SetSystem:
         self._engine = engine
         self._tools = {document.id: document.tool_key for document in battery_set.documents}
 
-    def asked(self, text: str, size: int) -> RescoreRequest:
+    def asked(self, text: str, size: int, matrix: RequestMatrix | None = None) -> RescoreRequest:
         """A request with the candidates of all rankings; a profile drops those of rankings without weight."""
-        vector, sentences = self._vector(text), self._sentences(text)
-        candidates = self._engine.search(SearchRequest(text, vector, size, _NOBODY, sentences))
-        return RescoreRequest(text, candidates, vector, DEPTH)
+        model = self.models.encoder.identity
+        query = Query(text, self._vector(text), model, self._sentences(text)).turned(matrix)
+        candidates = self._engine.search(SearchRequest(text, query.vector, size, _NOBODY, query.sentences))
+        return RescoreRequest(text, candidates, query.vector, DEPTH, vector_model=model)
 
     def outcome(self, request: BatteryRequest, asked: RescoreRequest, profile: Profile) -> RequestOutcome:
         """The answer of a profile, also on the catalog without the tools that do the job.
@@ -164,17 +172,38 @@ class SetSystem:
         judged = [each.answerable for each in answers if each.answerable is not None]
         return with_threshold(profile, cohort_threshold(judged, margin)) if judged else None
 
-    def adapted_to(self, requests: Sequence[BatteryRequest], profile: Profile, size: int) -> Profile | None:
-        """The profile with the threshold that answerable requests give; None where no ranker decides.
+    def adapted_to(
+        self, requests: Sequence[BatteryRequest], profiles: Sequence[Profile], size: int, folder: Path
+    ) -> list[Profile]:
+        """The profiles as `kitpick adapt` makes them of judged requests, the last one with a threshold.
+
+        The matrix is written into the folder. It is kept if the last profile finds more by matrices that had
+        not seen the request.
 
         Raises:
-            EvaluationError: the profile could not run in full.
+            EvaluationError: a profile could not run in full.
         """
-        if self.models.ranker is None or not judges_lists(profile):
-            return None
-        unjudged = undecided(profile)
-        answers = [Answer.of(self.ranked(self.asked(each.text, size), unjudged)) for each in requests]
-        return fit_to_requests(profile, answers)
+        queries = [JudgedQuery(each.id, each.text, each.relevant) for each in requests]
+        asked = [self.asked(each.text, size) for each in requests]
+        nobody = _VisibleFetcher(self._engine, frozenset())
+        recorded = [Recorded.of(query, one, nobody) for query, one in zip(queries, asked, strict=True)]
+        fitted = fit_requests(recorded, Facets(self.set.documents), NullProgress())
+        unjudged = undecided(profiles[-1])
+        answers = [Answer.of(self.ranked(one, unjudged)) for one in asked]
+        if fitted is None:
+            return [*profiles[:-1], fit_to_requests(profiles[-1], answers)]
+        turned = [
+            Answer.of(self.ranked(self.asked(each.text, size, matrix), unjudged))
+            for each, matrix in zip(requests, fitted.without, strict=True)
+        ]
+        if _ndcg(queries, turned) <= _ndcg(queries, answers):
+            return [*profiles[:-1], fit_to_requests(profiles[-1], answers)]
+        file = folder / f"{hashlib.blake2b(fitted.matrix.encoded(), digest_size=8).hexdigest()}.npz"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(fitted.matrix.encoded())
+        first = replace(profiles[-1].first_stage, request_matrix=str(file))
+        last = fit_to_requests(profiles[-1], turned)
+        return [replace(each, first_stage=first) for each in (*profiles[:-1], last)]
 
     def ranked(self, asked: RescoreRequest, profile: Profile, hidden: Set[str] = frozenset()) -> Rescored:
         """The answer of a profile, as if the catalog did not hold the APIs of the hidden tools (keys).
@@ -217,6 +246,11 @@ class SetSystem:
         parts = sentences_of(text)
         vectors = self.models.encoder.encode(parts) if parts else ()
         return tuple(Sentence(part, vector) for part, vector in zip(parts, vectors, strict=True))
+
+
+def _ndcg(queries: Sequence[JudgedQuery], answers: Sequence[Answer]) -> float:
+    ids = {query.id: answer.ids[:TOP] for query, answer in zip(queries, answers, strict=True)}
+    return sum(each[f"ndcg@{TOP}"] for each in score_rankings(queries, ids, (TOP,)).values())
 
 
 def _in_turn(lists: Sequence[Sequence[str]], left_out: Set[str]) -> list[str]:

@@ -1,12 +1,14 @@
-"""`kitpick adapt`: fits to a catalog the threshold below which a profile says that nothing here does it."""
+"""`kitpick adapt`: fits a profile to a catalog: the vectors of requests, and when nothing fits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 from rich.table import Table
 
 from kitpick.adaptation import Adapted, AdaptReport, adapt_to_descriptions, adapt_to_requests
@@ -35,16 +37,21 @@ def adapt(
             "--most-false", min=0.001, max=0.5, help="Largest share of the judged requests to refuse wrongly."
         ),
     ] = ALARMS,
+    vectors: Annotated[
+        bool, typer.Option(help="Fit the vectors of requests, too, if judged requests find more by it.")
+    ] = True,
     limit: LimitOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the profile to this .toml file.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fits to a catalog the threshold below which a search says that nothing here does what is asked.
+    """Fits a profile to a catalog: the vectors of its requests, and the threshold below which nothing fits.
 
-    Without requests it asks descriptions of the catalog's own APIs while their tools are hidden. With
-    --queries or a dataset it asks judged requests, at least 19 of them, which tells more.
+    With --queries or a dataset it asks judged requests, at least 20 of them: it turns the vectors of requests
+    towards the APIs that serve such requests here, and chooses the threshold. Documents keep their vectors.
+    Without requests it fits the threshold alone, by descriptions of the catalog's own APIs that are asked
+    while their tools are hidden.
     """
     plan = Plan(profiles=(profile,), limit=limit)
     if dataset is None and queries is None:
@@ -52,27 +59,57 @@ def adapt(
             adapted = adapt_to_descriptions(own, profile, plan, progress())
     else:
         with open_judged(dataset, data, queries, catalog, plan) as judged:
-            adapted = adapt_to_requests(judged, profile, plan, progress(), most_false)
+            adapted = adapt_to_requests(judged, profile, plan, progress(), most_false, vectors=vectors)
     if output:
-        write_whole(output, profile_toml(adapted.profile, "\n".join(_told(adapted.report))).encode())
+        _write(adapted, output)
         note(f"use it with --profile {output}, or name it in KITPICK_PROFILE")
     print_json(adapted.report) if as_json else _print(adapted)
 
 
+def _write(adapted: Adapted, output: Path) -> None:
+    """The profile, and before it its matrix, under a name that a later one does not share."""
+    profile = adapted.profile
+    if adapted.matrix is not None:
+        content = adapted.matrix.encoded()
+        file = output.with_name(f"{output.stem}-{blake2b(content, digest_size=4).hexdigest()}.npz")
+        write_whole(file, content)
+        profile = replace(profile, first_stage=replace(profile.first_stage, request_matrix=file.name))
+    write_whole(output, profile_toml(profile, "\n".join(_told(adapted.report))).encode())
+
+
 def _print(adapted: Adapted) -> None:
     report = adapted.report
+    rows = [
+        ("NDCG@5 of requests left out", report.ndcg5_before, report.ndcg5),
+        ("recall@5 of requests left out", report.recall5_before, report.recall5),
+        ("threshold", report.threshold_before, report.threshold),
+        ("refused with its tool hidden", report.caught_before, report.caught),
+    ]
     table = Table("", "before", "adapted")
-    table.add_row("threshold", f"{report.threshold_before:.3f}", f"{report.threshold:.3f}")
-    refused = "refused with its tool hidden"
-    table.add_row(refused, f"{report.caught_before:.0%}", f"{report.caught:.0%}")
+    for name, before, after in rows:
+        if before is not None or after is not None:
+            table.add_row(name, _number(before), _number(after))
     print_table(table)
     OUT.print("\n".join(_told(report)), soft_wrap=True)
 
 
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
 def _told(report: AdaptReport) -> Iterator[str]:
     what = "judged requests" if report.basis == "requests" else "descriptions of APIs"
-    yield f"Adapted to {report.catalog} by {report.asked} {what}: threshold {report.threshold:.4f}."
+    yield f"Adapted to {report.catalog} by {report.asked} {what}."
+    if report.turned:
+        yield (
+            f"Vectors of requests are turned: NDCG@5 of requests that took no part {report.ndcg5_before:.3f} "
+            f"-> {report.ndcg5:.3f}."
+        )
+    elif report.ndcg5 is not None:
+        yield "Vectors of requests stay as they are: requests that took no part find no more by a matrix."
+    if report.threshold is not None:
+        yield f"Threshold {report.threshold:.4f}."
     if report.most_false is not None:
         yield f"Of requests like these, at most {report.most_false:.0%} are refused wrongly."
-    elif report.threshold < report.threshold_before:
+    elif (report.threshold or 0.0) < (report.threshold_before or 0.0):
         yield "It is lower: here good answers look less sure than elsewhere, and more of them were refused."

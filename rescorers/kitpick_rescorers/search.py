@@ -36,6 +36,7 @@ from kitpick_rescorers.packing import PackingSizes, pack_results
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import Hit, Rescored, RescoreRequest
+from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.stages import Requirement
 from kitpick_rescorers.state import Degradation, HeldIdentifier
 
@@ -160,6 +161,22 @@ class Query(msgspec.Struct, frozen=True, eq=False):
     degraded: tuple[Degradation, ...] = ()
     """Why there is no vector though one is needed."""
 
+    def turned(self, matrix: RequestMatrix | None) -> Query:
+        """The query with its vectors turned by a matrix; as it is, with the reason, where none fits."""
+        if matrix is None or self.vector is None:
+            return self
+        if matrix.encoder != self.model or len(matrix.weights) != len(self.vector):
+            reason = (
+                f"was fitted to vectors of {matrix.encoder}, the encoder in use is {self.model}: "
+                "run kitpick adapt again"
+            )
+            return replace(self, degraded=(*self.degraded, Degradation("request_matrix", reason)))
+        sentences = tuple(
+            each if each.vector is None else Sentence(each.text, matrix.turned(each.vector))
+            for each in self.sentences
+        )
+        return replace(self, vector=matrix.turned(self.vector), sentences=sentences)
+
     def over(self, schema: IndexSchema) -> Query:
         """The query as an index of this schema understands it: without vectors of another model."""
         if self.model in ("", schema.model):
@@ -282,7 +299,8 @@ class Search:
         query = self.prepare(text, profile.needs())
         clock.lap("embed")
         size = profile.first_stage.size_for(k)
-        query, request = self.candidates(query, profile.needs(), size, permitted)
+        matrix = profile.request_matrix()
+        query, request = self.candidates(query, profile.needs(), size, permitted, matrix)
         clock.lap("first_stage")
         rescored, seen, slimmed = self._ranked(replace(request, k=k, held=held), profile, permitted, budget)
         clock.lap("rescore")
@@ -298,11 +316,17 @@ class Search:
         return prepare(text, needs, self._encoder)
 
     def candidates(
-        self, query: Query, needs: frozenset[Requirement], size: int, permitted: Filter
+        self,
+        query: Query,
+        needs: frozenset[Requirement],
+        size: int,
+        permitted: Filter,
+        matrix: RequestMatrix | None = None,
     ) -> tuple[Query, RescoreRequest]:
         """The candidates: at most `size` of each ranking that is needed.
 
-        The query comes back as the index understands it, see `Query.over`.
+        The query comes back as it was asked: turned by the matrix, and as the index understands it, see
+        `Query.over`. Sample requests are compared with the request as it came, for they are requests, too.
 
         If the samples cannot be read, nobody votes, and the query says so in `degraded`.
 
@@ -311,18 +335,20 @@ class Search:
             EngineError: it cannot be searched.
         """
         words = query.text if "lexical" in needs else ""
+        turned = query.turned(matrix)
         found = self._index.search(
-            SearchRequest(words, query.vector, size, permitted, query.sentences, query.model)
+            SearchRequest(words, turned.vector, size, permitted, turned.sentences, turned.model)
         )
         if found.schema is None:
             raise EmptyCatalog(self._index.url)
-        query = query.over(found.schema).over_damage(found.damaged)
+        said = query.over(found.schema).vector
+        query = turned.over(found.schema).over_damage(found.damaged)
         proposed: Sequence[Candidate] = found
         trust = 1.0
         if self._voters is not None and "intent" in needs:
             try:
                 proposed, trust = self._voters.add_votes(
-                    found, query.vector, permitted, self._index, self._encoder, query.text
+                    found, said, permitted, self._index, self._encoder, query.text
                 )
             except EngineError as error:
                 lost = Degradation("intent", f"no sample request votes: {error}")

@@ -90,7 +90,8 @@ class Conversation:
 
     def __init__(self, settings: ClientSettings, request: RescoreRequest, profile: Profile | str) -> None:
         self._settings = settings
-        self._call = call_of(request, profile=profile, explain=True)
+        ranking = profile.ranking_alone() if isinstance(profile, Profile) else profile
+        self._call = call_of(request, profile=ranking, explain=True)
         self._known = {item.id for item in (*request.candidates, *request.fetched)}
         self._until = time.monotonic() + settings.deadline
         self._tries = 0

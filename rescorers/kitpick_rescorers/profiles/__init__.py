@@ -18,6 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kitpick_rescorers.errors import InvalidProfile, UnknownProfile
+from kitpick_rescorers.request_matrix import InvalidRequestMatrix, RequestMatrix, read_request_matrix
 from kitpick_rescorers.stages import AnyStage, CrossEncode, Requirement, Stage
 from kitpick_rescorers.stages.base import Count
 
@@ -29,6 +30,8 @@ class FirstStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """Least candidates of each ranking: four times the fifty that are reranked, because fusion needs them."""
     factor: Annotated[int, msgspec.Meta(ge=1, le=100)] = 4
     """At least this many times k."""
+    request_matrix: Annotated[str, msgspec.Meta(max_length=4_096)] = ""
+    """File of the matrix that turns vectors of requests, beside the profile's own; see `RequestMatrix`."""
 
     def size_for(self, k: int) -> int:
         """Candidates of each ranking for k hits, at most 10,000 in all."""
@@ -55,6 +58,19 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     def then(self, *stages: AnyStage) -> Profile:
         """The same profile with more stages at the end."""
         return replace(self, stages=(*self.stages, *stages))
+
+    def request_matrix(self) -> RequestMatrix | None:
+        """The matrix that its first stage names; None where it names none.
+
+        Raises:
+            InvalidRequestMatrix: it is not there, or is none.
+        """
+        file = self.first_stage.request_matrix
+        return read_request_matrix(Path(file)) if file else None
+
+    def ranking_alone(self) -> Profile:
+        """The profile without what only the first stage reads, for somebody who is handed the candidates."""
+        return replace(self, first_stage=FirstStage())
 
     def scoring_all(self) -> Profile:
         """The profile with a cross-encoder that scores every candidate, for short lists."""
@@ -93,10 +109,25 @@ def load_profile(name: str | Path) -> Profile:
         InvalidProfile: the file is not a profile.
     """
     if str(name).endswith(".toml"):
-        return parse_profile(_read(Path(name)), str(name))
+        return _with_files(parse_profile(_read(Path(name)), str(name)), Path(name))
     if str(name) not in shipped_profiles():
         raise UnknownProfile(str(name), shipped_profiles())
     return _shipped(str(name))
+
+
+def _with_files(profile: Profile, file: Path) -> Profile:
+    """The profile with the whole path of its matrix, which is named from the profile's folder."""
+    named = profile.first_stage.request_matrix
+    if not named:
+        return profile
+    found = replace(
+        profile, first_stage=replace(profile.first_stage, request_matrix=str((file.parent / named).resolve()))
+    )
+    try:
+        found.request_matrix()
+    except InvalidRequestMatrix as error:
+        raise InvalidProfile(str(file), "first_stage.request_matrix", str(error)) from error
+    return found
 
 
 def parse_profile(text: str, file: str) -> Profile:

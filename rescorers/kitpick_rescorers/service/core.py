@@ -59,9 +59,13 @@ class Service:
 
         Raises:
             NotFound: no profile of this name.
-            Invalid: stages that together cost more than one request may.
+            Invalid: stages that together cost more than one request may, or a file.
         """
         if isinstance(wanted, Profile):
+            if wanted.first_stage.request_matrix:
+                raise Invalid(
+                    "profile: first_stage.request_matrix: only the service's own profile names a file"
+                )
             _require_affordable(wanted)
             return wanted
         if wanted is None or wanted == self.default_profile.name:

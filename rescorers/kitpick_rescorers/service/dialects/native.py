@@ -121,13 +121,15 @@ def _embedded(service: Service, profile: Profile, prepared: Prepared, ticket: Ti
         )
         return replace(prepared, degraded=(*prepared.degraded, Degradation("embed", reason)))
     started = time.perf_counter()
-    query = prepare(request.query, profile.needs() & {"vector"}, service.models.remembered_queries(ticket))
+    encoder = service.models.remembered_queries(ticket)
+    query = prepare(request.query, profile.needs() & {"vector"}, encoder).turned(profile.request_matrix())
     if query.vector is None:
         return replace(prepared, degraded=(*prepared.degraded, *query.degraded))
     return replace(
         prepared,
         request=replace(request, vector=query.vector),
         roles=("encoder", *prepared.roles),
+        degraded=(*prepared.degraded, *query.degraded),
         embed_ms=(time.perf_counter() - started) * 1e3,
     )
 

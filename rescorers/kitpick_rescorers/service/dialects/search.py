@@ -140,7 +140,7 @@ def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticke
     permitted = Filter(tenant=call.tenant, principals=frozenset(call.principals))
     size = profile.first_stage.size_for(call.k)
     try:
-        query, request = search.candidates(query, profile.needs(), size, permitted)
+        query, request = search.candidates(query, profile.needs(), size, permitted, profile.request_matrix())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Invalid(_NO_ANSWERS) from error
     rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES, held=call.held), profile, permitted)

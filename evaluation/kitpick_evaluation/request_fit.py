@@ -1,0 +1,208 @@
+"""Fits to judged requests of one catalog the matrix that turns the vectors of its requests.
+
+Texts of documents and words of people lie apart in each catalog in a way of its own, and a few dozen judged
+requests show that way. With unit vectors q of requests, d of documents, s = (q + Wq)·d, and R the right
+documents of a request, the matrix is the minimum of
+
+    mean over requests, and over r in R, of  log(1 + Σ over wrong j of exp((s_j − s_r)/τ))  +  λ/2 · ‖W‖²
+
+This is a multinomial logistic regression on the products of both vectors. It is convex, strongly by λ: where
+the gradient g is, the objective is at most ‖g‖²/(2λ) above its minimum (Boyd & Vandenberghe 2004, Convex
+Optimization, eq. 9.9), whatever the solver did. λ is the one of least loss on requests that are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_evaluation.errors import EvaluationError
+from kitpick_foundation.errors import MissingExtra
+
+Float32 = NDArray[np.float32]
+TEMPERATURE = 0.05
+"""The one that the encoders are trained with."""
+PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
+FOLDS = 5
+MAX_POOL = 20_000
+"""Documents that requests are compared with: more of them are drawn from."""
+MAX_REQUESTS = 2_000
+_STEPS = 100
+
+
+class JudgedVectors(msgspec.Struct, frozen=True, eq=False):
+    """Requests and documents of one catalog as vectors, with the right documents of each request."""
+
+    requests: Float32
+    """Unit vectors (n, d)."""
+    documents: Float32
+    """Unit vectors (m, d) of what requests are compared with."""
+    right: tuple[tuple[int, ...], ...]
+    """Rows of documents, at least one for each request."""
+
+    def of_rows(self, rows: Sequence[int]) -> JudgedVectors:
+        """Some of the requests, over the same documents."""
+        return JudgedVectors(
+            self.requests[list(rows)], self.documents, tuple(self.right[row] for row in rows)
+        )
+
+
+class FittedMatrix(msgspec.Struct, frozen=True, eq=False):
+    """The minimum, and how near it is."""
+
+    weights: Float32
+    """(d, d)."""
+    gap: float
+    """An upper bound of how far the objective is above its minimum, in nats."""
+
+
+def fit_matrix(judged: JudgedVectors, penalty: float, temperature: float = TEMPERATURE) -> FittedMatrix:
+    """The matrix of least loss.
+
+    Args:
+        judged: at least one request.
+        penalty: λ > 0.
+        temperature: τ > 0.
+
+    Raises:
+        MissingExtra: scipy is not installed.
+    """
+    minimize = _solver()
+    dimensions = judged.requests.shape[1]
+    objective = _Objective(judged, penalty, temperature)
+    start = np.zeros(dimensions**2)
+    found = minimize(
+        objective, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS, "gtol": 0.0, "ftol": 1e-7}
+    )
+    _, gradient = objective(found.x)
+    weights = found.x.reshape(dimensions, dimensions).astype(np.float32)
+    return FittedMatrix(weights, float(gradient @ gradient) / (2.0 * penalty))
+
+
+class _Objective:
+    """The loss with its gradient, as a function of the flattened matrix."""
+
+    def __init__(self, judged: JudgedVectors, penalty: float, temperature: float) -> None:
+        self._judged = judged
+        self._penalty = penalty
+        self._temperature = temperature
+        self._plain = judged.requests @ judged.documents.T
+        self._rows = np.array([row for row, right in enumerate(judged.right) for _ in right])
+        self._columns = np.array([column for right in judged.right for column in right])
+        shares = [1.0 / (len(right) * len(judged.right)) for right in judged.right for _ in right]
+        self._shares = np.array(shares)
+
+    def __call__(self, flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        requests, documents = self._judged.requests, self._judged.documents
+        weights = flat.reshape(requests.shape[1], -1).astype(np.float32)
+        loss, slope = self._loss(self._scores(weights))
+        gradient = (slope @ documents).T @ requests / np.float32(self._temperature)
+        penalty = self._penalty / 2.0 * float(flat @ flat)
+        return loss + penalty, gradient.ravel().astype(np.float64) + self._penalty * flat
+
+    def _loss(self, scores: Float32) -> tuple[float, Float32]:
+        """The loss, and its derivative by each score (n, m)."""
+        right = scores[self._rows, self._columns].astype(np.float64)
+        scores[self._rows, self._columns] = -np.inf  # only wrong ones compete
+        highest = scores.max(axis=1, keepdims=True)
+        highest[~np.isfinite(highest)] = 0.0  # nothing is wrong
+        wrong = np.exp(scores - highest)
+        total = wrong.sum(axis=1)
+        with np.errstate(divide="ignore"):
+            behind = highest[:, 0] + np.log(total)
+        ahead = behind[self._rows] - right
+        slope = self._shares / (1.0 + np.exp(-np.clip(ahead, -500.0, 500.0)))
+        of_request = np.bincount(self._rows, slope, len(scores))
+        wrong *= (of_request / np.maximum(total, 1e-30)).astype(np.float32)[:, None]
+        wrong[self._rows, self._columns] = -slope
+        return float(self._shares @ np.logaddexp(0.0, ahead)), wrong
+
+    def loss(self, weights: Float32) -> float:
+        """The loss without the penalty."""
+        return self._loss(self._scores(weights))[0]
+
+    def _scores(self, weights: Float32) -> Float32:
+        moved = (self._judged.requests @ weights.T) @ self._judged.documents.T
+        return np.asarray((self._plain + moved) / np.float32(self._temperature), np.float32)
+
+
+class CrossFit(msgspec.Struct, frozen=True, eq=False):
+    """A matrix fitted to all requests, and for each request one fitted without it and its like."""
+
+    penalty: float
+    final: FittedMatrix
+    folds: tuple[FittedMatrix, ...]
+    fold_of: tuple[int, ...]
+    """The fold that a request is left out of, for each request."""
+    loss_before: float
+    """Mean loss of the requests without a matrix, in nats."""
+    loss_left_out: float
+    """The same by the matrices fitted without them."""
+
+
+def cross_fit(
+    judged: JudgedVectors, texts: Sequence[str], advance: Callable[[int], None] = lambda _: None
+) -> CrossFit:
+    """Chooses the penalty by requests that are left out, and fits to all with it.
+
+    Args:
+        judged: the requests.
+        texts: what each request says: equal texts are left out together.
+        advance: called `fits(…)` times.
+
+    Raises:
+        EvaluationError: too few different requests.
+        MissingExtra: scipy is not installed.
+    """
+    fold_of = tuple(map(_fold, texts))
+    if len(set(fold_of)) < FOLDS:
+        raise EvaluationError(f"{len(set(texts))} different requests are too few to fit a matrix to")
+    losses, fitted = {}, {}
+    for penalty in PENALTIES:
+        fitted[penalty] = tuple(_each_fold(judged, fold_of, penalty, advance))
+        losses[penalty] = _left_out(judged, fold_of, fitted[penalty])
+    best = min(losses, key=lambda penalty: losses[penalty])
+    final = fit_matrix(judged, best)
+    advance(1)
+    none = np.zeros((judged.requests.shape[1],) * 2, np.float32)
+    before = _Objective(judged, best, TEMPERATURE).loss(none)
+    return CrossFit(best, final, fitted[best], fold_of, before, losses[best])
+
+
+FITS = FOLDS * len(PENALTIES) + 1
+"""How many matrices `cross_fit` fits."""
+
+
+def _fold(text: str) -> int:
+    digest = blake2b(" ".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % FOLDS
+
+
+def _each_fold(
+    judged: JudgedVectors, fold_of: Sequence[int], penalty: float, advance: Callable[[int], None]
+) -> Iterator[FittedMatrix]:
+    for fold in range(FOLDS):
+        yield fit_matrix(judged.of_rows([row for row, own in enumerate(fold_of) if own != fold]), penalty)
+        advance(1)
+
+
+def _left_out(judged: JudgedVectors, fold_of: Sequence[int], fitted: Sequence[FittedMatrix]) -> float:
+    """Mean loss of each request by the matrix fitted without it."""
+    total = 0.0
+    for fold, matrix in enumerate(fitted):
+        rows = [row for row, own in enumerate(fold_of) if own == fold]
+        total += len(rows) * _Objective(judged.of_rows(rows), 1.0, TEMPERATURE).loss(matrix.weights)
+    return total / len(fold_of)
+
+
+def _solver() -> Any:  # noqa: ANN401
+    try:
+        from scipy.optimize import minimize
+    except ImportError as error:
+        raise MissingExtra("eval", "fitting to requests") from error
+    return minimize
