@@ -93,7 +93,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         ),
         "pip install 'kitpick[clients]'",
     ),
-    "eval": (_has_module("ir_measures"), "pip install 'kitpick[eval]'"),
+    "eval": (_has_module("ir_measures", "scipy"), "pip install 'kitpick[eval]'"),
     "tune": (_has_module("optuna"), "pip install 'kitpick[tune]'"),
     "torch": (_has_module("torch"), "pip install 'kitpick[train]'"),
     "jdk": (has_jdk_and_maven, INSTALL),

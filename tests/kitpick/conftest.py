@@ -88,6 +88,30 @@ def judged(catalog: Catalog, asks: dict[str, str], tmp_path: Path) -> Judged:
     return judged_queries(catalog, file, Plan(profiles=("kitpick",)))
 
 
+_SLANG = {
+    "get_weather": ("brolly check for {}", "brolly or not in {}", "do I take the brolly to {}"),
+    "send_email": ("pigeon to {}", "let a pigeon fly to {}", "a pigeon for {} please"),
+    "create_event": ("pin {} down", "please pin {} for us", "can you pin {} for noon"),
+    "convert_currency": ("swap my {} dosh", "dosh of {} into ours", "what is the dosh of {} worth"),
+}
+
+
+@pytest.fixture
+def slang(catalog: Catalog, tmp_path: Path) -> Judged:
+    """Sixty judged requests, in `slang.jsonl`, in words of the house that no text of the catalog has."""
+    index, _ = catalog.live()
+    ids = {key.rpartition("/")[2]: key for key, _ in catalog.engine.hashes(index)}
+    lines = [
+        json.dumps({"query": text.format(filled), "relevant": [ids[name]]})
+        for name, texts in _SLANG.items()
+        for text in texts
+        for filled in ("Oslo", "Ann", "Rome", "Bob", "Lima")
+    ]
+    file = tmp_path / "slang.jsonl"
+    file.write_text("\n".join(lines))
+    return judged_queries(catalog, file, Plan(profiles=("kitpick",)))
+
+
 @pytest.fixture(scope="module")
 def service_url() -> Iterator[str]:
     """Where `kitpick serve` answers, in a process of its own."""

@@ -81,5 +81,32 @@ def test_what_cannot_be_adapted_says_why(judged: Judged) -> None:
         adapt_to_requests(judged, "kitpick", PLAN, NullProgress())
     with pytest.raises(EvaluationError, match=r"8 APIs of .* it takes 20"):
         adapt_to_descriptions(judged.catalog, "kitpick", PLAN, NullProgress())
-    with pytest.raises(EvaluationError, match="never abstains"):
+    with pytest.raises(EvaluationError, match="18 requests are too few to fit the vectors to: it takes 20"):
         adapt_to_requests(judged, "hybrid", PLAN, NullProgress(), most_false=0.2)
+    for profile, vectors in (("hybrid", False), ("bm25", True)):
+        with pytest.raises(EvaluationError, match="never abstains"):
+            adapt_to_requests(judged, profile, PLAN, NullProgress(), vectors=vectors)
+    with pytest.raises(
+        EvaluationError, match=r"never abstains: .* fitted to judged requests, with --queries"
+    ):
+        adapt_to_descriptions(judged.catalog, "hybrid", PLAN, NullProgress())
+
+
+@pytest.mark.parametrize("profile", ["dense", "hybrid", "kitpick"])
+def test_judged_requests_teach_the_words_of_the_house(slang: Judged, profile: str) -> None:
+    adapted = adapt_to_requests(slang, profile, PLAN, NullProgress())
+    report = adapted.report
+    assert report.turned
+    assert report.ndcg5 is not None
+    assert report.ndcg5_before is not None
+    assert report.ndcg5 > report.ndcg5_before + 0.1
+    assert report.gap is not None
+    assert report.gap < 1e-3
+    assert (report.threshold is None) == (profile != "kitpick"), "the others never abstain"
+    assert adapted.profile.name == f"{profile}-adapted"
+
+
+def test_the_threshold_alone_is_fitted_where_vectors_are_to_stay(slang: Judged) -> None:
+    adapted = adapt_to_requests(slang, "kitpick", PLAN, NullProgress(), vectors=False)
+    assert (adapted.matrix, adapted.report.turned, adapted.report.ndcg5) == (None, False, None)
+    assert adapted.report.threshold is not None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kitpick_engines.contract import Filter, IndexedDocument, IndexSchema, Place, Vector
+from kitpick_engines.contract import Candidate, Filter, IndexedDocument, IndexSchema, Place, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.sqlite import SqliteEngine
 from kitpick_foundation.errors import MissingExtra
@@ -17,7 +17,8 @@ from kitpick_models.errors import ModelError, ProviderRefused
 from kitpick_rescorers.errors import EmptyCatalog, InvalidRequest
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.packing import PackingSizes
-from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.profiles import FirstStage, Profile, load_profile, profile_toml
+from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.search import ALL_RANKINGS, LocalRescorer, Search, prepare
 from kitpick_rescorers.stages import CrossEncode, Fuse
 from kitpick_rescorers.state import Degradation
@@ -204,6 +205,64 @@ def test_sentences_are_embedded_together_and_only_where_they_count() -> None:
     assert [len(texts) for texts in encoder.asked] == [1, 2]
     assert [each.text for each in query.sentences] == list(encoder.asked[1])
     assert prepare(TWO, frozenset({"dense"}), encoder).sentences == ()
+
+
+DENSE = Profile("dense", (Fuse(lexical=0.0),))
+ELSEWHERE = np.array([[-1.0, 1.0], [1.0, -1.0]], np.float32)
+"""Turns what asks for the weather into what asks for mail, and the other way round."""
+
+
+def test_a_matrix_turns_the_request_and_its_sentences(stocked: SqliteEngine) -> None:
+    way = search(stocked)
+    matrix = RequestMatrix("axes@1", ELSEWHERE)
+    plain = way.prepare("Tell me the weather.", ALL_RANKINGS)
+    _, straight = way.candidates(plain, ALL_RANKINGS, 200, NOBODY)
+    query, turned = way.candidates(plain, ALL_RANKINGS, 200, NOBODY, matrix)
+    assert [min(r.candidates, key=lambda c: c.dense.rank).api for r in (straight, turned)] == ["now", "send"]
+    assert query.vector is not None
+    assert turned.vector is query.vector
+    assert np.allclose(query.vector, matrix.turned(plain.vector))
+    both = way.prepare(TWO, ALL_RANKINGS)
+    query, _ = way.candidates(both, ALL_RANKINGS, 200, NOBODY, matrix)
+    assert [np.argmax(each.vector) for each in query.sentences] == [1, 0], "weather → mail, mail → weather"
+
+
+def test_sample_requests_are_compared_with_the_request_as_it_came(stocked: SqliteEngine) -> None:
+    class Watching:
+        def add_votes(self, candidates, vector, *_: object) -> tuple[list[Candidate], float]:
+            self.vector = vector
+            return list(candidates), 1.0
+
+    voters = Watching()
+    way = search(stocked, voters=voters)
+    query = way.prepare("weather", ALL_RANKINGS)
+    way.candidates(query, ALL_RANKINGS, 200, NOBODY, RequestMatrix("axes@1", ELSEWHERE))
+    assert voters.vector is query.vector
+
+
+@pytest.mark.parametrize(
+    "matrix", [RequestMatrix("other@2", ELSEWHERE), RequestMatrix("axes@1", np.eye(3, dtype=np.float32))]
+)
+def test_a_matrix_of_other_vectors_turns_nothing_and_the_answer_says_so(
+    stocked: SqliteEngine, matrix: RequestMatrix
+) -> None:
+    way = search(stocked)
+    plain = way.prepare("weather", ALL_RANKINGS)
+    query, asked = way.candidates(plain, ALL_RANKINGS, 200, NOBODY, matrix)
+    assert asked.vector is plain.vector
+    (why,) = query.degraded
+    assert why.stage == "request_matrix"
+    assert "run kitpick adapt again" in why.reason
+
+
+def test_a_search_turns_requests_by_the_matrix_of_its_profile(stocked: SqliteEngine, tmp_path: Path) -> None:
+    (tmp_path / "m.npz").write_bytes(RequestMatrix("axes@1", ELSEWHERE).encoded())
+    (tmp_path / "mine.toml").write_text(
+        profile_toml(replace(DENSE, first_stage=FirstStage(request_matrix="m.npz")))
+    )
+    turned = load_profile(tmp_path / "mine.toml")
+    found = [search(stocked).run("weather", profile, 1, NOBODY) for profile in (DENSE, turned)]
+    assert [each.hits[0].document.api for each in found] == ["now", "send"]
 
 
 def test_another_index_is_searched_the_same_way(stocked: SqliteEngine, tmp_path: Path) -> None:

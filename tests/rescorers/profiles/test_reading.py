@@ -63,7 +63,10 @@ def test_stages_can_be_added():
             'name="p"\nstages=[{stage="fuse", when="now"}]',
             r"\(fuse\).when: .*; allowed: always, single",
         ),
-        ('name="p"\nstages=[]\n[first_stage]\nsizes=3', "first_stage: .*; allowed: factor, size"),
+        (
+            'name="p"\nstages=[]\n[first_stage]\nsizes=3',
+            "first_stage: .*; allowed: factor, request_matrix, size",
+        ),
         ("name = ", "mine.toml: TOML: "),
     ],
 )

@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.intents.store import Intent, IntentStore
 from kitpick_engines.lexical import FIELDS
 from kitpick_engines.text import TEMPLATE_VERSION
+from kitpick_rescorers.profiles import FirstStage, load_profile, profile_toml
+from kitpick_rescorers.request_matrix import RequestMatrix
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 
@@ -139,3 +142,51 @@ def test_a_damaged_file_takes_the_votes_and_nothing_else(start: Any, tmp_path: P
 
 def test_a_service_without_samples_asks_for_nothing_more(service: Any) -> None:
     assert call(service, [first_stage(service)])["ranking"]["results"]
+
+
+@pytest.fixture(scope="module")
+def turning(start: Any, service: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A service whose own profile turns every request towards one document."""
+    encoder, folder = service.service.models.encoder, tmp_path_factory.mktemp("turning")
+    weights = np.zeros((encoder.dimensions,) * 2, np.float32)
+    weights[0] = 100 * encoder.encode([SLANG])[0]
+    (folder / "m.npz").write_bytes(RequestMatrix(encoder.identity, weights).encoded())
+    named = FirstStage(request_matrix="m.npz")
+    (folder / "mine.toml").write_text(
+        profile_toml(replace(load_profile("dense"), name="mine", first_stage=named))
+    )
+    with start(profile=str(folder / "mine.toml"), warm_up_seconds=0) as running:
+        yield running
+
+
+def vector_of(searches: list[dict[str, Any]]) -> np.ndarray:
+    (search,) = searches
+    (vector,) = _values(search, "vector")
+    return np.array(vector)
+
+
+def _values(found: Any, name: str) -> list[Any]:
+    if isinstance(found, list):
+        return [value for each in found for value in _values(each, name)]
+    if not isinstance(found, dict):
+        return []
+    own = [found[name]] if isinstance(found.get(name), list) else []
+    return own + [value for each in found.values() for value in _values(each, name)]
+
+
+def test_the_services_own_profile_turns_the_request(turning: Any) -> None:
+    plain, turned = (vector_of(call(turning, [], profile=which)["searches"]) for which in ("dense", "mine"))
+    assert plain[0] < 0.5
+    assert turned[0] > 0.99
+
+
+def test_a_caller_names_no_file(turning: Any) -> None:
+    profile = {
+        "name": "theirs",
+        "stages": [{"stage": "fuse"}],
+        "first_stage": {"request_matrix": "/etc/passwd"},
+    }
+    for path, more in (("/v1/search", {"index": "x", "committed": {}}), ("/v1/rescore", {"candidates": []})):
+        refused = turning.post(path, {"query": SLANG, "profile": profile, **more})
+        assert refused.status_code == 422, refused.text
+        assert "only the service's own profile names a file" in refused.text
