@@ -107,6 +107,14 @@ def test_a_profile_is_compared_with_the_best_of_the_others_set_by_set() -> None:
     assert found.worst == "s"
 
 
+def test_a_profile_that_was_not_asked_the_first_requests_is_judged_on_the_last_ones() -> None:
+    fitted = [outcome(each, "ab") for each in ASKED[1:]]
+    others = [outcome(ASKED[0], "ab"), *(outcome(each, "ba") for each in ASKED[1:])]
+    found = difference([result("s", one=fitted, two=others)], "one", ("two",))
+    assert found is not None
+    assert found.by_set == pytest.approx({"s": 100 - HALF}, abs=0.01)
+
+
 def test_no_set_no_difference() -> None:
     assert difference([], "one", ("two",)) is None
 
@@ -135,6 +143,8 @@ def test_the_headline_names_what_decides() -> None:
     assert (found["false_alarms_worst"], found["false_alarms_worst_name"]) == (0.25, "flat")
     assert found["caught_mean"] == pytest.approx((0.5 + 1.0) / 2)
     assert (found["false_alarms_worst_adapted"], found["caught_mean_adapted"]) == (1.0, 1.0)
+    assert found["default_adapted_minus_best"] == pytest.approx(0, abs=0.01), "of the set where it was asked"
+    assert found["gain_adapted"] == pytest.approx(0, abs=0.01)
     assert found["sure_ece"] == pytest.approx((0 + 0.25) / 2), "of five: half of the hits said 0.5 and right"
     assert found["own_words_recall5"] is None
 

@@ -286,7 +286,7 @@ class EvenRanker:
         return float(1 / (1 + np.exp(-evidence[0])))
 
 
-def test_a_profile_takes_the_threshold_that_the_catalog_gives(system: SetSystem) -> None:
+def test_a_profile_takes_the_threshold_that_the_catalog_gives(system: SetSystem, tmp_path: Path) -> None:
     assert system.adapted(LEARNED, 200) is None, "no ranker is loaded"
     judging = SetSystem(SET, system._engine, replace(system.models, ranker=EvenRanker()))
     assert judging.adapted(ABSTAINING, 200) is None, "no ranker decides there"
@@ -299,6 +299,35 @@ def test_a_profile_takes_the_threshold_that_the_catalog_gives(system: SetSystem)
     ]
     assert threshold == pytest.approx(cohort_threshold([each for each in sure if each is not None], 0.5))
     assert judging.outcome(WALK, judging.asked(WALK.text, 200), adapted).abstained_without
-    fitted = judging.adapted_to([WALK] * 19, LEARNED, 200)
-    assert fitted is not None
+    (fitted,) = judging.adapted_to([WALK] * 19, [LEARNED], 200, tmp_path)
+    assert fitted.request_matrix() is None, "one request shows nothing"
     assert not judging.outcome(WALK, judging.asked(WALK.text, 200), fitted).abstained
+
+
+MARKS = ("bark", "purr", "bubble", "stride", "munch")
+"""A word of the house for each API, which its text lacks."""
+
+
+def test_profiles_are_fitted_to_requests_in_the_words_of_a_catalog(
+    tmp_path: Path, cache: EmbeddingCache, models: LoadedModels
+) -> None:
+    asked = tuple(
+        BatteryRequest(f"r{number} {each.id}", f"{mark} number{number}", frozenset({each.id}))
+        for number in range(12)
+        for mark, each in zip(MARKS, PETS, strict=True)
+    )
+    marked = BatterySet("pets", "validation", PETS, asked)
+    with open_set(marked, models, tmp_path, cache, NullProgress()) as engine:
+        system = SetSystem(marked, engine, replace(models, ranker=EvenRanker()))
+        plain = (load_profile("dense"), LEARNED)
+        fitted = system.adapted_to(asked[:50], plain, 200, tmp_path / "matrices")
+        for before, after in zip(plain, fitted, strict=True):
+            matrix = after.request_matrix()
+            assert matrix is not None
+            assert matrix.encoder == "words@1"
+            found = [
+                system.outcome(each, system.asked(each.text, 200, turning), profile).ids[0] in each.relevant
+                for profile, turning in ((before, None), (after, matrix))
+                for each in asked[50:]
+            ]
+            assert sum(found[10:]) > sum(found[:10])
