@@ -153,13 +153,13 @@ def cross_fit(
     Args:
         judged: the requests.
         texts: what each request says: equal texts are left out together.
-        advance: called `fits(…)` times.
+        advance: called after every fit, `FITS` times.
 
     Raises:
         EvaluationError: too few different requests.
         MissingExtra: scipy is not installed.
     """
-    fold_of = tuple(map(_fold, texts))
+    fold_of = folds_of(texts)
     if len(set(fold_of)) < FOLDS:
         raise EvaluationError(f"{len(set(texts))} different requests are too few to fit a matrix to")
     losses, fitted = {}, {}
@@ -178,9 +178,15 @@ FITS = FOLDS * len(PENALTIES) + 1
 """How many matrices `cross_fit` fits."""
 
 
-def _fold(text: str) -> int:
-    digest = blake2b(" ".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % FOLDS
+def folds_of(texts: Sequence[str]) -> tuple[int, ...]:
+    """A fold for each text: equal texts share one, and folds differ by one different text at most."""
+    drawn = sorted(set(texts), key=lambda text: (_digest(text), text))
+    fold_of = {text: place % FOLDS for place, text in enumerate(drawn)}
+    return tuple(fold_of[text] for text in texts)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def _each_fold(

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kitpick_evaluation.errors import EvaluationError
-from kitpick_evaluation.request_fit import FITS, FOLDS, JudgedVectors, _Objective, cross_fit, fit_matrix
+from kitpick_evaluation.request_fit import (
+    FITS,
+    FOLDS,
+    JudgedVectors,
+    _Objective,
+    cross_fit,
+    fit_matrix,
+    folds_of,
+)
 
 pytestmark = pytest.mark.needs("eval")
 
@@ -110,12 +118,12 @@ def test_requests_that_took_no_part_are_nearer_to_what_they_want() -> None:
     assert first_right(fitted.final.weights) > first_right(np.zeros((16, 16), np.float32)) + 0.3
 
 
-def test_equal_requests_are_left_out_together() -> None:
-    judged = in_other_words(5, 60)
-    texts = [f"request {row % 30}" for row in range(60)]
-    fitted = cross_fit(judged, texts)
-    assert fitted.fold_of[:30] == fitted.fold_of[30:]
-    assert set(fitted.fold_of) == set(range(FOLDS))
+@given(texts=st.lists(st.text(max_size=3), max_size=40))
+def test_equal_requests_are_left_out_together_and_folds_are_even(texts: list[str]) -> None:
+    fold_of = dict(zip(texts, folds_of(texts), strict=True))
+    assert tuple(fold_of[text] for text in texts) == folds_of(texts)
+    sizes = np.bincount(list(fold_of.values()), minlength=FOLDS) if texts else np.zeros(FOLDS)
+    assert sizes.max() - sizes.min() <= 1
 
 
 def test_too_few_different_requests_are_refused() -> None:
