@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.evaluation import Judged, Plan
 from kitpick.profile_tuning import Recorder, models_of
-from kitpick.request_vectors import LEAST_REQUESTS, fit_requests
+from kitpick.request_vectors import LEAST_REQUESTS, choose_vectors
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import (
     ALARMS,
@@ -35,7 +34,6 @@ from kitpick_evaluation.abstention import (
 from kitpick_evaluation.answer import Answer
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError
-from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.tuning.recording import Recorded
 from kitpick_ingest.progress import Progress
 from kitpick_rescorers.errors import EmptyCatalog
@@ -59,10 +57,12 @@ class AdaptReport(msgspec.Struct, frozen=True, kw_only=True):
     """How many of these were asked."""
     turned: bool = False
     """Whether the vectors of requests are turned by a matrix."""
+    cosine: float | None = None
+    """Weight of the cosine beside the list ranker; None where there is none, or vectors were not fitted."""
     ndcg5_before: float | None = None
-    """NDCG@5 of the judged requests; None without any."""
+    """NDCG@5 of the judged requests by the profile as it was; None where vectors were not fitted."""
     ndcg5: float | None = None
-    """The same with matrices that were each fitted without the request; None where none was fitted."""
+    """The same of each by what was fitted and chosen without it."""
     recall5_before: float | None = None
     recall5: float | None = None
     gap: float | None = None
@@ -121,13 +121,13 @@ def adapt_to_requests(
         raise EvaluationError(f"profile {base.name!r} reads no vectors and never abstains: nothing to adapt")
     _check_enough(len(judged.queries), base, most_false, turning=turning)
     if turning:  # a matrix that it has may have been fitted to the same requests
-        base = _without_matrix(base)
+        base = _unfitted(base)
     recorder = Recorder(judged.catalog, base, plan)
     basis = _Basis(judged, base, models_of(judged.catalog, base), recorder, progress)
     plain = recorder.record(judged.queries, progress)
-    found = basis.turned(plain) if turning else basis.as_they_are(plain)
+    found = basis.fitted(plain) if turning else basis.as_they_are(plain)
     if not can_abstain(base):
-        return Adapted(found.report, _renamed(base), found.matrix)
+        return Adapted(found.report, _renamed(found.profile), found.matrix)
     return basis.with_fitted_threshold(found, most_false)
 
 
@@ -147,6 +147,7 @@ class _Turned(msgspec.Struct, frozen=True):
     """Requests as they are searched from now on, with the matrix if there is one."""
 
     recorded: Sequence[Recorded]
+    profile: Profile
     report: AdaptReport
     matrix: RequestMatrix | None = None
 
@@ -172,22 +173,31 @@ class _Basis(msgspec.Struct, frozen=True):
 
     def as_they_are(self, plain: Sequence[Recorded]) -> _Turned:
         """The requests as the profile turns them already."""
-        return _Turned(plain, AdaptReport(**self.named), self.profile.request_matrix())
+        return _Turned(plain, self.profile, AdaptReport(**self.named), self.profile.request_matrix())
 
-    def turned(self, plain: Sequence[Recorded]) -> _Turned:
-        """The requests with the matrix that helps those it has not seen; as they are where none does."""
-        fitted = fit_requests(plain, self.judged.facets, self.progress)
-        before = self._quality(plain)
-        report = AdaptReport(**self.named, ndcg5_before=before["ndcg@5"], recall5_before=before["recall@5"])
-        if fitted is None:
-            return _Turned(plain, report)
-        turned = self.recorder.record(self.judged.queries, self.progress, fitted.without)
-        after = self._quality(turned)
-        kept = after["ndcg@5"] > before["ndcg@5"]
-        report = replace(
-            report, turned=kept, ndcg5=after["ndcg@5"], recall5=after["recall@5"], gap=fitted.fit.final.gap
+    def fitted(self, plain: Sequence[Recorded]) -> _Turned:
+        """The requests with what helps those that took no part; as they are where nothing does."""
+        chosen = choose_vectors(
+            plain,
+            lambda matrices: self.recorder.record(self.judged.queries, self.progress, matrices),
+            self.profile,
+            self.models,
+            self.judged.facets,
+            self.progress,
         )
-        return _Turned(turned, report, fitted.matrix) if kept else _Turned(plain, report)
+        if chosen is None:
+            return self.as_they_are(plain)
+        report = AdaptReport(
+            **self.named,
+            turned=chosen.matrix is not None,
+            cosine=_weight_of_cosine(chosen.profile),
+            ndcg5_before=chosen.before[0],
+            ndcg5=chosen.after[0],
+            recall5_before=chosen.before[1],
+            recall5=chosen.after[1],
+            gap=chosen.gap,
+        )
+        return _Turned(chosen.recorded, chosen.profile, report, chosen.matrix)
 
     def with_fitted_threshold(self, found: _Turned, most_false: float) -> Adapted:
         """The profile with a threshold that refuses few enough of these requests."""
@@ -195,22 +205,16 @@ class _Basis(msgspec.Struct, frozen=True):
         hidden = [{self.judged.facets.tool(api) for api in item.query.relevant} for item in found.recorded]
         deprived = [item.without(tools) for item, tools in zip(found.recorded, hidden, strict=True)]
         with self.progress.phase("adapt", 3 * len(deprived)) as advance:
-            answers = verdict.answers(found.recorded, undecided(self.profile), advance)
-            fitted = fit_to_requests(self.profile, answers, most_false)
+            answers = verdict.answers(found.recorded, undecided(found.profile), advance)
+            fitted = fit_to_requests(found.profile, answers, most_false)
             before = verdict.answers(deprived, self.profile, advance)
             after = verdict.answers(deprived, fitted, advance)
         report = verdict.reported(replace(found.report, most_false=most_false), fitted, before, after)
         return Adapted(report, _renamed(fitted), found.matrix)
 
-    def _quality(self, recorded: Sequence[Recorded]) -> dict[str, float]:
-        """Mean figures of the profile, whatever it abstains from."""
-        ids: dict[str, tuple[str, ...]] = {}
-        with self.progress.phase("ask", len(recorded)) as advance:
-            for item in recorded:
-                ids[item.query.id] = item.answer(self.profile, self.models, _HITS).ids
-                advance(1)
-        scored = score_rankings([item.query for item in recorded], ids, (_HITS,)).values()
-        return {name: float(np.mean([each[name] for each in scored])) for name in ("ndcg@5", "recall@5")}
+
+def _weight_of_cosine(profile: Profile) -> float | None:
+    return next((stage.cosine for stage in profile.stages if isinstance(stage, Learned)), None)
 
 
 def _renamed(profile: Profile) -> Profile:
@@ -221,6 +225,14 @@ def _renamed(profile: Profile) -> Profile:
 
 def _without_matrix(profile: Profile) -> Profile:
     return replace(profile, first_stage=replace(profile.first_stage, request_matrix=""))
+
+
+def _unfitted(profile: Profile) -> Profile:
+    """The profile without what an earlier fit of the vectors has put into it."""
+    stages = tuple(
+        replace(stage, cosine=0.0) if isinstance(stage, Learned) else stage for stage in profile.stages
+    )
+    return _without_matrix(replace(profile, stages=stages))
 
 
 _ENDING = "-adapted"

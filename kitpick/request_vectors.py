@@ -1,15 +1,19 @@
-"""Judged requests of a catalog and documents near them, as vectors; and the matrix that is fitted to them."""
+"""Fits the vectors of requests to judged ones: a matrix for the catalog, and how much vectors count there."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
 from kitpick_evaluation.facets import Facets
+from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.request_fit import (
     FITS,
     MAX_POOL,
@@ -17,14 +21,115 @@ from kitpick_evaluation.request_fit import (
     CrossFit,
     FittedMatrix,
     JudgedVectors,
+    choose_left_out,
     cross_fit,
+    folds_of,
 )
 from kitpick_evaluation.tuning.recording import Recorded
 from kitpick_ingest.progress import Progress
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request_matrix import RequestMatrix
+from kitpick_rescorers.stages import Learned
 
 LEAST_REQUESTS = 20
 """Fewer of them do not show how requests and documents of a catalog lie to each other."""
+COSINES = (0.0, 5.0, 10.0, 20.0, 40.0)
+"""Weights of the cosine beside the list ranker that are tried."""
+FIGURES = ("ndcg@5", "recall@5")
+_HITS = 5
+Figures: TypeAlias = NDArray[np.float64]
+"""Of every request, (n, 2), by the names of `FIGURES`."""
+Record: TypeAlias = Callable[[Sequence[RequestMatrix]], Sequence[Recorded]]
+"""Records the same requests again, each turned by a matrix of its own."""
+
+
+class ChosenVectors(msgspec.Struct, frozen=True):
+    """What judged requests find most by."""
+
+    profile: Profile
+    recorded: Sequence[Recorded]
+    """The requests as they are searched, each by a matrix that was fitted without it, if there is one."""
+    matrix: RequestMatrix | None
+    before: tuple[float, float]
+    """Means of `FIGURES` of the profile as it was, in [0, 1]."""
+    after: tuple[float, float]
+    """The same of the requests that took no part, neither in a fit nor in a choice."""
+    gap: float | None
+    """Bound on the error of the matrix, in nats; None without one."""
+
+
+def choose_vectors(
+    plain: Sequence[Recorded],
+    again: Record,
+    profile: Profile,
+    models: Models,
+    facets: Facets,
+    progress: Progress,
+) -> ChosenVectors | None:
+    """Chooses a matrix or none, and the weight of the cosine; None where too few requests can take part.
+
+    Both are those by which requests that are left out find most (NDCG@5).
+
+    Args:
+        plain: judged requests, recorded without a matrix.
+        again: records them with matrices.
+        profile: how they are answered.
+        models: its models.
+        facets: the tools of the right APIs.
+        progress: receives every phase.
+
+    Raises:
+        MissingExtra: scipy or ir-measures is not installed.
+        EngineError, ModelError: the catalog cannot be searched.
+    """
+    fitted = fit_matrices(plain, facets, progress)
+    if fitted is None:
+        return None
+    turned = again(fitted.without)
+    ways = [(recorded, each) for recorded in (plain, turned) for each in _weighings(profile)]
+    figures = []
+    with progress.phase("ask", len(ways) * len(plain)) as advance:
+        for recorded, each in ways:
+            figures.append(_figures(recorded, each, models, advance))
+    asked = np.stack(figures)
+    best, left_out = choose_left_out(asked[:, :, 0], folds_of([item.query.text for item in plain]))
+    before = asked[0].mean(axis=0)
+    after = asked[left_out, np.arange(len(plain))].mean(axis=0)
+    if after[0] <= before[0]:  # what is chosen does not hold for requests that are left out
+        best, after = 0, before
+    recorded, chosen = ways[best]
+    matrix = fitted.matrix if recorded is turned else None
+    return ChosenVectors(
+        chosen,
+        recorded,
+        matrix,
+        (float(before[0]), float(before[1])),
+        (float(after[0]), float(after[1])),
+        None if matrix is None else fitted.gap,
+    )
+
+
+def _weighings(profile: Profile) -> list[Profile]:
+    """The profile as it is, and, where a list ranker orders last, with each weight of the cosine."""
+    last = profile.stages[-1] if profile.stages else None
+    if not isinstance(last, Learned):
+        return [profile]
+    before = profile.stages[:-1]
+    weights = dict.fromkeys((last.cosine, *COSINES))
+    return [replace(profile, stages=(*before, replace(last, cosine=weight))) for weight in weights]
+
+
+def _figures(
+    recorded: Sequence[Recorded], profile: Profile, models: Models, advance: Callable[[int], None]
+) -> Figures:
+    """The figures of a profile, whatever it abstains from."""
+    ids: dict[str, tuple[str, ...]] = {}
+    for item in recorded:
+        ids[item.query.id] = item.answer(profile, models, _HITS).ids
+        advance(1)
+    scored = score_rankings([item.query for item in recorded], ids, (_HITS,))
+    return np.array([[scored[item.query.id][name] for name in FIGURES] for item in recorded])
 
 
 class FittedRequests(msgspec.Struct, frozen=True):
@@ -33,10 +138,10 @@ class FittedRequests(msgspec.Struct, frozen=True):
     matrix: RequestMatrix
     without: tuple[RequestMatrix, ...]
     """One a request, in their order; that of a request which took no part is the matrix itself."""
-    fit: CrossFit
+    gap: float
 
 
-def fit_requests(recorded: Sequence[Recorded], facets: Facets, progress: Progress) -> FittedRequests | None:
+def fit_matrices(recorded: Sequence[Recorded], facets: Facets, progress: Progress) -> FittedRequests | None:
     """Fits a matrix to requests that are recorded without one; None where too few of them can take part.
 
     A request takes part if a right API of it has a vector. At most `MAX_REQUESTS` do, drawn from all.
@@ -71,7 +176,7 @@ def _fitted(fit: CrossFit, chosen: Sequence[int], requests: int, encoder: str) -
     final, folds = matrix(fit.final), [matrix(fold) for fold in fit.folds]
     fold_of = dict(zip(chosen, fit.fold_of, strict=True))
     without = tuple(folds[fold_of[place]] if place in fold_of else final for place in range(requests))
-    return FittedRequests(final, without, fit)
+    return FittedRequests(final, without, fit.final.gap)
 
 
 def _pool(recorded: Sequence[Recorded], facets: Facets) -> dict[str, Vector]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from battery.sets import BatteryRequest, BatterySet
 from battery.stores import LogitFile, RememberingEncoder, RememberingScorer
-from kitpick.request_vectors import fit_requests
+from kitpick.request_vectors import choose_vectors
 from kitpick_engines.contract import Candidate, Engine, Filter, SearchRequest, Sentence, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.opening import open_engine
@@ -30,11 +30,9 @@ from kitpick_evaluation.abstention import (
     undecided,
     with_threshold,
 )
-from kitpick_evaluation.answer import Answer
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.facets import Facets
-from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.tuning.recording import Recorded
 from kitpick_ingest.embedder import Embedder, EmbeddingCache
 from kitpick_ingest.progress import NullProgress, Progress
@@ -177,33 +175,38 @@ class SetSystem:
     ) -> list[Profile]:
         """The profiles as `kitpick adapt` makes them of judged requests, the last one with a threshold.
 
-        The matrix is written into the folder. It is kept if the last profile finds more by matrices that had
-        not seen the request.
+        The matrix, if one helps the last profile, is written into the folder.
 
         Raises:
             EvaluationError: a profile could not run in full.
         """
-        queries = [JudgedQuery(each.id, each.text, each.relevant) for each in requests]
-        asked = [self.asked(each.text, size) for each in requests]
-        nobody = _VisibleFetcher(self._engine, frozenset())
-        recorded = [Recorded.of(query, one, nobody) for query, one in zip(queries, asked, strict=True)]
-        fitted = fit_requests(recorded, Facets(self.set.documents), NullProgress())
-        unjudged = undecided(profiles[-1])
-        answers = [Answer.of(self.ranked(one, unjudged)) for one in asked]
-        if fitted is None:
-            return [*profiles[:-1], fit_to_requests(profiles[-1], answers)]
-        turned = [
-            Answer.of(self.ranked(self.asked(each.text, size, matrix), unjudged))
-            for each, matrix in zip(requests, fitted.without, strict=True)
-        ]
-        if _ndcg(queries, turned) <= _ndcg(queries, answers):
-            return [*profiles[:-1], fit_to_requests(profiles[-1], answers)]
-        file = folder / f"{hashlib.blake2b(fitted.matrix.encoded(), digest_size=8).hexdigest()}.npz"
+        fetcher = _VisibleFetcher(self._engine, frozenset())
+
+        def record(matrices: Sequence[RequestMatrix | None]) -> list[Recorded]:
+            return [
+                Recorded.of(
+                    JudgedQuery(each.id, each.text, each.relevant),
+                    self.asked(each.text, size, matrix),
+                    fetcher,
+                )
+                for each, matrix in zip(requests, matrices, strict=True)
+            ]
+
+        models = Models(self.models.scorer, self.models.query_kind, ScoreCache(), ranker=self.models.ranker)
+        plain, last = record([None] * len(requests)), profiles[-1]
+        chosen = choose_vectors(plain, record, last, models, Facets(self.set.documents), NullProgress())
+        recorded = plain if chosen is None else chosen.recorded
+        last = last if chosen is None else chosen.profile
+        answers = [item.answer(undecided(last), models, TOP) for item in recorded]
+        found = [*profiles[:-1], fit_to_requests(last, answers)]
+        if chosen is None or chosen.matrix is None:
+            return found
+        content = chosen.matrix.encoded()
+        file = folder / f"{hashlib.blake2b(content, digest_size=8).hexdigest()}.npz"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(fitted.matrix.encoded())
-        first = replace(profiles[-1].first_stage, request_matrix=str(file))
-        last = fit_to_requests(profiles[-1], turned)
-        return [replace(each, first_stage=first) for each in (*profiles[:-1], last)]
+        file.write_bytes(content)
+        first = replace(last.first_stage, request_matrix=str(file))
+        return [replace(each, first_stage=first) for each in found]
 
     def ranked(self, asked: RescoreRequest, profile: Profile, hidden: Set[str] = frozenset()) -> Rescored:
         """The answer of a profile, as if the catalog did not hold the APIs of the hidden tools (keys).
@@ -246,11 +249,6 @@ class SetSystem:
         parts = sentences_of(text)
         vectors = self.models.encoder.encode(parts) if parts else ()
         return tuple(Sentence(part, vector) for part, vector in zip(parts, vectors, strict=True))
-
-
-def _ndcg(queries: Sequence[JudgedQuery], answers: Sequence[Answer]) -> float:
-    ids = {query.id: answer.ids[:TOP] for query, answer in zip(queries, answers, strict=True)}
-    return sum(each[f"ndcg@{TOP}"] for each in score_rankings(queries, ids, (TOP,)).values())
 
 
 def _in_turn(lists: Sequence[Sequence[str]], left_out: Set[str]) -> list[str]:

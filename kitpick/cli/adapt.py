@@ -100,10 +100,12 @@ def _number(value: float | None) -> str:
 def _told(report: AdaptReport) -> Iterator[str]:
     what = "judged requests" if report.basis == "requests" else "descriptions of APIs"
     yield f"Adapted to {report.catalog} by {report.asked} {what}."
-    if report.turned:
+    if report.ndcg5 is not None and report.ndcg5 != report.ndcg5_before:
+        how = "are turned" if report.turned else "stay as they are"
+        counts = f", their cosine counts {report.cosine:g}" if report.cosine else ""
         yield (
-            f"Vectors of requests are turned: NDCG@5 of requests that took no part {report.ndcg5_before:.3f} "
-            f"-> {report.ndcg5:.3f}."
+            f"Vectors of requests {how}{counts}: NDCG@5 of requests that took no part "
+            f"{report.ndcg5_before:.3f} -> {report.ndcg5:.3f}."
         )
     elif report.ndcg5 is not None:
         yield "Vectors of requests stay as they are: requests that took no part find no more by a matrix."

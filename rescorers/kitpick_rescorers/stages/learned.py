@@ -31,6 +31,7 @@ _PLACES = {
     "intent_rank": "sample request",
 }
 """Feature that is 1/rank → how a reason calls that ranking."""
+_COSINE = tuple(FEATURES).index("cosine")
 _NO_RANKER = "no list ranker is loaded that learned with these models"
 _TRUSTED_PLACE = 10
 """A place behind this one is no reason."""
@@ -58,6 +59,9 @@ class Learned(Stage, frozen=True, tag="learned"):
     """Probability that the list answers the request, below which it abstains; None takes the ranker's."""
     prior: Weight = 0.0
     """Weight of the order in which the list comes: p · ln(place) is subtracted from a logit."""
+    cosine: Weight = 0.0
+    """Weight of the cosine of request and document, added to a logit: `kitpick adapt` gives it where the
+    vectors of requests were fitted to the catalog and tell more than the ranker has learned elsewhere."""
     optional: bool = False
     """Skip the stage without reporting it as degraded where its evidence is missing: the request's vector,
     the dense ranking (a plain rerank API has neither), or every score of the cross-encoder; and where no
@@ -72,7 +76,7 @@ class Learned(Stage, frozen=True, tag="learned"):
         return self.requires
 
     def apply(self, state: State, models: Models) -> State:
-        """Near candidates by logit and prior, ties by first-stage rank, then id; then the others."""
+        """Near candidates by logit, prior and cosine, ties by first-stage rank, then id; then the others."""
         if models.ranker is None and self.optional:
             return state.with_note(f"left out: {_NO_RANKER}")
         ranker = _usable(models.ranker)
@@ -94,14 +98,15 @@ class Learned(Stage, frozen=True, tag="learned"):
         others = [item for item in state.ranked if not _is_near(item)]
         # Where the cross-encoder has ruled out everything, its probabilities are what the verdict is about.
         sure = probabilities if self.calibrated and not state.abstained else None
-        after = state.with_ranked([*self._ordered(near, logits, sure), *others], reasons)
+        scores = logits - self.prior * np.log(np.arange(1, len(near) + 1))
+        scores = scores + self.cosine * features[:, _COSINE]
+        after = state.with_ranked([*self._ordered(near, scores, sure), *others], reasons)
         return self._judged(after, features, logits, ranker) if self.abstains else after
 
     def _ordered(
-        self, near: Sequence[Ranked], logits: NDArray[np.float64], probabilities: NDArray[np.float64] | None
+        self, near: Sequence[Ranked], scores: NDArray[np.float64], probabilities: NDArray[np.float64] | None
     ) -> list[Ranked]:
-        """The candidates by logit and prior; with these probabilities, made never to rise, or as they are."""
-        scores = logits - self.prior * np.log(np.arange(1, len(near) + 1))
+        """The candidates by score; with these probabilities, made never to rise, or as they are."""
         scored = [replace(item, score=score) for item, score in zip(near, scores.tolist(), strict=True)]
         ordered = by_score(scored, lambda item: item.score)
         if probabilities is None:
