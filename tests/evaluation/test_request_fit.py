@@ -13,6 +13,7 @@ from kitpick_evaluation.request_fit import (
     FOLDS,
     JudgedVectors,
     _Objective,
+    choose_left_out,
     cross_fit,
     fit_matrix,
     folds_of,
@@ -129,3 +130,17 @@ def test_equal_requests_are_left_out_together_and_folds_are_even(texts: list[str
 def test_too_few_different_requests_are_refused() -> None:
     with pytest.raises(EvaluationError, match="2 different requests are too few"):
         cross_fit(some(1, requests=4), ["a", "b", "a", "b"])
+
+
+def test_a_choice_is_judged_by_requests_that_took_no_part_in_it() -> None:
+    figures = np.array([[0.5, 0.5, 0.5, 0.5], [1.0, 1.0, 0.0, 0.3], [0.0, 0.0, 1.0, 1.0]])
+    best, left_out = choose_left_out(figures, (0, 0, 1, 1))
+    assert best == 1, "the largest mean"
+    assert left_out.tolist() == [2, 2, 1, 1], "each fold by what is best on the other one"
+
+
+def test_of_equal_ways_the_first_is_chosen() -> None:
+    best, left_out = choose_left_out(np.ones((3, 4)), (0, 1, 2, 3))
+    assert best == 0
+    assert not left_out.any()
+    assert choose_left_out(np.eye(2), (0, 0))[1].tolist() == [0, 0], "nothing else tells which is best"

@@ -142,6 +142,15 @@ def test_a_prior_keeps_part_of_the_order_in_which_the_list_comes(bench, state):
     assert bench.apply(state, Learned(prior=0.0), ranker=bench.ranker()).ranked[0].id == "files/move"
 
 
+def test_the_cosine_counts_as_much_as_it_is_told_to(bench, state):
+    ranker = bench.ranker(("lexical_rank",))
+    plain = bench.apply(state, Learned(), ranker=ranker)
+    assert ids(plain)[:3] == ["files/copy", "files/move", "mail/send"]
+    after = bench.apply(state, Learned(cosine=20.0), ranker=ranker)
+    assert ids(after)[:3] == ["files/move", "mail/send", "files/copy"]
+    assert after.details == plain.details, "the verdict on the list stays the ranker's"
+
+
 def test_probabilities_never_rise_down_the_list(bench, state):
     after = bench.apply(state, Learned(prior=20.0), ranker=bench.ranker())
     probabilities = [item.probability for item in after.ranked[:3]]
