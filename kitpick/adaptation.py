@@ -230,7 +230,8 @@ def _without_matrix(profile: Profile) -> Profile:
 def _unfitted(profile: Profile) -> Profile:
     """The profile without what an earlier fit of the vectors has put into it."""
     stages = tuple(
-        replace(stage, cosine=0.0) if isinstance(stage, Learned) else stage for stage in profile.stages
+        replace(stage, cosine=0.0, sure_scale=0.0, sure_shift=0.0) if isinstance(stage, Learned) else stage
+        for stage in profile.stages
     )
     return _without_matrix(replace(profile, stages=stages))
 

@@ -23,6 +23,7 @@ from kitpick_evaluation.request_fit import (
     JudgedVectors,
     choose_left_out,
     cross_fit,
+    fit_sureness,
     folds_of,
 )
 from kitpick_evaluation.tuning.recording import Recorded
@@ -99,6 +100,7 @@ def choose_vectors(
     if after[0] <= before[0]:  # what is chosen does not hold for requests that are left out
         best, after = 0, before
     recorded, chosen = ways[best]
+    chosen = _with_sureness(recorded, chosen, models)
     matrix = fitted.matrix if recorded is turned else None
     return ChosenVectors(
         chosen,
@@ -108,6 +110,30 @@ def choose_vectors(
         (float(after[0]), float(after[1])),
         None if matrix is None else fitted.gap,
     )
+
+
+def _with_sureness(recorded: Sequence[Recorded], profile: Profile, models: Models) -> Profile:
+    """The profile with probabilities that hold for these requests, where the list ranker's hold less."""
+    last = profile.stages[-1] if profile.stages else None
+    if not (isinstance(last, Learned) and last.calibrated):
+        return profile
+    plain = replace(profile, stages=(*profile.stages[:-1], replace(last, sure_scale=0.0, sure_shift=0.0)))
+    folds = folds_of([item.query.text for item in recorded])
+    hits = [
+        (score, id_ in item.query.relevant, told, fold)
+        for item, fold in zip(recorded, folds, strict=True)
+        for answer in (item.answer(plain, models, _HITS),)
+        for id_, score, told in zip(answer.ids, answer.scores, answer.probabilities, strict=True)
+        if told is not None and not answer.abstained
+    ]
+    if not hits:
+        return plain
+    scores, right, told, fold_of = (np.array(column) for column in zip(*hits, strict=True))
+    found = fit_sureness(scores, right, told, fold_of.tolist())
+    if found is None:
+        return plain
+    sure = replace(last, sure_scale=found[0], sure_shift=found[1])
+    return replace(profile, stages=(*profile.stages[:-1], sure))
 
 
 def _weighings(profile: Profile) -> list[Profile]:

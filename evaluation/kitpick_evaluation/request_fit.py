@@ -202,6 +202,61 @@ def choose_left_out(figures: NDArray[np.float64], fold_of: Sequence[int]) -> tup
     return int(np.argmax(figures.mean(axis=1))), np.array([of_fold[fold] for fold in folds])
 
 
+def fit_sureness(
+    scores: NDArray[np.float64], right: NDArray[np.bool_], told: NDArray[np.float64], fold_of: Sequence[int]
+) -> tuple[float, float] | None:
+    """Scale a > 0 and shift b, so that σ(a · score + b) is how likely a hit is right.
+
+    Platt 1999, Probabilistic outputs for support vector machines: a logistic regression whose targets are
+    drawn in a little, so that a few hits never make certain. None where probabilities that are told already
+    have a smaller log loss than those of fits without the fold, or hits of only one kind.
+
+    Args:
+        scores: of hits (h,).
+        right: whether each was right (h,).
+        told: the probabilities that they came with (h,), in [0, 1].
+        fold_of: the fold of each hit.
+
+    Raises:
+        MissingExtra: scipy is not installed.
+    """
+    folds = np.array(fold_of)
+    left_out = np.zeros(len(scores))
+    for fold in np.unique(folds):
+        fitted = _platt(scores[folds != fold], right[folds != fold])
+        if fitted is None:
+            return None
+        left_out[folds == fold] = _sigmoid(fitted[0] * scores[folds == fold] + fitted[1])
+    found = _platt(scores, right)
+    return found if found is not None and _log_loss(left_out, right) < _log_loss(told, right) else None
+
+
+def _platt(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, float] | None:
+    hits, misses = int(right.sum()), int((~right).sum())
+    if not (hits and misses):
+        return None
+    targets = np.where(right, (hits + 1.0) / (hits + 2.0), 1.0 / (misses + 2.0))
+
+    def loss(at: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        logits = at[0] * scores + at[1]
+        off = _sigmoid(logits) - targets
+        value = float((np.logaddexp(0.0, logits) - targets * logits).mean())
+        return value, np.array([float((off * scores).mean()), float(off.mean())])
+
+    begin = np.array([1.0, 0.0])
+    found = _solver()(loss, begin, jac=True, method="L-BFGS-B", bounds=[(1e-3, 100.0), (-100.0, 100.0)])
+    return float(found.x[0]), float(found.x[1])
+
+
+def _sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 0.5 * (1.0 + np.tanh(0.5 * values))
+
+
+def _log_loss(probabilities: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
+    known = np.clip(probabilities, 1e-6, 1.0 - 1e-6)
+    return float(-np.where(right, np.log(known), np.log1p(-known)).mean())
+
+
 def _digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 

@@ -16,6 +16,7 @@ from kitpick_evaluation.request_fit import (
     choose_left_out,
     cross_fit,
     fit_matrix,
+    fit_sureness,
     folds_of,
 )
 
@@ -144,3 +145,30 @@ def test_of_equal_ways_the_first_is_chosen() -> None:
     assert best == 0
     assert not left_out.any()
     assert choose_left_out(np.eye(2), (0, 0))[1].tolist() == [0, 0], "nothing else tells which is best"
+
+
+def some_hits(seed: int, scale: float, shift: float) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=2_000) * 2
+    right = rng.random(2_000) < 1 / (1 + np.exp(-(scale * scores + shift)))
+    return scores, right, [row % FOLDS for row in range(2_000)]
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (0.5, -1.0), (2.0, 1.5)])
+def test_sureness_is_fitted_to_how_often_hits_are_right(scale: float, shift: float) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    scores, right, folds = some_hits(1, scale, shift)
+    found = fit_sureness(scores, right, np.full(2_000, 0.5), folds)
+    assert found is not None
+    oracle = LogisticRegression(C=1e6).fit(scores[:, None], right)
+    assert found == pytest.approx((oracle.coef_[0, 0], oracle.intercept_[0]), abs=0.03)
+
+
+def test_probabilities_that_hold_already_stay() -> None:
+    scores, right, folds = some_hits(2, 1.0, 0.0)
+    assert fit_sureness(scores, right, np.where(right, 0.99, 0.01), folds) is None
+
+
+def test_hits_of_one_kind_tell_nothing() -> None:
+    assert fit_sureness(np.arange(10.0), np.ones(10, bool), np.full(10, 0.5), [0, 1] * 5) is None

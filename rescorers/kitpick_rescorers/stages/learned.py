@@ -62,6 +62,10 @@ class Learned(Stage, frozen=True, tag="learned"):
     cosine: Weight = 0.0
     """Weight of the cosine of request and document, added to a logit: `kitpick adapt` gives it where the
     vectors of requests were fitted to the catalog and tell more than the ranker has learned elsewhere."""
+    sure_scale: Weight = 0.0
+    """Where it is above 0, how sure a candidate is: σ(`sure_scale` · score + `sure_shift`) of the score that
+    orders, in place of the ranker's probability. `kitpick adapt` fits both to judged requests."""
+    sure_shift: float = 0.0
     optional: bool = False
     """Skip the stage without reporting it as degraded where its evidence is missing: the request's vector,
     the dense ranking (a plain rerank API has neither), or every score of the cross-encoder; and where no
@@ -96,10 +100,12 @@ class Learned(Stage, frozen=True, tag="learned"):
             for item, row in zip(near, features, strict=True)
         }
         others = [item for item in state.ranked if not _is_near(item)]
-        # Where the cross-encoder has ruled out everything, its probabilities are what the verdict is about.
-        sure = probabilities if self.calibrated and not state.abstained else None
         scores = logits - self.prior * np.log(np.arange(1, len(near) + 1))
         scores = scores + self.cosine * features[:, _COSINE]
+        if self.sure_scale:
+            probabilities = 0.5 * (1.0 + np.tanh(0.5 * (self.sure_scale * scores + self.sure_shift)))  # σ
+        # Where the cross-encoder has ruled out everything, its probabilities are what the verdict is about.
+        sure = probabilities if self.calibrated and not state.abstained else None
         after = state.with_ranked([*self._ordered(near, scores, sure), *others], reasons)
         return self._judged(after, features, logits, ranker) if self.abstains else after
 

@@ -151,6 +151,15 @@ def test_the_cosine_counts_as_much_as_it_is_told_to(bench, state):
     assert after.details == plain.details, "the verdict on the list stays the ranker's"
 
 
+def test_how_sure_a_candidate_is_can_be_fitted_to_a_catalog(bench, state):
+    plain = bench.apply(state, Learned(), ranker=bench.ranker())
+    fitted = bench.apply(state, Learned(sure_scale=2.0, sure_shift=-1.0), ranker=bench.ranker())
+    assert ids(fitted) == ids(plain)
+    for item in fitted.ranked[:3]:
+        assert item.probability == pytest.approx(1 / (1 + np.exp(1.0 - 2.0 * item.score)), abs=1e-6)
+    assert fitted.details == plain.details, "the verdict on the list stays the ranker's"
+
+
 def test_probabilities_never_rise_down_the_list(bench, state):
     after = bench.apply(state, Learned(prior=20.0), ranker=bench.ranker())
     probabilities = [item.probability for item in after.ranked[:3]]
