@@ -35,6 +35,7 @@ from battery.figures import (
     RANKING,
     ProfileFigures,
     SetResult,
+    difference,
     headline,
     probabilities,
 )
@@ -386,6 +387,7 @@ def figures_of(results: list[SetResult], run: Run) -> dict[str, object]:
             "split": result.split or None,
             "hierarchy": result.has_hierarchy,
             "profiles": {name: plain(result.figures(name, run.seed)) for name in result.outcomes},
+            "gained_by_fitting": gained(result, run.seed),
             "divided": {
                 name: {
                     facet: {subset: plain(each) for subset, each in found.items()}
@@ -402,6 +404,17 @@ def figures_of(results: list[SetResult], run: Run) -> dict[str, object]:
         "sets": sets,
         "reliability": sure,
     }
+
+
+def gained(result: SetResult, seed: int) -> dict[str, float]:
+    """Points of NDCG@5 that fitting gives each profile, on the requests that took no part in it."""
+    fitted = {name: FITTED.format(name) for name in ("dense", "hybrid", DEFAULT)}
+    compared = {
+        name: difference([result], variant, (name,), seed)
+        for name, variant in fitted.items()
+        if {name, variant} <= result.outcomes.keys()
+    }
+    return {name: found.mean for name, found in compared.items() if found is not None}
 
 
 def plain(figures: ProfileFigures) -> dict[str, object]:
