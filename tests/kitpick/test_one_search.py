@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import sys
@@ -52,5 +53,7 @@ def test_the_page_lists_the_modules_that_a_default_search_visits(tmp_path: Path)
         catalog.ingest(f"functions:{tmp_path / 'tools.json'}")
         catalog.search("list invoices", k=1)  # loads the models
         found = visited(catalog, "will it rain in Paris tomorrow?")
-    assert listed() == found
+    # With numba the kernels of the solver are compiled, and nobody sees them entered.
+    compiled = {"kitpick_rescorers.nnn.gram"} if importlib.util.find_spec("numba") else set()
+    assert [name for name in listed() if name not in compiled] == found
     assert len(found) <= MOST
