@@ -46,7 +46,7 @@ def adapt(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fits a profile to a catalog: the vectors of its requests, and the threshold below which nothing fits.
+    """Fits a profile to a catalog: vectors of requests, and the threshold below which nothing fits.
 
     With --queries or a dataset it asks judged requests, at least 20 of them: it turns the vectors of requests
     towards the APIs that serve such requests here, and chooses the threshold. Documents keep their vectors.

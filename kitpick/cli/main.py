@@ -26,7 +26,7 @@ COMMANDS = {
     "tune": ("tune", "Searches for better settings of a profile, on requests whose right answers are known."),
     "adapt": (
         "adapt",
-        "Fits to a catalog the threshold below which a search says that nothing here does what is asked.",
+        "Fits a profile to a catalog: vectors of requests, and the threshold below which nothing fits.",
     ),
     "lint": ("lint", "Finds APIs that are hard to find: poor descriptions, duplicates, confusable names."),
     "enrich": (
