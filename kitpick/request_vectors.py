@@ -94,13 +94,14 @@ def choose_vectors(
         for recorded, each in ways:
             figures.append(_figures(recorded, each, models, advance))
     asked = np.stack(figures)
-    best, left_out = choose_left_out(asked[:, :, 0], folds_of([item.query.text for item in plain]))
+    folds = folds_of([item.query.text for item in plain])
+    best, left_out = choose_left_out(asked[:, :, 0], folds)
     before = asked[0].mean(axis=0)
     after = asked[left_out, np.arange(len(plain))].mean(axis=0)
     if after[0] <= before[0]:  # what is chosen does not hold for requests that are left out
         best, after = 0, before
     recorded, chosen = ways[best]
-    chosen = _with_sureness(recorded, chosen, models)
+    chosen = _with_sureness(recorded, chosen, models, folds)
     matrix = fitted.matrix if recorded is turned else None
     return ChosenVectors(
         chosen,
@@ -112,13 +113,24 @@ def choose_vectors(
     )
 
 
-def _with_sureness(recorded: Sequence[Recorded], profile: Profile, models: Models) -> Profile:
-    """The profile with probabilities that hold for these requests, where the list ranker's hold less."""
+def _ranker_last(profile: Profile) -> Learned | None:
+    """The list ranker's stage, where it orders last."""
     last = profile.stages[-1] if profile.stages else None
-    if not (isinstance(last, Learned) and last.calibrated):
+    return last if isinstance(last, Learned) else None
+
+
+def _ending(profile: Profile, last: Learned) -> Profile:
+    return replace(profile, stages=(*profile.stages[:-1], last))
+
+
+def _with_sureness(
+    recorded: Sequence[Recorded], profile: Profile, models: Models, folds: Sequence[int]
+) -> Profile:
+    """The profile with probabilities that hold for these requests, where the list ranker's hold less."""
+    last = _ranker_last(profile)
+    if last is None or not last.calibrated:
         return profile
-    plain = replace(profile, stages=(*profile.stages[:-1], replace(last, sure_scale=0.0, sure_shift=0.0)))
-    folds = folds_of([item.query.text for item in recorded])
+    plain = _ending(profile, replace(last, sure_scale=0.0, sure_shift=0.0))
     hits = [
         (score, id_ in item.query.relevant, told, fold)
         for item, fold in zip(recorded, folds, strict=True)
@@ -132,18 +144,16 @@ def _with_sureness(recorded: Sequence[Recorded], profile: Profile, models: Model
     found = fit_sureness(scores, right, told, fold_of.tolist())
     if found is None:
         return plain
-    sure = replace(last, sure_scale=found[0], sure_shift=found[1])
-    return replace(profile, stages=(*profile.stages[:-1], sure))
+    return _ending(profile, replace(last, sure_scale=found[0], sure_shift=found[1]))
 
 
 def _weighings(profile: Profile) -> list[Profile]:
     """The profile as it is, and, where a list ranker orders last, with each weight of the cosine."""
-    last = profile.stages[-1] if profile.stages else None
-    if not isinstance(last, Learned):
+    last = _ranker_last(profile)
+    if last is None:
         return [profile]
-    before = profile.stages[:-1]
     weights = dict.fromkeys((last.cosine, *COSINES))
-    return [replace(profile, stages=(*before, replace(last, cosine=weight))) for weight in weights]
+    return [_ending(profile, replace(last, cosine=weight)) for weight in weights]
 
 
 def _figures(

@@ -76,6 +76,8 @@ ADAPTED = "kitpick adapted"
 """The default with the threshold that `kitpick adapt` gives it for the catalog of a set."""
 FITTED = "{} fitted"
 """A profile as `kitpick adapt --queries` makes it of the first requests; judged on the others."""
+FITTABLE = ("dense", "hybrid", DEFAULT)
+"""Profiles that are fitted where they are asked for; the default tells by what."""
 SAMPLES = 60
 """Requests that profiles are fitted to."""
 LIMIT = 150
@@ -301,7 +303,7 @@ def adapted_default(run: Run, system: SetSystem, size: int) -> dict[str, Profile
 def fitted_profiles(run: Run, system: SetSystem, size: int) -> dict[str, Profile]:
     """Two plain rankings and the default, fitted to the first requests; none where too few are left."""
     requests = system.set.requests
-    names = [name for name in ("dense", "hybrid", DEFAULT) if name in run.profiles]
+    names = [name for name in FITTABLE if name in run.profiles]
     if DEFAULT not in names or len(requests) < 2 * run.samples or any(each.steps for each in requests):
         return {}
     folder = run.cache / "matrices"
@@ -408,7 +410,7 @@ def figures_of(results: list[SetResult], run: Run) -> dict[str, object]:
 
 def gained(result: SetResult, seed: int) -> dict[str, float]:
     """Points of NDCG@5 that fitting gives each profile, on the requests that took no part in it."""
-    fitted = {name: FITTED.format(name) for name in ("dense", "hybrid", DEFAULT)}
+    fitted = {name: FITTED.format(name) for name in FITTABLE}
     compared = {
         name: difference([result], variant, (name,), seed)
         for name, variant in fitted.items()
