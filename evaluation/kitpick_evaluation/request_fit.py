@@ -9,13 +9,17 @@ documents of a request, the matrix is the minimum of
 This is a multinomial logistic regression on the products of both vectors. It is convex, strongly by λ: where
 the gradient g is, the objective is at most ‖g‖²/(2λ) above its minimum (Boyd & Vandenberghe 2004, Convex
 Optimization, eq. 9.9), whatever the solver did. λ is the one of least loss on requests that are left out.
+
+The minimum reads only the span of the requests, and writes only into that of the documents: more would cost
+‖W‖² and change no score (the representer theorem). So the solver sees no more numbers than these spans have
+dimensions: for 60 requests of 384 dimensions a sixth of the matrix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -73,22 +77,41 @@ def fit_matrix(judged: JudgedVectors, penalty: float, temperature: float = TEMPE
         MissingExtra: scipy is not installed.
     """
     minimize = _solver()
-    dimensions = judged.requests.shape[1]
-    objective = _Objective(judged, penalty, temperature)
-    start = np.zeros(dimensions**2)
+    spans = _Spans(_basis(judged.requests), _basis(judged.documents))
+    objective = _Objective(judged, penalty, temperature, spans)
+    start = np.zeros(len(spans.documents) * len(spans.requests))
     found = minimize(
         objective, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS, "gtol": 0.0, "ftol": 1e-7}
     )
     _, gradient = objective(found.x)
-    weights = found.x.reshape(dimensions, dimensions).astype(np.float32)
+    inner = found.x.reshape(len(spans.documents), len(spans.requests)).astype(np.float32)
+    weights = spans.documents.T @ inner @ spans.requests
     return FittedMatrix(weights, float(gradient @ gradient) / (2.0 * penalty))
 
 
-class _Objective:
-    """The loss with its gradient, as a function of the flattened matrix."""
+class _Spans(NamedTuple):
+    """Orthonormal rows (s, d) between which a matrix is searched: a matrix of (documents, requests)."""
 
-    def __init__(self, judged: JudgedVectors, penalty: float, temperature: float) -> None:
-        self._judged = judged
+    requests: Float32
+    documents: Float32
+
+
+def _basis(vectors: Float32) -> Float32:
+    """Orthonormal rows that span the vectors (n, d): n of them, or all d."""
+    count, dimensions = vectors.shape
+    if count >= dimensions:
+        return np.eye(dimensions, dtype=np.float32)
+    return np.ascontiguousarray(np.linalg.qr(vectors.T)[0].T)
+
+
+class _Objective:
+    """The loss with its gradient, as a function of the flattened matrix, whole or between two spans."""
+
+    def __init__(
+        self, judged: JudgedVectors, penalty: float, temperature: float, spans: _Spans | None = None
+    ) -> None:
+        self._requests = judged.requests if spans is None else judged.requests @ spans.requests.T
+        self._documents = judged.documents if spans is None else judged.documents @ spans.documents.T
         self._penalty = penalty
         self._temperature = temperature
         self._plain = judged.requests @ judged.documents.T
@@ -98,10 +121,9 @@ class _Objective:
         self._shares = np.array(shares)
 
     def __call__(self, flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        requests, documents = self._judged.requests, self._judged.documents
-        weights = flat.reshape(requests.shape[1], -1).astype(np.float32)
+        weights = flat.reshape(self._documents.shape[1], -1).astype(np.float32)
         loss, slope = self._loss(self._scores(weights))
-        gradient = (slope @ documents).T @ requests / np.float32(self._temperature)
+        gradient = (slope @ self._documents).T @ self._requests / np.float32(self._temperature)
         penalty = self._penalty / 2.0 * float(flat @ flat)
         return loss + penalty, gradient.ravel().astype(np.float64) + self._penalty * flat
 
@@ -127,7 +149,7 @@ class _Objective:
         return self._loss(self._scores(weights))[0]
 
     def _scores(self, weights: Float32) -> Float32:
-        moved = (self._judged.requests @ weights.T) @ self._judged.documents.T
+        moved = (self._requests @ weights.T) @ self._documents.T
         return np.asarray((self._plain + moved) / np.float32(self._temperature), np.float32)
 
 

@@ -83,6 +83,19 @@ def test_what_is_found_is_as_near_the_minimum_as_its_bound_says(seed: int, penal
     assert found.gap < 1e-3
 
 
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10_000), requests=st.integers(1, 5), documents=st.integers(2, 5))
+def test_fewer_vectors_than_dimensions_are_fitted_as_well(seed: int, requests: int, documents: int) -> None:
+    """The minimum over the spans is that over all matrices: there the whole gradient is nought, too."""
+    penalty, temperature = 0.5, 0.5
+    judged = some(seed, requests, documents, dimensions=9)
+    found = fit_matrix(judged, penalty, temperature)
+    value, gradient = _Objective(judged, penalty, temperature)(found.weights.astype(float).ravel())
+    assert value <= plainly(judged, np.zeros((9, 9)), penalty, temperature) + 1e-6
+    assert float(gradient @ gradient) / (2 * penalty) <= found.gap + 1e-5
+    assert found.gap < 1e-3
+
+
 def test_a_larger_penalty_turns_less() -> None:
     turned = [float(np.linalg.norm(fit_matrix(some(1), penalty).weights)) for penalty in (0.1, 1.0, 10.0)]
     assert turned == sorted(turned, reverse=True)
