@@ -24,9 +24,7 @@ PLAN = Plan(profiles=("kitpick",))
 def queues(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
     pytest.importorskip("botocore")
     folder = tmp_path_factory.mktemp("queues")
-    settings = Settings(
-        catalog=f"sqlite:{folder / 'catalog.db'}", embedding_cache=folder / "embeddings.db"
-    )
+    settings = Settings(catalog=f"sqlite:{folder / 'catalog.db'}", embedding_cache=folder / "embeddings.db")
     with Catalog.open(settings=settings) as opened:
         opened.ingest("botocore:sqs,sts")
         yield opened
