@@ -28,6 +28,7 @@ from kitpick_evaluation.abstention import (
     cohort_threshold,
     fit_to_requests,
     judges_lists,
+    refused_at_most,
     undecided,
     with_threshold,
 )
@@ -71,7 +72,9 @@ class AdaptReport(msgspec.Struct, frozen=True, kw_only=True):
     """None, as the next ones, where the profile never abstains, or only vectors were to be fitted."""
     threshold: float | None = None
     most_false: float | None = None
-    """Largest share of requests like the judged ones that are refused wrongly; None without any."""
+    """Share of requests like the judged ones that is refused wrongly, in the mean; None without any."""
+    most_false_at_worst: float | None = None
+    """No more than this share is, with a confidence of 95 %: few requests tell it loosely."""
     caught_before: float | None = None
     """Share refused of the same texts while the tools that serve them are hidden; by the old threshold."""
     caught: float | None = None
@@ -209,7 +212,9 @@ class _Basis(msgspec.Struct, frozen=True):
             fitted = fit_to_requests(found.profile, answers, most_false)
             before = verdict.answers(deprived, self.profile, advance)
             after = verdict.answers(deprived, fitted, advance)
-        report = verdict.reported(replace(found.report, most_false=most_false), fitted, before, after)
+        at_worst = refused_at_most(len(answers), most_false)
+        told = replace(found.report, most_false=most_false, most_false_at_worst=at_worst)
+        report = verdict.reported(told, fitted, before, after)
         return Adapted(report, _renamed(fitted), found.matrix)
 
 

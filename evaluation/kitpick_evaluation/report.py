@@ -6,6 +6,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Sequence
+from errno import EISDIR
 from pathlib import Path
 
 import msgspec
@@ -136,6 +137,28 @@ def write_report(report: Report, path: Path) -> None:
     write_whole(path, encode_report(report))
 
 
+def check_writable(path: Path) -> None:
+    """Finds out before minutes of work whether their result can be written to this file.
+
+    Raises:
+        InvalidReport: it cannot.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(EISDIR, "is a folder")
+        handle, beside = _opened_beside(path)
+        os.close(handle)
+        beside.unlink()
+    except OSError as error:
+        raise InvalidReport(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _opened_beside(path: Path) -> tuple[int, Path]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    return handle, Path(name)
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Replaces a file in one step.
 
@@ -143,15 +166,14 @@ def write_whole(path: Path, content: bytes) -> None:
         InvalidReport: the folder cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, beside = _opened_beside(path)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
+            beside.chmod(0o644)
+            beside.replace(path)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise InvalidReport(f"{path}: cannot be written: {error.strerror}") from error

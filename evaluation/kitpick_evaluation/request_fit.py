@@ -18,8 +18,9 @@ dimensions: for 60 requests of 384 dimensions a sixth of the matrix.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -37,6 +38,8 @@ MAX_POOL = 20_000
 """Documents that requests are compared with: more of them are drawn from."""
 MAX_REQUESTS = 2_000
 _STEPS = 100
+_SMALL = 100_000_000
+"""Multiplications of one evaluation."""
 
 
 class JudgedVectors(msgspec.Struct, frozen=True, eq=False):
@@ -80,13 +83,23 @@ def fit_matrix(judged: JudgedVectors, penalty: float, temperature: float = TEMPE
     spans = _Spans(_basis(judged.requests), _basis(judged.documents))
     objective = _Objective(judged, penalty, temperature, spans)
     start = np.zeros(len(spans.documents) * len(spans.requests))
-    found = minimize(
-        objective, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS, "gtol": 0.0, "ftol": 1e-7}
-    )
+    options = {"maxiter": _STEPS, "gtol": 0.0, "ftol": 1e-7}
+    with _threads_for(judged):
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
     _, gradient = objective(found.x)
     inner = found.x.reshape(len(spans.documents), len(spans.requests)).astype(np.float32)
     weights = spans.documents.T @ inner @ spans.requests
     return FittedMatrix(weights, float(gradient @ gradient) / (2.0 * penalty))
+
+
+def _threads_for(judged: JudgedVectors) -> AbstractContextManager[object]:
+    """One thread where the products are so small that several would only wait for one another."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:  # it is only slower
+        return nullcontext()
+    small = len(judged.requests) * judged.documents.size < _SMALL
+    return cast(AbstractContextManager[object], threadpool_limits(1 if small else None, user_api="blas"))
 
 
 class _Spans(NamedTuple):

@@ -19,7 +19,7 @@ from kitpick.cli.options import CatalogOption, DataOption, JsonOption
 from kitpick.cli.progress import progress
 from kitpick.evaluation import Plan
 from kitpick_evaluation.abstention import ALARMS
-from kitpick_evaluation.report import write_whole
+from kitpick_evaluation.report import check_writable, write_whole
 from kitpick_rescorers.profiles import DEFAULT_PROFILE, profile_toml
 
 
@@ -53,6 +53,8 @@ def adapt(
     Without requests it fits the threshold alone, by descriptions of the catalog's own APIs that are asked
     while their tools are hidden.
     """
+    if output:
+        check_writable(output)
     plan = Plan(profiles=(profile,), limit=limit)
     if dataset is None and queries is None:
         with existing_catalog(catalog) as own:
@@ -111,7 +113,10 @@ def _told(report: AdaptReport) -> Iterator[str]:
         yield "Vectors of requests stay as they are: requests that took no part find no more by a matrix."
     if report.threshold is not None:
         yield f"Threshold {report.threshold:.4f}."
-    if report.most_false is not None:
-        yield f"Of requests like these, at most {report.most_false:.0%} are refused wrongly."
+    if report.most_false is not None and report.most_false_at_worst is not None:
+        yield (
+            f"About {report.most_false:.0%} of requests like these are refused wrongly; "
+            f"{report.asked} requests tell that it is hardly ever above {report.most_false_at_worst:.0%}."
+        )
     elif (report.threshold or 0.0) < (report.threshold_before or 0.0):
         yield "It is lower: here good answers look less sure than elsewhere, and more of them were refused."

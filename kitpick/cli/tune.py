@@ -15,7 +15,7 @@ from kitpick.cli.options import CatalogOption, DataOption, JsonOption
 from kitpick.cli.progress import progress
 from kitpick.evaluation import Plan
 from kitpick.profile_tuning import tune_profile
-from kitpick_evaluation.report import write_whole
+from kitpick_evaluation.report import check_writable, write_whole
 from kitpick_evaluation.tuning.search import Effort
 from kitpick_evaluation.tuning.space import parse_choice, usual_space
 from kitpick_evaluation.tuning.tune import HELD_OUT, Tuned, TuneOptions, TuneReport, figure_depth
@@ -63,6 +63,8 @@ def tune(
     moved without a loss. Cross-encoder scores are computed once for all settings.
     """
     figure_depth(metric)
+    if output:
+        check_writable(output)
     options = TuneOptions(figure=metric, effort=Effort(trials, method, seed), held_out=held_out)
     plan = Plan(profiles=(profile,), limit=limit)
     choices = [parse_choice(text) for text in choice] if choice else usual_space(load_profile(profile))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 from sklearn.metrics import roc_auc_score
 
 from kitpick_engines.document import ApiDocument
@@ -14,6 +17,7 @@ from kitpick_evaluation.abstention import (
     cohort_requests,
     cohort_threshold,
     fit_to_requests,
+    refused_at_most,
     threshold_for,
     with_threshold,
 )
@@ -64,6 +68,22 @@ def test_of_values_drawn_alike_at_most_the_share_is_below_the_threshold_of_the_o
         for place, value in enumerate(values)
     )
     assert below <= most_false * len(values) + 1e-9, "as often as each of them could have come last"
+
+
+@given(st.integers(1, 500), st.floats(0.01, 0.5))
+def test_more_than_the_bound_is_refused_once_in_twenty_draws(requests: int, most_false: float) -> None:
+    """The oracle is a coin: at least k of n uniform values are below p as often as k tosses come up."""
+    bound = refused_at_most(requests, most_false)
+    place = math.floor(most_false * (requests + 1) + 1e-9)
+    assert (bound == 0.0) == (place == 0)
+    if place:
+        assert bound > threshold_for([(row + 1) / (requests + 1) for row in range(requests)], most_false)
+        assert binom.sf(place - 1, requests, bound) == pytest.approx(0.95)
+
+
+def test_sixty_requests_may_refuse_twice_as_many_as_they_say() -> None:
+    assert refused_at_most(60) == pytest.approx(0.101, abs=0.001)
+    assert refused_at_most(1_000) == pytest.approx(0.062, abs=0.001)
 
 
 def api(name: str, description: str, tool: str = "tool") -> ApiDocument:

@@ -67,6 +67,7 @@ def test_judged_requests_choose_the_threshold(judged: Judged) -> None:
     adapted = adapt_to_requests(judged, "kitpick", PLAN, NullProgress(), most_false=0.2)
     report = adapted.report
     assert (report.basis, report.asked, report.most_false) == ("requests", len(judged.queries), 0.2)
+    assert report.most_false_at_worst == pytest.approx(0.310, abs=0.001)
     refused = [
         judged.catalog.search(query.text, 5, profile=adapted.profile).abstained for query in judged.queries
     ]

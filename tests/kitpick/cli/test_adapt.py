@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kitpick.errors import ExitCode
 from kitpick.evaluation import Judged
 from kitpick_rescorers.profiles import load_profile
 
@@ -45,3 +46,13 @@ def test_an_adapted_profile_is_judged_without_its_matrix_when_it_is_adapted_agai
     again = json.loads(kitpick("adapt", "-p", str(tmp_path / "mine.toml"), *given).out)
     assert again | {"profile": "hybrid"} == first
     assert load_profile(tmp_path / "mine.toml").name == "hybrid-adapted"
+
+
+def test_a_result_that_cannot_be_written_is_refused_before_anything_is_asked(
+    slang: Judged, tmp_path: Path, kitpick: Callable[..., Ran]
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    for output in (tmp_path / "file" / "mine.toml", tmp_path):
+        ran = kitpick("adapt", "--queries", str(tmp_path / "slang.jsonl"), "-o", str(output))
+        assert ran.code == ExitCode.INPUT
+        assert f"{output}: cannot be written" in ran.err
