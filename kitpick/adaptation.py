@@ -9,6 +9,7 @@ any the descriptions of the catalog's own APIs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -16,9 +17,9 @@ import msgspec
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
-from kitpick.evaluation import Judged, Plan
+from kitpick.evaluation import Judged, Plan, visible_apis
 from kitpick.profile_tuning import Recorder, models_of
-from kitpick.request_vectors import LEAST_REQUESTS, choose_vectors
+from kitpick.request_vectors import LEAST_REQUESTS, choose_vectors, ranker_last, takes_part, with_last
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import (
     ALARMS,
@@ -33,8 +34,9 @@ from kitpick_evaluation.abstention import (
     with_threshold,
 )
 from kitpick_evaluation.answer import Answer
-from kitpick_evaluation.dataset import JudgedQuery
+from kitpick_evaluation.dataset import JudgedQuery, select
 from kitpick_evaluation.errors import EvaluationError
+from kitpick_evaluation.request_fit import MAX_REQUESTS
 from kitpick_evaluation.tuning.recording import Recorded
 from kitpick_ingest.progress import Progress
 from kitpick_rescorers.errors import EmptyCatalog
@@ -56,6 +58,8 @@ class AdaptReport(msgspec.Struct, frozen=True, kw_only=True):
     """What it was fitted to: judged requests, or descriptions of the catalog's own APIs."""
     asked: int
     """How many of these were asked."""
+    left: str = ""
+    """Why the vectors of requests were not fitted; empty where they were, or were not to be."""
     turned: bool = False
     """Whether the vectors of requests are turned by a matrix."""
     cosine: float | None = None
@@ -113,7 +117,8 @@ def adapt_to_requests(
         vectors: whether the vectors are fitted, beside the threshold.
 
     Raises:
-        EvaluationError: there is nothing to fit, or there are too few requests.
+        EvaluationError: there is nothing to fit, there are too few requests, or whoever asks may see no right
+            API of any.
         RescorerError: there is no such profile.
         MissingExtra: scipy or ir-measures is not installed.
         EngineError, ModelError: the catalog cannot be searched.
@@ -122,28 +127,45 @@ def adapt_to_requests(
     turning = vectors and base.needs_vector
     if not (turning or can_abstain(base)):
         raise EvaluationError(f"profile {base.name!r} reads no vectors and never abstains: nothing to adapt")
+    judged = _answerable(judged, plan)
     _check_enough(len(judged.queries), base, most_false, turning=turning)
+    at_worst = refused_at_most(len(judged.queries), most_false) if can_abstain(base) else 0.0
+    given = base
     if turning:  # a matrix that it has may have been fitted to the same requests
         base = _unfitted(base)
     recorder = Recorder(judged.catalog, base, plan)
-    basis = _Basis(judged, base, models_of(judged.catalog, base), recorder, progress)
+    basis = _Basis(judged, base, models_of(judged.catalog, base), recorder, progress, lost=base != given)
     plain = recorder.record(judged.queries, progress)
     found = basis.fitted(plain) if turning else basis.as_they_are(plain)
     if not can_abstain(base):
         return Adapted(found.report, _renamed(found.profile), found.matrix)
-    return basis.with_fitted_threshold(found, most_false)
+    return basis.with_fitted_threshold(found, plain, most_false, at_worst)
+
+
+def _answerable(judged: Judged, plan: Plan) -> Judged:
+    """The requests with a right API that whoever asks may see; as many as the fit reads at most."""
+    visible = visible_apis(judged, plan.permitted)
+    queries = [query for query in judged.queries if query.relevant & visible]
+    if not queries:
+        raise EvaluationError(
+            f"{judged.name}: whoever asks may see no right API of any request: say for whom, with --tenant "
+            "and --principal"
+        )
+    return replace(judged, queries=select(queries, MAX_REQUESTS))
 
 
 def _check_enough(requests: int, profile: Profile, most_false: float, *, turning: bool) -> None:
-    least = round(1 / most_false) - 1 if can_abstain(profile) else 0
-    if int(most_false * (requests + 1)) < 1 and least:
+    least = math.ceil(1 / most_false - 1e-9) - 1 if can_abstain(profile) else 0
+    if requests < least:
         raise EvaluationError(
-            f"{requests} requests cannot tell what {most_false:.0%} of them are: it takes {least}"
+            f"{requests} requests cannot tell what {100 * most_false:.3g} % of them are: it takes {least}"
         )
     if not least and turning and requests < LEAST_REQUESTS:
-        raise EvaluationError(
-            f"{requests} requests are too few to fit the vectors to: it takes {LEAST_REQUESTS}"
-        )
+        raise EvaluationError(_too_few(requests))
+
+
+def _too_few(requests: int) -> str:
+    return f"{requests} requests are too few to fit the vectors to: it takes {LEAST_REQUESTS}"
 
 
 class _Turned(msgspec.Struct, frozen=True):
@@ -163,6 +185,8 @@ class _Basis(msgspec.Struct, frozen=True):
     models: Models
     recorder: Recorder
     progress: Progress
+    lost: bool
+    """Whether the profile was given with something that was fitted, and has it no more."""
 
     @property
     def named(self) -> dict[str, Any]:
@@ -176,7 +200,9 @@ class _Basis(msgspec.Struct, frozen=True):
 
     def as_they_are(self, plain: Sequence[Recorded]) -> _Turned:
         """The requests as the profile turns them already."""
-        return _Turned(plain, self.profile, AdaptReport(**self.named), self.profile.request_matrix())
+        matrix = self.profile.request_matrix()
+        left = _AS_BEFORE if matrix is not None else ""
+        return _Turned(plain, self.profile, AdaptReport(**self.named, left=left), matrix)
 
     def fitted(self, plain: Sequence[Recorded]) -> _Turned:
         """The requests with what helps those that took no part; as they are where nothing does."""
@@ -189,7 +215,10 @@ class _Basis(msgspec.Struct, frozen=True):
             self.progress,
         )
         if chosen is None:
-            return self.as_they_are(plain)
+            few = _too_few(takes_part(plain, self.judged.facets))
+            if self.lost or not can_abstain(self.profile):
+                raise EvaluationError(f"{few}, with right APIs that have vectors")
+            return _Turned(plain, self.profile, AdaptReport(**self.named, left=few))
         report = AdaptReport(
             **self.named,
             turned=chosen.matrix is not None,
@@ -202,24 +231,32 @@ class _Basis(msgspec.Struct, frozen=True):
         )
         return _Turned(chosen.recorded, chosen.profile, report, chosen.matrix)
 
-    def with_fitted_threshold(self, found: _Turned, most_false: float) -> Adapted:
+    def with_fitted_threshold(
+        self, found: _Turned, plain: Sequence[Recorded], most_false: float, at_worst: float
+    ) -> Adapted:
         """The profile with a threshold that refuses few enough of these requests."""
         verdict = _Verdict(self.profile, self.models)
         hidden = [{self.judged.facets.tool(api) for api in item.query.relevant} for item in found.recorded]
         deprived = [item.without(tools) for item, tools in zip(found.recorded, hidden, strict=True)]
+        unturned = [item.without(tools) for item, tools in zip(plain, hidden, strict=True)]
         with self.progress.phase("adapt", 3 * len(deprived)) as advance:
             answers = verdict.answers(found.recorded, undecided(found.profile), advance)
             fitted = fit_to_requests(found.profile, answers, most_false)
-            before = verdict.answers(deprived, self.profile, advance)
+            before = verdict.answers(unturned, self.profile, advance)
             after = verdict.answers(deprived, fitted, advance)
-        at_worst = refused_at_most(len(answers), most_false)
         told = replace(found.report, most_false=most_false, most_false_at_worst=at_worst)
         report = verdict.reported(told, fitted, before, after)
         return Adapted(report, _renamed(fitted), found.matrix)
 
 
+_AS_BEFORE = (
+    "vectors are turned as before: what is said here holds for requests that their matrix was not fitted to"
+)
+
+
 def _weight_of_cosine(profile: Profile) -> float | None:
-    return next((stage.cosine for stage in profile.stages if isinstance(stage, Learned)), None)
+    last = ranker_last(profile)
+    return None if last is None else last.cosine
 
 
 def _renamed(profile: Profile) -> Profile:
@@ -234,11 +271,10 @@ def _without_matrix(profile: Profile) -> Profile:
 
 def _unfitted(profile: Profile) -> Profile:
     """The profile without what an earlier fit of the vectors has put into it."""
-    stages = tuple(
-        replace(stage, cosine=0.0, sure_scale=0.0, sure_shift=0.0) if isinstance(stage, Learned) else stage
-        for stage in profile.stages
-    )
-    return _without_matrix(replace(profile, stages=stages))
+    last = ranker_last(profile)
+    if last is not None:
+        profile = with_last(profile, replace(last, cosine=0.0, sure_scale=0.0, sure_shift=0.0))
+    return _without_matrix(profile)
 
 
 _ENDING = "-adapted"

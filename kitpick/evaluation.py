@@ -320,10 +320,18 @@ def failure_collector(judged: Judged, plan: Plan) -> FailureCollector:
     return FailureCollector(k, judged.facets.kind, _circumstances(judged, plan))
 
 
-def _circumstances(judged: Judged, plan: Plan) -> Circumstances:
-    engine = judged.catalog.engine
+def visible_apis(judged: Judged, permitted: Filter) -> frozenset[str]:
+    """Those right APIs of the requests that whoever asks may see.
+
+    Raises:
+        EngineError: the catalog cannot be read.
+    """
     relevant = sorted({api for query in judged.queries for api in query.relevant})
-    visible = {document.id for document in engine.fetch(relevant, plan.permitted)}
+    return frozenset(document.id for document in judged.catalog.engine.fetch(relevant, permitted))
+
+
+def _circumstances(judged: Judged, plan: Plan) -> Circumstances:
+    visible = visible_apis(judged, plan.permitted)
     items = _indexed(judged)
     weights = WordWeights(item.document for item in items.values())
 

@@ -105,7 +105,7 @@ class Recorder:
 
 def _untunable(profile: Profile, missing: Sequence[Degradation]) -> EvaluationError:
     reasons = "; ".join(f"{item.stage}: {item.reason}" for item in missing)
-    return EvaluationError(f"profile {profile.name!r} cannot be tuned, models are missing: {reasons}")
+    return EvaluationError(f"profile {profile.name!r} cannot be fitted: {reasons}")
 
 
 def _depth(profile: Profile, choices: Sequence[Choice]) -> int | None:

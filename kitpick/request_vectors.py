@@ -55,7 +55,7 @@ class ChosenVectors(msgspec.Struct, frozen=True):
     before: tuple[float, float]
     """Means of `FIGURES` of the profile as it was, in [0, 1]."""
     after: tuple[float, float]
-    """The same of the requests that took no part, neither in a fit nor in a choice."""
+    """The same of the requests that took no part, in no fit and in no choice but that of the penalty."""
     gap: float | None
     """Bound on the error of the matrix, in nats; None without one."""
 
@@ -113,13 +113,14 @@ def choose_vectors(
     )
 
 
-def _ranker_last(profile: Profile) -> Learned | None:
+def ranker_last(profile: Profile) -> Learned | None:
     """The list ranker's stage, where it orders last."""
     last = profile.stages[-1] if profile.stages else None
     return last if isinstance(last, Learned) else None
 
 
-def _ending(profile: Profile, last: Learned) -> Profile:
+def with_last(profile: Profile, last: Learned) -> Profile:
+    """The profile with another last stage."""
     return replace(profile, stages=(*profile.stages[:-1], last))
 
 
@@ -127,10 +128,10 @@ def _with_sureness(
     recorded: Sequence[Recorded], profile: Profile, models: Models, folds: Sequence[int]
 ) -> Profile:
     """The profile with probabilities that hold for these requests, where the list ranker's hold less."""
-    last = _ranker_last(profile)
+    last = ranker_last(profile)
     if last is None or not last.calibrated:
         return profile
-    plain = _ending(profile, replace(last, sure_scale=0.0, sure_shift=0.0))
+    plain = with_last(profile, replace(last, sure_scale=0.0, sure_shift=0.0))
     hits = [
         (score, id_ in item.query.relevant, told, fold)
         for item, fold in zip(recorded, folds, strict=True)
@@ -144,16 +145,16 @@ def _with_sureness(
     found = fit_sureness(scores, right, told, fold_of.tolist())
     if found is None:
         return plain
-    return _ending(profile, replace(last, sure_scale=found[0], sure_shift=found[1]))
+    return with_last(profile, replace(last, sure_scale=found[0], sure_shift=found[1]))
 
 
 def _weighings(profile: Profile) -> list[Profile]:
     """The profile as it is, and, where a list ranker orders last, with each weight of the cosine."""
-    last = _ranker_last(profile)
+    last = ranker_last(profile)
     if last is None:
         return [profile]
     weights = dict.fromkeys((last.cosine, *COSINES))
-    return [_ending(profile, replace(last, cosine=weight)) for weight in weights]
+    return [with_last(profile, replace(last, cosine=weight)) for weight in weights]
 
 
 def _figures(
@@ -166,6 +167,16 @@ def _figures(
         advance(1)
     scored = score_rankings([item.query for item in recorded], ids, (_HITS,))
     return np.array([[scored[item.query.id][name] for name in FIGURES] for item in recorded])
+
+
+def takes_part(recorded: Sequence[Recorded], facets: Facets) -> int:
+    """How many different requests have a right API with a vector.
+
+    Raises:
+        EngineError: the catalog cannot be read.
+    """
+    pool = _pool(recorded, facets)
+    return len({item.query.text for item in recorded if item.query.relevant & pool.keys()})
 
 
 class FittedRequests(msgspec.Struct, frozen=True):
@@ -202,16 +213,19 @@ def fit_matrices(recorded: Sequence[Recorded], facets: Facets, progress: Progres
     judged = JudgedVectors(asked, np.stack(list(pool.values())), tuple(rows_of[place] for place in chosen))
     with progress.phase("fit", FITS) as advance:
         fit = cross_fit(judged, texts, advance)
-    return _fitted(fit, chosen, len(recorded), recorded[0].request.vector_model)
+    return _fitted(fit, texts, recorded)
 
 
-def _fitted(fit: CrossFit, chosen: Sequence[int], requests: int, encoder: str) -> FittedRequests:
+def _fitted(fit: CrossFit, texts: Sequence[str], recorded: Sequence[Recorded]) -> FittedRequests:
+    encoder = recorded[0].request.vector_model
+
     def matrix(found: FittedMatrix) -> RequestMatrix:
         return RequestMatrix(encoder, found.weights)
 
     final, folds = matrix(fit.final), [matrix(fold) for fold in fit.folds]
-    fold_of = dict(zip(chosen, fit.fold_of, strict=True))
-    without = tuple(folds[fold_of[place]] if place in fold_of else final for place in range(requests))
+    fold_of = dict(zip(texts, fit.fold_of, strict=True))  # a twin that took no part is left out with it
+    asked = [item.query.text for item in recorded]
+    without = tuple(folds[fold_of[text]] if text in fold_of else final for text in asked)
     return FittedRequests(final, without, fit.final.gap)
 
 

@@ -15,11 +15,19 @@ from kitpick.adaptation import Adapted, AdaptReport, adapt_to_descriptions, adap
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import OUT, note, print_json, print_table
 from kitpick.cli.evaluate import DatasetArgument, LimitOption, QueriesOption, open_judged
-from kitpick.cli.options import CatalogOption, DataOption, JsonOption
+from kitpick.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    PrincipalOption,
+    TenantOption,
+    check_profile_file,
+)
 from kitpick.cli.progress import progress
 from kitpick.evaluation import Plan
+from kitpick_engines.contract import Filter
 from kitpick_evaluation.abstention import ALARMS
-from kitpick_evaluation.report import check_writable, write_whole
+from kitpick_evaluation.report import write_whole
 from kitpick_rescorers.profiles import DEFAULT_PROFILE, profile_toml
 
 
@@ -44,6 +52,8 @@ def adapt(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the profile to this .toml file.")
     ] = None,
+    tenant: TenantOption = "",
+    principal: PrincipalOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Fits a profile to a catalog: vectors of requests, and the threshold below which nothing fits.
@@ -54,8 +64,9 @@ def adapt(
     while their tools are hidden.
     """
     if output:
-        check_writable(output)
-    plan = Plan(profiles=(profile,), limit=limit)
+        check_profile_file(output)
+    permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    plan = Plan(profiles=(profile,), limit=limit, permitted=permitted)
     if dataset is None and queries is None:
         with existing_catalog(catalog) as own:
             adapted = adapt_to_descriptions(own, profile, plan, progress())
@@ -111,12 +122,14 @@ def _told(report: AdaptReport) -> Iterator[str]:
         )
     elif report.ndcg5 is not None:
         yield "Vectors of requests stay as they are: requests that took no part find no more by a matrix."
+    if report.left:
+        yield f"{report.left[:1].upper()}{report.left[1:]}."
     if report.threshold is not None:
         yield f"Threshold {report.threshold:.4f}."
     if report.most_false is not None and report.most_false_at_worst is not None:
         yield (
-            f"About {report.most_false:.0%} of requests like these are refused wrongly; "
-            f"{report.asked} requests tell that it is hardly ever above {report.most_false_at_worst:.0%}."
+            f"About {100 * report.most_false:.3g} % of requests like these are refused wrongly; "
+            f"by {report.asked} of them it is hardly ever above {100 * report.most_false_at_worst:.3g} %."
         )
     elif (report.threshold or 0.0) < (report.threshold_before or 0.0):
         yield "It is lower: here good answers look less sure than elsewhere, and more of them were refused."

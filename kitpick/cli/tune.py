@@ -11,11 +11,11 @@ from rich.table import Table
 
 from kitpick.cli.console import OUT, note, print_json, print_table
 from kitpick.cli.evaluate import DatasetArgument, LimitOption, QueriesOption, SeedOption, open_judged
-from kitpick.cli.options import CatalogOption, DataOption, JsonOption
+from kitpick.cli.options import CatalogOption, DataOption, JsonOption, check_profile_file
 from kitpick.cli.progress import progress
 from kitpick.evaluation import Plan
 from kitpick.profile_tuning import tune_profile
-from kitpick_evaluation.report import check_writable, write_whole
+from kitpick_evaluation.report import write_whole
 from kitpick_evaluation.tuning.search import Effort
 from kitpick_evaluation.tuning.space import parse_choice, usual_space
 from kitpick_evaluation.tuning.tune import HELD_OUT, Tuned, TuneOptions, TuneReport, figure_depth
@@ -64,7 +64,7 @@ def tune(
     """
     figure_depth(metric)
     if output:
-        check_writable(output)
+        check_profile_file(output)
     options = TuneOptions(figure=metric, effort=Effort(trials, method, seed), held_out=held_out)
     plan = Plan(profiles=(profile,), limit=limit)
     choices = [parse_choice(text) for text in choice] if choice else usual_space(load_profile(profile))

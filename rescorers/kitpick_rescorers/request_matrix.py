@@ -59,13 +59,15 @@ def read_request_matrix(path: Path) -> RequestMatrix:
         InvalidRequestMatrix: it cannot be read, or is none.
     """
     try:
-        size = path.stat().st_size
+        if path.exists() and not path.is_file():  # a pipe would never end
+            raise InvalidRequestMatrix(f"{path}: is no file")
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise InvalidRequestMatrix(f"{path}: cannot be read: {error.strerror}; run kitpick adapt") from error
-    if size > _MOST_BYTES:
+    if len(content) > _MOST_BYTES:
         raise InvalidRequestMatrix(f"{path}: larger than {_MOST_BYTES:,} bytes")
     try:
-        content = path.read_bytes()
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
         if unpacked > _MOST_BYTES:

@@ -296,11 +296,11 @@ class Search:
             ProviderRefused, RuntimeClash: the device asked for cannot be used.
         """
         clock = _Clock()
-        query = self.prepare(text, profile.needs())
+        asked = self.prepare(text, profile.needs())
         clock.lap("embed")
         size = profile.first_stage.size_for(k)
         matrix = profile.request_matrix()
-        query, request = self.candidates(query, profile.needs(), size, permitted, matrix)
+        query, request = self.candidates(asked, profile.needs(), size, permitted, matrix)
         clock.lap("first_stage")
         rescored, seen, slimmed = self._ranked(replace(request, k=k, held=held), profile, permitted, budget)
         clock.lap("rescore")
@@ -308,7 +308,8 @@ class Search:
         clock.lap("fetch")
         stages = {f"rescore.{stage}": spent for stage, spent in rescored.timings.items()}
         degraded = (*query.degraded, *rescored.degraded)
-        unmatched = self._unmatched(query, request.candidates)
+        # Below which cosine nothing matches is known of vectors as they come, not of turned ones.
+        unmatched = () if query.degraded else self._unmatched(asked, request.candidates)
         return SearchOutcome(hits, rescored, slimmed, degraded, clock.laps | stages, seen, unmatched)
 
     def prepare(self, text: str, needs: frozenset[Requirement]) -> Query:

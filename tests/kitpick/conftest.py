@@ -98,14 +98,14 @@ _SLANG = {
 
 @pytest.fixture
 def slang(catalog: Catalog, tmp_path: Path) -> Judged:
-    """Sixty judged requests, in `slang.jsonl`, in words of the house that no text of the catalog has."""
+    """Twenty-four judged requests (`slang.jsonl`) in words of the house that no text of the catalog has."""
     index, _ = catalog.live()
     ids = {key.rpartition("/")[2]: key for key, _ in catalog.engine.hashes(index)}
     lines = [
         json.dumps({"query": text.format(filled), "relevant": [ids[name]]})
         for name, texts in _SLANG.items()
         for text in texts
-        for filled in ("Oslo", "Ann", "Rome", "Bob", "Lima")
+        for filled in ("Oslo", "Ann")
     ]
     file = tmp_path / "slang.jsonl"
     file.write_text("\n".join(lines))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ from kitpick_rescorers.features import (
 from kitpick_rescorers.models import LearnedFusion, Models
 from kitpick_rescorers.scoring import checked, falling
 from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
-from kitpick_rescorers.state import ANSWERABLE, Ranked, State, by_score
+from kitpick_rescorers.state import ANSWERABLE, Ranked, State, by_score, cosines_of
 
 _PLACES = {
     "dense_rank": "dense",
@@ -65,7 +67,7 @@ class Learned(Stage, frozen=True, tag="learned"):
     sure_scale: Weight = 0.0
     """Where it is above 0, how sure a candidate is: σ(`sure_scale` · score + `sure_shift`) of the score that
     orders, in place of the ranker's probability. `kitpick adapt` fits both to judged requests."""
-    sure_shift: float = 0.0
+    sure_shift: Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)] = 0.0
     optional: bool = False
     """Skip the stage without reporting it as degraded where its evidence is missing: the request's vector,
     the dense ranking (a plain rerank API has neither), or every score of the cross-encoder; and where no
@@ -101,7 +103,8 @@ class Learned(Stage, frozen=True, tag="learned"):
         }
         others = [item for item in state.ranked if not _is_near(item)]
         scores = logits - self.prior * np.log(np.arange(1, len(near) + 1))
-        scores = scores + self.cosine * features[:, _COSINE]
+        if self.cosine:  # of candidates without a vector the mean of the others, and not nought
+            scores = scores + self.cosine * cosines_of(state, near)
         if self.sure_scale:
             probabilities = 0.5 * (1.0 + np.tanh(0.5 * (self.sure_scale * scores + self.sure_shift)))  # σ
         # Where the cross-encoder has ruled out everything, its probabilities are what the verdict is about.

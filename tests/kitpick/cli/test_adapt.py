@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kitpick.errors import ExitCode
 from kitpick.evaluation import Judged
-from kitpick_rescorers.profiles import load_profile
+from kitpick_rescorers.profiles import load_profile, profile_toml
 
 from .conftest import Ran
 
@@ -35,6 +36,17 @@ def test_a_profile_and_its_matrix_are_written_and_searched_with(
     assert not found["kitpick"]["hits"][0]["id"].endswith("send_email")
     assert found[str(file)]["hits"][0]["id"].endswith("send_email")
     assert found[str(file)]["degraded"] == []
+    few = given_few(tmp_path)
+    kept = json.loads(kitpick("adapt", "-p", str(file), "--no-vectors", "--queries", few, "--json").out)
+    assert "vectors are turned as before" in kept["left"]
+    assert kept["threshold"] is not None
+
+
+def given_few(folder: Path) -> str:
+    """Nineteen of the requests: as many as a threshold takes, and one less than vectors do."""
+    few = folder / "few.jsonl"
+    few.write_text("\n".join((folder / "slang.jsonl").read_text().splitlines()[:19]))
+    return str(few)
 
 
 def test_an_adapted_profile_is_judged_without_its_matrix_when_it_is_adapted_again(
@@ -48,11 +60,37 @@ def test_an_adapted_profile_is_judged_without_its_matrix_when_it_is_adapted_agai
     assert load_profile(tmp_path / "mine.toml").name == "hybrid-adapted"
 
 
-def test_a_result_that_cannot_be_written_is_refused_before_anything_is_asked(
+def test_a_fit_is_not_thrown_away_for_too_few_requests(
     slang: Judged, tmp_path: Path, kitpick: Callable[..., Ran]
 ) -> None:
+    profile = load_profile("kitpick")
+    last = replace(profile.stages[-1], cosine=5.0)
+    fitted = tmp_path / "fitted.toml"
+    fitted.write_text(profile_toml(replace(profile, stages=(*profile.stages[:-1], last))))
+    ran = kitpick("adapt", "-p", str(fitted), "--queries", given_few(tmp_path))
+    assert ran.code == ExitCode.INPUT
+    assert "19 requests are too few to fit the vectors to: it takes 20" in ran.err
+
+
+def test_a_result_that_cannot_be_written_is_refused_before_anything_is_asked(
+    tmp_path: Path, kitpick: Callable[..., Ran]
+) -> None:
     (tmp_path / "file").write_text("no folder")
-    for output in (tmp_path / "file" / "mine.toml", tmp_path):
-        ran = kitpick("adapt", "--queries", str(tmp_path / "slang.jsonl"), "-o", str(output))
+    (tmp_path / "folder.toml").mkdir()
+    for output in (tmp_path / "file" / "mine.toml", tmp_path / "folder.toml"):
+        ran = kitpick("adapt", "--queries", str(tmp_path / "not-there.jsonl"), "-o", str(output))
         assert ran.code == ExitCode.INPUT
         assert f"{output}: cannot be written" in ran.err
+    ran = kitpick("adapt", "--queries", str(tmp_path / "not-there.jsonl"), "-o", str(tmp_path / "mine"))
+    assert ran.code == ExitCode.USAGE
+    assert "ends in .toml" in ran.err
+
+
+def test_whoever_may_see_no_right_api_is_told_so(
+    slang: Judged, functions_file: Path, tmp_path: Path, kitpick: Callable[..., Ran]
+) -> None:
+    assert kitpick("ingest", str(functions_file), "--tenant", "acme").code == 0
+    ran = kitpick("adapt", "--queries", str(tmp_path / "slang.jsonl"))
+    assert ran.code == ExitCode.INPUT
+    assert "may see no right API of any request" in ran.err
+    assert "--tenant" in ran.err

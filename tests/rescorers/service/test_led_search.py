@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.intents.store import Intent, IntentStore
 from kitpick_engines.lexical import FIELDS
 from kitpick_engines.text import TEMPLATE_VERSION
-from kitpick_rescorers.profiles import FirstStage, load_profile, profile_toml
+from kitpick_rescorers.profiles import FirstStage, Profile, load_profile, profile_toml
 from kitpick_rescorers.request_matrix import RequestMatrix
+from kitpick_rescorers.stages import CrossEncode
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 
@@ -41,6 +41,10 @@ def voting(start: Any, samples: Path) -> Iterator[Any]:
         yield running
 
 
+def coded(vector: np.ndarray) -> str:
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+
+
 def stored(id: str, dimensions: int) -> dict[str, Any]:  # noqa: A002
     """A document as the server holds it, with a vector that says nothing."""
     _, tool, api = id.split("/")
@@ -49,7 +53,7 @@ def stored(id: str, dimensions: int) -> dict[str, Any]:  # noqa: A002
     return {
         "id": id, "source": "demo", "category": "any", "tool": tool, "api": api, "description": "Does it.",
         "text": f"{tool}: {api}", "deprecated": False, "effect": "unknown",
-        "vector_f32": base64.b64encode(vector.tobytes()).decode(),
+        "vector_f32": coded(vector),
         "lengths": dict.fromkeys(FIELDS, 1), "counts": {},
     }  # fmt: skip
 
@@ -146,15 +150,14 @@ def test_a_service_without_samples_asks_for_nothing_more(service: Any) -> None:
 
 @pytest.fixture(scope="module")
 def turning(start: Any, service: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A service whose own profile turns every request towards one document."""
+    """A service whose own profile turns every request to the first axis."""
     encoder, folder = service.service.models.encoder, tmp_path_factory.mktemp("turning")
     weights = np.zeros((encoder.dimensions,) * 2, np.float32)
     weights[0] = 100 * encoder.encode([SLANG])[0]
     (folder / "m.npz").write_bytes(RequestMatrix(encoder.identity, weights).encoded())
     named = FirstStage(request_matrix="m.npz")
-    (folder / "mine.toml").write_text(
-        profile_toml(replace(load_profile("dense"), name="mine", first_stage=named))
-    )
+    stages = (*load_profile("dense").stages, CrossEncode(cosine=20.0))
+    (folder / "mine.toml").write_text(profile_toml(Profile("mine", stages, first_stage=named)))
     with start(profile=str(folder / "mine.toml"), warm_up_seconds=0) as running:
         yield running
 
@@ -178,6 +181,25 @@ def test_the_services_own_profile_turns_the_request(turning: Any) -> None:
     plain, turned = (vector_of(call(turning, [], profile=which)["searches"]) for which in ("dense", "mine"))
     assert plain[0] < 0.5
     assert turned[0] > 0.99
+
+
+def test_the_services_own_profile_turns_a_vector_that_comes_with_the_call(turning: Any) -> None:
+    encoder = turning.service.models.encoder
+    asked, there = encoder.encode(["a request"])[0], np.eye(encoder.dimensions)[0]
+    candidates = [
+        {"id": name, "text": "Does it.", "vector": coded(vector), "dense": {"rank": rank, "score": 0.5}}
+        for rank, (name, vector) in enumerate([("as it came", asked), ("turned", there)], start=1)
+    ]
+
+    def first(model: str) -> tuple[str, list[str]]:
+        body = {"query": "a request", "vector": coded(asked), "vector_model": model, "candidates": candidates}
+        answer = turning.post("/v1/rescore", body)
+        assert answer.status_code == 200, answer.text
+        found = answer.json()
+        return found["results"][0]["id"], [each["stage"] for each in found["degraded"]]
+
+    assert first(encoder.identity) == ("turned", [])
+    assert first("other@1") == ("as it came", ["request_matrix"])
 
 
 def test_a_caller_names_no_file(turning: Any) -> None:

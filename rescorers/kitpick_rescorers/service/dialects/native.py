@@ -14,7 +14,7 @@ from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import Rescored, RescoreRequest
 from kitpick_rescorers.scoring import unscored
-from kitpick_rescorers.search import prepare
+from kitpick_rescorers.search import Query, prepare
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint
 from kitpick_rescorers.service.errors import Failure
@@ -110,8 +110,18 @@ def _prepared(service: Service, request: RescoreRequest, profile: Profile, ticke
 
 
 def _embedded(service: Service, profile: Profile, prepared: Prepared, ticket: Ticket) -> Prepared:
-    """The request with the query's vector, if a stage needs one and the caller sent none."""
+    """The request with the query's vector, if a stage needs one and the caller sent none.
+
+    The vector that a caller sent is turned as the service's own profile turns its own; a profile that comes
+    with a call turns nothing (`Service.profile`).
+    """
     request = prepared.request
+    matrix = profile.request_matrix()
+    if request.vector is not None and matrix is not None:
+        model = request.vector_model or service.models.encoder.identity
+        asked = Query(request.query, request.vector, model).turned(matrix)
+        degraded = (*prepared.degraded, *asked.degraded)
+        return replace(prepared, request=replace(request, vector=asked.vector), degraded=degraded)
     if request.vector is not None or "vector" not in profile.needs() or is_blank(request.query):
         return prepared
     own = service.models.encoder.identity
@@ -122,7 +132,7 @@ def _embedded(service: Service, profile: Profile, prepared: Prepared, ticket: Ti
         return replace(prepared, degraded=(*prepared.degraded, Degradation("embed", reason)))
     started = time.perf_counter()
     encoder = service.models.remembered_queries(ticket)
-    query = prepare(request.query, profile.needs() & {"vector"}, encoder).turned(profile.request_matrix())
+    query = prepare(request.query, profile.needs() & {"vector"}, encoder).turned(matrix)
     if query.vector is None:
         return replace(prepared, degraded=(*prepared.degraded, *query.degraded))
     return replace(
