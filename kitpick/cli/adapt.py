@@ -58,8 +58,9 @@ def adapt(
 ) -> None:
     """Fits a profile to a catalog: vectors of requests, and the threshold below which nothing fits.
 
-    With --queries or a dataset it asks judged requests, at least 20 of them: it turns the vectors of requests
-    towards the APIs that serve such requests here, and chooses the threshold. Documents keep their vectors.
+    With --queries or a dataset it asks judged requests, 20 or more: it turns the vectors of requests
+    towards the APIs that serve such requests here, and chooses how much their cosine counts, how sure a hit
+    is, and the threshold. Documents keep their vectors. Needs the extra `eval`.
     Without requests it fits the threshold alone, by descriptions of the catalog's own APIs that are asked
     while their tools are hidden.
     """

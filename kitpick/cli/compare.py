@@ -32,8 +32,9 @@ from kitpick_evaluation.report import write_whole
 SystemsArgument = Annotated[
     list[str],
     typer.Argument(
-        help="PROFILE[,encoder=NAME][,cross_encoder=NAME][,query_kind=NAME][,catalog=URL], or run:FILE for a "
-        "TREC run file. Give two or more; the first one is what the others are compared with.",
+        help="PROFILE[,encoder=NAME][,cross_encoder=NAME][,query_kind=NAME]"
+        "[,list_ranker=NAME][,catalog=URL], or run:FILE for a TREC run file. Give two or more; the first one "
+        "is what the others are compared with.",
         metavar="SYSTEM SYSTEM…",
     ),
 ]

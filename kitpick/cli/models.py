@@ -163,7 +163,7 @@ def train(
 ) -> None:
     """Trains one of the models in use on your own requests, and keeps the result only if it is better.
 
-    A run that was stopped continues where it was. Needs the extra `train`.
+    A run that was stopped continues where it was. Needs the extras `train` and `eval`.
     """
     from kitpick_training.errors import require_torch
     from kitpick_training.own.requests import (
