@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from pathlib import Path
 
@@ -53,6 +54,14 @@ def test_a_file_holds_what_was_written(folder: Path, dimensions: int, seed: int)
     assert found.encoder == "axes@1"
     assert np.allclose(found.weights, matrix.weights, rtol=1e-3, atol=1e-3)
     assert RequestMatrix("axes@1", found.weights).encoded() == content, "half precision loses nothing twice"
+
+
+def test_what_is_no_file_is_not_read(folder: Path) -> None:
+    pipe = folder / "pipe.npz"
+    os.mkfifo(pipe)  # reading it would wait for ever
+    for path in (pipe, Path("/dev/zero"), folder):
+        with pytest.raises(InvalidRequestMatrix, match="is no file"):
+            read_request_matrix(path)
 
 
 @pytest.mark.parametrize(

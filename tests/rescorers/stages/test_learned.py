@@ -151,6 +151,19 @@ def test_the_cosine_counts_as_much_as_it_is_told_to(bench, state):
     assert after.details == plain.details, "the verdict on the list stays the ranker's"
 
 
+def test_a_candidate_without_a_vector_has_the_mean_cosine_of_the_others(bench, state):
+    ranker = bench.ranker(("lexical_rank",))
+    first = state.ranked[0]
+    lost = replace(first, candidate=replace(first.candidate, vector=np.zeros(0, np.float32)))
+    after = bench.apply(replace(state, ranked=(lost, *state.ranked[1:])), Learned(cosine=20.0), ranker=ranker)
+    plain = bench.apply(state, Learned(), ranker=ranker)
+    moved = {item.id: item.score for item in after.ranked[:3]}
+    gained = [moved[item.id] - item.score for item in plain.ranked[:3] if item.id in moved]
+    known = [moved[item.id] - item.score for item in plain.ranked[:3] if item.id != lost.id]
+    assert moved[lost.id] - next(item.score for item in plain.ranked if item.id == lost.id) > 0
+    assert min(known) <= sum(gained) / len(gained) <= max(known)
+
+
 def test_how_sure_a_candidate_is_can_be_fitted_to_a_catalog(bench, state):
     plain = bench.apply(state, Learned(), ranker=bench.ranker())
     fitted = bench.apply(state, Learned(sure_scale=2.0, sure_shift=-1.0), ranker=bench.ranker())
