@@ -14,14 +14,19 @@ from rich.table import Table
 from kitpick.adaptation import Adapted, AdaptReport, adapt_to_descriptions, adapt_to_requests
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import OUT, note, print_json, print_table
-from kitpick.cli.evaluate import DatasetArgument, LimitOption, QueriesOption, open_judged
+from kitpick.cli.evaluate import (
+    DatasetArgument,
+    LimitOption,
+    QueriesOption,
+    check_profile_file,
+    open_judged,
+)
 from kitpick.cli.options import (
     CatalogOption,
     DataOption,
     JsonOption,
     PrincipalOption,
     TenantOption,
-    check_profile_file,
 )
 from kitpick.cli.progress import progress
 from kitpick.evaluation import Plan

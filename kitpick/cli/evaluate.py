@@ -36,7 +36,7 @@ from kitpick_evaluation.gate import (
     parse_floor,
 )
 from kitpick_evaluation.metrics import CUTOFFS, check_cutoffs, figure_names
-from kitpick_evaluation.report import MEAN, Report, ReportRow, read_report, write_report
+from kitpick_evaluation.report import MEAN, Report, ReportRow, check_writable, read_report, write_report
 from kitpick_foundation.errors import suggestion
 from kitpick_ingest.prose import clip
 from kitpick_rescorers.profiles import shipped_profiles
@@ -222,6 +222,18 @@ def open_judged(
     else:
         with judged_dataset(str(dataset), data, plan, progress()) as judged:
             yield judged
+
+
+def check_profile_file(output: Path) -> None:
+    """Finds out before minutes of work whether a profile can be written to this file, and read again.
+
+    Raises:
+        BadParameter: it does not end in `.toml`.
+        InvalidReport: it cannot be written.
+    """
+    if output.suffix != ".toml":
+        raise typer.BadParameter(f"{output}: a profile's file ends in .toml", param_hint="--output")
+    check_writable(output)
 
 
 def check_known(names: Sequence[str], known: Sequence[str], option: str) -> None:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from kitpick_evaluation.report import check_writable
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 
 CatalogOption = Annotated[
@@ -82,15 +81,3 @@ def _variable(name: str, option: str) -> str:
     if name not in os.environ:
         raise typer.BadParameter(f"the environment variable {name!r} is not set", param_hint=option)
     return os.environ[name]
-
-
-def check_profile_file(output: Path) -> None:
-    """Finds out before minutes of work whether a profile can be written to this file, and read again.
-
-    Raises:
-        BadParameter: it does not end in `.toml`.
-        InvalidReport: it cannot be written.
-    """
-    if output.suffix != ".toml":
-        raise typer.BadParameter(f"{output}: a profile's file ends in .toml", param_hint="--output")
-    check_writable(output)

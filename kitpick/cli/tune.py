@@ -10,8 +10,15 @@ import typer
 from rich.table import Table
 
 from kitpick.cli.console import OUT, note, print_json, print_table
-from kitpick.cli.evaluate import DatasetArgument, LimitOption, QueriesOption, SeedOption, open_judged
-from kitpick.cli.options import CatalogOption, DataOption, JsonOption, check_profile_file
+from kitpick.cli.evaluate import (
+    DatasetArgument,
+    LimitOption,
+    QueriesOption,
+    SeedOption,
+    check_profile_file,
+    open_judged,
+)
+from kitpick.cli.options import CatalogOption, DataOption, JsonOption
 from kitpick.cli.progress import progress
 from kitpick.evaluation import Plan
 from kitpick.profile_tuning import tune_profile
