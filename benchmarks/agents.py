@@ -12,6 +12,8 @@ Catalog: the 12,803 operations of `datasets/written`, profile `hybrid` unless an
 - `prompts`: conversations of 20 turns, made of recorded ones. Tokens that are sent, and those that a cache of
   prefixes serves, where all tools are sent, five new ones each turn, or what was found is appended once
   (`kitpick.exposure`). A turn is three requests where a search is needed, two otherwise.
+- `payloads`: bytes of the requests of such conversations to Anthropic's API, where all tools are registered
+  deferred, and where those that were found are (`AnthropicDeferral.tools` and `tools_for`).
 - `answers`: how many bytes the MCP server's answer with five tools has, and `live`: how soon a search knows a
   tool that another server has just announced. See `live_tools.py`.
 
@@ -28,6 +30,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -35,6 +38,7 @@ from live_tools import measure_answers, measure_changes
 from rich.console import Console
 from rich.table import Table
 
+from kitpick.adapters.deferral import SEARCH, AnthropicDeferral
 from kitpick.capabilities import search_steps
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
@@ -42,6 +46,7 @@ from kitpick.conversation import called_names, name_words, request_of
 from kitpick.definition_tokens import DefinitionTokens
 from kitpick.exposure import Exposure, Shown
 from kitpick.settings import Settings
+from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.records import read_records
 from kitpick_ingest.function_names import function_name
@@ -52,6 +57,8 @@ DEPTH = 5
 ALONE = 150
 TURNS = 20
 CHAINS = 5
+PAYLOAD_TOOLS = 1_746
+"""Tools of the catalog whose requests are weighed."""
 Figures = dict[str, float]
 Messages = list[dict[str, Any]]
 Part = tuple[str, int]
@@ -155,8 +162,11 @@ WAYS: dict[str, Callable[[Messages], str]] = {
 }
 
 
-def read_cases(documents: Mapping[int, ApiDocument]) -> list[Case]:
-    """The conversations in the form of chat completions, with the calls that brought the results."""
+def read_cases(documents: Mapping[int, ApiDocument], file: str = "conversations.jsonl") -> list[Case]:
+    """The conversations in the form of chat completions, with the calls that brought the results.
+
+    Those on which rules may be chosen are left out, where a file marks them.
+    """
     return [
         Case(
             row["id"],
@@ -166,7 +176,8 @@ def read_cases(documents: Mapping[int, ApiDocument]) -> list[Case]:
             frozenset(documents[api].id for api in row["also"])
             - {documents[api].id for api in row["relevant"]},
         )
-        for row in read_records(DATASETS / "conversations.jsonl")
+        for row in read_records(DATASETS / file)
+        if row.get("half") != "chosen"
     ]
 
 
@@ -264,6 +275,66 @@ def prompts(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int |
     }
 
 
+def payloads(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
+    """Bytes of the requests of conversations, by which tools are registered in them."""
+    narrowed = Filter(tools=_large_tools(documents, PAYLOAD_TOOLS))
+    deferral = AnthropicDeferral(catalog, _answer, filter=narrowed)
+    everything = len(json.dumps(deferral.tools).encode())
+    sizes: dict[str, list[int]] = {"all deferred": [], "found alone": []}
+    for conversation in _chains(read_cases(documents), min(limit or CHAINS, CHAINS)):
+        for messages in _anthropic_turns(deferral, conversation):
+            said = len(json.dumps(messages).encode())
+            sizes["all deferred"].append(everything + said)
+            sizes["found alone"].append(len(json.dumps(deferral.tools_for(messages)).encode()) + said)
+    table = Table(f"{len(deferral.names):,} tools, {TURNS} turns", "bytes of a request, median", "largest")
+    for name, totals in sizes.items():
+        table.add_row(name, f"{median(totals):,.0f}", f"{max(totals):,}")
+    Console().print(table)
+    return {
+        "request_bytes_p50": median(sizes["found alone"]),
+        "request_bytes_max": max(sizes["found alone"]),
+        "request_bytes_all_p50": median(sizes["all deferred"]),
+    }
+
+
+def _large_tools(documents: Mapping[int, ApiDocument], most: int) -> frozenset[str]:
+    """Tool keys that have about so many operations together, the same in every run."""
+    kept: set[str] = set()
+    count = 0
+    for document in documents.values():
+        if count >= most and document.tool_key not in kept:
+            continue
+        kept.add(document.tool_key)
+        count += 1
+    return frozenset(kept)
+
+
+def _anthropic_turns(deferral: AnthropicDeferral, conversation: Messages) -> Iterator[list[Any]]:
+    """The messages of every request, where the model searches for what the user said last and calls it."""
+    messages: list[Any] = []
+    for place, message in enumerate(conversation):
+        text = str(message.get("content") or "")
+        if message["role"] == "assistant" and text:
+            messages.append({"role": "assistant", "content": text})
+        if message["role"] != "user":
+            continue
+        messages.append({"role": "user", "content": text})
+        yield messages
+        search = {
+            "type": "tool_use",
+            "id": f"s{place}",
+            "name": SEARCH,
+            "input": {"capabilities": [text[:200]]},
+        }
+        messages.append({"role": "assistant", "content": [search]})
+        messages.append({"role": "user", "content": deferral.answers(messages)})
+        yield messages
+
+
+def _answer(document: ApiDocument, arguments: Mapping[str, Any]) -> str:
+    return f"{document.api}: done"
+
+
 def answers(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
     """Bytes of an answer of the MCP server."""
     return measure_answers(_Operations(documents), catalog.settings, limit)
@@ -345,6 +416,7 @@ PARTS: dict[str, Callable[[Catalog, Mapping[int, ApiDocument], int | None], Figu
     "followups": followups,
     "capabilities": capabilities,
     "prompts": prompts,
+    "payloads": payloads,
     "answers": answers,
     "live": live,
 }

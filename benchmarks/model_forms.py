@@ -12,7 +12,7 @@ from kitpick_models.manifest import MANIFEST, MODEL, Storage
 
 FORMS: tuple[Storage, ...] = ("fp32", "static_int8")
 STUDENT_LAYERS, STUDENT_UNITS = 3, 768
-"""Of the recipe `reranker-l3`."""
+"""Of a student cut from it."""
 
 
 class Forms(NamedTuple):

@@ -17,7 +17,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-REFUSED = frozenset({"busy", "shed", "too_many", "circuit_open", "service_away"})
+from kitpick_foundation.decoding import decode_as
+
+REFUSED = frozenset({"busy", "shed", "too_many", "circuit_open"})
 """Reasons of searches that were spared the service, or that it refused."""
 SCORES = "cross_encode"
 Json = dict[str, Any]
@@ -72,7 +74,7 @@ def of_node(status: int, body: bytes) -> str:
     """What came of a search; `plain` where the plugin had no part in it."""
     if status != 200:
         return f"status {status}"
-    answer = msgspec.json.decode(body, type=Response)
+    answer = decode_as(body, Response)
     return "plain" if answer.ext is None else outcome_of(answer.ext.kitpick)
 
 
@@ -80,7 +82,7 @@ def of_service(status: int, body: bytes) -> str:
     """What came of a call of the service's."""
     if status == 429:
         return "shed"
-    return outcome_of(msgspec.json.decode(body, type=Said)) if status == 200 else f"status {status}"
+    return outcome_of(decode_as(body, Said)) if status == 200 else f"status {status}"
 
 
 # Rounds

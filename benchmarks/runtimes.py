@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rescoring import MAX_TOKENS, QUERY, THREADS
 
 from kitpick_models.manifest import MODEL
+from kitpick_models.session import import_runtime
 
 Run = Callable[[Sequence[str]], Any]
 _ROWS, _IN, _OUT = 5_600, 384, 1536
@@ -112,7 +113,6 @@ def arithmetic_limit(repeats: int = 9) -> dict[str, float]:
 
 def _product(left: NDArray[Any], operator: str) -> Callable[[], Any]:
     import onnx
-    import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 
     integer = operator == "MatMulInteger"
@@ -128,9 +128,9 @@ def _product(left: NDArray[Any], operator: str) -> Callable[[], Any]:
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
     onnx.checker.check_model(model)
-    options = onnxruntime.SessionOptions()
+    options = import_runtime().SessionOptions()
     options.intra_op_num_threads = THREADS
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    session = import_runtime().InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
     return lambda: session.run(None, {"x": left})
 
 

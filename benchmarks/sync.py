@@ -20,6 +20,8 @@ from pathlib import Path
 
 import msgspec
 
+from kitpick_foundation.decoding import decode_as
+
 LARGEST = "ec2"
 SHARES = (0.25, 0.5, 1.0)
 
@@ -63,7 +65,7 @@ def measure(folder: Path, services: list[str], reread: bool = False) -> Measured
     command = [sys.executable, __file__, "--child", str(folder), ",".join(services)]
     command += ["--reread"] if reread else []
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
-    return msgspec.json.decode(done.stdout, type=Measured)
+    return decode_as(done.stdout, Measured)
 
 
 def chosen_services(count: int | None, share: float) -> list[str]:

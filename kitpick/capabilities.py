@@ -74,7 +74,7 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def fits(self) -> bool:
-        """Whether anything does, be it passed over."""
+        """Whether an API of the catalog does it, even if the hit was left out as a repetition."""
         return bool(self.result.hits) and not self.result.abstained
 
 

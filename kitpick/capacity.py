@@ -42,7 +42,7 @@ class Demand(msgspec.Struct, frozen=True):
     qps: float
     """Searches a second at the peak."""
     dimensions: int = 384
-    pairs: int = 30
+    pairs: int = 16
     """Candidates that the cross-encoder reads in one search; 0 without a rescorer."""
     replicas: int = 1
     latency: float = 250.0

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from kitpick.conversation import Messages, request_of
+from kitpick.conversation import Messages, done_before, request_of
 from kitpick.definition_tokens import measure_definitions
 from kitpick.feedback import Feedback, Forgotten, Outcome
 from kitpick.held_identifiers import held_identifiers
 from kitpick.intents import CatalogIntents, enriched_file, intents_file
+from kitpick.known_ids import require_known
 from kitpick.model_set import ModelSet
 from kitpick.result import Depth, NextStep, SearchResult, lacking
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest
 from kitpick_engines.document import ApiDocument, Thing
-from kitpick_engines.intents.answers import AnswerLog
+from kitpick_engines.intents.answers import AnswerLog, answer_ids
 from kitpick_engines.intents.store import Intent
 from kitpick_engines.opening import open_engine
 from kitpick_ingest.embedder import EmbeddingCache
@@ -32,6 +33,7 @@ from kitpick_ingest.sync import SyncOptions, SyncReport, sync
 from kitpick_rescorers.client import RemoteRescorer, RescorerClient
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_rescorers.request import Spoken
 from kitpick_rescorers.search import MAX_SIBLINGS, LocalRescorer, Search
 from kitpick_rescorers.stages import Enough
 from kitpick_rescorers.stages.complete import next_steps
@@ -40,6 +42,7 @@ from kitpick_rescorers.state import MAX_HELD, Degradation, HeldIdentifier
 if TYPE_CHECKING:
     from kitpick.enrichment import Enricher
     from kitpick.rewriting import Rewriter
+    from kitpick.trial import ProfileTrial
 
 _NOBODY = Filter()
 _FETCHED = 500
@@ -64,6 +67,7 @@ class Catalog:
         """Answers that were given, and what was said about them."""
         self._remote = remote_rescorer(settings)
         self._rewriter = self._open_rewriter() if settings.rewrite else None
+        self._trial = self._open_trial(settings.trial) if settings.trial else None
         self.way = Search(
             engine,
             self.models.queries,
@@ -146,15 +150,45 @@ class Catalog:
             ProviderRefused, RuntimeClash: the device asked for cannot be used.
         """
         text, missing = (request, ()) if isinstance(request, str) else self._asked(request)
-        chosen = _profile(self.settings.profile if profile is None else profile)
+        found_in = () if isinstance(request, str) else held_identifiers(request)
+        used = () if isinstance(request, str) else done_before(request)
+        spoken = Spoken((*found_in, *held)[-MAX_HELD:], used)
+
+        def by(name: str | Path | Profile) -> SearchResult:
+            return self._found(text, k, filter, name, budget, spoken)
+
+        trial = self._trial if profile is None and budget is None else None
+        if trial is None:
+            found = by(self.settings.profile if profile is None else profile)
+            return self._named(text, filter, missing, found)
+        found, drafted = trial.answer(by, self.settings.profile)
+        named = self._named(text, filter, missing, found)
+        trial.remember(named.id, filter.tenant, drafted)
+        return named
+
+    def _named(
+        self, text: str, permitted: Filter, missing: tuple[Degradation, ...], found: SearchResult
+    ) -> SearchResult:
+        """The answer under its id."""
+        degraded = (*missing, *found.degraded)
+        return self.learning.named(text, permitted, replace(found, degraded=degraded))
+
+    def _found(
+        self,
+        text: str,
+        k: Depth,
+        permitted: Filter,
+        profile: str | Path | Profile,
+        budget: int | None,
+        spoken: Spoken,
+    ) -> SearchResult:
+        """What one profile finds."""
+        chosen = _profile(profile)
         if k == "auto":
             enough = Enough()
             chosen, k = chosen.then(enough), enough.most
-        found_in = () if isinstance(request, str) else held_identifiers(request)
-        known = (*found_in, *held)[-MAX_HELD:]
-        outcome = self.way.run(text, chosen, k, filter, budget, known)
-        found = replace(SearchResult.of(chosen.name, outcome), held=known)
-        return self.learning.named(text, filter, replace(found, degraded=(*missing, *found.degraded)))
+        outcome = self.way.run(text, chosen, k, permitted, budget, spoken)
+        return replace(SearchResult.of(chosen.name, outcome), held=spoken.held)
 
     def _asked(self, messages: Messages) -> tuple[str, tuple[Degradation, ...]]:
         """What a conversation asks for, and why that is not as the settings want it."""
@@ -167,6 +201,11 @@ class Catalog:
         from kitpick.rewriting import Rewriter
 
         return Rewriter(self.models.language_model)
+
+    def _open_trial(self, path: Path) -> ProfileTrial:
+        from kitpick.trial import ProfileTrial
+
+        return ProfileTrial(path)
 
     async def aingest(
         self,
@@ -248,10 +287,13 @@ class Catalog:
         """Takes sample requests in, which vote for their APIs in profiles that give them weight; how many.
 
         Raises:
+            UnknownIds: one names an API that the catalog does not hold; nothing was taken in.
             EngineUnavailable: they cannot be stored.
             ModelError: they cannot be embedded.
         """
-        return self.intents.add(intents)
+        samples = list(intents)
+        require_known(self.engine, (each.api for each in samples))
+        return self.intents.add(samples)
 
     def feedback(
         self,
@@ -281,7 +323,24 @@ class Catalog:
             UnknownResult: there is no such answer of this tenant.
             EngineUnavailable, ModelError: as `add_intents`.
         """
-        return self.learning.take(request, Outcome(chosen, failed, not_needed), client, filter)
+        stored = self.learning.take(request, Outcome(chosen, failed, not_needed), client, filter)
+        if self._trial is not None and (answers := answer_ids(request)):
+            self._trial.choose(answers, filter.tenant, chosen, client)
+        return stored
+
+    def confirmed(self, request: str, *, filter: Filter = _NOBODY) -> dict[str, str]:  # noqa: A002
+        """What samples and choices have changed for a request: ids of the APIs that come first, and why.
+
+        They do in profiles that give sample requests weight, whatever the models say.
+
+        Args:
+            request: in words, or the id of an answer.
+            filter: what the caller may see.
+
+        Raises:
+            EngineUnavailable, ModelError: the samples cannot be read, or the request not embedded.
+        """
+        return self.learning.confirmed(request, filter)
 
     def forget(self, tenant: str | None = None, *, older_than_days: float | None = None) -> Forgotten:
         """Removes answers and everything that clients said; samples of the operator stay.
@@ -293,6 +352,8 @@ class Catalog:
         Raises:
             EngineUnavailable: a file cannot be written.
         """
+        if self._trial is not None and older_than_days is None:
+            self._trial.forget(tenant)
         return self.learning.forget(tenant, older_than_days)
 
     def enricher(self) -> Enricher:

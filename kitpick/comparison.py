@@ -87,10 +87,10 @@ def _catalog(judged: Judged, spec: SystemSpec, stack: ExitStack, progress: Progr
         return judged.catalog
     settings = replace(judged.catalog.settings, **spec.models)
     url = spec.catalog or judged.catalog.engine.url
-    if "encoder" in spec.models and not spec.catalog and judged.source is not None:
+    if {"encoder", "models"} & {*spec.models} and not spec.catalog and judged.source is not None:
         # Two encoders in one catalog would rebuild it back and forth.
         place = settings.embedding_cache.parent / "evaluation"
-        url = f"sqlite:{place / f'{judged.name}-{Path(settings.encoder).name}.db'}"
+        url = f"sqlite:{place / f'{judged.name}-{Path(settings.chosen_models().encoder).name}.db'}"
     catalog = stack.enter_context(Catalog.open(url, settings=settings))
     if judged.source is not None:
         catalog.ingest(judged.source, progress=progress)

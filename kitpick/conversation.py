@@ -21,14 +21,18 @@ import msgspec
 
 from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.visible import is_blank
+from kitpick_rescorers.reading.request_reading import read_request, shortened
+from kitpick_rescorers.reading.verbs import ACTIONS, stems_of
+from kitpick_rescorers.request import MAX_USED
 
 Messages = Sequence[Mapping[str, Any]]
 MAX_CHARACTERS = 2_000_000
-"""Characters of a conversation that are read, counted from its end."""
+"""Characters of a conversation of which results of tools are read, counted from its end."""
 MAX_MESSAGES = 1_000
-"""Messages of a conversation that are read, counted from its end."""
+"""Messages of a conversation of which results of tools are read, counted from its end."""
 MAX_TEXT = 4_000
-"""Characters of one message that are searched with."""
+"""Characters of one message that are searched with: its beginning, and its end."""
+_END = 1_000
 _MAX_REMARK = 300
 """Characters of what the assistant said last."""
 _MAX_TOOLS = 2
@@ -102,6 +106,31 @@ def called_names(messages: Messages) -> set[str]:
     return {call.name for message in messages for call in tool_calls(message)}
 
 
+_AGAIN = re.compile(
+    r"\b(?:again|another|same|also|too|as well|once more|repeat|retry|instead|meant|wrong|one more|next one"
+    r"|more of"
+    r"|what about|how about|and for|nochmal|noch einmal|auch|wieder|encore|aussi|otra vez|también|de novo"
+    r"|também|ancora|anche|opnieuw|ook|igen|också|znowu|też"
+    r"|снова|ещё|еще|тоже|tekrar)\b|再|也|もう一度|また|다시|도 ",
+    re.IGNORECASE,
+)
+"""Words that ask for what was done once more, for something else."""
+
+
+def done_before(messages: Messages) -> tuple[str, ...]:
+    """Names of the functions that were called before and that the last request does not ask for again.
+
+    That is so where the last request names a deed ("and now cancel it") that the function is not called by.
+    """
+    wanted = read_turns(messages).last
+    reading = read_request(wanted)
+    deeds = frozenset(stems_of(reading.searched)) & ACTIONS
+    if not deeds or _AGAIN.search(wanted):
+        return ()
+    called = sorted(called_names(messages))
+    return tuple(name for name in called if deeds.isdisjoint(stems_of(name_words(name))))[:MAX_USED]
+
+
 def resolve(turns: ConversationTurns) -> str:
     """The last message with what it may refer to: the less it says, the more of that."""
     words = count_words(turns.last)
@@ -115,12 +144,14 @@ def resolve(turns: ConversationTurns) -> str:
 def read_turns(messages: Messages) -> ConversationTurns:
     """What a conversation says that a request can be made of.
 
+    Whatever tools answered, however much, hides nothing that was said before.
+
     Raises:
         NothingAsked: no user says anything in it.
     """
     said: list[str] = []
     remark, tools = "", dict[str, None]()
-    for message in latest_messages(messages):
+    for message in _all_parts(list(messages)[::-1]):
         if len(tools) < _MAX_TOOLS:
             tools |= dict.fromkeys(call.name for call in tool_calls(message))
         text = said_in(message)
@@ -152,7 +183,7 @@ def without_digest(name: str) -> str:
 
 
 def latest_messages(messages: Sequence[object]) -> Iterator[Mapping[str, Any]]:
-    """Messages from the last one back, as far as they are read."""
+    """Messages from the last one back, as far as results of tools are read."""
     left = MAX_CHARACTERS
     for message in islice(reversed(messages), MAX_MESSAGES):
         if not isinstance(message, Mapping):
@@ -176,11 +207,14 @@ def said_in(message: Mapping[str, Any]) -> str:
         return ""
     content = message.get("content")
     if isinstance(content, str):
-        said = content.strip()[:MAX_TEXT]
+        texts = [content]
     else:
-        texts = [part.get("text") for part in parts_of(content) if part.get("type") in _TEXTS]
-        said = "\n".join(text[:MAX_TEXT] for text in texts if isinstance(text, str)).strip()[:MAX_TEXT]
-    return "" if is_blank(said) else said
+        spoken = (
+            part["text"] for part in _all_parts(content) if part.get("type") in _TEXTS and "text" in part
+        )
+        texts = [text for text in islice(spoken, _MAX_PARTS) if isinstance(text, str)]
+    said = "\n".join(shortened(text.strip(), MAX_TEXT, _END) for text in texts).strip()
+    return "" if is_blank(said) else shortened(said, MAX_TEXT, _END)
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -212,9 +246,10 @@ def _call(given: Mapping[str, Any]) -> ToolCall:
 
 
 def parts_of(value: object) -> list[Mapping[str, Any]]:
-    """Parts of a content: a list of them, or in MCP also a single one."""
-    if isinstance(value, Mapping):
-        return [value]
-    if not isinstance(value, list | tuple):
-        return []
-    return [part for part in islice(value, _MAX_PARTS) if isinstance(part, Mapping)]
+    """Parts of a content, the first thousand: a list of them, or in MCP also a single one."""
+    return list(islice(_all_parts(value), _MAX_PARTS))
+
+
+def _all_parts(value: object) -> Iterator[Mapping[str, Any]]:
+    items = [value] if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else []
+    return (part for part in items if isinstance(part, Mapping))

@@ -27,6 +27,15 @@ class NotAgreed(KitpickError):
         super().__init__("the cluster's settings were left as they are; --yes changes them without asking")
 
 
+class NotAdopted(KitpickError):
+    """A restored catalog that nobody agreed to adopt."""
+
+    failure = FailureKind.REFUSED
+
+    def __init__(self) -> None:
+        super().__init__("nothing was changed; --yes adopts without asking")
+
+
 class ExitCode(enum.IntEnum):
     """Exit codes of commands."""
 

@@ -68,7 +68,7 @@ class Judged(msgspec.Struct, frozen=True):
     """How many there were to choose from."""
     facets: Facets
     source: Source | None = None
-    """Report of the sync of a dataset's documents; None over the user's own catalog."""
+    """Where a dataset's documents come from; None over the user's own catalog."""
     unanswerable: tuple[JudgedQuery, ...] = ()
     """Requests of which somebody judged that nothing in the catalog does what they ask."""
 

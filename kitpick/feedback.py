@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 
@@ -20,6 +21,8 @@ from kitpick_rescorers.state import Degradation
 
 _ANONYMOUS = "anonymous"
 _DAY = 86_400.0
+_LIKE_AN_ID = re.compile(r"answer-\S+")
+"""No request in words: an id that was cut, or made up."""
 
 
 class UnknownResult(KitpickError):
@@ -95,6 +98,8 @@ class Feedback:
             EngineUnavailable, ModelError: as `CatalogIntents.judge`.
         """
         names = answer_ids(about)
+        if not names and _LIKE_AN_ID.fullmatch(about.strip()):
+            raise UnknownResult(about, self._where())
         if not names:
             return self._on_request(about, outcome, client, permitted)
         stored = 0
@@ -103,11 +108,28 @@ class Feedback:
             if answer is None:
                 raise UnknownResult(name, self._where())
             for verdict, apis in _by_verdict(outcome, answer.shown).items():
-                at = time.time()  # before what is stored of it: in a replay it must not count for itself
+                at = time.time()
                 kept = self._intents.judge(answer.request, apis, client, permitted, verdict)
                 self.answers.judge(name, kept, client or _ANONYMOUS, verdict, at)
                 stored += len(kept)
         return stored
+
+    def confirmed(self, about: str, permitted: Filter) -> dict[str, str]:
+        """Ids of the APIs that come first, because they were confirmed, and by whom.
+
+        Args:
+            about: ids of answers joined by `+`, or a request in words; what is forgotten counts for nothing.
+            permitted: what the caller may see.
+
+        Raises:
+            EngineUnavailable, ModelError: as `CatalogIntents.confirmed`.
+        """
+        answers = [self.answers.find(name, storable(permitted.tenant)) for name in answer_ids(about)]
+        requests = [answer.request for answer in answers if answer is not None] or [about]
+        found: dict[str, str] = {}
+        for request in requests:
+            found |= self._intents.confirmed(request, permitted)
+        return found
 
     def _on_request(self, request: str, outcome: Outcome, client: str, permitted: Filter) -> int:
         return sum(

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter
+from kitpick_engines.intents.confirmed import confirmed
 from kitpick_engines.intents.store import OPERATOR, Chooser, Intent, Verdict
-from kitpick_engines.intents.votes import Tally, tally_votes
+from kitpick_engines.intents.votes import NO_INTENTS, Intents, Tally, tally_votes
 from kitpick_engines.text import storable
 from kitpick_rescorers.sample_votes import SampleVotes, apis_of
 from kitpick_rescorers.search import QueryEncoder
@@ -37,7 +38,7 @@ class CatalogIntents:
             EngineUnavailable: they cannot be stored.
             ModelError: they cannot be embedded.
         """
-        return self._put(list(intents), OPERATOR)
+        return self._put([Intent(storable(each.request), each.api) for each in intents], OPERATOR)
 
     def judge(
         self, request: str, apis: Sequence[str], client: str, permitted: Filter, verdict: Verdict
@@ -66,14 +67,27 @@ class CatalogIntents:
         Raises:
             EngineUnavailable, ModelError: the samples cannot be read, or the request not embedded.
         """
+        intents, rows = self._near(request, permitted)
+        return tally_votes(intents, rows, self.votes.voting)
+
+    def confirmed(self, request: str, permitted: Filter) -> dict[str, str]:
+        """Ids of the APIs that come first for a request because they were confirmed for it, and by whom.
+
+        Raises:
+            EngineUnavailable, ModelError: as `behind`.
+        """
+        intents, rows = self._near(request, permitted)
+        return confirmed(intents, rows, request)
+
+    def _near(self, request: str, permitted: Filter) -> tuple[Intents, list[tuple[int, float]]]:
+        """The samples, and the rows near a request of APIs that the caller may see, with their cosines."""
         if self._store is None or not self._store.path.exists() or not request.strip():
-            return {}
+            return NO_INTENTS, []
         (vector,) = self._encoder.vectors((request,))
-        intents = self._store.of_model(self._encoder.identity)
+        intents = self._store.of_model(self._encoder.identity, storable(permitted.tenant))
         near = self.votes.near(intents, vector, permitted)
         visible = {document.id for document in self._engine.fetch(apis_of(intents, near), permitted)}
-        rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
-        return tally_votes(intents, rows, self.votes.voting)
+        return intents, [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
 
     def _put(self, intents: Sequence[Intent], by: Chooser, verdict: Verdict = "chosen") -> int:
         if self._store is None:

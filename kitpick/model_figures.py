@@ -10,8 +10,8 @@ import msgspec
 from kitpick.settings import Settings
 from kitpick_evaluation.report import Report
 from kitpick_models.errors import FiguresNotWritten
+from kitpick_models.locate import find_model
 from kitpick_models.manifest import CARD, MANIFEST, Figure, Manifest, card, encode_manifest, read_manifest
-from kitpick_models.runtime import find_model
 from kitpick_rescorers.profiles import Profile, load_profile
 
 RECORDED = ("recall@5", "ndcg@5", "comp@5")
@@ -54,13 +54,7 @@ def roles_of(profile: Profile) -> frozenset[str]:
 
 
 def _folders(settings: Settings) -> dict[str, Path]:
-    names = {
-        "encoder": settings.encoder,
-        "cross_encoder": settings.cross_encoder,
-        "query_kind": settings.query_kind,
-    }
-    if settings.list_ranker:
-        names["list_ranker"] = settings.list_ranker
+    names = settings.chosen_models().names()
     return {role: find_model(name) for role, name in names.items()}
 
 

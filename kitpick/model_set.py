@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -12,9 +11,11 @@ from kitpick.settings import Settings
 from kitpick_engines.contract import Vector
 from kitpick_engines.sentences import MAX_SENTENCES
 from kitpick_foundation.errors import InvalidSetting, MissingExtra
+from kitpick_foundation.forks import fork_lock
 from kitpick_models.encoders import CrossEncoder, Encoder
 from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
-from kitpick_models.heads import ListRanker, QueryKindClassifier
+from kitpick_models.heads import ListRanker, QueryKindClassifier, misfit
+from kitpick_models.locate import ChosenModels
 from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.errors import RescorerError
@@ -31,6 +32,7 @@ Model = TypeVar("Model")
 
 _LOUD = (ProviderRefused, RuntimeClash)
 """An operator who asked for a GPU must not get slow answers instead of an error."""
+_UNAVAILABLE = "unavailable"
 _QUERIES = 2_048
 """A request of several sentences counts twice."""
 
@@ -40,7 +42,7 @@ class Once(Generic[Model]):
 
     def __init__(self, load: Callable[[], Model]) -> None:
         self._load = load
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._loaded: Model | None = None
         self._failure: ModelError | MissingExtra | None = None
 
@@ -98,6 +100,14 @@ class RememberedQueries:
         """
         return self._encoder.get().unmatched_below
 
+    def knows(self, word: str) -> bool:
+        """As `Encoder.knows`.
+
+        Raises:
+            ModelError, MissingExtra: it cannot be loaded.
+        """
+        return self._encoder.get().knows(word)
+
     def forget(self) -> None:
         """Clears the cache."""
         self._remembered.cache_clear()
@@ -111,12 +121,21 @@ class ModelSet:
     """The models of the settings: encoder, cross-encoder, query classifier and others."""
 
     def __init__(self, settings: Settings) -> None:
+        """Chooses the models; each is loaded when it is first needed.
+
+        Raises:
+            UnknownModelSet, UnknownModel: the settings name something that is not there.
+            CorruptModel: the `set.toml` cannot be read.
+        """
         runtime = RuntimeSettings(provider=settings.provider, threads=settings.threads)
-        self._encoder: Once[Encoder] = Once(lambda: load_encoder(settings.encoder, runtime))
-        self._scorer: Once[CrossEncoder] = Once(lambda: load_cross_encoder(settings.cross_encoder, runtime))
-        self._kind: Once[QueryKindClassifier] = Once(lambda: load_query_kind(settings.query_kind))
+        self.chosen = chosen = settings.chosen_models()
+        """Names of the models."""
+        self._encoder: Once[Encoder] = Once(lambda: _encoder_of(chosen, runtime))
+        self._scorer: Once[CrossEncoder] = Once(lambda: load_cross_encoder(chosen.cross_encoder, runtime))
+        kind, ranker = chosen.query_kind, chosen.list_ranker
+        self._kind: Once[QueryKindClassifier] | None = Once(lambda: load_query_kind(kind)) if kind else None
         self._ranker: Once[ListRanker] | None = (
-            Once(lambda: load_list_ranker(settings.list_ranker, runtime)) if settings.list_ranker else None
+            Once(lambda: load_list_ranker(ranker, runtime)) if ranker else None
         )
         self._settings = settings
         self._runtime = runtime
@@ -158,12 +177,16 @@ class ModelSet:
         return models, tuple(missing)
 
     def _fitting_ranker(self, scorer: CrossEncoder | None, missing: list[Degradation]) -> ListRanker | None:
-        """The list ranker; None where it learned with other models than those at hand."""
-        if self._ranker is None:
-            return None
+        """The list ranker; None, which is a degradation, if it is left out or learned with other models."""
+        known = len(missing)
         ranker = _or_degraded("list_ranker", self._ranker, missing)
-        read = "" if scorer is None else scorer.identity
-        return ranker if ranker is not None and ranker.fits(_identity(self._encoder), read) else None
+        encoder = _identity(self._encoder)
+        if len(missing) > known or encoder.startswith(_UNAVAILABLE):
+            return None  # the reason is known: a model that cannot be loaded
+        unfit = misfit(ranker, encoder, "" if scorer is None else scorer.identity)
+        if unfit:
+            missing.append(Degradation("list_ranker", unfit))
+        return None if unfit else ranker
 
     def forget(self) -> None:
         """Clears the caches of query vectors and scores, as for measuring."""
@@ -175,8 +198,9 @@ class ModelSet:
         roles: dict[str, _AnyModel] = {
             "encoder": self._encoder,
             "cross_encoder": self._scorer,
-            "query_kind": self._kind,
         }
+        if self._kind is not None:
+            roles["query_kind"] = self._kind
         if self._ranker is not None:
             roles["list_ranker"] = self._ranker
         return {role: _identity(model) for role, model in roles.items()}
@@ -239,9 +263,15 @@ def llm_settings(settings: Settings) -> LlmSettings:
     )
 
 
-def _or_degraded(role: str, model: Once[Model], missing: list[Degradation]) -> Model | None:
+def _encoder_of(chosen: ChosenModels, runtime: RuntimeSettings) -> Encoder:
+    encoder = load_encoder(chosen.encoder, runtime)
+    encoder.model_set = "" if "encoder" in chosen.replaced else chosen.set_name
+    return encoder
+
+
+def _or_degraded(role: str, model: Once[Model] | None, missing: list[Degradation]) -> Model | None:
     try:
-        return model.get()
+        return model.get() if model is not None else None
     except _LOUD:
         raise
     except (ModelError, MissingExtra) as error:
@@ -253,4 +283,4 @@ def _identity(model: _AnyModel) -> str:
     try:
         return model.get().identity
     except (ModelError, MissingExtra) as error:
-        return f"unavailable: {error}"
+        return f"{_UNAVAILABLE}: {error}"

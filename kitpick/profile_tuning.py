@@ -19,7 +19,8 @@ from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.search import ALL_RANKINGS, IndexFetcher
-from kitpick_rescorers.state import Degradation
+from kitpick_rescorers.stages.learned import Learned
+from kitpick_rescorers.state import Degradation, faults
 
 _SCORES = 5_000_000
 """Pairs remembered, about 100 bytes each: no score is computed twice in a search."""
@@ -34,19 +35,31 @@ def tune_profile(
     options: TuneOptions,
     progress: Progress,
 ) -> Tuned:
-    """Tunes the settings of a profile on judged requests.
+    """Tunes the settings of a profile on judged requests; of a list ranker that fits the models in use, too.
 
     Raises:
         EvaluationError: there are too few requests, or a setting cannot be varied.
         RescorerError: there is no such profile.
         EngineError, ModelError: the catalog cannot be searched.
     """
-    base = load_profile(profile)
+    whole = load_profile(profile)
+    base = _with_its_models(judged.catalog, whole)
+    left_out = {stage.name for stage in whole.stages} - {stage.name for stage in base.stages}
+    choices = [choice for choice in choices if choice.stage not in left_out]
     models = models_of(judged.catalog, base)
     recorder = Recorder(judged.catalog, base, plan, _depth(base, choices))
     recorded = recorder.record(judged.queries, progress)
     with progress.phase("tune", options.effort.trials) as advance:
         return tune(recorded, base, choices, Ground(models, judged.facets), options, advance)
+
+
+def _with_its_models(catalog: Catalog, profile: Profile) -> Profile:
+    """The profile without an optional list ranker that learned beside other models, which no search runs."""
+    _, missing = catalog.models.for_needs(profile.needs())
+    if "list_ranker" not in {item.stage for item in missing}:
+        return profile
+    kept = (stage for stage in profile.stages if not (isinstance(stage, Learned) and stage.optional))
+    return replace(profile, stages=tuple(kept))
 
 
 def models_of(catalog: Catalog, profile: Profile) -> Models:
@@ -98,8 +111,8 @@ class Recorder:
         way = self._catalog.way
         prepared = way.prepare(query.text, ALL_RANKINGS)
         prepared, request = way.candidates(prepared, ALL_RANKINGS, self._size, self._permitted, matrix)
-        if prepared.degraded:
-            raise _untunable(self._profile, prepared.degraded)
+        if found := faults(prepared.degraded):
+            raise _untunable(self._profile, found)
         return Recorded.of(query, request, self._fetcher, self._depth)
 
 

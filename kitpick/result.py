@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from kitpick_engines.document import ApiDocument
+from kitpick_foundation.visible import printable
 from kitpick_ingest.definitions import DefinitionFormat, render_definitions, slim_definition
 from kitpick_ingest.function_names import documents_by_name, function_names
 from kitpick_ingest.namespaces import in_namespaces
@@ -17,6 +18,8 @@ from kitpick_rescorers.state import Degradation, HeldIdentifier, QueryKindEstima
 
 Depth = int | Literal["auto"]
 """How many hits at most; "auto": as many as a request is expected to need."""
+_SHOWN = 60
+"""Characters of a description in a table."""
 ToolSearchProvider = Literal["anthropic", "openai", "openai-namespaces"]
 """Whose tool search accepts the answers of another one; OpenAI's takes functions alone or in namespaces."""
 
@@ -44,16 +47,21 @@ class SearchResult(msgspec.Struct, frozen=True):
     """The best APIs for a request, in order."""
 
     profile: str
+    """Name of the profile that ranked."""
     hits: tuple[SearchHit, ...]
+    """The best first; fewer than asked for where the caller may see no more."""
     query_kind: QueryKindEstimate | None
+    """Whether one tool or several are wanted, with the probability of several; None where nobody asked."""
     abstained: bool
     """Nothing in the catalog is likely to do the job; the hits are the nearest there is."""
     abstained_because: str
+    """Which stage said so, and why; empty where it did not abstain."""
     degraded: tuple[Degradation, ...]
     """What could not be done, and why; empty for a full answer."""
     timings: Mapping[str, float]
     """Milliseconds by step."""
     trace: tuple[StageTrace, ...] = ()
+    """What each stage did to the list."""
     slimmed: frozenset[str] = frozenset()
     """Ids of hits whose definitions come without most of their prose, to fit into the budget."""
     unmatched: tuple[str, ...] = ()
@@ -117,6 +125,26 @@ class SearchResult(msgspec.Struct, frozen=True):
         """
         return documents_by_name(self._documents)[name]
 
+    def __str__(self) -> str:
+        """A short table: position, API, how sure it is, and the beginning of its description."""
+        first = [f"Nothing here is likely to do that: {self.abstained_because}"] if self.abstained else []
+        names = [f"{hit.document.tool}: {hit.document.api}" for hit in self.hits]
+        width = max(map(len, names), default=0)
+        rows = [
+            f"{position:>3}  {name:<{width}}  {_percent(hit):>4}  {_beginning(hit.document)}".rstrip()
+            for position, (name, hit) in enumerate(zip(names, self.hits, strict=True), start=1)
+        ]
+        last = [f"{each.stage}: {each.reason}" for each in self.degraded]
+        return "\n".join(map(printable, [*first, *(rows or ["no hits"]), *last]))
+
     @property
     def _documents(self) -> list[ApiDocument]:
         return [hit.document for hit in self.hits]
+
+
+def _percent(hit: SearchHit) -> str:
+    return "" if hit.probability is None else f"{hit.probability:.0%}"
+
+
+def _beginning(document: ApiDocument) -> str:
+    return " ".join(document.description.split())[:_SHOWN]

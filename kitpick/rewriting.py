@@ -7,7 +7,6 @@ the turns of one request cost one call. Where it gives no usable answer, the rul
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -22,7 +21,8 @@ from kitpick.conversation import (
     read_turns,
     resolve,
 )
-from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_foundation.decoding import UNDECODABLE, decode_as
+from kitpick_foundation.forks import fork_lock
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import CallFailed, LanguageModel, Message
 from kitpick_rescorers.state import Degradation
@@ -68,7 +68,7 @@ class Rewriter:
         self._open = model
         self._model: LanguageModel | None = None
         self._caps = caps
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._written: OrderedDict[ConversationTurns, str] = OrderedDict()
 
     def rewrite(self, messages: Messages) -> Rewritten:
@@ -117,7 +117,7 @@ def _read(text: str) -> str:
     """The request of an answer in one line; empty for anything else."""
     start, end = text.find("{"), text.rfind("}")
     try:
-        request = " ".join(msgspec.json.decode(text[start : end + 1], type=_WrittenRequest).request.split())
+        request = " ".join(decode_as(text[start : end + 1], _WrittenRequest).request.split())
     except UNDECODABLE:
         return ""
     return request if len(request) <= MAX_REQUEST else ""

@@ -15,14 +15,11 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import platformdirs
 
+from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.errors import InvalidSetting
-from kitpick_models.settings import (
-    DEFAULT_CROSS_ENCODER,
-    DEFAULT_ENCODER,
-    DEFAULT_LIST_RANKER,
-    DEFAULT_QUERY_KIND,
-    Provider,
-)
+from kitpick_foundation.text_files import read_text
+from kitpick_models.locate import DEFAULT_SET, ChosenModels, choose
+from kitpick_models.settings import Provider
 from kitpick_rescorers.profiles import DEFAULT_PROFILE
 from kitpick_rescorers.service.settings import ServiceSettings
 
@@ -35,7 +32,7 @@ PREFIX = "KITPICK_"
 SERVICE_PREFIX = "KITPICK_SERVE_"
 FILE_VARIABLE = "KITPICK_SERVE_CONFIG"
 _SHARED = frozenset(
-    {"profile", "encoder", "cross_encoder", "query_kind", "list_ranker", "provider", "threads"}
+    {"profile", "models", "encoder", "cross_encoder", "query_kind", "list_ranker", "provider", "threads"}
 )
 """Settings of the service that are also read from `KITPICK_<FIELD>`, where a catalog has them from."""
 Value = TypeVar("Value")
@@ -90,14 +87,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """URL of the catalog."""
     profile: str = _read("profile", DEFAULT_PROFILE)
     """Profile of a search: a name or a .toml file."""
-    encoder: str = _read("encoder", DEFAULT_ENCODER)
-    """Encoder: a shipped name or a folder."""
-    cross_encoder: str = _read("cross_encoder", DEFAULT_CROSS_ENCODER)
-    """Cross-encoder: a name or a folder."""
-    query_kind: str = _read("query_kind", DEFAULT_QUERY_KIND)
-    """Single/multi classifier: a name or a folder."""
-    list_ranker: str = _read("list_ranker", DEFAULT_LIST_RANKER)
-    """Learned fusion for the stage `learned`: a name or a folder, or empty."""
+    models: str = _read("models", DEFAULT_SET)
+    """Model set: `default`, `small`, or a folder with a `set.toml`."""
+    encoder: str = _read("encoder", "")
+    """Encoder in place of the set's: a name or a folder. Empty: the set's, as for the next three."""
+    cross_encoder: str = _read("cross_encoder", "")
+    """Cross-encoder in place of the set's."""
+    query_kind: str = _read("query_kind", "")
+    """Single/multi classifier in place of the set's; `none`: no classifier."""
+    list_ranker: str = _read("list_ranker", "")
+    """Learned fusion for the stage `learned` in place of the set's; `none`: no fusion."""
     provider: Provider = _read("provider", "cpu")
     """Device that runs the models."""
     threads: Annotated[int, msgspec.Meta(ge=0, le=1024)] = _read("threads", 0)
@@ -108,6 +107,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """File that remembers answers for feedback; without one, each process remembers its latest."""
     feedback_days: Annotated[float, msgspec.Meta(gt=0)] = _read("feedback_days", 90.0)
     """Days after which answers, and what was said about them, are removed."""
+    trial: Path | None = _read("trial", None)
+    """File of a trial that `kitpick trial start` began, or none."""
     enriched: Path | None = _read("enriched", None)
     """File of what `kitpick enrich` wrote; by default beside an SQLite catalog."""
     llm_url: str = _read("llm_url", "")
@@ -136,6 +137,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             checked_setting(Settings, name, getattr(self, name), name, strict=True)
+
+    def chosen_models(self) -> ChosenModels:
+        """The models of the set, and those in place of some of them; raises like `choose`."""
+        return choose(
+            self.models,
+            encoder=self.encoder,
+            cross_encoder=self.cross_encoder,
+            query_kind=self.query_kind,
+            list_ranker=self.list_ranker,
+        )
 
 
 class ExplainedSettings(msgspec.Struct, frozen=True):
@@ -182,7 +193,7 @@ def checked_setting(
     if name not in fields:
         raise InvalidSetting(f"{origin}: no setting {name[:100]!r}; known are {', '.join(fields)}")
     try:
-        return msgspec.convert(value, fields[name].type, strict=strict, dec_hook=_from_text)
+        return convert_to(value, fields[name].type, strict=strict, dec_hook=_from_text)
     except msgspec.ValidationError as error:
         raise InvalidSetting(f"{origin}: {error}") from error
 
@@ -200,7 +211,7 @@ def _from_file(path: Path | None) -> dict[str, tuple[str, object]]:
     if path is None:
         return {}
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
+        found = tomllib.loads(read_text(path))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidSetting(f"{path}: cannot be read: {error}") from error
     return {f"{path}: {name}": (name, value) for name, value in found.items()}

@@ -17,10 +17,11 @@ from kitpick_evaluation.errors import EvaluationError
 from kitpick_foundation.errors import KitpickError
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.search import Search, SearchedIndex
+from kitpick_rescorers.state import faults
 
 HITS = 5
 """How many definitions are handed to a model when nobody says otherwise: `kitpick search` gives as many."""
-_OPTIONS = ("encoder", "cross_encoder", "query_kind", "list_ranker", "catalog")
+_OPTIONS = ("models", "encoder", "cross_encoder", "query_kind", "list_ranker", "catalog")
 
 
 class InvalidSystem(KitpickError):
@@ -28,7 +29,7 @@ class InvalidSystem(KitpickError):
 
 
 class SystemSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """`PROFILE[,ROLE=NAME]…[,catalog=URL]` with the roles of models in `_OPTIONS`, or `run:FILE`."""
+    """`PROFILE[,ROLE=NAME]…[,catalog=URL]` with the settings of models in `_OPTIONS`, or `run:FILE`."""
 
     label: str
     """The name as it was given."""
@@ -151,8 +152,8 @@ class CatalogSystem:
     def _search(self, way: Search, request: str, k: int) -> SearchResult:
         outcome = way.run(request, self.profile, k, self.permitted)
         result = SearchResult.of(self.profile.name, outcome)
-        if result.degraded:
-            reasons = "; ".join(f"{item.stage}: {item.reason}" for item in result.degraded)
+        if found := faults(result.degraded):
+            reasons = "; ".join(f"{item.stage}: {item.reason}" for item in found)
             raise EvaluationError(
                 f"profile {self.profile.name!r} cannot be evaluated, it ran degraded: {reasons}"
             )

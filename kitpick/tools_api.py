@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from kitpick.capabilities import Capabilities, Steps, search_steps
 from kitpick.catalog import Catalog
-from kitpick.conversation import NothingAsked, request_of
+from kitpick.conversation import NothingAsked, done_before, request_of
 from kitpick.definition_tokens import measure_definitions
 from kitpick.feedback import Outcome, UnknownResult
 from kitpick.held_identifiers import held_identifiers
@@ -32,6 +32,7 @@ from kitpick_engines.intents.answers import JOINT
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import DefinitionFormat
 from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.request import Spoken
 from kitpick_rescorers.search import LocalRescorer, Search, SearchHit
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint
@@ -183,8 +184,9 @@ class ToolsApi:
             effects=frozenset(call.effects),
             deprecated=call.deprecated,
         )
-        held = held_identifiers(call.messages or ())
-        outcome = self._way(ticket).run(text, profile, k, narrowed, call.budget, held)
+        messages = call.messages or ()
+        spoken = Spoken(held_identifiers(messages), done_before(messages) if messages else ())
+        outcome = self._way(ticket).run(text, profile, k, narrowed, call.budget, spoken)
         return self._catalog.learning.named(text, caller, SearchResult.of(profile.name, outcome))
 
     def _way(self, ticket: Ticket) -> Search:

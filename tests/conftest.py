@@ -6,21 +6,18 @@ import importlib.util
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent / "nodes"))
-sys.path.insert(0, str(Path(__file__).parent / "language_models"))
-sys.path.insert(0, str(Path(__file__).parent / "decoding"))
-sys.path.insert(0, str(Path(__file__).parent / "connections"))
-
 from fake_endpoint import fake
 from helm_program import has_helm
 from jdk import INSTALL, INSTALL_GUARDED, find_guarded_java, has_jdk_and_maven
 from node_fixtures import elasticsearch_url, opensearch_url
+from once import this_run
+from outside import mark_outside
+from shared_models import share, unshared
 
 __all__ = ["elasticsearch_url", "fake", "opensearch_url"]
 
@@ -34,8 +31,8 @@ if importlib.util.find_spec("hypothesis") is not None:  # absent where only clie
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "onnx_models" / "weights"
 MODELS = (
-    "minilm-l6", "reranker-l6", "reranker-l3", "query-kind", "list-ranker",
-    "encoder-l12", "query-kind-l12", "list-ranker-l12", "reranker-l12", "list-ranker-r12",
+    "encoder-l12", "reranker-l6", "query-kind-l12", "list-ranker-l12",
+    "minilm-l6", "query-kind", "list-ranker",
 )  # fmt: skip
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
@@ -44,17 +41,15 @@ def _has_module(*names: str) -> Callable[[], bool]:
     return lambda: all(importlib.util.find_spec(name) is not None for name in names)
 
 
-def _bigtool_calls() -> bool:
-    """Whether langgraph-bigtool is there, with a LangGraph that lets it call tools."""
-    if not _has_module("langgraph_bigtool")():
-        return False
-    from langgraph.prebuilt import ToolNode
-
-    return hasattr(ToolNode, "inject_tool_args")
-
-
 def _browser() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def _traces() -> bool:
+    """Whether system calls can be traced here, without slowing down those that nobody asks for."""
+    strace = shutil.which("strace")
+    command = [str(strace), "-f", "-qq", "--seccomp-bpf", "-o", os.devnull, "true"]
+    return strace is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _node_version() -> int:
@@ -82,6 +77,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         _has_module("starlette", "uvicorn", "prometheus_client", "httpx2"),
         "pip install 'kitpick[serve,client]'",
     ),
+    "tokens": (_has_module("jwt", "cryptography", "joserfc"), "pip install 'kitpick[serve,dev]'"),
     "traces": (
         lambda: _has_module("opentelemetry")() and _has_module("opentelemetry.sdk")(),
         "pip install 'kitpick[traces]'",
@@ -112,6 +108,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         "apt-get install chromium; pip install 'kitpick[browser]'",
     ),
     "helm": (has_helm, "install Helm 3 or newer"),
+    "strace": (_traces, "apt-get install strace, where a process may be traced"),
     "curl": (lambda: shutil.which("curl") is not None, "apt-get install curl"),
     "node": (
         lambda: _node_version() >= 20 and shutil.which("npm") is not None,
@@ -119,10 +116,6 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     ),
     "pydantic_ai": (_has_module("pydantic_ai"), "pip install 'kitpick[pydantic-ai]'"),
     "langchain_agents": (_has_module("langchain"), "pip install 'kitpick[langchain-agents]'"),
-    "bigtool": (
-        _bigtool_calls,
-        "pip install 'kitpick[langgraph-bigtool]', in an environment of its own",
-    ),
     "strands": (_has_module("strands"), "pip install 'kitpick[strands]', beside no newer mcp"),
     "adk": (
         lambda: _has_module("google")() and _has_module("google.adk")(),
@@ -138,10 +131,33 @@ def required() -> set[str]:
     return {name.strip() for name in os.environ.get("KITPICK_REQUIRE", "").split(",") if name.strip()}
 
 
+QUICK_START = "-XX:TieredStopAtLevel=1"
+"""Java's fast compiler alone: the thorough one takes as much processor as a node needs to start, and pays
+after minutes. Benchmarks have both."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     unknown = required() - NEEDS.keys()
     if unknown:
         raise pytest.UsageError(f"KITPICK_REQUIRE names {sorted(unknown)}; known are {sorted(NEEDS)}")
+    config.add_cleanup(this_run().end)
+    os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_START)  # of nodes, and of Maven
+    share()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from scheduling import ByFile
+
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_outside(items)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        from scheduling import longest_first
+
+        longest_first(items)
 
 
 def require(name: str) -> None:
@@ -165,6 +181,22 @@ def shared_data() -> Path:
     """The research data; tests that use it skip with the reason where it is absent."""
     require("data")
     return SHARED_DATA
+
+
+@pytest.fixture
+def own_models() -> Iterator[None]:
+    """For tests of how models are loaded: they share none with others."""
+    with unshared():
+        yield
+
+
+@pytest.fixture(scope="session")
+def broken_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Folder of a cross-encoder whose weights are lost: it is named rightly, and cannot be loaded."""
+    folder = tmp_path_factory.mktemp("models") / "broken-model"
+    folder.mkdir()
+    shutil.copy(WEIGHTS / "reranker-l6" / "manifest.json", folder)
+    return str(folder)
 
 
 @pytest.fixture(scope="session")

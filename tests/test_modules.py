@@ -26,7 +26,8 @@ MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglo
 def defined(module: ast.Module) -> Iterator[str]:
     for statement in module.body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield statement.name
+            if "overload" not in map(ast.unparse, statement.decorator_list):
+                yield statement.name
         elif isinstance(statement, ast.Assign):
             yield from (
                 name.id

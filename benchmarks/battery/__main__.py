@@ -5,13 +5,15 @@ Sets and splits: `battery/sets.py`. Without more words it asks 150 requests a se
 is remembered in `--cache` by the identity of the models: a second run with other profiles needs no model.
 
     scripts/bench battery --sets written,written-mcp --profiles dense,hybrid,kitpick --limit 50
+    scripts/bench battery --time --profiles dense,hybrid,rerank,kitpick,benchmarks/profiles/before.toml
+                                                               and what a search costs, beside `before`
     scripts/bench battery --models RUN/student                 shipped and new models in one table
     scripts/bench battery --sets written-requests,written-capabilities --profiles kitpick --final --limit 0
                                                                and the capabilities that an agent asks for
     scripts/bench battery --split train --profiles none --features fusion.npz --sets written --limit 4000
 
-`KITPICK_ENCODER`, `KITPICK_CROSS_ENCODER`, `KITPICK_QUERY_KIND` and `KITPICK_LIST_RANKER` choose what
-counts as shipped.
+`KITPICK_MODELS`, and for single models `KITPICK_ENCODER`, `KITPICK_CROSS_ENCODER`, `KITPICK_QUERY_KIND` and
+`KITPICK_LIST_RANKER`, choose what counts as shipped.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from battery.figures import (
     headline,
     probabilities,
 )
-from battery.sets import CAPABILITY_SETS, SETS, BatterySet, DataFolders, read_set
+from battery.sets import CAPABILITY_SETS, CHOOSING_SETS, SETS, BatterySet, DataFolders, kind_of, read_set
 from battery.stores import LogitFile
 from battery.systems import (
     TOP,
@@ -54,14 +56,9 @@ from kitpick_evaluation.calibration import reliability_bins
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.progress import LineProgress, Progress
+from kitpick_models.locate import find_model
 from kitpick_models.manifest import MANIFEST, read_manifest
-from kitpick_models.runtime import (
-    find_model,
-    load_cross_encoder,
-    load_encoder,
-    load_list_ranker,
-    load_query_kind,
-)
+from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_training.data.split import Split
@@ -131,8 +128,8 @@ def parsed(arguments: Sequence[str]) -> Run:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = ", ".join(SETS | CAPABILITY_SETS)
-    parser.add_argument("--sets", default=",".join(SETS), help="names with commas: " + names)
+    names = ", ".join(SETS | CHOOSING_SETS | CAPABILITY_SETS)
+    parser.add_argument("--sets", help=f"names with commas (default: all that the split has): {names}")
     parser.add_argument("--profiles", default=",".join(PROFILES), help="names or .toml files, or: none")
     parser.add_argument("--limit", type=int, default=LIMIT, help="requests a set, a seeded sample; 0: all")
     parser.add_argument("--seed", type=int, default=0, help="of the sample and of the intervals")
@@ -141,7 +138,9 @@ def parsed(arguments: Sequence[str]) -> Run:
     parser.add_argument("--models", type=Path, action="append", default=[], help=MODELS_HELP)
     parser.add_argument("--cache", type=Path, default=CACHE, help=f"what is remembered (default: {CACHE})")
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--time", action="store_true", help=f"median time of {TIMED} whole searches a set")
+    parser.add_argument(
+        "--time", action="store_true", help=f"median processor time of {TIMED} whole searches a set"
+    )
     parser.add_argument("--samples", type=int, default=SAMPLES, help="requests that profiles are fitted to")
     parser.add_argument(
         "--features", type=Path, metavar="FILE", help="write rows to learn a fusion from, .npz"
@@ -151,11 +150,13 @@ def parsed(arguments: Sequence[str]) -> Run:
     )
     parser.add_argument("--without-logits", action="store_true", help="features without the cross-encoder's")
     given = parser.parse_args(arguments)
+    split: Split = "test" if given.final else given.split
+    sets = given.sets.split(",") if given.sets else [*SETS, *(CHOOSING_SETS if split == "validation" else ())]
     names = [] if given.profiles in ("", "none") else given.profiles.split(",")
     return Run(
-        sets=tuple(given.sets.split(",")),
+        sets=tuple(sets),
         profiles={profile.name: profile for profile in map(load_profile, names)},
-        split="test" if given.final else given.split,
+        split=split,
         limit=given.limit or sys.maxsize,
         seed=given.seed,
         folders=DataFolders(given.data, (given.data / "written", ROOT / "datasets" / "written")),
@@ -204,12 +205,7 @@ class Stores(msgspec.Struct, frozen=True):
 def chosen_models(run: Run) -> Iterator[LoadedModels]:
     """The models that the settings name, then those of each `--models`, where it has one of a kind."""
     settings = Settings()
-    named = {
-        "list_ranker": settings.list_ranker,
-        "encoder": settings.encoder,
-        "cross_encoder": settings.cross_encoder,
-        "query_kind": settings.query_kind,
-    }
+    named: dict[str, str] = dict(settings.chosen_models().names().items())
     yield loaded(SHIPPED, named, run, settings)
     for folder in run.models:
         yield loaded(folder.name, named | models_in(folder), run, settings)
@@ -236,8 +232,8 @@ def loaded(label: str, named: dict[str, str], run: Run, settings: Settings) -> L
         label,
         load_encoder(named["encoder"], runtime),
         load_cross_encoder(named["cross_encoder"], runtime) if run.needs_scorer else None,
-        load_query_kind(named["query_kind"]) if needs_kind else None,
-        load_list_ranker(named["list_ranker"], runtime) if needs_ranker and named["list_ranker"] else None,
+        load_query_kind(named["query_kind"]) if needs_kind and "query_kind" in named else None,
+        load_list_ranker(named["list_ranker"], runtime) if needs_ranker and "list_ranker" in named else None,
     )
 
 
@@ -317,7 +313,8 @@ def print_set(results: dict[str, SetResult], run: Run) -> None:
     result = next(iter(results.values()))
     requests = len(next(iter(result.outcomes.values())))
     of_split = f"split {result.split}" if result.split else "never trained on"
-    title = f"{result.name} ({of_split}): {requests} requests, {result.apis:,} APIs"
+    kind = kind_of(result.name)
+    title = f"{result.name} ({kind}, {of_split}): {requests} requests, {result.apis:,} APIs"
     table = Table("profile", *RANKING, *_SURENESS, title=title)
     columns: dict[str, Subsets] = {}
     for label, found in results.items():
@@ -351,7 +348,7 @@ def short(figures: ProfileFigures | None) -> str:
     return f"{figures.ranking['recall@5'].mean:.0f} / {figures.ranking['ndcg@5'].mean:.0f}"
 
 
-_SURENESS = ("false alarms", "caught", "ECE first", "ECE five (floor)", "ms")
+_SURENESS = ("refused", "caught", "ECE first", "ECE five (floor)", "CPU ms")
 
 
 def ranking_cells(figures: ProfileFigures) -> list[str]:
@@ -386,6 +383,7 @@ def figures_of(results: list[SetResult], run: Run) -> dict[str, object]:
     for result in results:
         sets[result.name] = {
             "apis": result.apis,
+            "kind": kind_of(result.name),
             "split": result.split or None,
             "hierarchy": result.has_hierarchy,
             "profiles": {name: plain(result.figures(name, run.seed)) for name in result.outcomes},

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from battery.facets import OWN_WORDS_STYLES
+from battery.sets import Kind, kind_of
 from battery.systems import DEPTH, TOP, RequestOutcome
 from kitpick_evaluation.calibration import Pair, calibration_error, calibration_floor
 from kitpick_evaluation.dataset import JudgedQuery
@@ -22,8 +23,9 @@ Float64 = NDArray[np.float64]
 Headline = dict[str, float | str | None]
 """Figures by name; a name that ends with `_name` gives the set that it is about."""
 
-RANKING = ("recall@5", "ndcg@5", "comp@5", "recall@50")
-"""Share of what is wanted among the first five, its discounted gain, all of it there; in the first stage."""
+RANKING = ("recall@5", "ndcg@5", "comp@5", "recall@50", "first")
+"""Share of what is wanted among the first five, its discounted gain, all of it there; in the first stage;
+whether the first hit is right."""
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -51,7 +53,7 @@ class ProfileFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     ece_floor: float | None = None
     """Mean `ece_five` of perfect probabilities, by the small number of hits alone."""
     milliseconds: float | None = None
-    """Median of whole searches that remember nothing; None where no time was taken."""
+    """Processor time of a whole search that remembers nothing, median; None where no time was taken."""
 
 
 class SetResult(msgspec.Struct, frozen=True):
@@ -92,14 +94,21 @@ class SetResult(msgspec.Struct, frozen=True):
 
 
 def ranking_figures(outcomes: Sequence[RequestOutcome]) -> Float64:
-    """The figures of `RANKING` of every request, (requests, 4), in percent.
+    """The figures of `RANKING` of every request, (requests, 5), in percent.
 
     Raises:
         MissingExtra: ir-measures is not installed.
     """
     queries = [JudgedQuery(o.request.id, o.request.text, o.request.relevant) for o in outcomes]
     scored = score_rankings(queries, {o.request.id: o.ids for o in outcomes}, (TOP,))
-    rows = [[*(scored[o.request.id][name] for name in RANKING[:3]), first_stage_recall(o)] for o in outcomes]
+    rows = [
+        [
+            *(scored[o.request.id][name] for name in RANKING[:3]),
+            first_stage_recall(o),
+            float(bool(o.ids) and o.ids[0] in o.request.relevant),
+        ]
+        for o in outcomes
+    ]
     return 100.0 * np.array(rows, np.float64).reshape(len(outcomes), len(RANKING))
 
 
@@ -142,7 +151,7 @@ def probabilities(outcomes: Sequence[RequestOutcome], top: int) -> list[Pair]:
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Difference of two profiles in NDCG@5, in points, for each set."""
+    """Difference of two profiles in one figure of `RANKING`, in points, for each set."""
 
     by_set: Mapping[str, float]
     mean: float
@@ -158,9 +167,9 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def difference(
-    results: Sequence[SetResult], profile: str, others: Sequence[str], seed: int = 0
+    results: Sequence[SetResult], profile: str, others: Sequence[str], seed: int = 0, figure: str = "ndcg@5"
 ) -> Difference | None:
-    """A profile against the best of some others on each set; None without a set.
+    """A profile against the best of some others on each set, by a figure of `RANKING`; None without a set.
 
     Where the profile was not asked the first requests, the others are judged without them, too. Which of the
     others is best is decided on the same requests, which flatters the others.
@@ -170,9 +179,12 @@ def difference(
     ahead: dict[str, Float64] = {}
     for result in results:
         asked = len(result.outcomes[profile])
-        ndcg = {name: ranking_figures(result.outcomes[name][-asked:])[:, 1] for name in (profile, *others)}
-        best = max(others, key=lambda name: float(ndcg[name].mean()))
-        ahead[result.name] = ndcg[profile] - ndcg[best]
+        column = RANKING.index(figure)
+        found = {
+            name: ranking_figures(result.outcomes[name][-asked:])[:, column] for name in (profile, *others)
+        }
+        best = max(others, key=lambda name: float(found[name].mean()))
+        ahead[result.name] = found[profile] - found[best]
     ((low, high),) = mean_intervals([each[:, None] for each in ahead.values()], seed, RESAMPLES)
     by_set = {name: float(each.mean()) for name, each in ahead.items()}
     return Difference(by_set, float(np.mean(list(by_set.values()))), float(low), float(high))
@@ -183,13 +195,16 @@ def headline(
 ) -> Headline:
     """The deciding figures over all sets; None if the profiles or sets that they need were not run.
 
-    `default_minus_best`, `worst_set`: NDCG@5 of the default less the better of `dense` and `hybrid`, mean and
-    worst set. `rerank_minus_hybrid_…`: the same of the cross-encoder alone. `toolrerank_minus_rerank`: mean
-    over catalogs with hierarchy. `own_words_recall5`: R@5 of the default on requests of styles D and F that
-    share no key word with what they want, and of `dense` on the same. `false_alarms_worst`, `caught_mean`:
-    of the default, over sets; the same of variants of it, each with its ending, and what a variant gains on
-    the default as it comes: `gain…`. `sure_ece`: mean over sets of
-    the calibration error of its first five hits.
+    `natural_minus_best`, `natural_worst`: NDCG@5 of the default less the better of `dense` and `hybrid`, mean
+    and worst over the sets of natural requests; `composed_minus_best`, `synthetic_minus_best`: over the
+    others. `first_minus_best`: how much oftener the first hit is right, in points, over natural sets.
+    `cost_ratio`: processor time of the default over that of the profile `before`, mean over sets.
+    `default_minus_best`, `worst_set`: over all sets. `rerank_minus_hybrid_…`: the same of the cross-encoder
+    alone. `toolrerank_minus_rerank`: mean over catalogs with hierarchy. `own_words_recall5`: R@5 of the
+    default on requests of styles D and F that share no key word with what they want, and of `dense` on the
+    same. `refused_worst`, `caught_mean`: of the default, over sets; the same of variants of it, each with its
+    ending, and what a variant gains on the default as it comes: `gain…`. `sure_ece`: mean over sets of the
+    calibration error of its first five hits.
     """
     own = {
         "own_words_recall5": own_words_recall(results, default),
@@ -197,7 +212,9 @@ def headline(
     }
     layered = [result for result in results if result.has_hierarchy]
     return {
-        **_between(results, default, ("dense", "hybrid"), seed, ("default_minus_best", "worst_set")),
+        **_by_kind(results, default, seed),
+        "cost_ratio": cost_ratio(results, default),
+        **_between(results, default, PLAIN, seed, ("default_minus_best", "worst_set")),
         **_between(
             results, "rerank", ("hybrid",), seed, ("rerank_minus_hybrid_mean", "rerank_minus_hybrid_worst")
         ),
@@ -218,22 +235,50 @@ def headline(
     }
 
 
+PLAIN = ("dense", "hybrid")
+"""What rescoring has to beat."""
+BEFORE = "before"
+"""The profile that costs are compared with: the default as it was at the last milestone."""
+
+
+def _by_kind(results: Sequence[SetResult], default: str, seed: int) -> Headline:
+    of: dict[Kind, list[SetResult]] = {kind: [] for kind in ("natural", "composed", "synthetic")}
+    for result in results:
+        of[kind_of(result.name)].append(result)
+    found: Headline = {}
+    for kind, chosen in of.items():
+        found |= _between(chosen, default, PLAIN, seed, (f"{kind}_minus_best", f"{kind}_worst"))
+    names = ("first_minus_best", "first_worst")
+    return found | _between(of["natural"], default, PLAIN, seed, names, "first")
+
+
+def cost_ratio(results: Sequence[SetResult], default: str) -> float | None:
+    """Processor time of the default over that of `before`, mean over the sets where both were timed."""
+    timed = [r.milliseconds for r in results if {default, BEFORE} <= r.milliseconds.keys()]
+    return _mean([taken[default] / taken[BEFORE] for taken in timed])
+
+
 def _of_variant(results: Sequence[SetResult], variant: str, default: str, seed: int, ending: str) -> Headline:
     names = (f"default{ending}_minus_best", f"worst_set{ending}")
     gained = (f"gain{ending}", f"gain{ending}_worst")
     return {
-        **_between(results, variant, ("dense", "hybrid"), seed, names),
+        **_between(results, variant, PLAIN, seed, names),
         **_between(results, variant, (default,), seed, gained),
         **_refusals(results, variant, seed, ending),
     }
 
 
 def _between(
-    results: Sequence[SetResult], profile: str, others: Sequence[str], seed: int, names: tuple[str, str]
+    results: Sequence[SetResult],
+    profile: str,
+    others: Sequence[str],
+    seed: int,
+    names: tuple[str, str],
+    figure: str = "ndcg@5",
 ) -> Headline:
     """The mean with its interval under the first name, the worst set under the second."""
     asked = [result for result in results if {profile, *others} <= result.outcomes.keys()]
-    ahead = difference(asked, profile, others, seed)
+    ahead = difference(asked, profile, others, seed, figure)
     mean, worst = names
     return {
         mean: None if ahead is None else ahead.mean,
@@ -271,9 +316,9 @@ def _refusals(results: Sequence[SetResult], profile: str, seed: int, ending: str
     figures = {r.name: r.figures(profile, seed) for r in results if profile in r.outcomes}
     alarms = {name: f.false_alarms for name, f in figures.items() if f.false_alarms is not None}
     return {
-        f"false_alarms_worst{ending}": max(alarms.values(), default=None),
-        f"false_alarms_worst{ending}_name": max(alarms, key=lambda name: alarms[name], default=None),
-        f"false_alarms_mean{ending}": _mean(list(alarms.values())),
+        f"refused_worst{ending}": max(alarms.values(), default=None),
+        f"refused_worst{ending}_name": max(alarms, key=lambda name: alarms[name], default=None),
+        f"refused_mean{ending}": _mean(list(alarms.values())),
         f"caught_mean{ending}": _mean([f.caught for f in figures.values() if f.caught is not None]),
     }
 

@@ -2,7 +2,7 @@
 
 Where data is also trained on, a set holds the requests of one split by `kitpick_training.data.split`.
 ToolBench, ToolLens and ToolLinkOS are never trained on: they are the same in every split, and nothing is to
-be chosen on them.
+be chosen on them. Four natural sets are there to choose on, and in no other split.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from battery.natural import read_archive, read_functions, read_music
 from battery.toollinkos import read_toollinkos
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_evaluation.dataset import Dataset
@@ -92,9 +94,11 @@ def read_set(name: str, folders: DataFolders, split: Split) -> BatterySet:
         UnknownSet: none of `SETS`.
         EvaluationError: its files are missing, broken, or do not fit together.
     """
-    readers = SETS | CAPABILITY_SETS
+    readers = SETS | CHOOSING_SETS | CAPABILITY_SETS
     if name not in readers:
         raise UnknownSet(f"{name!r} is no set of the battery; they are {', '.join(readers)}")
+    if name in CHOOSING_SETS and split != "validation":
+        raise UnknownSet(f"{name!r} is for choosing: ask it in the split validation, without --final")
     found = readers[name](folders, split)
     known = {document.id for document in found.documents}
     if len(known) != len(found.documents):
@@ -145,6 +149,10 @@ def _same_name(documents: Mapping[str, ApiDocument]) -> Mapping[str, frozenset[s
     for id_, document in documents.items():
         named[document.api.lower()].add(id_)
     return {id_: frozenset(named[document.api.lower()]) - {id_} for id_, document in documents.items()}
+
+
+def _chosen_on(folders: DataFolders) -> Path:
+    return folders.shared / "validation"
 
 
 def _bfcl(folders: DataFolders, split: Split) -> BatterySet:
@@ -302,6 +310,33 @@ SETS: dict[str, Callable[[DataFolders, Split], BatterySet]] = {
     "toollinkos": lambda folders, _: _of_catalog(read_toollinkos(folders.shared / "toollinkos"), None, {}),
 }
 """Name → reader. `written` and `written-mcp` hold out providers, servers; the others tools, fields."""
+CHOOSING_SETS: dict[str, Callable[[DataFolders, Split], BatterySet]] = {
+    "music": lambda folders, split: _of_catalog(read_music(_chosen_on(folders)), None, {}),
+    "functions": lambda folders, split: _of_catalog(read_functions(_chosen_on(folders)), None, {}),
+    "models": lambda folders, split: _of_catalog(
+        read_archive(_chosen_on(folders), "models", "gorilla-huggingface.tgz"), None, {}
+    ),
+    "steps": lambda folders, split: _of_catalog(
+        read_archive(_chosen_on(folders), "steps", "toolink.tgz"), None, {}
+    ),
+}
+"""Natural requests that were never trained on; models and profiles are chosen on them, so no figure is."""
+Kind = Literal["natural", "composed", "synthetic"]
+KINDS: dict[str, Kind] = {
+    "written-joined": "composed",
+    "written-mixed": "composed",
+    "written-mcp-mixed": "composed",
+    "sealtools": "synthetic",
+    "toollinkos": "synthetic",
+}
+"""What requests of a set are: joined out of several, or made by a program; all others are natural."""
+
+
+def kind_of(name: str) -> Kind:
+    """Whether the requests of a set are natural, composed of several, or made by a program."""
+    return KINDS.get(name, "natural")
+
+
 CAPABILITY_SETS: dict[str, Callable[[DataFolders, Split], BatterySet]] = {
     "written-requests": lambda folders, split: _with_capabilities(
         _written(folders, split), folders, asked=False

@@ -45,6 +45,7 @@ from kitpick_rescorers.request import Rescored, RescoreRequest
 from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.search import Query
+from kitpick_rescorers.state import faults
 
 TOP = 5
 DEPTH = 50
@@ -220,14 +221,17 @@ class SetSystem:
         fetcher = _VisibleFetcher(self._engine, hidden)
         request = replace(asked, candidates=visible)
         answer, _ = in_rounds(fetcher, request, lambda larger: rescore(larger, profile, models))
-        if answer.degraded:
-            what = "; ".join(f"{each.stage}: {each.reason}" for each in answer.degraded)
+        if found := faults(answer.degraded):
+            what = "; ".join(f"{each.stage}: {each.reason}" for each in found)
             raise EvaluationError(f"{self.set.name}, {profile.name}: {what}")
         return answer
 
     def milliseconds(self, text: str, profile: Profile) -> float:
-        """Time of a whole search, from the text to the ranking. The models must have no cache."""
-        started = time.perf_counter()
+        """Processor time of a whole search, from the text to the ranking, all threads added up.
+
+        The models must have no cache.
+        """
+        started = time.process_time()
         needs = profile.needs()
         size = profile.first_stage.size_for(TOP)
         vector = self._vector(text) if profile.needs_vector else None
@@ -235,7 +239,7 @@ class SetSystem:
         words = text if "lexical" in needs else ""
         candidates = self._engine.search(SearchRequest(words, vector, size, _NOBODY, sentences))
         self.ranked(RescoreRequest(text, candidates, vector, TOP), profile)
-        return (time.perf_counter() - started) * 1e3
+        return (time.process_time() - started) * 1e3
 
     def doing(self, request: BatteryRequest) -> frozenset[str]:
         """The tools (keys) that can answer the request."""
@@ -313,7 +317,7 @@ def _digest(battery_set: BatterySet, encoder: Embedder) -> str:
 def median_milliseconds(
     system: SetSystem, profiles: Mapping[str, Profile], requests: Sequence[BatteryRequest]
 ) -> dict[str, float]:
-    """Median time of a search by each profile, the profiles in turn; the first search warms up."""
+    """Median processor time of a search by each profile, the profiles in turn; the first search warms up."""
     spent: dict[str, list[float]] = {name: [] for name in profiles}
     for name, profile in profiles.items():
         system.milliseconds(requests[0].text, profile)

@@ -57,6 +57,13 @@ class FileCase:
     content: bytes
 
 
+_ISSUER = (
+    "import tempfile; from pathlib import Path; "
+    "from kitpick_rescorers.service.tokens import Issuer, TokenCheck; "
+    "folder = Path(tempfile.mkdtemp()); "
+    "trusted = [Issuer(name='i', issuer='i', audience=('a',), jwks='keys.json')]; "
+    "check = lambda keys: ((folder / 'keys.json').write_text(keys), TokenCheck(trusted, folder))[1]; "
+)
 READERS = {
     "yaml": "from kitpick_foundation.yaml_values import parse_yaml; parse_yaml(data, 1_000_000)",
     "verbatim yaml": "from kitpick_foundation.yaml_values import parse_yaml; "
@@ -65,6 +72,11 @@ READERS = {
     "parse_profile(data.decode('utf-8', 'replace'), 'x.toml')",
     "keys": "from kitpick_rescorers.service.keys import parse_keys; "
     "parse_keys(data.decode('utf-8', 'replace'), 'keys.toml')",
+    "token": _ISSUER + "check('{\"keys\": []}').bearer(data.decode('latin-1'))",
+    "claims": _ISSUER + "from base64 import urlsafe_b64encode as encoded; "
+    "head = encoded(b'{\"alg\": \"ES256\"}').decode().rstrip('='); "
+    "check('{\"keys\": []}').bearer(f'{head}.{encoded(data).decode().rstrip(chr(61))}.c2ln')",
+    "key set": _ISSUER + "check(data.decode('utf-8', 'replace'))",
     "graph": "from kitpick_models.graph_file import keeps_weights_elsewhere; keeps_weights_elsewhere(data)",
     "manifest": "from pathlib import Path; import tempfile; "
     "from kitpick_models.manifest import read_manifest; "

@@ -113,8 +113,6 @@ ASKING = (
     "/v1/rescore",
     "/v2/rerank",
     "/v1/rerank",
-    "/voyage/v1/rerank",
-    "/infinity/rerank",
     "/rerank",
     "/predict",
     "/embed",

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2
 import msgspec
 
-from kitpick_models.runtime import find_model
+from kitpick_models.locate import find_model
 from serving.load import Body, Load, tei_body
 from serving.process import serving
 

@@ -28,7 +28,8 @@ def main() -> None:
     graph = onnx.load(source / "model.onnx").graph
     given = {item.name: numpy_helper.to_array(item) for item in graph.initializer}
     longest = json.loads((source / "manifest.json").read_text("utf-8"))["max_tokens"]
-    write(state(given), (source / "tokenizer.json").read_text("utf-8"), longest, out)
+    own, shared = source / "tokenizer.json", source.parent / "tokenizer.json"
+    write(state(given), (own if own.is_file() else shared).read_text("utf-8"), longest, out)
 
 
 def state(given: dict[str, Array]) -> dict[str, Array]:

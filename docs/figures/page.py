@@ -28,13 +28,14 @@ SIZE = {"width": 1280, "height": 860}
 
 
 def main() -> None:
-    """Writes two PNG files beside this one."""
+    """Writes three PNG files beside this one."""
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         url = f"sqlite:{folder}/aws.db"
         with Catalog.open(url) as catalog:
             catalog.ingest(SERVICES)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         with serving(url, Path(folder) / "marks.jsonl") as page:
+            photograph(browser, page, {}, "light", name="start")
             light = {"request": REQUEST, "profile": "kitpick", "budget": "2000"}
             photograph(browser, page, light, "light")
             dark = {"request": REQUEST, "profile": "nnn", "budget": "2000"}
@@ -53,20 +54,25 @@ def serving(catalog: str, marks: Path) -> Iterator[str]:
         process.terminate()
 
 
-def photograph(browser: Browser, page: str, asked: dict[str, str], scheme: str, heading: str = "") -> None:
-    """An answer in a light or dark scheme: its beginning, or what surrounds a heading."""
+def photograph(
+    browser: Browser, page: str, asked: dict[str, str], scheme: str, heading: str = "", name: str = ""
+) -> None:
+    """The first screen or an answer, light or dark: its beginning, or what surrounds a heading."""
     tab = browser.new_page(viewport=SIZE, color_scheme=scheme)  # type: ignore[arg-type, unused-ignore]
     for _ in range(2):  # what a first request loads is no part of the picture
         tab.goto(f"{page}?#{urlencode(asked)}")
         tab.reload()
-        tab.locator("#status", has_text="Answered").wait_for()
+        tab.locator("#status", has_text="Answered").wait_for() if asked else tab.locator(
+            "#catalog"
+        ).wait_for()
     if heading:
+        tab.get_by_text("How it was found").click()
         tab.get_by_role("heading", name=heading, exact=True).evaluate(
             "it => it.scrollIntoView({block: 'center'})"
         )
     seen = Image.open(BytesIO(tab.screenshot()))
     # A palette is enough for text and lines, and a quarter of the size.
-    seen.convert("RGB").quantize(250).save(HERE / f"page-{scheme}.png", optimize=True)
+    seen.convert("RGB").quantize(250).save(HERE / f"page-{name or scheme}.png", optimize=True)
     tab.close()
 
 

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.document import ApiDocument, Effect
+from kitpick_engines.document import ApiDocument, Effect, tool_key
 from kitpick_engines.errors import InvalidVector
 
 DocumentKey = TypeVar("DocumentKey", int, str)
@@ -43,19 +43,34 @@ Vector = NDArray[np.float32]
 SLOTS = 65_536
 
 
-class IndexSchema(msgspec.Struct, frozen=True):
-    """The model and text template that an index was built with. Another fingerprint needs another index."""
+class IndexSchema(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The model and text template that an index was built with. Another fingerprint needs another index.
+
+    Schemas are equal if their fingerprints are: whatever set a model belongs to, its vectors are the same.
+    """
 
     model: str
     """Name and digest of the encoder, e.g. `encoder-l12@3f2a…`."""
     dimensions: int
     template: int
     """Version of `kitpick_engines.text`."""
+    models: str = ""
+    """Name of the model set that the encoder belongs to; empty where it was chosen alone."""
 
     @property
     def fingerprint(self) -> str:
         """Twelve hex digits that identify the schema."""
-        return hashlib.blake2b(msgspec.json.encode(self), digest_size=6).hexdigest()
+        built = msgspec.json.encode(msgspec.structs.replace(self, models=""))
+        return hashlib.blake2b(built, digest_size=6).hexdigest()
+
+    def _built(self) -> tuple[str, int, int]:
+        return self.model, self.dimensions, self.template
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IndexSchema) and self._built() == other._built()
+
+    def __hash__(self) -> int:
+        return hash(self._built())
 
 
 class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,11 +81,17 @@ class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     tenant: str = ""
+    """Who asks sees what is shared, and what is of this tenant."""
     principals: frozenset[str] = frozenset()
+    """Names and groups of who asks; an API with `allowed` needs one of them."""
     categories: frozenset[str] = frozenset()
+    """Only APIs of these."""
     tools: frozenset[str] = frozenset()
+    """Only APIs of these tools, as `category/tool`."""
     effects: frozenset[Effect] = frozenset()
+    """Only APIs that have one of these effects."""
     deprecated: Literal["include", "exclude", "only"] = "include"
+    """What becomes of deprecated APIs."""
 
 
 class IndexedDocument(msgspec.Struct, frozen=True):
@@ -124,8 +145,6 @@ class Candidate(msgspec.Struct, frozen=True):
     @property
     def tool_key(self) -> str:
         """Identity of the tool, as in `ApiDocument.tool_key`."""
-        from kitpick_engines.document import tool_key
-
         return tool_key(self.category, self.tool)
 
     @property

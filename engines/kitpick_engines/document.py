@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from kitpick_engines.errors import InvalidDocument
+from kitpick_foundation.decoding import decoder_of
 
 MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 """A larger encoded document is refused, so that one huge description cannot fill an index."""
@@ -108,6 +109,12 @@ class ApiDocument(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     """Things that an answer holds, what it is about first."""
     about: str = ""
     """What its tool is for, in the tool's own words, such as the instructions of an MCP server."""
+    purpose: str = ""
+    """The description with what other APIs of its tool say alike put last, where it is not last already. It
+    stands in for the description in the texts that models rank by, and is shown to nobody."""
+    inputs: str = ""
+    """JSON text of what `parameters` do not say of the inputs: allowed values, defaults, formats, fields of
+    objects. `properties` by the names of parameters, `$defs`, and what holds for all. Not indexed."""
 
     @property
     def tool_key(self) -> str:
@@ -147,9 +154,12 @@ def encode_document(document: ApiDocument) -> bytes:
         raise InvalidDocument(document.id, f"text without a UTF-8 form: {error.reason}") from error
 
 
+_DOCUMENT = decoder_of(ApiDocument)
+
+
 def decode_document(data: bytes) -> ApiDocument:
     """Inverse of `encode_document`."""
-    return msgspec.json.decode(data, type=ApiDocument)
+    return _DOCUMENT.decode(data)
 
 
 def encode_chains(document: ApiDocument) -> bytes:
@@ -157,9 +167,12 @@ def encode_chains(document: ApiDocument) -> bytes:
     return msgspec.json.encode((document.needs, document.gives)) if document.needs or document.gives else b""
 
 
+_CHAINS = decoder_of(tuple[tuple[str, ...], tuple[str, ...]])
+
+
 def decode_chains(data: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Inverse of `encode_chains`."""
-    return msgspec.json.decode(data, type=tuple[tuple[str, ...], tuple[str, ...]]) if data else ((), ())
+    return _CHAINS.decode(data) if data else ((), ())
 
 
 def validate_document(document: ApiDocument) -> ApiDocument:

@@ -13,6 +13,7 @@ from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.queries import BEST_FIRST, MAX_WINDOW
 from kitpick_engines.remote.server import Json, SearchServer, unreachable
 from kitpick_foundation.errors import MissingExtra
+from kitpick_foundation.forks import OfThisProcess
 
 _GRAPH = {"type": "hnsw", "m": 16, "ef_construction": 128}
 
@@ -80,14 +81,15 @@ class ElasticsearchCarrier:
         tls: dict[str, Any] = {"verify_certs": address.settings.verify, "ssl_show_warn": False}
         if address.settings.ca:
             tls["ca_certs"] = address.settings.ca
-        self._client = Elasticsearch(
-            address.nodes,
+        options = {
             **_authentication(address),
             **(tls if address.tls else {}),
-            connections_per_node=_CONNECTIONS,
-            max_retries=max(len(address.nodes) - 1, 0),
-            retry_on_status=(),
-        )
+            "connections_per_node": _CONNECTIONS,
+            "max_retries": max(len(address.nodes) - 1, 0),
+            "retry_on_status": (),
+        }
+        self._client = OfThisProcess(lambda: Elasticsearch(address.nodes, **options))
+        self._client.get()  # says now what is wrong with the address
 
     def send(
         self, method: str, path: str, body: bytes | None, content_type: str, timeout: float
@@ -102,7 +104,7 @@ class ElasticsearchCarrier:
         headers = {"accept": "application/json"}
         if body is not None:
             headers["content-type"] = content_type
-        client = self._client.options(request_timeout=timeout)
+        client = self._client.get().options(request_timeout=timeout)
         try:
             answer = client.perform_request(method, path, headers=headers, body=body)
         except ApiError as error:
@@ -113,7 +115,7 @@ class ElasticsearchCarrier:
 
     def close(self) -> None:
         """Releases connections."""
-        self._client.close()
+        self._client.get().close()
 
 
 def _authentication(address: Address) -> dict[str, Any]:

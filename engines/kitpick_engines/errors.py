@@ -65,5 +65,29 @@ class CatalogExists(EngineError):
     failure = FailureKind.REFUSED
 
 
+class ForeignState(EngineError):
+    """The state of a catalog, or an index that it names, is another's: restored from a snapshot."""
+
+    failure = FailureKind.REFUSED
+
+    def __init__(self, name: str, fault: str) -> None:
+        super().__init__(
+            f"catalog {name}: {fault}, as after a restore from a snapshot. Nothing was read or changed. "
+            f"`kitpick adopt` makes what was restored a catalog of its own, and says first what it will do"
+        )
+
+
+class NotAdoptable(EngineError):
+    """A restored catalog that cannot be adopted as it is."""
+
+    failure = FailureKind.REFUSED
+
+
+class NameTaken(EngineError):
+    """A name that somebody else uses on the server already."""
+
+    failure = FailureKind.REFUSED
+
+
 class SchemaMismatch(EngineError):
     """The index was built with another model or text template than the one in use."""

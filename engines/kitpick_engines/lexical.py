@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
-import threading
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import lexical_fields, split_identifier
+from kitpick_foundation.forks import OfThisProcess, fork_lock
 
 LONGEST_TERM = 200
 """Characters of a term that count: servers cut longer ones, each at another length."""
@@ -45,21 +45,15 @@ class Terms:
     """A private in-memory FTS5 index that is filled and read. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        prepare(self._database)
-        columns = ", ".join(FIELDS)
-        self._database.execute(
-            f"CREATE VIRTUAL TABLE temp.batch USING fts5 ({columns}, tokenize = '{TOKENIZER}')"
-        )
-        self._database.execute(
-            "CREATE VIRTUAL TABLE temp.batch_terms USING fts5vocab (temp, batch, instance)"
-        )
+        self._lock = fork_lock()
+        self._database = OfThisProcess(_open_terms)
+        self._database.get()
 
     def of_request(self, text: str) -> list[str]:
         """Distinct terms of a request, in alphabetical order."""
         with self._lock:
-            return list(dict.fromkeys(term[:LONGEST_TERM] for term in request_terms(self._database, text)))
+            found = request_terms(self._database.made or self._database.get(), text)
+            return list(dict.fromkeys(term[:LONGEST_TERM] for term in found))
 
     def of_documents(self, batch: Sequence[Sequence[str]]) -> list[TermCounts]:
         """Counts of the terms of each document, given as its texts by field."""
@@ -67,12 +61,22 @@ class Terms:
         marks = ", ".join("?" * (len(FIELDS) + 1))
         insert = f"INSERT INTO temp.batch (rowid, {', '.join(FIELDS)}) VALUES ({marks})"  # noqa: S608 - fixed names
         with self._lock:
-            self._database.executemany(insert, ((row, *fields) for row, fields in enumerate(batch, 1)))
-            for row, term, field, count in self._database.execute(_COUNTS):
+            database = self._database.made or self._database.get()
+            database.executemany(insert, ((row, *fields) for row, fields in enumerate(batch, 1)))
+            for row, term, field, count in database.execute(_COUNTS):
                 of_term = counts[row - 1].setdefault(term[:LONGEST_TERM], [0] * len(FIELDS))
                 of_term[FIELDS.index(field)] += count
-            self._database.execute("DELETE FROM temp.batch")
+            database.execute("DELETE FROM temp.batch")
         return counts
+
+
+def _open_terms() -> sqlite3.Connection:
+    database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    prepare(database)
+    columns = ", ".join(FIELDS)
+    database.execute(f"CREATE VIRTUAL TABLE temp.batch USING fts5 ({columns}, tokenize = '{TOKENIZER}')")
+    database.execute("CREATE VIRTUAL TABLE temp.batch_terms USING fts5vocab (temp, batch, instance)")
+    return database
 
 
 _GRAMMAR = """

@@ -14,6 +14,7 @@ from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.queries import BEST_FIRST
 from kitpick_engines.remote.server import Json, SearchServer, unreachable
 from kitpick_foundation.errors import MissingExtra
+from kitpick_foundation.forks import OfThisProcess
 
 _GRAPH = {"m": 16, "ef_construction": 128}
 
@@ -74,17 +75,18 @@ class OpenSearchCarrier:
             from opensearchpy import OpenSearch
         except ImportError as error:
             raise MissingExtra("opensearch", "a catalog in OpenSearch") from error
-        self._client = OpenSearch(
-            address.nodes,
-            http_auth=_authentication(address),
-            verify_certs=address.settings.verify,
-            ssl_show_warn=False,
-            ca_certs=address.settings.ca or None,
-            maxsize=_CONNECTIONS,
-            http_compress=False,
-            max_retries=max(len(address.nodes) - 1, 0),
-            retry_on_status=(),
-        )
+        options = {
+            "http_auth": _authentication(address),
+            "verify_certs": address.settings.verify,
+            "ssl_show_warn": False,
+            "ca_certs": address.settings.ca or None,
+            "maxsize": _CONNECTIONS,
+            "http_compress": False,
+            "max_retries": max(len(address.nodes) - 1, 0),
+            "retry_on_status": (),
+        }
+        self._client = OfThisProcess(lambda: OpenSearch(address.nodes, **options))
+        self._client.get()  # says now what is wrong with the address
 
     def send(
         self, method: str, path: str, body: bytes | None, content_type: str, timeout: float
@@ -98,7 +100,7 @@ class OpenSearchCarrier:
 
         headers = {"content-type": content_type}
         try:
-            answer = self._client.transport.perform_request(
+            answer = self._client.get().transport.perform_request(
                 method, path, body=body, headers=headers, timeout=timeout
             )
         except TransportError as error:
@@ -111,7 +113,7 @@ class OpenSearchCarrier:
 
     def close(self) -> None:
         """Releases connections."""
-        self._client.close()
+        self._client.get().close()
 
 
 def _authentication(address: Address) -> Any:  # noqa: ANN401 - a pair or a signer of opensearch-py

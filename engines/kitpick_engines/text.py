@@ -59,8 +59,9 @@ def retrieval_text(document: ApiDocument) -> str:
 
     It is short because parameter names and long prose make the vectors of one tool's APIs alike.
     """
+    purpose = plain(document.purpose or document.description, _MAX_RETRIEVED)
     return _join(
-        f"{split_identifier(document.api)[:200]}: {plain(document.description, _MAX_RETRIEVED)}",
+        f"{split_identifier(document.api)[:200]}: {purpose}",
         _examples(document),
         ", ".join(place for place in (plain(document.tool, 120), _above(document)) if place),
     )
@@ -74,7 +75,7 @@ def rerank_text(document: ApiDocument) -> str:
     """
     return _join(
         f"{plain(document.tool, 120)}: {split_identifier(document.api)[:200]}.",
-        first_sentences(document.description),
+        first_sentences(document.purpose or document.description),
         _parameter_names(document),
         f"({above})" if (above := _above(document)) else "",
     )

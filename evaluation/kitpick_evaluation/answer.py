@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 
 import msgspec
 
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import InvalidRanking, InvalidRun
+from kitpick_foundation.text_files import open_utf8
 from kitpick_rescorers.request import Rescored
 from kitpick_rescorers.state import StageTrace
 
@@ -82,7 +84,7 @@ def read_run(path: Path) -> Mapping[str, tuple[tuple[str, float], ...]]:
     """
     scores: dict[str, dict[str, float]] = {}
     try:
-        with path.open(encoding="utf-8") as lines:
+        with TextIOWrapper(open_utf8(path), "utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     _add_line(scores, line.split(), f"{path}:{number}")

@@ -8,6 +8,7 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.errors import InvalidDataset
+from kitpick_foundation.errors import suggestion
 from kitpick_ingest.source import Source
 
 
@@ -61,6 +62,10 @@ class Dataset(msgspec.Struct, frozen=True):
     queries: tuple[JudgedQuery, ...]
 
 
+_LOOKED_AT = 20_000
+"""Ids that are looked through for a suggestion."""
+
+
 def check_dataset(dataset: Dataset) -> Dataset:
     """Returns the dataset if all its judgements are valid.
 
@@ -108,7 +113,7 @@ def _check_query(name: str, query: JudgedQuery, known: Set[str]) -> None:
     if unknown:
         raise InvalidDataset(
             f"dataset {name!r}: query {query.id!r} names {len(unknown)} APIs that the catalog lacks,"
-            f" e.g. {unknown[0]!r}"
+            f" e.g. {unknown[0]!r}: {suggestion(unknown[0], sorted(known)[:_LOOKED_AT])}"
         )
 
 

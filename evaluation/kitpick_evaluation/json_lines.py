@@ -9,7 +9,8 @@ from typing import TypeVar
 import msgspec
 
 from kitpick_evaluation.errors import InvalidDataset
-from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_foundation.decoding import UNDECODABLE, decoder_of
+from kitpick_foundation.text_files import open_utf8
 from kitpick_ingest.json_files import reason_in_line
 
 Record = TypeVar("Record")
@@ -21,12 +22,14 @@ def read_json_lines(path: Path, record: type[Record]) -> Iterator[Record]:
     Raises:
         InvalidDataset: the file is missing, or a line is not such a record; names the line and the column.
     """
-    decoder = msgspec.json.Decoder(record)
+    decoder = decoder_of(record)
     try:
-        with path.open("rb") as lines:
+        with open_utf8(path) as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield _decoded(decoder, line, f"{path}:{number}")
+    except UnicodeDecodeError as error:
+        raise InvalidDataset(f"{path}: cannot be read: {error}") from error
     except OSError as error:
         raise InvalidDataset(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -22,10 +24,27 @@ MAX_BYTES = 8 * 2**20
 MAX_MARKS = 200
 """Limit for one request."""
 _LOCK_SECONDS = 5.0
+_SAFE = re.compile("[^a-z0-9]+")
+_SHOWN = 40
+"""Characters of a name that the name of its file shows."""
 
 
 class JudgementsRefused(EvaluationError):
     """A mark that cannot be stored: the file is full, locked by another process, or cannot be written."""
+
+
+def file_of_caller(path: Path, tenant: str, caller: str) -> Path:
+    """The file for what one caller of a tenant marks: beside `path`, `path` itself where nobody is named.
+
+    `judgements.acme.support.<digest>.jsonl`. The digest tells names apart that look alike as names of files.
+    """
+    if not (tenant or caller):
+        return path
+    digest = blake2b(msgspec.json.encode([tenant, caller]), digest_size=8).hexdigest()
+    shown = [
+        named for name in (tenant, caller) if (named := _SAFE.sub("-", name.lower())[:_SHOWN].strip("-"))
+    ]
+    return path.with_name(".".join([path.stem, *shown, digest]) + path.suffix)
 
 
 class Judgements:

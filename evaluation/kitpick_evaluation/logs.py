@@ -17,7 +17,8 @@ import msgspec
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import InvalidLog
-from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_foundation.decoding import UNDECODABLE, convert_to
+from kitpick_foundation.text_files import open_utf8
 from kitpick_ingest.function_names import function_names
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -55,13 +56,15 @@ def read_logs(paths: Sequence[Path]) -> Iterator[LoggedRequest]:
 
 def _lines(path: Path) -> Iterator[tuple[str, Json]]:
     try:
-        with path.open("rb") as lines:
+        with open_utf8(path) as lines:
             for number, line in enumerate(lines, start=1):
                 where = f"{path}:{number}"
                 if len(line) > MAX_LINE_BYTES:
                     raise InvalidLog(f"{where}: a line of more than {MAX_LINE_BYTES:,} bytes")
                 if line.strip():
                     yield where, _object(line, where)
+    except UnicodeDecodeError as error:
+        raise InvalidLog(f"{path}: cannot be read: {error}") from error
     except OSError as error:
         raise InvalidLog(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -78,7 +81,7 @@ def _object(line: bytes, where: str) -> Json:
 
 def _plain(line: Json, where: str) -> LoggedRequest:
     try:
-        return msgspec.convert({"text": line["query"], "tools": line.get("tools", [])}, LoggedRequest)
+        return convert_to({"text": line["query"], "tools": line.get("tools", [])}, LoggedRequest)
     except msgspec.ValidationError as error:
         raise InvalidLog(f"{where}: {error}") from error
 

@@ -16,7 +16,7 @@ from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import InvalidReport
 from kitpick_evaluation.failures import FailureReport
 from kitpick_evaluation.metrics import Figures
-from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_foundation.decoding import UNDECODABLE, decode_as
 
 VERSION = 1
 MEAN = "mean"
@@ -188,7 +188,7 @@ def read_report(path: Path) -> Report:
     try:
         if path.stat().st_size > MAX_REPORT_BYTES:
             raise InvalidReport(f"{path}: larger than {MAX_REPORT_BYTES:,} bytes: not a report")
-        report = msgspec.json.decode(path.read_bytes(), type=Report)
+        report = decode_as(path.read_bytes(), Report)
     except OSError as error:
         raise InvalidReport(f"{path}: cannot be read: {error.strerror}") from error
     except UNDECODABLE as error:

@@ -1,4 +1,4 @@
-"""What of a text is seen: texts that say nothing, and characters that do something else than be seen."""
+"""Visible text: recognises blank texts, and characters that control the display instead of showing."""
 
 from __future__ import annotations
 
@@ -39,3 +39,16 @@ def says_nothing(text: str) -> bool:
 def printable(text: str) -> str:
     """The text with U+FFFD for every character that a terminal would obey instead of showing it."""
     return text.translate(_HARMFUL)
+
+
+def one_line(text: str) -> str:
+    """The text on one line: what a terminal would obey, or take for another line, is written as an escape."""
+    return "".join(_escape(char) if _is_unsafe(char) else char for char in text)
+
+
+def _is_unsafe(char: str) -> bool:
+    return ord(char) in _HARMFUL or char in "\t\n\x85\u2028\u2029" or 0xD800 <= ord(char) < 0xE000
+
+
+def _escape(char: str) -> str:
+    return char.encode("unicode_escape").decode()

@@ -3,6 +3,10 @@
 The events of PyYAML's C parser are put together here rather than by its loader, for three reasons: the loader
 recurses in C and ends the process on deep nesting; its YAML 1.1 turns dates, `NO` and `12:30` into something
 that JSON does not have (these stay text, as in YAML 1.2); and it expands aliases without a bound.
+
+What has no quotes is a number where YAML 1.2 says so, and JSON or YAML 1.1 as well. So `1e5` is a number, as
+in JSON, while `08` and `+.5` are text: writers of YAML 1.1, such as PyYAML, leave the quotes off such text,
+and nobody writes numbers like that.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ class InvalidYaml(KitpickError):
     """Not YAML, or beyond the limits of this reader."""
 
 
+_MAX_REPEATED = 1_000
 _MERGE = object()
 """Stands for the key `<<` where it has no quotes."""
 _CONSTANTS: dict[str, bool | None] = {
@@ -31,13 +36,24 @@ _CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-_INTEGER = re.compile(r"[-+]?[0-9]{1,400}")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_INTEGER = re.compile(r"[-+]?(?:0[0-7]{0,399}|[1-9][0-9]{0,399})")
+_FLOAT = re.compile(
+    r"""[-+]?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?                            # of YAML 1.1
+    | \.[0-9]+(?:[eE][-+][0-9]+)?                                        # so too
+    | -?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?[eE][-+]?[0-9]+                    # of JSON""",
+    re.VERBOSE,
+)
 _NUMBER_STARTS = frozenset("+-.0123456789")
 _CORE_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float"))
 
 
-def parse_yaml(data: bytes, limit: int, *, verbatim: bool = False) -> Any:  # noqa: ANN401
+def parse_yaml(
+    data: bytes,
+    limit: int,
+    *,
+    verbatim: bool = False,
+    repeated: list[tuple[str, ...]] | None = None,
+) -> Any:  # noqa: ANN401
     """The value of a YAML document; keys are text as it is written, the last of two equal keys counts.
 
     Args:
@@ -45,13 +61,14 @@ def parse_yaml(data: bytes, limit: int, *, verbatim: bool = False) -> Any:  # no
         limit: characters that the document may have with every alias written out.
         verbatim: whether every scalar stays text as it is written (`010`, `no`, `1.10`), and merge keys and
             equal keys are refused: for documents whose words count, and none of them may be lost.
+        repeated: is filled with the places of keys that a mapping has more than once, at most 1,000.
 
     Raises:
         InvalidYaml: not YAML, several documents, a key that is not text, nesting deeper than `MAX_DEPTH`, an
             alias within its own anchor, or more than `limit` characters when written out; with `verbatim`
             also a merge key, or a key that a mapping has twice.
     """
-    builder = _Builder(limit, verbatim)
+    builder = _Builder(limit, verbatim, repeated)
     try:
         for event in yaml.parse(data, Loader=CSafeLoader):
             builder.add(event)
@@ -111,6 +128,15 @@ class _Open:
                     self.values.setdefault(key, value)
         return self.values
 
+    def has(self, key: object) -> bool:
+        """Whether this value would be a key that the mapping has already."""
+        return self.awaits_key and isinstance(key, str) and key in self.values
+
+    @property
+    def step(self) -> str:
+        """The key, or the number, of the member that is being read."""
+        return str(len(self.values)) if isinstance(self.values, list) else str(self.key)
+
     @property
     def awaits_key(self) -> bool:
         """Whether the next value is a key."""
@@ -120,8 +146,10 @@ class _Open:
 class _Builder:
     """Builds a value from events, and counts the characters that it would take when written out."""
 
-    def __init__(self, limit: int, verbatim: bool) -> None:
+    def __init__(self, limit: int, verbatim: bool, repeated: list[tuple[str, ...]] | None) -> None:
         self.value: Any = None
+        self._repeated = repeated
+        self._told: set[tuple[str, ...]] = set()
         self._limit = limit
         self._verbatim = verbatim
         self._documents = 0
@@ -163,7 +191,15 @@ class _Builder:
         around.size += size
         if around.size > self._limit:
             raise _YamlBeyondBounds(f"more than {self._limit:,} characters with its aliases written out")
+        if self._repeated is not None and around.has(value):
+            self._tell_repeated(self._repeated, str(value))
         around.add(value)
+
+    def _tell_repeated(self, repeated: list[tuple[str, ...]], key: str) -> None:
+        place = (*(each.step for each in self._open[:-1]), key)
+        if place not in self._told and len(repeated) < _MAX_REPEATED:
+            self._told.add(place)
+            repeated.append(place)
 
     def _target(self, anchor: str | None) -> tuple[Any, int]:
         if anchor is None or anchor not in self._anchors:
@@ -181,7 +217,10 @@ def _scalar(event: events.ScalarEvent) -> object:
 
 
 def _plain_value(text: str) -> object:
-    """Value of a scalar without quotes, by the core schema of YAML 1.2 (§10.3.2)."""
+    """Value of a scalar without quotes, by the core schema of YAML 1.2 (§10.3.2).
+
+    Numbers are those that JSON or YAML 1.1 has, too.
+    """
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text[0] not in _NUMBER_STARTS:

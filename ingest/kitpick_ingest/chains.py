@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
@@ -43,7 +44,8 @@ class Field(NamedTuple):
     """Levels of objects around it, from 0."""
 
 
-class Shape(NamedTuple, Generic[Node]):
+@dataclass(frozen=True)
+class Shape(Generic[Node]):
     """What a description says of a value: its type's name, and its fields; none for a plain value."""
 
     name: str

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 
 from kitpick_engines.document import Thing, escape_part
+from kitpick_foundation.decoding import convert_to
 from kitpick_ingest.entries import BadEntry
 
 MAX_DECLARED = 100
@@ -39,7 +40,7 @@ def declared(value: object) -> tuple[Thing, ...]:
         BadEntry: it is no such list.
     """
     try:
-        found = msgspec.convert(value, _Declared) or ()
+        found = convert_to(value, _Declared) or ()
     except msgspec.ValidationError as error:
         raise BadEntry(f"depends_on is no list of names or of objects with `name`: {error}") from error
     found = (found,) if isinstance(found, str) else found

@@ -10,10 +10,13 @@ from typing import Any, Literal
 import msgspec
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter
+from kitpick_ingest.function_forms import inner_function, schema_of
 from kitpick_ingest.function_names import MAX_NAME, function_names, slug
+from kitpick_ingest.input_schemas import InputSchemas, read_inputs
 from kitpick_ingest.json_files import UNREADABLE
 from kitpick_ingest.json_values import JsonObject, as_object
 from kitpick_ingest.prose import clip
+from kitpick_ingest.references import References
 
 _TYPES = {
     "string": "string",
@@ -41,15 +44,15 @@ _MAX_DEPTH = 64
 def native_definition(document: ApiDocument) -> JsonObject:
     """The definition if it is a function that takes one JSON object, else an empty object.
 
-    Those are MCP tools (`inputSchema`) and functions in the forms of OpenAI, Anthropic and Gemini; of an
-    OpenAI chat function the inner object.
+    Those are MCP tools (`inputSchema`) and functions in every form of `function_forms`; of one that is
+    wrapped the inner object.
     """
     try:
         definition = as_object(msgspec.json.decode(document.definition)) if document.definition else {}
     except UNREADABLE:
         return {}
-    inner = as_object(definition.get("function")) or definition
-    return inner if inner.get("name") == document.api and _schema_of(inner) is not None else {}
+    inner = inner_function(definition)
+    return inner if inner.get("name") == document.api and schema_of(inner) is not None else {}
 
 
 def input_schema(document: ApiDocument) -> JsonObject:
@@ -58,28 +61,33 @@ def input_schema(document: ApiDocument) -> JsonObject:
     A native schema comes back as it was written, with `type: object` where it says no type; types of Gemini
     (`STRING`) are written as JSON Schema writes them.
     """
-    schema = _schema_of(native_definition(document))
+    schema = schema_of(native_definition(document))
     if schema is None:
-        return listed_schema(document.parameters)
+        return listed_schema(document.parameters, read_inputs(document.inputs))
     if _is_gemini(schema):
-        schema = _lower_types(schema, _MAX_DEPTH)
+        schema = InputSchemas(References(schema).target).whole(schema)
     return schema if "type" in schema else {"type": "object", **schema}
 
 
-def listed_schema(parameters: tuple[Parameter, ...]) -> JsonObject:
-    """A schema made from names, types, descriptions and required parameters.
+def listed_schema(parameters: tuple[Parameter, ...], inputs: Mapping[str, Any] | None = None) -> JsonObject:
+    """A schema made from names, types, descriptions and required parameters, and what is known beyond these.
 
     A type that JSON Schema does not know is named in the description, as is a name that had to be replaced
     (see `argument_names`). The first of two parameters of one name counts.
     """
     first = {parameter.name: parameter for parameter in reversed(parameters)}
     names = argument_names(parameters)
+    more = inputs or {}
+    known = as_object(more.get("properties"))
     schema: JsonObject = {
         "type": "object",
-        "properties": {shown: _property(first[name], shown) for shown, name in names.items()},
+        "properties": {
+            shown: _property(first[name], shown, known.get(name)) for shown, name in names.items()
+        },
     }
     required = [shown for shown, name in names.items() if first[name].required]
-    return schema | ({"required": required} if required else {})
+    more = {key: more[key] for key in ("description", "additionalProperties", "$defs") if key in more}
+    return schema | ({"required": required} if required else {}) | more
 
 
 def argument_names(parameters: tuple[Parameter, ...]) -> dict[str, str]:
@@ -103,51 +111,35 @@ def argument_names(parameters: tuple[Parameter, ...]) -> dict[str, str]:
 
 def sent_arguments(document: ApiDocument, given: Mapping[str, Any]) -> JsonObject:
     """Arguments under the API's own names: renamed if the model was shown other names."""
-    if _schema_of(native_definition(document)) is not None:
+    if schema_of(native_definition(document)) is not None:
         return dict(given)
     names = argument_names(document.parameters)
     return {names.get(name, name): value for name, value in given.items()}
 
 
-def _property(parameter: Parameter, shown: str) -> JsonObject:
+def _property(parameter: Parameter, shown: str, known: object = None) -> JsonObject:
+    if known is False:
+        return {"not": {}}
     name, _, items = parameter.type.strip().lower().partition(" of ")
     kind = _TYPES.get(name)
     schema: JsonObject = {"type": kind} if kind else {}
     if kind == "array":
         schema["items"] = {"type": _TYPES[items]} if items in _TYPES else {}
     hints = [parameter.description]
-    hints += [f"({parameter.type})"] if parameter.type and not kind else []
+    if isinstance(known, dict):
+        schema = {key: value for key, value in known.items() if key != "description"}
+    elif parameter.type and not kind:
+        hints.append(f"({parameter.type})")
     hints += [f"(sent as {parameter.name!r})"] if shown != parameter.name else []
     description = " ".join(hint for hint in hints if hint)
     return schema | ({"description": description} if description else {})
-
-
-def _schema_of(function: JsonObject) -> JsonObject | None:
-    """The inputs of a native function: an empty schema where it takes none, None where it is no function."""
-    for key in ("inputSchema", "input_schema", "parametersJsonSchema", "parameters"):
-        if isinstance(schema := function.get(key), dict):
-            return schema
-    return {"type": "object", "properties": {}} if function.get("type") == "function" else None
 
 
 def _is_gemini(schema: JsonObject) -> bool:
     return str(schema.get("type", "")).isupper()
 
 
-def _lower_types(value: Any, depth: int) -> Any:  # noqa: ANN401 - any JSON value
-    if depth == 0:
-        return value
-    if isinstance(value, list):
-        return [_lower_types(item, depth - 1) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: item.lower() if key == "type" and isinstance(item, str) else _lower_types(item, depth - 1)
-        for key, item in value.items()
-    }
-
-
-DefinitionFormat = Literal["openai", "responses", "anthropic", "mcp"]
+DefinitionFormat = Literal["openai", "responses", "anthropic", "gemini", "mcp"]
 
 _MAX_OPENAI_DESCRIPTION = 1_024
 """OpenAI refuses a whole request for one longer description."""
@@ -159,7 +151,8 @@ def render_definitions(
 ) -> list[dict[str, Any]]:
     """A definition for each document, in their order.
 
-    The formats are OpenAI's for chat completions and for Responses, Anthropic's, and that of MCP.
+    The formats are OpenAI's for chat completions and for Responses, Anthropic's, Gemini's declaration of a
+    function, and that of MCP.
 
     Names come from `function_names`, so that `documents_by_name` leads from a model's call to the document.
     The schema of a function or an MCP tool is returned as it was published; other APIs get one drawn up from
@@ -191,6 +184,11 @@ def _anthropic(name: str, document: ApiDocument) -> JsonObject:
     return {"name": name, **described, "input_schema": input_schema(document)}
 
 
+def _gemini(name: str, document: ApiDocument) -> JsonObject:
+    described = {"description": document.description} if document.description else {}
+    return {"name": name, **described, "parametersJsonSchema": input_schema(document)}
+
+
 def _mcp(name: str, document: ApiDocument) -> JsonObject:
     native = native_definition(document)
     tool: JsonObject = {"name": name}
@@ -213,6 +211,7 @@ _RENDERERS: dict[str, Callable[[str, ApiDocument], JsonObject]] = {
     "openai": _openai,
     "responses": _responses,
     "anthropic": _anthropic,
+    "gemini": _gemini,
     "mcp": _mcp,
 }
 
@@ -222,7 +221,7 @@ MAX_DESCRIPTION = 200
 MAX_FIELD = 80
 """Characters of what is said about one input."""
 
-_SCHEMAS = ("parameters", "input_schema", "inputSchema")
+_SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema")
 _COMMENTARY = frozenset({"title", "example", "examples", "$comment", "externalDocs", "xml", "$schema"})
 """Keywords that neither allow nor forbid a value and that a call does not need."""
 _ONE = frozenset(

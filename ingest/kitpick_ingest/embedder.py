@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from kitpick_engines.contract import IndexSchema, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import TEMPLATE_VERSION, retrieval_text
 from kitpick_foundation.disk import BUSY_SECONDS, DISK, Disk, use_write_ahead_log
+from kitpick_foundation.forks import fork_lock
 from kitpick_ingest.errors import InvalidEmbedding
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class EmbeddingCache:
         self.note = ""
         self._max_bytes = max_bytes
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._given_up = False
         self._database: sqlite3.Connection | None = None
         self._attempt(lambda: None, None)
@@ -209,8 +209,13 @@ class Embedder(Protocol):
 
 
 def schema_of(embedder: Embedder) -> IndexSchema:
-    """The index schema of this embedder and the current text templates."""
-    return IndexSchema(model=embedder.identity, dimensions=embedder.dimensions, template=TEMPLATE_VERSION)
+    """The index schema of this embedder (with its model set if it has one) and the current text templates."""
+    return IndexSchema(
+        model=embedder.identity,
+        dimensions=embedder.dimensions,
+        template=TEMPLATE_VERSION,
+        models=getattr(embedder, "model_set", ""),
+    )
 
 
 def encode_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:

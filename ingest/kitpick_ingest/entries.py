@@ -16,6 +16,7 @@ from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_engines.errors import InvalidDocument
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, unusable_text
+from kitpick_ingest.repeated_keys import repeated_in
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
 
 Converted = ApiDocument | DeadLetter
@@ -90,6 +91,7 @@ def documents(
 ) -> Iterator[Converted]:
     """Converts entries one by one. An entry that fails becomes a dead letter with its position."""
     for entry in entries:
+        yield from repeated_in(source, entry)
         yield convert_entry(source, entry, convert)
 
 

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from kitpick_engines import document
-from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.source import Source
 
@@ -82,7 +82,7 @@ class LastSync:
 
     def _known(self) -> _Synced | None:
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=_Synced)
+            return decode_as(self._file.read_bytes(), _Synced)
         except (OSError, *UNDECODABLE):
             return None
 

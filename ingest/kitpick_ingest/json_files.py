@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 
+from kitpick_foundation.decoding import decode_as
+from kitpick_foundation.text_files import open_utf8, read_utf8
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.json_values import pointer
 
@@ -20,7 +23,6 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
 JSON_SUFFIXES = LINES_SUFFIXES | {".json"}
 
-_BOM = b"\xef\xbb\xbf"
 _SURROGATE = re.compile(
     rb"(?<!\\)((?:\\\\)*)"  # an even number of backslashes: what follows is an escape, not text
     rb"(?:(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
@@ -45,19 +47,18 @@ class Entry(NamedTuple):
 
 
 def read_file(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
-    """Content of a file without a byte order mark.
+    """Content of a file in UTF-8, whatever Unicode encoding it has, without a byte order mark.
 
     Raises:
         SourceError: the file cannot be read, or is larger than `limit` bytes.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
+        return read_utf8(path, limit)
     except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) == errno.EFBIG:
+            what = f"is larger than {limit:,} bytes"
+            raise SourceError(str(path), what, "split it into several files") from error
         raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
-    if len(data) > limit:
-        raise SourceError(str(path), f"is larger than {limit:,} bytes", "split it into several files")
-    return data.removeprefix(_BOM)
 
 
 def parse(data: bytes, where: str, type: type[T]) -> T:  # noqa: A002
@@ -70,7 +71,7 @@ def parse(data: bytes, where: str, type: type[T]) -> T:  # noqa: A002
         SourceError: not JSON, not of the wanted type, or nested too deeply.
     """
     try:
-        return msgspec.json.decode(data, type=type)
+        return decode_as(data, type)
     except UNREADABLE as error:
         repaired = _without_lone_surrogates(data)
         if repaired != data:
@@ -166,8 +167,8 @@ def is_json_lines(path: Path) -> bool:
     if path.suffix.lower() in LINES_SUFFIXES:
         return True
     try:
-        with path.open("rb") as file:
-            first = file.readline(MAX_LINE_BYTES).removeprefix(_BOM).strip()
+        with open_utf8(path) as file:
+            first = file.readline(MAX_LINE_BYTES).strip()
             more = bool(file.readline(MAX_LINE_BYTES).strip())
     except (OSError, ValueError) as error:
         raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
@@ -181,7 +182,7 @@ def json_lines(path: Path) -> Iterator[Entry]:
         SourceError: the file cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_utf8(path) as file:
             number = 0
             while line := file.readline(MAX_LINE_BYTES):
                 number += 1
@@ -190,7 +191,7 @@ def json_lines(path: Path) -> Iterator[Entry]:
                 if not complete:
                     _skip_line(file)
                     yield Entry(position, line[:1000], f"the line is longer than {MAX_LINE_BYTES:,} bytes")
-                elif text := (line.removeprefix(_BOM) if number == 1 else line).strip():
+                elif text := line.strip():
                     yield Entry(position, text)
     except (OSError, ValueError) as error:
         raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
@@ -203,7 +204,7 @@ def _skip_line(file: BinaryIO) -> None:
 
 def _is_json(data: bytes) -> bool:
     try:
-        msgspec.json.decode(data, type=msgspec.Raw)
+        decode_as(data, msgspec.Raw)
     except UNREADABLE:
         return False
     return True

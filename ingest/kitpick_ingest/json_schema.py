@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
+
+import msgspec
 
 from kitpick_engines.document import Parameter
 from kitpick_ingest.chains import MAX_FIELDS, Field, Shape, answer_fields
 from kitpick_ingest.json_values import (
     JsonObject,
-    References,
     as_list,
     as_object,
     as_string,
     segments,
-    unresolved,
 )
 from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, clip
+from kitpick_ingest.references import References, unresolved
 
 _MAX_PARAMETERS = 10_000
 _MAX_ALTERNATIVES = 8
@@ -52,6 +53,16 @@ def parameters(schema: object, references: References | None = None) -> tuple[Pa
     )
 
 
+def property_schemas(schema: object, references: References) -> dict[str, JsonObject]:
+    """The schema of each of the `parameters`."""
+    found: dict[str, JsonObject] = {}
+    for part, _ in _object_schemas(schema, references):
+        for name, value in as_object(part.get("properties")).items():
+            if len(found) < _MAX_PARAMETERS:
+                found.setdefault(name, as_object(value))
+    return found
+
+
 def parameter(name: str, schema: JsonObject, required: bool, references: References) -> Parameter:
     """One input with the type and description that its schema gives."""
     target = references.resolve(schema)
@@ -60,6 +71,28 @@ def parameter(name: str, schema: JsonObject, required: bool, references: Referen
         description = f"unresolved reference {unresolved(target)}"
     text = clip(description, MAX_PARAMETER_DESCRIPTION)
     return Parameter(name, type_name(target, references), required, text)
+
+
+def told_apart(placed: Iterable[tuple[str, Parameter]]) -> tuple[Parameter, ...]:
+    """Parameters of different places: of equal names all but the first are called after their place, too.
+
+    Args:
+        placed: each parameter with its place: `path`, `query`, `header`, `body`, ….
+    """
+    found: dict[str, Parameter] = {}
+    for place, each in placed:
+        name, number = each.name, 1
+        while name in found:
+            name = f"{each.name}_in_{place}" + (f"_{number}" if number > 1 else "")
+            number += 1
+        if name != each.name:
+            sent = f"(sent as {each.name!r} in the {place})"
+            room = MAX_PARAMETER_DESCRIPTION - len(sent) - 1
+            text = f"{clip(each.description, room)} {sent}".strip()
+            found[name] = msgspec.structs.replace(each, name=name, description=text)
+        else:
+            found[name] = each
+    return tuple(found.values())
 
 
 def property_names(schema: object, references: References) -> tuple[str, ...]:
@@ -131,10 +164,17 @@ def _object_schemas(schema: object, references: References) -> Iterator[tuple[Js
     while pending:
         value, binding = pending.pop()
         target = references.resolve(as_object(value))
-        if not target or id(target) in seen:
-            continue
-        seen.add(id(target))
-        yield target, binding
-        for key in reversed(_COMBINATORS):
-            members = reversed(as_list(target.get(key)))
-            pending += [(member, binding and key == "allOf") for member in members]
+        for part in (as_object(value), target) if _has_siblings(value) else (target,):
+            if not part or id(part) in seen:
+                continue
+            seen.add(id(part))
+            yield part, binding
+            for key in reversed(_COMBINATORS):
+                members = reversed(as_list(part.get(key)))
+                pending += [(member, binding and key == "allOf") for member in members]
+
+
+def _has_siblings(value: object) -> bool:
+    """Whether a schema has a reference and, beside it, inputs of its own."""
+    own = as_object(value)
+    return bool(unresolved(own)) and not own.keys().isdisjoint(("properties", *_COMBINATORS))

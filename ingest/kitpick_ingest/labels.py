@@ -29,6 +29,11 @@ class LabelledSource:
         self.name = source.name
         self._labels = labels
 
+    @property
+    def category(self) -> str:
+        """The operator's category, empty where there is none."""
+        return self._labels.category
+
     def read(self) -> Iterator[ApiDocument | DeadLetter]:
         """The documents of the source with the labels.
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import msgspec
@@ -22,9 +24,12 @@ from kitpick_ingest.sample import READABLE_SUFFIXES, look_at, user_path
 from kitpick_ingest.source import DeadLetter, Source
 from kitpick_ingest.source_names import default_name
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
+from kitpick_ingest.unpacking import unpacker
 from kitpick_ingest.urls import is_url, shown_url, split_url
 
 _CHUNK = 1024 * 1024
+_CREDENTIALS = "give credentials with --header Authorization=VARIABLE"
+_A_PAGE = f"the server sent a web page, mostly one to log in: {_CREDENTIALS}"
 
 
 def open_source(
@@ -64,7 +69,9 @@ def open_source(
 def _open(spec: str, name: str | None, live: LiveSettings) -> Source:
     kind, text = _kind_and_target(spec)
     name = name or default_name(kind, text)
-    if is_url(text) and kind != "mcp":
+    if kind == "skills" and is_url(text):
+        raise UnknownSource(shown_url(text), "skills are read from a folder", "fetch it, and name the folder")
+    if is_url(text) and kind not in {"mcp", "registry"}:
         return RemoteFileSource(text, name, lambda file: _open_file(file, kind, name, live), live)
     return READERS[kind].open(Target(text, name, live))
 
@@ -133,16 +140,26 @@ class RemoteFileSource:
         where = shown_url(self._url)
         with tempfile.TemporaryDirectory(prefix="kitpick-") as folder:
             path = Path(folder, Path(where).name)
-            self._fetch(path, where)
-            yield from _relocated(self._open_file(path), str(path), where)
+            page = self._fetch(path, where)
+            try:
+                yield from _relocated(self._open_file(path), str(path), where)
+            except SourceError as error:
+                what, cure = error.what.replace(str(path), where), _A_PAGE if page else error.cure
+                raise SourceError(error.where.replace(str(path), where), what, cure) from error
 
-    def _fetch(self, path: Path, where: str) -> None:
+    def _fetch(self, path: Path, where: str) -> bool:
+        """Whether it is a page for people, by what its server says."""
         request = Request(self._url)  # noqa: S310 - http or https, see `open_source`
         for header, value in self._settings.headers.items():
             request.add_unredirected_header(header, value)
         try:
             with _open_url(request, self._settings) as answer, path.open("wb") as file:
                 _copy(answer, file, where, time.monotonic() + self._settings.total_seconds)
+                return answer.headers.get_content_type() in ("text/html", "application/xhtml+xml")
+        except HTTPError as error:
+            error.close()
+            cure = _CREDENTIALS if error.code in (401, 403) else ""
+            raise SourceError(where, f"cannot be fetched: {os_reason(error)}", cure) from error
         except (OSError, HTTPException, ValueError) as error:
             raise SourceError(where, f"cannot be fetched: {os_reason(error)}") from error
 
@@ -154,21 +171,23 @@ def _open_url(request: Request, settings: LiveSettings) -> HTTPResponse:
 
 def _copy(answer: HTTPResponse, file: BinaryIO, where: str, deadline: float) -> None:
     size = 0
-    while chunk := answer.read1(_CHUNK):
-        size += len(chunk)
-        if size > MAX_FILE_BYTES:
-            raise SourceError(where, f"is larger than {MAX_FILE_BYTES:,} bytes")
-        if time.monotonic() > deadline:
-            raise SourceError(where, "was not fetched in time")
-        file.write(chunk)
+    try:
+        unpack = unpacker(answer.headers.get("Content-Encoding", ""))
+        while chunk := answer.read1(_CHUNK):
+            for piece in unpack(chunk):
+                size += len(piece)
+                if size > MAX_FILE_BYTES:
+                    raise SourceError(where, f"is larger than {MAX_FILE_BYTES:,} bytes")
+                file.write(piece)
+            if time.monotonic() > deadline:
+                raise SourceError(where, "was not fetched in time")
+    except zlib.error as error:
+        raise SourceError(where, f"cannot be unpacked: {error}") from error
 
 
 def _relocated(source: Source, path: str, where: str) -> Iterator[Converted]:
-    try:
-        for item in source.read():
-            if isinstance(item, DeadLetter):
-                yield msgspec.structs.replace(item, position=item.position.replace(path, where))
-            else:
-                yield item
-    except SourceError as error:
-        raise SourceError(error.where.replace(path, where), error.what, error.cure) from error
+    for item in source.read():
+        if isinstance(item, DeadLetter):
+            yield msgspec.structs.replace(item, position=item.position.replace(path, where))
+        else:
+            yield item

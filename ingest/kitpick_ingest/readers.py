@@ -97,6 +97,37 @@ def _open_documents(target: Target) -> Source:
     return DocumentsSource(target.path, target.name)
 
 
+def _open_skills(target: Target) -> Source:
+    from kitpick_ingest.sources.skills import SkillsSource
+
+    return SkillsSource(target.path, target.name)
+
+
+def _open_registry(target: Target) -> Source:
+    from kitpick_ingest.opening import RemoteFileSource
+    from kitpick_ingest.sources.mcp_registry import McpRegistryPages, McpRegistrySource
+
+    if is_url(target.text):
+        return McpRegistryPages(
+            target.text,
+            target.name,
+            lambda url, opened: RemoteFileSource(url, target.name, opened, target.live),
+        )
+    return McpRegistrySource(target.path, target.name)
+
+
+def _open_agents(target: Target) -> Source:
+    from kitpick_ingest.sources.agent_cards import AgentCardsSource
+
+    return AgentCardsSource(target.path, target.name)
+
+
+def _open_graphql(target: Target) -> Source:
+    from kitpick_ingest.sources.graphql import GraphqlSource
+
+    return GraphqlSource(target.path, target.name)
+
+
 def _is_openapi(sample: Sample) -> bool:
     return sample.has("openapi") or sample.has("swagger") or _OPENAPI_YAML.search(sample.head) is not None
 
@@ -126,6 +157,20 @@ def _is_mcp(sample: Sample) -> bool:
     )
 
 
+def _is_registry(sample: Sample) -> bool:
+    first = sample.member("servers") or sample.record
+    server = first.get("server", first)
+    return isinstance(server, dict) and "name" in server and bool({"packages", "remotes"} & server.keys())
+
+
+def _is_agents(sample: Sample) -> bool:
+    return sample.has("name", "skills", "capabilities")
+
+
+def _is_graphql(sample: Sample) -> bool:
+    return (sample.inner("data") or sample).has("__schema")
+
+
 def _is_functions(sample: Sample) -> bool:
     first = sample.member("tools") or sample.member("functions") or sample.record
     return (
@@ -134,6 +179,9 @@ def _is_functions(sample: Sample) -> bool:
         or "function_declarations" in first
         or first.get("type") in {"function", "namespace"}
         or {"name", "parameters"} <= first.keys()
+        or {"name", "parameter_definitions"} <= first.keys()
+        or "toolSpec" in first
+        or sample.has("toolConfig")
     )
 
 
@@ -146,5 +194,9 @@ READERS: dict[str, SourceKind] = {
     "beir": SourceKind("beir:DIR", _open_beir, _is_beir),
     "mcp": SourceKind("mcp:URL, mcp:stdio:COMMAND … or mcp:FILE", _open_mcp, _is_mcp),
     "functions": SourceKind("functions:FILE", _open_functions, _is_functions),
+    "graphql": SourceKind("graphql:FILE", _open_graphql, _is_graphql),
+    "registry": SourceKind("registry:FILE or registry:URL", _open_registry, _is_registry),
+    "a2a": SourceKind("a2a:FILE", _open_agents, _is_agents),
+    "skills": SourceKind("skills:DIR", _open_skills),
 }
 """Kind → reader. A bare path is given to the first reader that recognises it."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kitpick_foundation.text_files import open_utf8
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, os_reason, reason, records
 
@@ -60,7 +61,7 @@ def look_at(path: Path) -> Sample:
     """
     try:
         file = _first_file(path) if path.is_dir() else path
-        with file.open("rb") as stream:
+        with open_utf8(file) as stream:
             head = stream.read(_HEAD_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError) as error:
         raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error

@@ -27,9 +27,11 @@ from kitpick_ingest.dead_letters import DeadLetterFile, refused_letter, write_ac
 from kitpick_ingest.embedder import DocumentVectors, Embedder, EmbeddingCache, schema_of
 from kitpick_ingest.errors import CatalogChanged
 from kitpick_ingest.fingerprints import LastSync
+from kitpick_ingest.labels import LabelledSource
 from kitpick_ingest.locks import catalog_lock, source_lock, state_file
 from kitpick_ingest.plan import Planner, SyncPlan, refuse_publication, refuse_shrink
 from kitpick_ingest.progress import NullProgress, Progress, ProgressRecorder
+from kitpick_ingest.purposes import with_purposes
 from kitpick_ingest.shards import Sharding
 from kitpick_ingest.source import Source
 from kitpick_ingest.source_reader import read_source
@@ -126,6 +128,14 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
     """Notes for a person."""
 
 
+def _check(source: Source, engine: Engine, options: SyncOptions) -> ApprovalCheck | None:
+    if options.lock is None:
+        return None
+    category = source.category if isinstance(source, LabelledSource) else ""
+    stored = engine.fetch if options.hold_back else None
+    return ApprovalCheck(Approvals.read(options.lock), stored, category)
+
+
 def sync(
     source: Source,
     engine: Engine,
@@ -151,12 +161,9 @@ def sync(
         NotSharded: the engine has one writer at a time.
         EngineError: the engine failed; its session was rolled back.
     """
+    check = _check(source, engine, options)
     sharding = Sharding(source, engine, options)
     source = sharding.source
-    approvals = None if options.lock is None else Approvals.read(options.lock)
-    check = (
-        None if approvals is None else ApprovalCheck(approvals, engine.fetch if options.hold_back else None)
-    )
     with (
         source_lock(options.locks, engine.url, sharding.name, options.wait),
         DeadLetterFile(options.dead_letters, f"{engine.url} {sharding.name}") as letters,
@@ -229,7 +236,7 @@ class _Sync:
                 restricted = self.engine.restricted(live[0], self.source.name)
                 planner.hold(self.sharding.hashes(live[0]), restricted)
         with self.progress.phase("read", None) as advance:
-            items = read_source(self.source, self.options.source_timeout)
+            items = with_purposes(read_source(self.source, self.options.source_timeout))
             planner.read(self.check.pass_on(items) if self.check else items, advance)
         return planner.plan
 

@@ -25,6 +25,7 @@ from kitpick.result import Depth
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.intents.answers import JOINT, answer_ids
+from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.errors import KitpickError
 
 DESCRIPTION = (
@@ -86,7 +87,7 @@ class ConversationTools:
     def search(self, arguments: Any) -> Findings:  # noqa: ANN401 - whatever a model gave
         """Finds tools; what is wrong is said to the model."""
         try:
-            wanted = msgspec.convert(arguments, CapabilityArguments)
+            wanted = convert_to(arguments, CapabilityArguments)
             steps = wanted.search(self._search, self._k)
         except (msgspec.ValidationError, KitpickError) as error:
             return Findings(f"the search failed: {error}")

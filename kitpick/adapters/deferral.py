@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import msgspec
@@ -46,6 +46,7 @@ from kitpick.held_identifiers import held_identifiers
 from kitpick.result import Depth
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
+from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.definitions import DefinitionFormat, render_definitions
 from kitpick_ingest.function_names import function_names
@@ -106,7 +107,6 @@ class _Deferral(ABC):
 
         Raises:
             EmptyCatalog: nothing was ingested yet.
-            CatalogTooLarge: more tools than the provider takes.
             UnknownPinnedTool: one of `pinned` is not there.
             OwnToolClash: a tool of the agent itself has no name, or that of another tool.
         """
@@ -118,8 +118,6 @@ class _Deferral(ABC):
         self._found = FoundTools(catalog, filter)
         self._tokens = DefinitionTokens()
         documents = list(catalog.documents(filter))
-        if self.most is not None and len(documents) > self.most:
-            raise CatalogTooLarge(len(documents), self.most)
         self.names = dict(
             zip([document.id for document in documents], function_names(documents), strict=True)
         )
@@ -130,12 +128,41 @@ class _Deferral(ABC):
             raise UnknownPinnedTool(key)
         self._pinned = frozenset(self.names[key] for key in held)
         self._own = _by_name([tool for tool in pinned if isinstance(tool, OwnTool)], self._ids)
-        search, *others = self._registered(
-            [document for document in documents if document.id in held],
-            [document for document in documents if document.id not in held],
-        )
-        self.tools = [search, *(tool.definition for tool in self._own.values()), *others]
-        """The `tools` of every request of a conversation: the same list each time, so that caches hold."""
+        self._first = [
+            self._search_tool(),
+            *(tool.definition for tool in self._own.values()),
+            *self._definitions([document for document in documents if document.id in held]),
+        ]
+        self._others = {
+            self.names[document.id]: document for document in documents if document.id not in held
+        }
+
+    @cached_property
+    def tools(self) -> list[dict[str, Any]]:
+        """Every tool that a provider may be told of, deferred ones too, in the same order in each request.
+
+        Raises:
+            CatalogTooLarge: more tools than the provider takes in one request; see `tools_for`.
+        """
+        if self.most is not None and len(self.names) > self.most:
+            raise CatalogTooLarge(len(self.names), self.most)
+        return [*self._first, *self._registered(list(self._others.values()))]
+
+    def tools_for(self, conversation: Sequence[Any], loaded: Iterable[str] = ()) -> list[dict[str, Any]]:
+        """The `tools` of the next request that this conversation needs, and no others.
+
+        The search, the agent's own and the pinned tools come first, then what was found, in the order in
+        which it was found: the list only grows, so that caches hold. Its size depends on the conversation,
+        not on the catalog.
+
+        Args:
+            conversation: messages (Anthropic) or input items (OpenAI) that are sent with it.
+            loaded: as for `answers`.
+        """
+        found_first = [*loaded, *self._loaded_by(conversation)]
+        names = dict.fromkeys([*found_first, *sorted(self._called_in(conversation))])
+        found = [self._others[name] for name in names if name in self._others]
+        return [*self._first, *self._registered_as_found(found)]
 
     def answers(
         self, conversation: Sequence[Any], loaded: Iterable[str] = (), *, client: str | None = None
@@ -232,8 +259,16 @@ class _Deferral(ABC):
         """A message or an item that loads none of these tools."""
 
     @abstractmethod
-    def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
-        """The tools of a request."""
+    def _search_tool(self) -> dict[str, Any]:
+        """The tool that the model searches with."""
+
+    @abstractmethod
+    def _registered(self, deferred: list[ApiDocument]) -> list[dict[str, Any]]:
+        """What a request says of all tools that are not loaded."""
+
+    @abstractmethod
+    def _registered_as_found(self, found: list[ApiDocument]) -> list[dict[str, Any]]:
+        """What a request has to say of tools that its conversation loads."""
 
     @abstractmethod
     def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[ModelCall]:
@@ -287,7 +322,7 @@ class _Deferral(ABC):
 
     def _searched(self, call: ModelCall, held: Sequence[HeldIdentifier]) -> CallAnswer:
         try:
-            wanted = msgspec.convert(decoded_arguments(call.arguments), CapabilityArguments)
+            wanted = convert_to(decoded_arguments(call.arguments), CapabilityArguments)
         except msgspec.MsgspecError as error:
             what = f"the search takes `capabilities`, a list of 1 to {MAX_STEPS} short texts: {error}"
             return CallAnswer(call, what, failed=True, found=())
@@ -324,21 +359,26 @@ class _Deferral(ABC):
 class AnthropicDeferral(_Deferral):
     """A catalog for Anthropic's Messages API: a tool that searches is answered with `tool_reference` blocks.
 
-    `tools` holds the search, the agent's own and the pinned tools, then every other one with `defer_loading`.
-    `answers` gives `tool_result` blocks: the beginning of the user's next message, before any text.
+    `tools_for` holds the search, the agent's own and the pinned tools, then those that were found, with
+    `defer_loading`; `tools` holds every other one so. `answers` gives `tool_result` blocks: the beginning of
+    the user's next message, before any text.
     """
 
     format = "anthropic"
     most = MAX_DEFERRED
 
-    def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
-        search = {
+    def _search_tool(self) -> dict[str, Any]:
+        return {
             "name": SEARCH,
             "description": _DESCRIPTION,
             "input_schema": arguments_schema(CapabilityArguments),
         }
-        later = [definition | {"defer_loading": True} for definition in self._definitions(deferred)]
-        return [search, *self._definitions(pinned), *later]
+
+    def _registered(self, deferred: list[ApiDocument]) -> list[dict[str, Any]]:
+        return [definition | {"defer_loading": True} for definition in self._definitions(deferred)]
+
+    def _registered_as_found(self, found: list[ApiDocument]) -> list[dict[str, Any]]:
+        return self._registered(found)
 
     def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[ModelCall]:
         messages = [plain(message) for message in conversation]
@@ -410,15 +450,19 @@ class OpenAIDeferral(_Deferral):
         self._namespaces = namespaces
         super().__init__(catalog, run, **others)
 
-    def _registered(self, pinned: list[ApiDocument], deferred: list[ApiDocument]) -> list[dict[str, Any]]:
-        search = {
+    def _search_tool(self) -> dict[str, Any]:
+        return {
             "type": "tool_search",
             "execution": "client",
             "description": _DESCRIPTION,
             "parameters": arguments_schema(CapabilityArguments),
         }
-        registered = self._deferred(deferred) if self._namespaces == "all" else []
-        return [search, *self._definitions(pinned), *registered]
+
+    def _registered(self, deferred: list[ApiDocument]) -> list[dict[str, Any]]:
+        return self._deferred(deferred) if self._namespaces == "all" else []
+
+    def _registered_as_found(self, found: list[ApiDocument]) -> list[dict[str, Any]]:
+        return []  # definitions came with the answers
 
     def _deferred(self, documents: list[ApiDocument]) -> list[dict[str, Any]]:
         """Functions to be loaded by a search, in namespaces if that is wanted."""

@@ -8,7 +8,6 @@ conversation that found it.
 from __future__ import annotations
 
 import logging
-import threading
 from collections import OrderedDict
 from collections.abc import Container, Iterable, Sequence
 
@@ -16,6 +15,7 @@ from kitpick.capabilities import Steps
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
 from kitpick_foundation.errors import KitpickError
+from kitpick_foundation.forks import fork_lock
 
 MAX_SEARCHES = 1_000
 """Searches that are remembered: the latest. Without a file of answers, a catalog remembers as many."""
@@ -39,7 +39,7 @@ class FoundTools:
     def __init__(self, catalog: Catalog, filter: Filter) -> None:  # noqa: A002
         self._catalog = catalog
         self._filter = filter
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._searches: OrderedDict[str, tuple[_Found, ...]] = OrderedDict()
 
     def remember(self, search: str, steps: Steps, known: Container[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from kitpick.adapters.retrieval import ToolRetrieval
 from kitpick.adapters.tools import CallableTool, Run, callable_tools
 from kitpick.catalog import Catalog
 from kitpick.result import SearchResult
+from kitpick_foundation.forks import fork_lock
 
 with needing("llama-index"):
     from llama_index.core.bridge.pydantic import ConfigDict, Field
@@ -88,7 +88,7 @@ class KitpickToolRetriever(ObjectRetriever[FunctionTool]):
             InvalidArguments: they are not.
         """
         self._retrieval = ToolRetrieval(catalog, run, client, **arguments)
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._offered: OrderedDict[str, CallableTool] = OrderedDict()
 
     def retrieve(self, str_or_query_bundle: QueryType) -> list[FunctionTool]:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from kitpick.adapters.tools import CallableTool, OwnTool, as_text
+from kitpick_foundation.decoding import convert_to, decode_as
 from kitpick_rescorers.search import SearchHit
 
 
@@ -72,5 +73,5 @@ def decoded_arguments(given: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever 
         MsgspecError: they are something else.
     """
     if isinstance(given, str):
-        return msgspec.json.decode(given or "{}", type=dict[str, Any])
-    return msgspec.convert(given if given is not None else {}, dict[str, Any])
+        return decode_as(given or "{}", dict[str, Any])
+    return convert_to(given if given is not None else {}, dict[str, Any])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from kitpick.result import SearchResult
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
+from kitpick_foundation.forks import fork_lock
 from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.sources.function_schemas import FunctionSchemasSource
 from kitpick_ingest.sync import SyncOptions
@@ -44,8 +44,8 @@ class OfferedTools:
         self._catalog = Catalog.open(f"sqlite:{self._path / 'offered.db'}", settings=settings)
         self._max_lists = max_lists
         self._known: OrderedDict[str, None] = OrderedDict()
-        self._lock = threading.Lock()
-        self._taking_in = threading.Lock()
+        self._lock = fork_lock()
+        self._taking_in = fork_lock()
 
     def search(self, request: str, tools: Sequence[dict[str, Any]], k: int) -> SearchResult:
         """The k best of these tools; each hit's `document.api` is the name of a function.

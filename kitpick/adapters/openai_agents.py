@@ -16,6 +16,7 @@ from kitpick.adapters.errors import needing
 from kitpick.adapters.offered_tools import OfferedTools
 from kitpick.adapters.tools import CallableTool, Run, as_text, callable_tools
 from kitpick.result import SearchResult
+from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.errors import KitpickError
 
 with needing("openai-agents"):
@@ -95,7 +96,7 @@ def _definition(tool: FunctionTool) -> dict[str, Any]:
 def _function_tool(tool: CallableTool) -> FunctionTool:
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
         try:
-            given = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+            given = decode_as(arguments or "{}", dict[str, Any])
         except msgspec.MsgspecError as error:
             return f"the arguments are no JSON object: {error}"
         return as_text(await tool.acall(given))

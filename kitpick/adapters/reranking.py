@@ -94,7 +94,8 @@ class Reranker:
         query = prepare(request.query, self._profile.needs() & {"vector"}, self._models.queries)
         embedded = replace(request, vector=query.vector, vector_model=query.model)
         rescored = LocalRescorer(self._models)(embedded, self._profile)
-        return replace(rescored, degraded=(*query.degraded, *rescored.degraded))
+        degraded = dict.fromkeys((*query.degraded, *rescored.degraded))
+        return replace(rescored, degraded=tuple(degraded))
 
 
 def in_hierarchy(text: str, metadata: Mapping[str, Any]) -> RerankDocument:

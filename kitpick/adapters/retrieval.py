@@ -16,6 +16,7 @@ from kitpick.conversation import Messages
 from kitpick.result import SearchResult
 from kitpick_engines.contract import Filter
 from kitpick_engines.text import rerank_text
+from kitpick_foundation.decoding import convert_to
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class RetrievalArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         """The same with other values, for one request; raises as `of`."""
         known = {name: value for name, value in given.items() if value is not None}
         try:
-            return msgspec.convert(msgspec.structs.asdict(self) | known, RetrievalArguments)
+            return convert_to(msgspec.structs.asdict(self) | known, RetrievalArguments)
         except msgspec.ValidationError as error:
             raise InvalidArguments(f"k, budget, filter or profile: {error}") from error
 

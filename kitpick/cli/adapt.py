@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated
@@ -30,8 +30,10 @@ from kitpick.cli.options import (
 )
 from kitpick.cli.progress import progress
 from kitpick.evaluation import Plan
+from kitpick.fitted_requests import fitted_comment
 from kitpick_engines.contract import Filter
 from kitpick_evaluation.abstention import ALARMS
+from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.report import write_whole
 from kitpick_rescorers.profiles import DEFAULT_PROFILE, profile_toml
 
@@ -73,19 +75,21 @@ def adapt(
         check_profile_file(output)
     permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
     plan = Plan(profiles=(profile,), limit=limit, permitted=permitted)
+    fitted_to: tuple[JudgedQuery, ...] = ()
     if dataset is None and queries is None:
         with existing_catalog(catalog) as own:
             adapted = adapt_to_descriptions(own, profile, plan, progress())
     else:
         with open_judged(dataset, data, queries, catalog, plan) as judged:
             adapted = adapt_to_requests(judged, profile, plan, progress(), most_false, vectors=vectors)
+            fitted_to = tuple(judged.queries)
     if output:
-        _write(adapted, output)
+        _write(adapted, output, fitted_to)
         note(f"use it with --profile {output}, or name it in KITPICK_PROFILE")
     print_json(adapted.report) if as_json else _print(adapted)
 
 
-def _write(adapted: Adapted, output: Path) -> None:
+def _write(adapted: Adapted, output: Path, fitted_to: Sequence[JudgedQuery]) -> None:
     """The profile, and before it its matrix, under a name that a later one does not share."""
     profile = adapted.profile
     if adapted.matrix is not None:
@@ -93,7 +97,8 @@ def _write(adapted: Adapted, output: Path) -> None:
         file = output.with_name(f"{output.stem}-{blake2b(content, digest_size=4).hexdigest()}.npz")
         write_whole(file, content)
         profile = replace(profile, first_stage=replace(profile.first_stage, request_matrix=file.name))
-    write_whole(output, profile_toml(profile, "\n".join(_told(adapted.report))).encode())
+    told = [*_told(adapted.report), *(fitted_comment(adapted.report, fitted_to) if fitted_to else ())]
+    write_whole(output, profile_toml(profile, "\n".join(told)).encode())
 
 
 def _print(adapted: Adapted) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kitpick_foundation.visible import printable
+from kitpick_foundation.visible import one_line, printable
 
 
 class TerminalConsole(Console):
@@ -20,6 +21,14 @@ class TerminalConsole(Console):
     def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401 - those of rich
         """A text with its markup, where that is on."""
         return super().render_str(printable(text), **options)
+
+
+class OneLine(logging.Formatter):
+    """Writes a record on one line, whatever others wrote into it: no line is forged, no terminal obeys it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        return one_line(super().format(record))
 
 
 OUT = TerminalConsole(highlight=False)
@@ -51,7 +60,7 @@ def complain_gate(reasons: Sequence[str]) -> None:
 
 def note(text: str) -> None:
     """Something a person should know, on standard error."""
-    ERR.print(f"[yellow]note:[/] {_escaped(text)}", soft_wrap=True)
+    ERR.print(f"[yellow]note:[/] {_escaped(one_line(text))}", soft_wrap=True)
 
 
 def _escaped(text: str) -> str:

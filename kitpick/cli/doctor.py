@@ -24,30 +24,42 @@ from kitpick.errors import ExitCode
 from kitpick.model_set import ModelSet
 from kitpick.settings import Settings, read_service_settings
 from kitpick_engines.contract import CheckedEngine
+from kitpick_engines.errors import ForeignState
 from kitpick_engines.opening import without_secrets
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.setup import compare, detect, endpoints
 from kitpick_foundation.errors import InvalidSetting, KitpickError
-from kitpick_rescorers.service.keys import parse_keys
+from kitpick_foundation.text_files import read_text
+from kitpick_models.errors import ModelError
+from kitpick_rescorers.service.keys import KeyRing
 
-_EXTRAS = {
-    "cpu or gpu": "onnxruntime",
+EXTRAS = {
+    "cpu": "onnxruntime",
+    "gpu": "onnxruntime",
     "aws": "botocore",
     "mcp": "mcp",
+    "serve": "uvicorn",
+    "traces": "opentelemetry.sdk",
+    "client": "httpx2",
+    "llm": "httpx2",
     "opensearch": "opensearchpy",
     "elasticsearch": "elasticsearch",
-    "serve": "uvicorn",
-    "client": "httpx2",
-    "traces": "opentelemetry",
+    "fast": "numba",
     "eval": "ir_measures",
+    "tune": "optuna",
     "train": "torch",
-    "langchain": "langchain_core",
-    "llama-index": "llama_index",
-    "haystack": "haystack",
-    "openai-agents": "agents",
     "anthropic": "anthropic",
+    "google-adk": "google.adk",
+    "haystack": "haystack",
+    "langchain": "langchain_core",
+    "langchain-agents": "langchain",
     "litellm": "litellm",
+    "llama-index": "llama_index",
+    "openai-agents": "agents",
+    "pydantic-ai": "pydantic_ai",
+    "strands": "strands",
 }
+"""Extra → a module that only it brings; `cpu` and `gpu` bring the same one."""
 
 
 _PATIENCE = 5.0
@@ -91,8 +103,15 @@ def _mark(ok: bool | None) -> Text:
 def _versions() -> Iterator[CheckLine]:
     yield CheckLine("version", "kitpick", version("kitpick"))
     yield CheckLine("version", "python", sys.version.split()[0])
-    for extra, module in _EXTRAS.items():
-        yield CheckLine("extra", extra, "installed" if find_spec(module) else "absent")
+    for extra, module in EXTRAS.items():
+        yield CheckLine("extra", extra, "installed" if _is_there(module) else "absent")
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package above it is absent
+        return False
 
 
 def _settings(settings: Settings) -> Iterator[CheckLine]:
@@ -121,17 +140,28 @@ def _fault(name: str, value: object) -> str:
     if name not in {"keys", "tls_certificate", "tls_key"} or not value:
         return ""
     try:
-        text = Path(str(value)).read_text("utf-8")
+        read_text(Path(str(value)))
         if name == "keys":
-            parse_keys(text, str(value))
+            KeyRing(Path(str(value)))
     except (OSError, UnicodeDecodeError, InvalidSetting) as error:
         return str(error)
     return ""
 
 
 def _models(settings: Settings) -> Iterator[CheckLine]:
-    for role, identity in ModelSet(settings).identities().items():
+    try:
+        models = ModelSet(settings)
+    except ModelError as error:
+        yield CheckLine("model", "set", str(error), ok=False)
+        return
+    replaced = f", but for {', '.join(models.chosen.replaced)}" if models.chosen.replaced else ""
+    yield CheckLine("model", "set", f"{models.chosen.set_name}{replaced}")
+    identities = models.identities()
+    for role, identity in identities.items():
         yield CheckLine("model", role, identity, not identity.startswith("unavailable"))
+    if not any(identity.startswith("unavailable") for identity in identities.values()):
+        _, missing = models.for_needs(frozenset({"scorer", "ranker"}))
+        yield from (CheckLine("model", each.stage, each.reason, ok=False) for each in missing)
 
 
 def _catalog(url: str | None, settings: Settings) -> Iterator[CheckLine]:
@@ -143,6 +173,7 @@ def _catalog(url: str | None, settings: Settings) -> Iterator[CheckLine]:
             stats = opened.stats()
             absent = absence_of(opened)
             damaged = opened.engine.damaged() if isinstance(opened.engine, CheckedEngine) else {}
+            lost = opened.engine.lost() if isinstance(opened.engine, RemoteEngine) else {}
     except KitpickError as error:
         yield CheckLine("catalog", name, str(error), ok=False)
         return
@@ -159,6 +190,10 @@ def _catalog(url: str | None, settings: Settings) -> Iterator[CheckLine]:
     for source, count in damaged.items():
         fault = f"{count:,} vectors are damaged or missing: ingest this source again"
         yield CheckLine("vectors", source, fault, ok=False)
+    for source, fields in lost.items():
+        named = ", ".join(f"{count:,} lack {field}" for field, count in fields.items() if count)
+        fault = f"{named}, and are not found by it: somebody wrote them again. Ingest this source again"
+        yield CheckLine("fields", source, fault, ok=False)
 
 
 def _server(engine: RemoteEngine, encoder: str) -> Iterator[CheckLine]:
@@ -169,12 +204,25 @@ def _server(engine: RemoteEngine, encoder: str) -> Iterator[CheckLine]:
     if live is None:
         return
     index, schema = live
+    yield from _ownership(engine)
     same = schema.model == encoder
     yield CheckLine("agreement", "encoder", f"index {schema.model}, here {encoder}", same)
     if features.distribution == "opensearch":
         for part in compare(engine.server, engine.address.name, index, schema.model):
             yield CheckLine("agreement", part.name, part.says, part.ok)
         yield from _rescorers(engine, schema.model)
+
+
+def _ownership(engine: RemoteEngine) -> Iterator[CheckLine]:
+    """Whether the state is about the indexes that are there, and the alias shows them alone."""
+    try:
+        engine.verify()
+    except ForeignState as error:
+        yield CheckLine("agreement", "state", str(error), ok=False)
+    for other in engine.strangers():
+        cure = f"this catalog did not make it: remove the alias from {other} (POST /_aliases)"
+        shows = f"the alias {engine.address.name} shows {other} too"
+        yield CheckLine("agreement", "alias", f"{shows}, and {cure}", ok=False)
 
 
 def _rescorers(engine: RemoteEngine, model: str) -> Iterator[CheckLine]:
@@ -184,19 +232,20 @@ def _rescorers(engine: RemoteEngine, model: str) -> Iterator[CheckLine]:
     except KitpickError:
         return
     for place in places:
-        encoder = _encoder_of(place)
-        if encoder is None:
+        encoders = _encoders_of(place)
+        if not encoders:
             yield CheckLine("agreement", "rescorer", f"{place} is not ready, or cannot be reached from here")
         else:
-            says = f"{place}: {encoder}, index {model}"
-            yield CheckLine("agreement", "rescorer", says, encoder == model)
+            says = f"{place}: {' and '.join(encoders)}, index {model}"
+            yield CheckLine("agreement", "rescorer", says, model in encoders)
 
 
-def _encoder_of(place: str) -> str | None:
-    """Identity of the encoder of a service; None where it does not say, within a few seconds."""
+def _encoders_of(place: str) -> list[str]:
+    """Identities of the encoders of a service; none where it does not say, within a few seconds."""
     try:
         with urlopen(f"{place.rstrip('/')}/health/ready", timeout=_PATIENCE) as answer:  # noqa: S310 - http(s)
-            said = msgspec.json.decode(answer.read(_MOST_READ))
-            return str(said["models"]["encoder"]["identity"])
+            said = msgspec.json.decode(answer.read(_MOST_READ))["models"]
+            roles = ("encoder", "former_encoder")
+            return [str(said[role]["identity"]) for role in roles if role in said]
     except (OSError, ValueError, HTTPException, KeyError, TypeError, msgspec.DecodeError):
-        return None
+        return []

@@ -18,6 +18,7 @@ from kitpick.cli.options import CatalogOption, DataOption, JsonOption, Principal
 from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
 from kitpick.evaluation import TIMED, Judged, Plan, failure_collector, judged_dataset, judged_queries, measure
+from kitpick.fitted_requests import overlap_warnings
 from kitpick.model_figures import record_report
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
@@ -137,6 +138,8 @@ def evaluate(
         if not (k or metric or gate.floors or gate.drops):
             plan = _fitting(plan, judged)
             metrics = _default_metrics(plan.sampling.cutoffs)
+        for warning in overlap_warnings(plan.profiles, judged.queries):
+            note(warning)
         report = _measured(judged, plan, show_failures)
     if output:
         write_report(report, output)

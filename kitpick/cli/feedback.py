@@ -1,19 +1,30 @@
-"""`kitpick feedback`, `kitpick forget` and `kitpick replay`: learning from what became of tools."""
+"""`kitpick feedback` and `kitpick forget`: learning from what became of tools."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from kitpick.cli.catalogs import existing_catalog
-from kitpick.cli.console import note, print_json, print_table
-from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, ProfileOption, TenantOption
-from kitpick.replay import Replay, replay_choices
+from kitpick.cli.catalogs import EmptyRequest, existing_catalog
+from kitpick.cli.console import note, print_json
+from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption
+from kitpick.known_ids import require_visible
 from kitpick_engines.contract import Filter
+from kitpick_foundation.errors import KitpickError
+from kitpick_foundation.visible import is_blank
 
-_SHOWN = 10
+
+class NothingShown(KitpickError):
+    """Feedback on APIs of which the answer showed none."""
+
+    def __init__(self, named: Sequence[str]) -> None:
+        others = " or the others" if len(named) > 1 else ""
+        super().__init__(
+            f"nothing was remembered: the answer did not show {named[0]!r}{others}: name what it showed, or "
+            "say what was wanted, in words, in place of its id"
+        )
 
 
 def _many(name: str, text: str) -> object:
@@ -48,7 +59,15 @@ def feedback(
     Answers have ids across commands where KITPICK_ANSWERS names a file that remembers them.
     """
     permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    named = (*(chosen or ()), *(failed or ()), *(not_needed or ()))
+    if not named:
+        raise typer.BadParameter(
+            "say what became of which API: --chosen, --failed or --not-needed with its id"
+        )
+    if is_blank(request):
+        raise EmptyRequest
     with existing_catalog(catalog) as opened:
+        require_visible(opened.engine, named, permitted)
         count = opened.feedback(
             request,
             chosen or (),
@@ -57,10 +76,15 @@ def feedback(
             client=client,
             filter=permitted,
         )
+        if not count:
+            raise NothingShown(named)
+        first = opened.confirmed(request, filter=permitted)
     if as_json:
-        print_json({"remembered": count})
-    else:
-        note(f"{count} remembered")
+        print_json({"remembered": count, "first": first})
+        return
+    note(f"{count} remembered")
+    for api, why in first.items():
+        note(f"{api} comes first: {why}")
 
 
 def forget(
@@ -80,46 +104,3 @@ def forget(
         print_json(gone)
     else:
         note(f"{gone.answers} answers and {gone.choices} choices are forgotten")
-
-
-def replay(
-    catalog: CatalogOption = None,
-    tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Choices of this tenant alone. Default: of all.")
-    ] = None,
-    profile: ProfileOption = None,
-    most: Annotated[int, typer.Option("--most", min=1, help="The latest choices, so many at most.")] = 500,
-    bias: Annotated[
-        float,
-        typer.Option("--bias", min=0, max=3, help="How much less is looked at further down: rank^-BIAS."),
-    ] = 1.0,
-    as_json: JsonOption = False,
-) -> None:
-    """Shows offline what choices would have changed.
-
-    A choice counts for later ones, never for itself. Needs answers that were remembered in the file of
-    KITPICK_ANSWERS.
-    """
-    with existing_catalog(catalog) as opened:
-        found = replay_choices(opened, tenant=tenant, most=most, profile=profile, bias=bias)
-    print_json(found) if as_json else _print(found)
-
-
-def _print(found: Replay) -> None:
-    table = Table("", "without choices", "with choices", "gain")
-    for name, means in (("every choice alike", found.plain), ("against position bias", found.weighed)):
-        cells = f"{means.without:.3f}", f"{means.with_choices:.3f}", f"{means.gain:+.3f}"
-        table.add_row(f"MRR, {name}", *cells)
-    print_table(table)
-    note(
-        f"{found.choices} choices, {found.effective:.1f} effective; {found.risen} would have risen, "
-        f"{found.fallen} fallen"
-    )
-    for item in found.changed[:_SHOWN]:
-        note(f"{item.api}: {_place(item.without)} → {_place(item.with_choices)} for {item.request[:60]!r}")
-    for caution in found.cautions:
-        note(caution)
-
-
-def _place(rank: int | None) -> str:
-    return "not found" if rank is None else f"rank {rank}"

@@ -61,7 +61,7 @@ def lock(
     """
     if name is not None and len(sources or ()) != 1:
         raise typer.BadParameter("is for one source", param_hint="--name")
-    before = Approvals.read(file) if file.exists() else Approvals(1, {})
+    before = Approvals.read(file) if file.exists() else Approvals(2, {})
     live = live_settings(header, env)
     if sources:
         now = Approvals.of(_documents([open_source(spec, name=name, live=live) for spec in sources]))

@@ -16,12 +16,18 @@ from typer.core import TyperCommand, TyperGroup
 from kitpick_foundation.errors import KitpickError
 
 COMMANDS = {
+    "init": ("init", "Asks where your tools are, who uses them and where to store them, and begins."),
     "ingest": ("ingest", "Brings the catalog in line with one or more sources."),
     "lock": ("lock", "Approves the definitions of a catalog or source, in a lock file."),
     "search": ("search", "Finds the APIs that a request needs."),
+    "list": ("list_apis", "Lists the APIs of a catalog by id: their tools, categories and effects."),
     "serve": ("serve", "Serves the rescorer over HTTP, with --ui the explain page, with --tools a catalog."),
     "mcp": ("mcp", "Serves the catalog to agents as an MCP server."),
     "eval": ("evaluate", "Measures how well profiles answer requests whose right answers are known."),
+    "eval-agent": (
+        "eval_agent",
+        "Plays recorded tasks with the model of KITPICK_LLM_URL over all tools, and over searched ones.",
+    ),
     "compare": ("compare", "Compares profiles, models or engines on requests whose right answers are known."),
     "tune": ("tune", "Searches for better settings of a profile, on requests whose right answers are known."),
     "adapt": (
@@ -38,7 +44,7 @@ COMMANDS = {
         "feedback",
         "Tells the catalog what became of tools that it found, so that it learns from use.",
     ),
-    "replay": ("feedback:replay", "Shows offline what choices would have changed."),
+    "trial": ("trial", "Lets two profiles answer live requests, and compares them."),
     "forget": (
         "feedback:forget",
         "Removes answers, and what clients said about them; sample requests of the operator stay.",
@@ -49,8 +55,13 @@ COMMANDS = {
         "catalog_files:copy",
         "Copies a catalog into another engine or file, without embedding anything again.",
     ),
+    "adopt": ("adopt", "Makes a catalog that was restored from a snapshot one of its own."),
     "setup": ("setup", "Prepares OpenSearch or Elasticsearch for a catalog."),
     "plan": ("plan", "Estimates shards, memory, disk and rescorers for a catalog in OpenSearch."),
+    "advise": (
+        "advise",
+        "Says what it costs to send all tools, deferred ones, or those that a search found.",
+    ),
     "doctor": ("doctor", "Shows settings, installed extras, models and the catalog, and what is broken."),
 }
 """Name of a command → its module in `kitpick.cli`, and the first sentence of its help.

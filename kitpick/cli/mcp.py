@@ -12,15 +12,26 @@ import typer
 
 from kitpick.catalog import Catalog
 from kitpick.cli.catalogs import absence_of
-from kitpick.cli.console import ERR, note
+from kitpick.cli.console import ERR, OneLine, note
+from kitpick.cli.mcp_clients import print_client
 from kitpick.cli.options import CatalogOption, ProfileOption, TenantOption
+from kitpick.mcp.clients import McpClient, absolute_catalog, client_config
+from kitpick.settings import Settings
 from kitpick_foundation.errors import MissingExtra
+
+
+def _catalog_of(url: str | None) -> str:
+    return absolute_catalog(url or Settings().catalog)
 
 
 def mcp(
     catalog: CatalogOption = None,
     config: Annotated[
-        Path | None, typer.Option("--config", help="TOML file with callers and upstream servers.")
+        Path | None,
+        typer.Option(
+            "--config",
+            help="TOML file with callers and upstream servers, or a client's JSON file with its servers.",
+        ),
     ] = None,
     profile: ProfileOption = None,
     tenant: TenantOption = "",
@@ -37,11 +48,23 @@ def mcp(
     port: Annotated[
         int, typer.Option("--port", min=0, max=65_535, help="Port, with --http; 0 takes a free one.")
     ] = 8_081,
+    config_for: Annotated[
+        McpClient | None,
+        typer.Option(
+            "--config-for", help="Print the configuration with which this client starts the server."
+        ),
+    ] = None,
 ) -> None:
     """Serves the catalog to agents as an MCP server.
 
     Agents search the catalog, and call the tools that they find where the configuration allows it.
     """
+    if config_for is not None:
+        options = {"--config": config and str(config.absolute()), "--profile": profile, "--tenant": tenant}
+        given = [part for name, value in options.items() if value for part in (name, value)]
+        given += [part for one in principal or () for part in ("--principal", one)]
+        print_client(client_config(config_for, ["--catalog", _catalog_of(catalog), *given]))
+        return
     if find_spec("mcp") is None:
         raise MissingExtra("mcp", "kitpick mcp")
     import anyio
@@ -50,13 +73,14 @@ def mcp(
     from kitpick.mcp.server import CatalogServer
 
     # Standard output belongs to the protocol.
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("kitpick").setLevel(logging.INFO)
     read = read_config(config)
     local = Caller("local", tenant=tenant, principals=tuple(principal or ()), may_call=True)
-    with Catalog.open(catalog) as opened:
+    with Catalog.open(catalog or read.catalog or None) as opened:
+        logging.getLogger("kitpick.mcp").info("catalog %s", _opened(opened.engine.url))
         if (absent := absence_of(opened)) is not None:
             note(str(absent))
         server = CatalogServer(opened, read, local, profile)
@@ -64,3 +88,11 @@ def mcp(
             server.serve_http(host, port, lambda url: ERR.print(f"kitpick mcp serves {url}", soft_wrap=True))
         else:
             anyio.run(server.serve_stdio)
+
+
+def _opened(url: str) -> str:
+    """The catalog that was opened: its file with the whole path, a server without its credentials."""
+    if url.startswith("sqlite:"):
+        return f"sqlite:{Path(url.removeprefix('sqlite:')).absolute()}"
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}" if rest else url

@@ -26,8 +26,8 @@ from kitpick.cli.options import (
 from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
 from kitpick.evaluation import Plan, judged_queries
-from kitpick_models.runtime import find_model, list_models
-from kitpick_models.verify import Verification, verify
+from kitpick_models.locate import find_model, find_set, list_models, list_sets
+from kitpick_models.verify import Verification, verify, verify_set
 from kitpick_rescorers.profiles import DEFAULT_PROFILE
 
 if TYPE_CHECKING:  # the commands that train import the training package themselves
@@ -79,9 +79,15 @@ def verify_command(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Checks each model: its files, its reference scores, and that batching does not change them."""
+    """Checks each model: its files, its reference scores, and that batching does not change them.
+
+    Without a name it also checks that the models of each set belong together.
+    """
     folders = [find_model(name) for name in names] if names else [folder for folder, _ in list_models()]
     reports = [verify(folder) for folder in folders]
+    if not names:
+        sets = {each.name: each for each in (*list_sets(), find_set()[0])}
+        reports += map(verify_set, sets.values())
     print_json(reports) if as_json else _print(reports)
     if not all(report.sound for report in reports):
         raise typer.Exit(ExitCode.UNAVAILABLE)

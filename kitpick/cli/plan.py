@@ -25,7 +25,7 @@ def plan(
         typer.Option(
             "--pairs", min=0, max=1_000, help="Candidates that the cross-encoder scores for each search."
         ),
-    ] = 30,
+    ] = 16,
     replicas: Annotated[
         int, typer.Option("--replicas", min=0, max=100, help="Smallest number of replicas of the data.")
     ] = 1,

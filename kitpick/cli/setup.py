@@ -23,6 +23,7 @@ from kitpick.settings import Settings
 from kitpick_engines.opening import open_engine, without_secrets
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.setup import SetupStep, index_template, send_steps
+from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.embedder import schema_of
 
 Way = Literal["opensearch-plugin", "opensearch-ml-commons", "elasticsearch-basic", "elasticsearch-inference"]
@@ -31,7 +32,7 @@ Way = Literal["opensearch-plugin", "opensearch-ml-commons", "elasticsearch-basic
 def template_steps(way: Way) -> list[SetupStep]:
     """The requests of one way, in order."""
     entries = sorted((_folder() / way).iterdir(), key=lambda entry: entry.name)
-    return [msgspec.json.decode(entry.read_bytes(), type=SetupStep) for entry in entries]
+    return [decode_as(entry.read_bytes(), SetupStep) for entry in entries]
 
 
 def template_values(name: str, rescorer: str, key: str, model: str) -> dict[str, str]:

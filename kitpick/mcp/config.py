@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
+from kitpick.mcp.client_files import is_client_file, read_client_file
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
+from kitpick_foundation.decoding import convert_to
+from kitpick_foundation.text_files import read_text
 from kitpick_ingest.approvals import Approvals
-from kitpick_ingest.sources.mcp_endpoint import LiveSettings, McpEndpoint
+from kitpick_ingest.sources.mcp_endpoint import LiveSettings, McpEndpoint, overlaid
+from kitpick_rescorers.service.tokens import Issuer
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -67,8 +73,14 @@ class UpstreamConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forward: Mapping[str, str] = {}
     """Header of a caller's request → header of the call that is made for it: credentials of the user's own.
     They are stored nowhere; a call without them is refused. Over HTTP alone."""
+    header_values: Mapping[str, str] = {}
+    """Header → its value, as clients' files have them."""
     environment: tuple[str, ...] = ()
-    """Environment variables that a started server gets."""
+    """Environment variables that a started server gets from this process."""
+    env: Mapping[str, str] = {}
+    """Environment variable of a started server → its value."""
+    cwd: str = ""
+    """Folder in which a server is started."""
     timeout_seconds: Seconds = 30.0
     """For connecting, and for one call."""
     poll_seconds: Seconds = 60.0
@@ -93,15 +105,28 @@ class McpConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole configuration. Without one, the server only searches, and shows what is public."""
 
     callers: tuple[Caller, ...] = ()
+    issuers: tuple[Issuer, ...] = ()
+    """Whose signed tokens are accepted beside those of `callers`."""
+    resource: str = ""
+    """URL by which clients know this server, which tells them of its issuers: needed with `issuers`."""
     upstreams: tuple[UpstreamConfig, ...] = ()
     lock: Path | None = None
     """Lock file of `kitpick lock`: tools of upstreams that are not as approved are named in the log."""
+    catalog: str = ""
+    """URL of the catalog, where the command names none."""
     hold_back: bool = False
     """Keep them out of the catalog; approved versions stay."""
 
+    @property
+    def guarded(self) -> bool:
+        """Whether callers over HTTP have to say who they are."""
+        return bool(self.callers or self.issuers)
+
 
 def read_config(path: Path | None) -> McpConfig:
-    """The configuration in a TOML file.
+    """The configuration in a TOML file, or in the JSON file of a client, with the servers that it names.
+
+    Paths in it count from its folder.
 
     Raises:
         InvalidMcpConfig: unreadable, not TOML, an unknown field, a value that is not allowed, a name twice, a
@@ -111,11 +136,36 @@ def read_config(path: Path | None) -> McpConfig:
     if path is None:
         return McpConfig()
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), McpConfig, dec_hook=_path)
+        given = {"upstreams": read_client_file(path)} if is_client_file(path) else _toml(path)
+        found = convert_to(given, McpConfig, dec_hook=_path)
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidMcpConfig(str(path), str(error)) from error
+    found = _beside(found, path.absolute().parent)
     _check(found, str(path))
     return found
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    return tomllib.loads(read_text(path))
+
+
+def _beside(config: McpConfig, folder: Path) -> McpConfig:
+    """The configuration with paths that do not depend on where this process was started."""
+    lock = config.lock and folder / config.lock.expanduser()
+    issuers = tuple(
+        issuer if "://" in issuer.jwks else replace(issuer, jwks=str(folder / Path(issuer.jwks).expanduser()))
+        for issuer in config.issuers
+    )
+    catalog = catalog_beside(config.catalog, folder)
+    return replace(config, catalog=catalog, lock=lock, issuers=issuers)
+
+
+def catalog_beside(url: str, folder: Path) -> str:
+    """The URL of a catalog; a relative path of a file counts from the folder."""
+    scheme, path = ("sqlite:", url.removeprefix("sqlite:")) if url.startswith("sqlite:") else ("", url)
+    if not path or "://" in path or not (scheme or path.endswith(".db")):
+        return url
+    return f"{scheme}{folder / Path(path).expanduser()}"
 
 
 def _check(config: McpConfig, where: str) -> None:
@@ -128,22 +178,40 @@ def _check(config: McpConfig, where: str) -> None:
             raise InvalidMcpConfig(where, f"two {what} {twice!r}")
     if nameless := next((caller.name for caller in config.callers if not caller.sha256), None):
         raise InvalidMcpConfig(where, f"caller {nameless!r} has no sha256: a caller is recognised by it")
+    if config.issuers and urlsplit(config.resource).scheme not in {"http", "https"}:
+        raise InvalidMcpConfig(
+            where, "[[issuers]] need `resource`: the URL by which clients know this server"
+        )
     for upstream in config.upstreams:
-        live_settings(upstream, where)
-        _endpoint(upstream, where)
-        if upstream.forward and not upstream.endpoint.url:
-            raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: only a URL can be given headers")
-        if _OWN & {name.lower() for name in upstream.forward}:
-            reason = "a caller's token for this server is not forwarded: take another header"
-            raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: {reason}")
+        _check_upstream(upstream, where)
     if config.hold_back and config.lock is None:
         raise InvalidMcpConfig(where, "`hold_back` needs `lock`, which says what is approved")
     if config.lock is not None:
         Approvals.read(config.lock)
 
 
+def _check_upstream(upstream: UpstreamConfig, where: str) -> None:
+    live_settings(upstream, where)
+    _endpoint(upstream, where)
+    reason = ""
+    if upstream.forward and not upstream.endpoint.url:
+        reason = "only a URL can be given headers"
+    elif _OWN & {name.lower() for name in upstream.forward}:
+        reason = "a caller's token for this server is not forwarded: take another header"
+    elif twice := _twice([*upstream.headers, *upstream.header_values]) or _twice(upstream.forward.values()):
+        reason = f"the header {twice!r} is named twice: upper and lower case are the same here"
+    if reason:
+        raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: {reason}")
+
+
 _OWN = frozenset({"authorization"})
 """Headers of a caller that are meant for this server itself."""
+
+
+def _twice(headers: Iterable[str]) -> str | None:
+    """A header that is named twice, in whatever case."""
+    names = [name.lower() for name in headers]
+    return next((name for name in names if names.count(name) > 1), None)
 
 
 def _path(kind: type, value: object) -> object:
@@ -173,8 +241,13 @@ def live_settings(upstream: UpstreamConfig, where: str = "configuration") -> Liv
             raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: variable {variable!r} is not set")
         return os.environ[variable]
 
+    headers = overlaid(
+        upstream.header_values, {header: value(name) for header, name in upstream.headers.items()}
+    )
     return LiveSettings(
         request_seconds=upstream.timeout_seconds,
-        headers={header: value(variable) for header, variable in upstream.headers.items()},
-        environment={variable: value(variable) for variable in upstream.environment},
+        max_result_bytes=upstream.max_result_bytes,
+        headers=headers,
+        environment={variable: value(variable) for variable in upstream.environment} | dict(upstream.env),
+        folder=upstream.cwd,
     )

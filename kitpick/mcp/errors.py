@@ -23,6 +23,14 @@ class UnknownTool(ToolProblem):
         super().__init__(f"no tool has the id {tool_id[:200]!r}: ids are those that search_tools gives")
 
 
+class NotListedYet(ToolProblem):
+    """An id of a server whose tools are not there yet."""
+
+    def __init__(self, tool_id: str) -> None:
+        server = tool_id.partition("/")[0]
+        super().__init__(f"the server {server[:100]!r} has not listed its tools yet: try again in a moment")
+
+
 class CallRefused(ToolProblem):
     """A tool that may be seen and not be called."""
 

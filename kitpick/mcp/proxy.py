@@ -29,7 +29,10 @@ from kitpick_ingest.sources.mcp_live import ListedTools
 from kitpick_ingest.sources.mcp_offers import offer_of
 from kitpick_ingest.sync import SyncOptions
 
-_FIRST_LISTING_SECONDS = 30.0
+_FIRST_LISTING_SECONDS = 2.0
+"""How long the first searches wait for servers that are being started; later ones wait for nobody."""
+_TAKING_IN_SECONDS = 30.0
+"""How long a call waits for tools that their server has listed, until they are in the catalog."""
 MAX_LISTED = 50
 """Tools of one upstream that clients are shown without a search: the first by name."""
 _MOST_LINES = 20
@@ -65,14 +68,30 @@ class Proxy:
             yield
             group.cancel_scope.cancel()
 
-    async def settled(self, seconds: float = _FIRST_LISTING_SECONDS) -> None:
-        """Waits until every upstream was listed once or failed to be.
+    async def settled(self, caller: Caller) -> list[str]:
+        """Waits a moment for servers that are being started. Returns the names of those still missing then.
 
-        Not for longer than these seconds; and one that hangs holds nobody up once the first have waited.
+        Missing is a server that was not taken in since this process began, or could not be. One that this
+        caller may not see is not named. What is searched afterwards holds at least what is not missing.
         """
-        with anyio.CancelScope(deadline=min(self._patience_ends, anyio.current_time() + seconds)):
+        with anyio.CancelScope(deadline=self._patience_ends):
             for upstream in self._upstreams.values():
                 await upstream.settled.wait()
+        missing = [each.config for each in self._upstreams.values() if each.config.name not in self._listed]
+        return [config.name for config in missing if _may_see(config, caller)]
+
+    async def taken_in(self, name: str) -> bool:
+        """Whether a server's tools are in the catalog. Waits while they are taken in, not while it hangs."""
+        upstream = self._upstreams[name]
+        with anyio.move_on_after(_TAKING_IN_SECONDS):
+            while upstream.has_listed and not upstream.settled.is_set():
+                await upstream.settled.wait()
+        return name in self._listed
+
+    @property
+    def lists(self) -> bool:
+        """Whether the operator wants tools of upstreams listed: then callers may see different lists."""
+        return any(upstream.config.listed for upstream in self._upstreams.values())
 
     async def listed(self, caller: Caller) -> list[ApiDocument]:
         """The tools that this caller is shown without a search."""
@@ -144,6 +163,11 @@ class Proxy:
         found = self._catalog.engine.fetch(wanted, those_who_may) if wanted else []
         callable_ones = [each for each in found if not _rule_against(config, each)]
         return {each.id: each.content_hash for each in callable_ones[:MAX_LISTED]}
+
+
+def _may_see(config: UpstreamConfig, caller: Caller) -> bool:
+    by_name = not config.visible_to or bool({*config.visible_to} & {*caller.principals})
+    return by_name and config.tenant in ("", caller.tenant)
 
 
 def _rule_against(config: UpstreamConfig, document: ApiDocument) -> str:

@@ -13,53 +13,18 @@ from typing import Any
 import mcp_types as types
 import uvicorn
 from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
-from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
-from mcp.server.auth.provider import AccessToken
 from mcp.server.stdio import stdio_server
-from starlette.middleware.authentication import AuthenticationMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from kitpick.catalog import Catalog
+from kitpick.mcp.callers import Callers
 from kitpick.mcp.config import Caller, McpConfig
 from kitpick.mcp.credentials import bringing
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick.mcp.listeners import Listeners
 from kitpick.mcp.proxy import Proxy
 from kitpick.mcp.tools import CatalogTools
-from kitpick_rescorers.service.keys import digest
 from kitpick_rescorers.service.origin import LOOPBACK
-
-
-class Callers:
-    """The configured callers by the digest of their token; also the SDK's `TokenVerifier`."""
-
-    def __init__(self, callers: Iterable[Caller], local: Caller) -> None:
-        """Takes the configured ones, and the one of requests that bring no token."""
-        self._by_digest = {caller.sha256: caller for caller in callers}
-        self._by_name = {caller.name: caller for caller in self._by_digest.values()}
-        self._local = local
-
-    async def verify_token(self, token: str) -> AccessToken | None:
-        """The caller's name as the token's client, None for an unknown token."""
-        caller = self._by_digest.get(digest(token))
-        return None if caller is None else AccessToken(token="", client_id=caller.name, scopes=[])
-
-    def of(self, request: Any) -> Caller:  # noqa: ANN401 - the SDK leaves the type of a transport's request open
-        """Who sent this request: on standard streams there is none, over HTTP its token was verified."""
-        if request is None or not self._by_name:
-            return self._local
-        return self._by_name[request.user.access_token.client_id]
-
-    def guarded(self, app: ASGIApp) -> ASGIApp:
-        """The application behind the check of tokens; as it is where no callers are configured."""
-        if not self._by_name:
-            return app
-        checked = AuthenticationMiddleware(RequireAuthMiddleware(app, []), backend=BearerAuthBackend(self))
-
-        async def guard(scope: Scope, receive: Receive, send: Send) -> None:
-            await (checked if scope["type"] == "http" else app)(scope, receive, send)
-
-        return guard
 
 
 class _Announcing(Server[Any]):
@@ -92,10 +57,10 @@ class CatalogServer:
         """`local` is the caller on standard streams, and over HTTP where no callers are configured."""
         self._listeners = Listeners()
         self._proxy = Proxy(catalog, config, self._listeners.announce)
-        self._callers = Callers(config.callers, local)
-        self._guarded = bool(config.callers)
-        callers = (*config.callers, local)
-        calls = any(upstream.allow for upstream in config.upstreams) and any(c.may_call for c in callers)
+        self._callers = Callers(config, local)
+        self._guarded = config.guarded
+        may_call = [*(caller.may_call for caller in (*config.callers, local)), *_calling(config)]
+        calls = any(upstream.allow for upstream in config.upstreams) and any(may_call)
         self._tools = CatalogTools(catalog, self._proxy, profile, calls=calls)
         self._changes = any(upstream.listed for upstream in config.upstreams)
         self._server = _Announcing(
@@ -132,7 +97,9 @@ class CatalogServer:
         Raises:
             InvalidMcpConfig: as `app`.
         """
-        _Uvicorn(uvicorn.Config(self.app(host), host, port, log_level="warning"), started).run()
+        _Uvicorn(
+            uvicorn.Config(self.app(host), host, port, log_level="warning", log_config=None), started
+        ).run()
 
     @asynccontextmanager
     async def _lifespan(self, server: Server[Any]) -> AsyncIterator[dict[str, Any]]:
@@ -146,8 +113,11 @@ class CatalogServer:
         if context.request is None or _SESSION in headers:
             self._listeners.remember(context.session, headers.get(_SESSION, ""))
         caller = self._callers.of(context.request)
+        given = context.params or {}
         with bringing(headers):
-            return types.ListToolsResult(tools=await self._tools.listed(caller))
+            if "query" in given:  # SEP-1821: the SDK does not know it, and leaves it in the raw parameters
+                return await self._tools.queried(given["query"], params.cursor if params else None, caller)
+            return await self._tools.listed(caller)
 
     async def _call(
         self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
@@ -155,6 +125,11 @@ class CatalogServer:
         caller = self._callers.of(context.request)
         with bringing(_headers(context.request)):
             return await self._tools.answer(params.name, params.arguments, caller)
+
+
+def _calling(config: McpConfig) -> Iterable[bool]:
+    """Whether those whom each issuer signs for can have the right to call."""
+    return (bool(issuer.call_claim) for issuer in config.issuers)
 
 
 def _headers(request: Any) -> Mapping[str, str]:  # noqa: ANN401 - as in `Callers.of`

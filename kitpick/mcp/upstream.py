@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import anyio
@@ -15,17 +15,12 @@ from msgspec.structs import replace
 from kitpick.mcp.config import UpstreamConfig, live_settings
 from kitpick.mcp.credentials import brought
 from kitpick.mcp.errors import UpstreamFailed
-from kitpick_ingest.sources.mcp_endpoint import Listing
-from kitpick_ingest.sources.mcp_live import complaints
+from kitpick_ingest.sources.mcp_changes import AnnouncesNothing, Changes, watch_changes, watch_unsaid
+from kitpick_ingest.sources.mcp_endpoint import Listing, overlaid
+from kitpick_ingest.sources.mcp_listing import list_tools
 from kitpick_ingest.sources.mcp_offers import Offer
-from kitpick_ingest.sources.mcp_session import (
-    AnnouncesNothing,
-    Changes,
-    connected,
-    failure_reason,
-    list_tools,
-    watch_changes,
-)
+from kitpick_ingest.sources.mcp_output import ServerOutput
+from kitpick_ingest.sources.mcp_session import Connection, SessionEnded, connected, failure_reason
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
 """Seconds between attempts to connect: doubled from one to the next, cut short by a call."""
@@ -54,11 +49,14 @@ class Upstream:
         self._on_listing = on_listing
         self._sockets = sockets
         self._live = live_settings(config)
-        self._client: Client | None = None
-        self._opened = False
+        self._connection: Connection | None = None
+        self._failures = 0
+        """Attempts to connect that failed."""
         self._fault = "it is not connected yet"
-        self._attempted, self._wanted = anyio.Event(), anyio.Event()
+        self._changed, self._wanted = anyio.Event(), anyio.Event()
         self._limiter = anyio.CapacityLimiter(config.max_calls)
+        self.has_listed = False
+        """It has answered with its tools once."""
         self.settled = anyio.Event()
         """The catalog holds its tools as first listed, or they could not be had."""
 
@@ -66,12 +64,12 @@ class Upstream:
         """Connects, follows and connects again until cancelled."""
         pause = _FIRST_PAUSE
         while True:
-            started = anyio.current_time()
+            started, output = anyio.current_time(), ServerOutput()
             try:
-                await self._session()
+                await self._session(output)
                 self._disconnected("it ended the session")
             except Exception as error:  # noqa: BLE001 - whatever an upstream does, this server goes on
-                self._disconnected(failure_reason(error, self._live))
+                self._disconnected(failure_reason(error, self._live, output))
             lived_long = anyio.current_time() - started > _LONGEST_PAUSE
             pause = _FIRST_PAUSE if lived_long else min(2 * pause, _LONGEST_PAUSE)
             with anyio.move_on_after(pause):
@@ -91,8 +89,8 @@ class Upstream:
                 async with self._limiter:
                     if self.config.forward:
                         return await self._called_as_user(tool, arguments, offer)
-                    client = await self._connected()
-                    return await self._answered(client, tool, arguments, offer)
+                    connection = await self._connected()
+                    return await self._answered(connection, tool, arguments, offer)
         except TimeoutError as error:
             raise UpstreamFailed(self.config.name, f"no answer within {seconds:g} s") from error
 
@@ -100,26 +98,28 @@ class Upstream:
         self, tool: str, arguments: dict[str, Any], offer: Offer | None
     ) -> types.CallToolResult:
         """One call in a session of its own, with the credentials that its caller brought along."""
-        live = replace(self._live, headers=self._live.headers | brought(self.config))
+        given = brought(self.config)
+        live, output = replace(self._live, headers=overlaid(self._live.headers, given)), ServerOutput()
+        endpoint = self.config.endpoint.without_user() if _brings_user(given) else self.config.endpoint
         try:
-            with complaints() as errors:
-                async with connected(self.config.endpoint, live, errors, sockets=self._sockets()) as client:
-                    return await self._answered(client, tool, arguments, offer)
+            async with connected(endpoint, live, output, sockets=self._sockets()) as connection:
+                return await self._answered(connection, tool, arguments, offer)
         except (TimeoutError, UpstreamFailed):
             raise
         except Exception as error:  # noqa: BLE001 - whatever a foreign server does; its trace may hold headers
-            raise UpstreamFailed(self.config.name, _innermost(error)) from None
+            raise UpstreamFailed(self.config.name, output.added_to(_innermost(error))) from None
 
     async def _answered(
-        self, client: Client, tool: str, arguments: dict[str, Any], offer: Offer | None
+        self, connection: Connection, tool: str, arguments: dict[str, Any], offer: Offer | None
     ) -> types.CallToolResult:
         try:
-            result = await _asked(client, tool, arguments, offer)
+            result = await _asked(connection.client, tool, arguments, offer)
         except MCPError as error:
-            if error.code == types.CONNECTION_CLOSED and self._client is client:
-                # The session ends a moment later; the next call must not be given this one again.
-                self._client, self._attempted = None, anyio.Event()
-            raise UpstreamFailed(self.config.name, error.message) from error
+            # Whether the session goes on does not depend on the code: servers use those of the SDK, too.
+            reason = error.message
+            if connection.ended.is_set() or connection.output.status:
+                reason = connection.output.added_to(reason)
+            raise UpstreamFailed(self.config.name, reason) from error
         except TimeoutError:
             raise
         except Exception as error:
@@ -129,37 +129,37 @@ class Upstream:
             raise UpstreamFailed(self.config.name, f"its answer of {size:,} bytes is above the limit")
         return result
 
-    async def _connected(self) -> Client:
+    async def _connected(self) -> Connection:
         """The open session, or the one that the next attempt opens."""
-        if self._client is None:
+        failures = self._failures
+        while self._connection is None or self._connection.ended.is_set():
+            if self._failures > failures:
+                raise UpstreamFailed(self.config.name, self._fault)
             self._wanted.set()
-            await self._attempted.wait()
-        if self._client is None:
-            raise UpstreamFailed(self.config.name, self._fault)
-        return self._client
+            await self._changed.wait()
+        return self._connection
 
-    async def _session(self) -> None:
-        self._wanted, self._opened = anyio.Event(), False
+    async def _session(self, output: ServerOutput) -> None:
+        self._wanted = anyio.Event()
         changes = Changes()
-        with complaints() as errors:
-            async with connected(
-                self.config.endpoint, self._live, errors, changes, sockets=self._sockets()
-            ) as client:
-                self._client, self._opened = client, True
-                self._attempted.set()
-                await self._follow(client, changes)
+        async with connected(
+            self.config.endpoint, self._live, output, changes, sockets=self._sockets()
+        ) as connection:
+            self._connection = connection
+            self._change()
+            await self._follow(connection, changes)
 
-    async def _follow(self, client: Client, changes: Changes) -> None:
+    async def _follow(self, connection: Connection, changes: Changes) -> None:
         """Takes in what the server announces, and what it only lists when asked from time to time."""
         newest = _Newest()
         async with anyio.create_task_group() as group:
+            group.start_soon(_until_ended, connection)
             group.start_soon(self._take_in, newest)
-            group.start_soon(self._ask, client, newest)
+            group.start_soon(self._ask, connection, newest)
             try:
-                await watch_changes(client, self._live, newest.put, changes)
+                await watch_changes(connection, self._live, newest.put, changes)
             except AnnouncesNothing:
-                newest.put(await list_tools(client, self._live))
-                await anyio.sleep_forever()
+                await watch_unsaid(connection, self._live, newest.put, changes)
             group.cancel_scope.cancel()
 
     async def _take_in(self, newest: _Newest) -> None:
@@ -167,28 +167,43 @@ class Upstream:
         known: Listing | None = None
         while True:
             listing = await newest.take()
+            self.has_listed = True
             started = anyio.current_time()
             if listing != known and await self._on_listing(listing):
                 known = listing
             self.settled.set()
             await anyio.sleep(min(anyio.current_time() - started, _LONGEST_PAUSE))
 
-    async def _ask(self, client: Client, newest: _Newest) -> None:
-        """Asks for the list: for changes that were not announced, and to notice that no answer comes."""
+    async def _ask(self, connection: Connection, newest: _Newest) -> None:
+        """Asks for the list: for changes that were not announced, and to notice that no answer comes.
+
+        Sooner than the operator says where the server says that its list will not hold as long.
+        """
         while True:
-            await anyio.sleep(self.config.poll_seconds)
-            newest.put(await list_tools(client, self._live))
+            await anyio.sleep(min(self.config.poll_seconds, newest.fresh_seconds))
+            newest.put(await list_tools(connection, self._live))
 
     def _disconnected(self, reason: str) -> None:
         """Calls that wait for an attempt to connect hear that it failed, or wait for the next."""
         _log.warning("upstream %s: %s", self.config.name, reason)
-        self._client, self._fault = None, reason
-        attempt = self._attempted
-        if attempt.is_set() or not self._opened:
-            self._attempted = anyio.Event()
-        if not self._opened:
-            attempt.set()
+        if self._connection is None:
+            self._failures += 1
+        self._connection, self._fault = None, reason
         self.settled.set()
+        self._change()
+
+    def _change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+async def _until_ended(connection: Connection) -> None:
+    await connection.ended.wait()
+    raise SessionEnded()
+
+
+def _brings_user(headers: Mapping[str, str]) -> bool:
+    return any(name.lower() == "authorization" for name in headers)
 
 
 async def _asked(
@@ -219,10 +234,13 @@ class _Newest:
     def __init__(self) -> None:
         self._listing: Listing | None = None
         self._arrived = anyio.Event()
+        self.fresh_seconds = float("inf")
+        """For how long the newest list holds, as its server says."""
 
     def put(self, listing: Listing) -> None:
         """In place of an older one."""
         self._listing = listing
+        self.fresh_seconds = float("inf") if listing.fresh_seconds is None else listing.fresh_seconds
         self._arrived.set()
 
     async def take(self) -> Listing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,23 +29,30 @@ from kitpick.ui.protocol import (
     MAX_HITS,
     MAX_REQUEST,
     About,
+    BrowseCall,
     ExplainAnswer,
     ExplainCall,
     MarkAnswer,
     MarkCall,
+    Overview,
     PenaltyPath,
     ProfileLine,
+    Shelf,
+    ShowCall,
+    ShownApi,
     ShownCall,
     ShownCandidate,
     ShownFlow,
     ShownHit,
     Spent,
 )
+from kitpick.ui.shelves import Shelves, examples
 from kitpick_engines.contract import Candidate, Filter
+from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineError
 from kitpick_engines.text import plain
 from kitpick_evaluation.errors import EvaluationError
-from kitpick_evaluation.judgements import Judgements, Mark
+from kitpick_evaluation.judgements import Judgements, Mark, file_of_caller
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.prose import clip
 from kitpick_rescorers.errors import EmptyCatalog
@@ -66,7 +73,7 @@ class UiSettings(msgspec.Struct, frozen=True, kw_only=True):
     catalog: str | None = None
     """URL; by default the one in the settings of catalogs."""
     marks: Path | None = None
-    """File that marks go to; none are taken without one."""
+    """File that marks go to, and the files of tenants and callers beside it; none are taken without one."""
     permitted: Filter = Filter()
     """The caller of a service without keys; with keys, each key names its caller."""
 
@@ -80,18 +87,18 @@ class Desk:
         Raises:
             UnknownEngine, EngineUnavailable: it cannot be opened.
             OpenToOthers: reachable from other machines, without keys.
-            NoPlaceForMarks: the folder of the marks' file is missing.
+            NoPlaceForMarks: the folder of the marks' file is missing, or takes no file.
         """
         if service.settings.host not in LOOPBACK and not service.settings.keys:
             raise OpenToOthers(service.settings.host)
-        if settings.marks is not None and not settings.marks.parent.is_dir():
-            raise NoPlaceForMarks(settings.marks)
+        if settings.marks is not None:
+            _make_file(settings.marks)
         self._service = service
         self._settings = settings
         # The models of this process rank, whatever the settings of a catalog elsewhere say.
         own = Settings(rescorer="")
         self._catalog = Catalog.open(settings.catalog, settings=own)
-        self._marks = None if settings.marks is None else Judgements(settings.marks)
+        self._shelves = Shelves(self._catalog)
 
     def about(self, call: None, ticket: Ticket) -> About:
         """Profiles and settings that the page offers.
@@ -105,7 +112,7 @@ class Desk:
         return About(
             profiles=tuple(ProfileLine(name, self._service.profile(name).description) for name in names),
             profile=self._service.default_profile.name,
-            marking=self._marks is not None,
+            marking=self._settings.marks is not None,
         )
 
     def explain(self, call: ExplainCall, ticket: Ticket) -> ExplainAnswer:
@@ -126,9 +133,53 @@ class Desk:
             )
         if ticket.refusal is not None:
             raise ticket.refusal
-        answer = self._answer(call, profile, outcome)
+        answer = self._answer(call, profile, outcome, self._marks(ticket))
         total = (time.perf_counter() - started) * 1e3
         return replace(answer, request_id=ticket.request_id, spent=Spent(total, watch.seconds * 1e3))
+
+    def overview(self, call: None, ticket: Ticket) -> Overview:
+        """What the caller may see of the catalog, and three requests that work on it.
+
+        Raises:
+            CatalogProblem: the catalog cannot be read, or is empty.
+            Overloaded, DeadlinePassed, Cancelled: no model had time for the examples.
+        """
+        permitted = self._permitted(ticket)
+        with _problems_of_the_catalog():
+            _, schema = self._catalog.live()
+            shelves = self._shelves.of(permitted)
+            found = examples(shelves.candidates(self._written()), self._first(ticket, permitted))
+        return Overview(
+            name=catalog_name(self._catalog.engine.url),
+            apis=len(shelves.lines),
+            categories=shelves.categories(),
+            more=shelves.more,
+            models=schema.models or schema.model,
+            examples=found,
+        )
+
+    def browse(self, call: BrowseCall, ticket: Ticket) -> Shelf:
+        """The tools of a category, or the APIs of a tool; empty where the caller may see none.
+
+        Raises:
+            CatalogProblem: the catalog cannot be read, or is empty.
+        """
+        with _problems_of_the_catalog():
+            return self._shelves.of(self._permitted(ticket)).shelf(call.category, call.tool)
+
+    def show(self, call: ShowCall, ticket: Ticket) -> ShownApi:
+        """An API whole.
+
+        Raises:
+            UnknownApi: there is none that this caller may see.
+            CatalogProblem: the catalog cannot be read.
+        """
+        with _problems_of_the_catalog():
+            found = self._catalog.engine.fetch([call.id], self._permitted(ticket))
+            written = self._written().get(call.id, ())
+        if not found:
+            raise UnknownApi(call.id)
+        return _whole(found[0], written)
 
     def mark(self, call: MarkCall, ticket: Ticket) -> MarkAnswer:
         """Stores a judgement of an API for a request.
@@ -138,14 +189,15 @@ class Desk:
             Invalid, UnknownApi: no request, or no API that this caller may see.
             CatalogProblem, MarksProblem: the catalog or the file cannot be used.
         """
-        if self._marks is None:
+        marks = self._marks(ticket)
+        if marks is None:
             raise NoMarks
         query = _checked_request(call.query)
         with _problems_of_the_catalog():
             if not self._catalog.engine.fetch([call.id], self._permitted(ticket)):
                 raise UnknownApi(call.id)
         with _problems_of_the_catalog():
-            return MarkAnswer(call.verdict, self._marks.mark(query, call.id, call.verdict))
+            return MarkAnswer(call.verdict, marks.mark(query, call.id, call.verdict))
 
     def close(self) -> None:
         """Releases the catalog."""
@@ -156,6 +208,28 @@ class Desk:
             return self._settings.permitted
         return Filter(tenant=ticket.bearer.tenant, principals=frozenset(ticket.bearer.principals))
 
+    def _marks(self, ticket: Ticket) -> Judgements | None:
+        """The marks of this caller: nobody sees or changes those of others, nor fills a file of theirs."""
+        file = self._settings.marks
+        if file is None:
+            return None
+        return Judgements(file_of_caller(file, self._permitted(ticket).tenant, ticket.bearer.name))
+
+    def _written(self) -> dict[str, tuple[str, ...]]:
+        """Id → requests that were written for an API and help to find it."""
+        store = self._catalog.intents.written
+        return {} if store is None else {id_: entry.kept for id_, entry in store.entries().items()}
+
+    def _first(self, ticket: Ticket, permitted: Filter) -> Callable[[str], str | None]:
+        """The id of what plain rankings put first for a request of this caller."""
+        way, hybrid = self._way(ticket, Stopwatch()), self._service.profile("hybrid")
+
+        def first(text: str) -> str | None:
+            hits = way.run(text, hybrid, 1, permitted, None).hits
+            return hits[0].id if hits else None
+
+        return first
+
     def _way(self, ticket: Ticket, watch: Stopwatch) -> Search:
         """A search with the models of the service, for one request."""
         models = ServiceModelSource(self._service, self._catalog.models, ticket, watch)
@@ -163,7 +237,9 @@ class Desk:
         votes = self._catalog.intents.votes
         return Search(self._catalog.engine, encoder, LocalRescorer(models), measure_definitions, votes)
 
-    def _answer(self, call: ExplainCall, profile: Profile, outcome: SearchOutcome) -> ExplainAnswer:
+    def _answer(
+        self, call: ExplainCall, profile: Profile, outcome: SearchOutcome, marks: Judgements | None
+    ) -> ExplainAnswer:
         rescored = outcome.rescored
         known = {item.id: item for item in (*outcome.seen.candidates, *outcome.seen.fetched)}
         shown = list(known.values())
@@ -187,17 +263,29 @@ class Desk:
             path=path,
             no_path=no_path,
             packing=None if call.budget is None else packing(result, call.budget, place),
-            marks=self._marks_of(call.query, place),
+            marks=_marked(marks, call.query, place),
             spent=Spent(0.0, 0.0),
         )
 
-    def _marks_of(self, query: str, place: dict[str, int]) -> dict[str, Mark]:
-        """Marks of the candidates only, because the caller may not see other APIs."""
-        if self._marks is None:
-            return {}
-        with _problems_of_the_catalog():
-            marked = self._marks.of(query.strip())
-        return {key: verdict for key, verdict in marked.items() if key in place}
+
+def _make_file(marks: Path) -> None:
+    """Makes the file of marks, so that a place that takes none is told at the start."""
+    if not marks.parent.is_dir():
+        raise NoPlaceForMarks(marks, f"there is no folder {marks.parent}")
+    try:
+        if not marks.exists():
+            marks.touch()
+    except OSError as error:
+        raise NoPlaceForMarks(marks, f"cannot be written: {error.strerror}") from error
+
+
+def _marked(marks: Judgements | None, query: str, place: dict[str, int]) -> dict[str, Mark]:
+    """Marks of the candidates only, because the caller may not see other APIs (any more)."""
+    if marks is None:
+        return {}
+    with _problems_of_the_catalog():
+        marked = marks.of(query.strip())
+    return {key: verdict for key, verdict in marked.items() if key in place}
 
 
 def _plan(result: SearchResult, place: dict[str, int]) -> tuple[ShownCall, ...]:
@@ -253,6 +341,34 @@ def _hit(hit: SearchHit, candidate: int) -> ShownHit:
         effect=hit.document.effect.value,
         deprecated=hit.document.deprecated,
     )
+
+
+def _whole(document: ApiDocument, requests: tuple[str, ...]) -> ShownApi:
+    return ShownApi(
+        id=document.id,
+        category=document.category,
+        tool=document.tool,
+        api=document.api,
+        description=document.description,
+        effect=document.effect.value,
+        deprecated=document.deprecated,
+        restricted=bool(document.allowed or document.tenant),
+        requests=requests,
+        definition=_indented(document.definition),
+    )
+
+
+def _indented(definition: str) -> str:
+    """JSON on several lines; what is no JSON stays as it is."""
+    try:
+        return msgspec.json.format(definition, indent=2)
+    except msgspec.DecodeError:
+        return definition
+
+
+def catalog_name(url: str) -> str:
+    """The last part of a catalog's URL, which names neither folders nor hosts nor keys."""
+    return url.partition("?")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
 
 
 @contextmanager

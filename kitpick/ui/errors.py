@@ -47,7 +47,7 @@ class OpenToOthers(InvalidSetting):
 
 
 class NoPlaceForMarks(InvalidSetting):
-    """A file of marks whose folder is not there."""
+    """A file of marks that cannot be made where it is to be."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"--marks {path}: there is no folder {path.parent}")
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"--marks {path}: {why}: name a file in a folder that this process may write to")

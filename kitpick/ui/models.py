@@ -55,6 +55,10 @@ class TimedEncoder:
         """What the encoder's manifest says."""
         return self._encoder.unmatched_below
 
+    def knows(self, word: str) -> bool:
+        """What the encoder says."""
+        return self._encoder.knows(word)
+
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         """The encoder's vectors of the texts; the time is measured."""
         return self._watch.time(lambda: self._encoder.vectors(texts))

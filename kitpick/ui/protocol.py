@@ -59,6 +59,85 @@ class About(msgspec.Struct, frozen=True):
     """Whether marks are taken."""
 
 
+class CategoryLine(msgspec.Struct, frozen=True):
+    """A category, with how many tools and APIs of it the caller may see."""
+
+    name: str
+    tools: int
+    apis: int
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """The catalog as its first screen shows it."""
+
+    name: str
+    """The last part of the catalog's URL."""
+    apis: int
+    categories: tuple[CategoryLine, ...]
+    """The largest first."""
+    more: bool
+    """Whether the catalog holds more than was counted."""
+    models: str
+    """The model set or encoder that its vectors are of."""
+    examples: tuple[str, ...]
+    """Requests that find what they ask for in this catalog."""
+
+
+class BrowseCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A category whose tools are wanted, or one of its tools whose APIs are."""
+
+    category: str
+    tool: str | None = None
+
+
+class ToolLine(msgspec.Struct, frozen=True):
+    """A tool, with how many of its APIs the caller may see."""
+
+    name: str
+    apis: int
+
+
+class ApiLine(msgspec.Struct, frozen=True):
+    """An API in short."""
+
+    id: str
+    api: str
+    description: str
+    effect: str
+    deprecated: bool
+
+
+class Shelf(msgspec.Struct, frozen=True):
+    """What stands in a category, or in a tool of it."""
+
+    tools: tuple[ToolLine, ...] = ()
+    apis: tuple[ApiLine, ...] = ()
+
+
+class ShowCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An API that is wanted whole, by its id."""
+
+    id: str
+
+
+class ShownApi(msgspec.Struct, frozen=True):
+    """An API whole: what it is, who may see it, and by what it is found."""
+
+    id: str
+    category: str
+    tool: str
+    api: str
+    description: str
+    effect: str
+    deprecated: bool
+    restricted: bool
+    """Whether only some callers may see it."""
+    requests: tuple[str, ...]
+    """Requests that were written for it and vote for it."""
+    definition: str
+    """As its source published it."""
+
+
 class ShownCandidate(msgspec.Struct, frozen=True):
     """An API that came into sight, whatever became of it."""
 

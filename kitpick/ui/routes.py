@@ -14,7 +14,18 @@ from starlette.routing import Route
 
 from kitpick.ui.desk import Desk
 from kitpick.ui.errors import ForeignOrigin
-from kitpick.ui.protocol import About, ExplainAnswer, ExplainCall, MarkAnswer, MarkCall
+from kitpick.ui.protocol import (
+    About,
+    BrowseCall,
+    ExplainAnswer,
+    ExplainCall,
+    MarkAnswer,
+    MarkCall,
+    Overview,
+    Shelf,
+    ShowCall,
+    ShownApi,
+)
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint
 from kitpick_rescorers.service.dialects.native import NATIVE
@@ -60,6 +71,9 @@ def _endpoints(desk: Desk) -> tuple[Endpoint, ...]:
 
     return (
         endpoint("about", "What the page can ask", (None, About), desk.about),
+        endpoint("overview", "What stands in the catalog", (None, Overview), desk.overview),
+        endpoint("browse", "A category, or a tool of it", (BrowseCall, Shelf), desk.browse),
+        endpoint("show", "An API, whole", (ShowCall, ShownApi), desk.show),
         endpoint("explain", "Searches, and tells what happened", (ExplainCall, ExplainAnswer), desk.explain),
         endpoint("mark", "Takes a judgement", (MarkCall, MarkAnswer), desk.mark),
     )

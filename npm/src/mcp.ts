@@ -1,4 +1,5 @@
-import type { LinesAnswer, Narrowing, Outcome, Provider, Reference } from "./types.js";
+import { asked } from "./types.js";
+import type { LinesAnswer, McpRequest, Narrowing, Outcome, Provider, Reference } from "./types.js";
 
 /** What is needed of an MCP client: that of `@modelcontextprotocol/sdk` has it once it is connected. */
 export interface McpCaller {
@@ -31,9 +32,8 @@ export class KitpickMcp {
   }
 
   /** One line for each tool: for a text, or for short capabilities, one a step. Throws `ToolProblem`. */
-  async search(request: string | readonly string[], options: LineOptions = {}): Promise<LinesAnswer> {
-    const asked = typeof request === "string" ? { query: request } : { capabilities: request };
-    return (await this.#call("search_tools", { ...asked, ...options })) as unknown as LinesAnswer;
+  async search(request: McpRequest, options: LineOptions = {}): Promise<LinesAnswer> {
+    return (await this.#call("search_tools", { ...asked(request), ...options })) as unknown as LinesAnswer;
   }
 
   /** Definitions by id, as MCP writes them. Throws `ToolProblem`. */
@@ -49,7 +49,7 @@ export class KitpickMcp {
    * without namespaces. Throws `ToolProblem`.
    */
   async references(
-    request: string | readonly string[],
+    request: McpRequest,
     provider: Exclude<Provider, "openai-namespaces">,
     options: LineOptions = {},
   ): Promise<readonly Reference[]> {

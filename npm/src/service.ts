@@ -1,3 +1,4 @@
+import { asked } from "./types.js";
 import type { Outcome, Provider, Reference, Request, SearchAnswer, SearchOptions } from "./types.js";
 
 /** An answer of the service that is none: what was wrong, as the service says it. */
@@ -44,8 +45,7 @@ export class Kitpick {
   /** The tools for a request, best first. Throws `KitpickError`. */
   async search(request: Request, options: SearchOptions = {}): Promise<SearchAnswer> {
     const { signal, ...wanted } = options;
-    const asked = typeof request === "string" ? { query: request } : request;
-    return this.#post<SearchAnswer>("search", { ...asked, ...wanted }, signal);
+    return this.#post<SearchAnswer>("search", { ...asked(request), ...wanted }, signal);
   }
 
   /**
@@ -70,21 +70,34 @@ export class Kitpick {
 
   async #post<Reply>(path: string, body: unknown, signal?: AbortSignal): Promise<Reply> {
     const limit = AbortSignal.timeout(this.#timeout);
-    let response: Response;
+    const ended = signal ? either(signal, limit) : { signal: limit, forget: () => undefined };
     try {
-      response = await this.#fetch(`${this.#url}/v1/tools/${path}`, {
+      const response = await this.#fetch(`${this.#url}/v1/tools/${path}`, {
         method: "POST",
         headers: this.#headers,
         body: JSON.stringify(body),
-        signal: signal ? AbortSignal.any([signal, limit]) : limit,
+        signal: ended.signal,
       });
+      if (response.ok) return (await response.json()) as Reply;
+      throw await failure(response);
     } catch (error) {
-      if (signal?.aborted) throw error;
+      if (error instanceof KitpickError || signal?.aborted) throw error;
       throw new KitpickError(`${this.#url} does not answer: ${String(error)}`, 0, "unreachable", "");
+    } finally {
+      ended.forget();
     }
-    if (response.ok) return (await response.json()) as Reply;
-    throw await failure(response);
   }
+}
+
+/** A signal that ends with the first of two. `AbortSignal.any` came with Node 20.3; this one works from 20.0 on. */
+function either(first: AbortSignal, second: AbortSignal): { signal: AbortSignal; forget: () => void } {
+  const joint = new AbortController();
+  const watched = [first, second].map((signal) => [signal, (): void => joint.abort(signal.reason)] as const);
+  for (const [signal, end] of watched) signal.aborted ? end() : signal.addEventListener("abort", end);
+  return {
+    signal: joint.signal,
+    forget: () => watched.forEach(([signal, end]) => signal.removeEventListener("abort", end)),
+  };
 }
 
 async function failure(response: Response): Promise<KitpickError> {

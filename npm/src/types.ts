@@ -2,16 +2,17 @@
 export type Effect = "unknown" | "read" | "write" | "destructive";
 /** Who has a tool search of its own that takes the answers of another; OpenAI's takes functions alone or in namespaces. */
 export type Provider = "anthropic" | "openai" | "openai-namespaces";
-export type DefinitionFormat = "openai" | "responses" | "anthropic" | "mcp";
+export type DefinitionFormat = "openai" | "responses" | "anthropic" | "gemini" | "mcp";
 
 /** A message of OpenAI, Anthropic or MCP sampling, as their packages write it. */
 export type Message = { readonly role: string; readonly content?: unknown } & { readonly [key: string]: unknown };
 
-/**
- * What is wanted: a text, the messages of a conversation, or short capabilities, one a step
- * ("send an e-mail with attachment").
- */
-export type Request = string | { readonly messages: readonly Message[] } | { readonly capabilities: readonly string[] };
+/** Short capabilities, one a step ("send an e-mail with attachment"): the list alone, or by its name. */
+export type Capabilities = readonly string[] | { readonly capabilities: readonly string[] };
+/** What is wanted: a text, short capabilities, or the messages of a conversation. */
+export type Request = string | Capabilities | { readonly messages: readonly Message[] };
+/** The same for the MCP server, which reads no conversations. */
+export type McpRequest = string | Capabilities;
 
 export interface Narrowing {
   /** How many tools at most for each capability; "auto": as many as it needs. Default: 5. */
@@ -112,4 +113,14 @@ export interface LinesAnswer {
   readonly unmatched?: readonly string[];
   readonly next_offset?: number;
   readonly degraded?: readonly string[];
+}
+
+/** A request as the service and the MCP server read it. */
+export function asked(request: Request): Record<string, unknown> {
+  if (typeof request === "string") return { query: request };
+  return "messages" in request ? { messages: request.messages } : { capabilities: capabilitiesOf(request) };
+}
+
+function capabilitiesOf(request: Capabilities): readonly string[] {
+  return "capabilities" in request ? request.capabilities : request;
 }

@@ -21,6 +21,8 @@ test("tools are found for a text, a conversation and capabilities", async () => 
   const steps = await kitpick.search({ capabilities: ["forecast the weather", "feed the cat"] }, { k: 1 });
   assert.deepEqual(steps.hits[0]?.steps, [1]);
   assert.deepEqual(steps.unmatched, ["feed the cat"]);
+  const listed = await kitpick.search(["forecast the weather", "feed the cat"], { k: 1 });
+  assert.deepEqual(listed.hits, steps.hits, "a list of capabilities needs no name");
 });
 
 test("a provider's tool search is answered with references", async () => {
@@ -47,6 +49,20 @@ test("what is wrong is said as the service says it", async () => {
   const nobody = new Kitpick({ url: "http://127.0.0.1:9", timeout: 2_000 });
   await assert.rejects(nobody.search("weather"), { name: "KitpickError", status: 0, code: "unreachable" });
   await assert.rejects(kitpick.search("weather", { signal: AbortSignal.abort() }), { name: "AbortError" });
+  const hanging = (_: unknown, options?: { signal?: AbortSignal | null }): Promise<never> =>
+    new Promise((_, reject) => {
+      const waiting = setTimeout(() => reject(new Error("never ended")), 20_000);
+      options?.signal?.addEventListener("abort", () => {
+        clearTimeout(waiting);
+        reject(options.signal?.reason);
+      });
+    });
+  const slow = new Kitpick({ url, timeout: 50, fetch: hanging as unknown as typeof fetch });
+  await assert.rejects(slow.search("weather", { signal: new AbortController().signal }), { code: "unreachable" });
+  const user = new AbortController();
+  const left = slow.search("weather", { signal: user.signal });
+  user.abort();
+  await assert.rejects(left, { name: "AbortError" });
 });
 
 test("an agent of the Vercel AI SDK calls what was found, and that is feedback", async () => {
@@ -121,6 +137,8 @@ test("the MCP server is searched, defines and takes feedback", { skip: mcpUrl ==
   try {
     const door = new KitpickMcp(client);
     const found = await door.search(["forecast the weather"], { k: 2 });
+    const named = await door.search({ capabilities: ["forecast the weather"] }, { k: 2 });
+    assert.deepEqual(named.tools, found.tools, "both doors take both forms");
     assert.equal(found.tools[0]?.id, WEATHER);
     const [definition] = await door.definitions([WEATHER]);
     assert.match(String(definition?.["name"]), /get_weather/);

@@ -11,16 +11,20 @@ may use CPUs: the machine's count is wrong in a container.
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import TracebackType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kitpick_foundation.forks import OfThisProcess, renew_after_fork
 from kitpick_models.settings import RuntimeSettings
 
 Ids = NDArray[np.int64]
@@ -134,7 +138,8 @@ class Workers:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._pool = ThreadPoolExecutor(count, "kitpick-model") if count > 1 else None
+        self._pool = OfThisProcess(lambda: ThreadPoolExecutor(count, "kitpick-model"))
+        self._pool.get()
 
     def map(self, function: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
         """The answers in the order of the items; a single item never leaves the caller's thread.
@@ -142,6 +147,56 @@ class Workers:
         Raises:
             Exception: the first one that `function` raised.
         """
-        if self._pool is None or len(items) < 2:
+        if self.count < 2 or len(items) < 2:
             return [function(item) for item in items]
-        return list(self._pool.map(function, items))
+        return list((self._pool.made or self._pool.get()).map(function, items))
+
+
+_LONGEST_WAIT = 60.0
+"""Seconds that the end of the interpreter waits for calls that run."""
+
+
+class NativeCalls:
+    """A context of each call into a library of C++ or Rust. Safe to use from several threads.
+
+    When a program ends, Python ends its daemon threads where they next ask for the interpreter. A thread
+    that comes back from such a library is unwound through frames that forbid it, and the process aborts with
+    a core dump. So the end waits for the calls that run, and no other begins.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running = 0
+        self._ended = False
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Forgets the calls of other threads; only for the child of a fork."""
+        self._changed = threading.Condition()
+        self._running = 0
+
+    def __enter__(self) -> None:
+        with self._changed:
+            if not self._ended or threading.current_thread() is threading.main_thread():
+                self._running += 1
+                return
+        threading.Event().wait()  # a daemon thread at the end of the process: there is nothing left to do
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._changed:
+            self._running -= 1
+            if not self._running:
+                self._changed.notify_all()
+
+    def end(self) -> None:
+        """Lets no other call of a thread begin, and waits for those that run."""
+        with self._changed:
+            self._ended = True
+            self._changed.wait_for(lambda: not self._running, _LONGEST_WAIT)
+
+
+NATIVE = NativeCalls()
+"""The calls of this process."""
+atexit.register(NATIVE.end)

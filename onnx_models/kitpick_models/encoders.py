@@ -42,6 +42,8 @@ class Encoder(_Network):
     def __init__(self, folder: Path, manifest: Manifest, settings: RuntimeSettings) -> None:
         super().__init__(folder, manifest, settings)
         self.dimensions = manifest.dimensions
+        self.model_set = ""
+        """Name of the model set that it was chosen with; empty where it was chosen alone."""
         self.unmatched_below = manifest.thresholds.get("unmatched")
         """Cosine in [−1, 1] with the nearest text below which a request matches nothing; None: not known."""
 
@@ -63,6 +65,10 @@ class Encoder(_Network):
             UnknownToken: an id that the vocabulary does not have.
         """
         return Row(*single_of_ids(self.tokens, ids, self.manifest.max_tokens))
+
+    def knows(self, word: str) -> bool:
+        """Whether a word, in lower case, is one entry of the vocabulary: no slip of spelling, then."""
+        return self.tokens.has_word(word)
 
     def fits(self, text: str) -> bool:
         """Whether a text is read to its end, rather than cut."""
@@ -99,6 +105,11 @@ class CrossEncoder(_Network):
         if not (self.tokens.fits(query, room) and self.tokens.fits(text, room)):
             return False
         return len(self.tokens.of(query, room)) + len(self.tokens.of(text, room)) <= room
+
+    def room_beside(self, query: str) -> int:
+        """How many tokens of a long text are read beside this query."""
+        room = self.manifest.max_tokens - 3
+        return max(room - len(self.tokens.of(query, room)), room // 2)
 
     def cut_texts(self, query: str, texts: Sequence[str]) -> list[int]:
         """Positions of the texts that are not read to their end beside this query.

@@ -36,12 +36,33 @@ class ProviderRefused(ModelError):
         self.asked = asked
 
 
+class ForkedModel(ModelError):
+    """A model that was loaded before this process was forked, and that cannot be loaded again in it."""
+
+    def __init__(self, provider: str) -> None:
+        reason = f"a driver of {provider} does not survive a fork" if provider != "cpu" else "it has no file"
+        super().__init__(
+            f"this process was forked after a model was loaded, and cannot use it: {reason}; start processes "
+            "with multiprocessing's `spawn`, or load models after the fork"
+        )
+
+
 class UnknownModel(ModelError):
     """No folder of this name holds a model."""
 
     def __init__(self, name: str, places: Iterable[Path], known: Iterable[str]) -> None:
         super().__init__(
             f"no model {name!r} in {', '.join(map(str, places))}; known are {', '.join(known) or 'none'}"
+        )
+
+
+class UnknownModelSet(ModelError):
+    """No model set has this name, and no folder."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        install = f", or install kitpick-models-{name}" if name.isidentifier() else ""
+        super().__init__(
+            f"no model set {name!r}, and no such folder: name one of {', '.join(known) or 'none'}{install}"
         )
 
 

@@ -107,6 +107,7 @@ class Node(NamedTuple):
 
 
 _EXTERNAL_DATA, _DATA_LOCATION = 13, 14
+_LOCATION = b"location"
 _INSIDE: dict[str, dict[int, str]] = {
     "model": {7: "graph", 25: "function"},
     "function": {7: "node"},
@@ -121,9 +122,14 @@ _INSIDE: dict[str, dict[int, str]] = {
 def keeps_weights_elsewhere(model: bytes) -> bool:
     """Whether a tensor of a model, in whichever graph, names another file for its data.
 
+    It does so under the key "location": where these bytes are nowhere, there is nothing to look for. A graph
+    of trees has tens of thousands of fields.
+
     Raises:
-        ValueError: not a model.
+        ValueError: it has these bytes and is no model.
     """
+    if _LOCATION not in model:
+        return False
     waiting: list[tuple[str, memoryview]] = [("model", memoryview(model))]
     while waiting:
         kind, data = waiting.pop()

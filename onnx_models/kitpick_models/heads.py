@@ -138,6 +138,23 @@ class ListRanker:
         return self._head.probability(evidence)
 
 
+def misfit(ranker: ListRanker | None, encoder: str, cross_encoder: str) -> str:
+    """Why a list ranker cannot be used beside models of these identities; empty if it can.
+
+    No ranker at all is a reason as well: the operator left it out.
+    """
+    if ranker is None:
+        return "left out by the settings: the order and the certainty of hits come from the stages before it"
+    if ranker.fits(encoder, cross_encoder):
+        return ""
+    beside = " and ".join(filter(None, (encoder, cross_encoder)))
+    learned = " and ".join(filter(None, (ranker.manifest.encoder, ranker.manifest.cross_encoder)))
+    return (
+        f"{ranker.identity} learned beside {learned}, in use are {beside}: choose one whole model set with "
+        "KITPICK_MODELS, or train a list ranker for these models"
+    )
+
+
 class _Head:
     """Logistic regression over standardised values."""
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_models.errors import CorruptModel, UnsupportedModel
 
 FORMAT = 1
@@ -22,6 +22,9 @@ TOKENIZER = "tokenizer.json"
 HEAD = "head.npz"
 REFERENCE = "reference.json"
 CARD = "CARD.md"
+
+SHIPPED = (Path(__file__).resolve().parent / "weights", Path(__file__).resolve().parents[1] / "weights")
+"""Where the shipped models are: inside an installed package, or beside it in a checkout."""
 
 Kind = Literal["encoder", "cross_encoder", "query_kind", "list_ranker"]
 _COMPUTING: dict[Kind, tuple[str, ...]] = {"query_kind": (HEAD,), "list_ranker": (MODEL, HEAD)}
@@ -115,10 +118,10 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
         data = path.read_bytes()
-        found = msgspec.json.decode(data, type=_Format).format
+        found = decode_as(data, _Format).format
         if found > FORMAT:
             raise UnsupportedModel(f"{path}: format {found}, this kitpick reads up to {FORMAT}: upgrade it")
-        return msgspec.json.decode(data, type=Manifest)
+        return decode_as(data, Manifest)
     except OSError as error:
         raise CorruptModel(path, f"cannot be read ({error.strerror})") from error
     except UNDECODABLE as error:
@@ -141,7 +144,7 @@ def read_file(folder: Path, manifest: Manifest, name: str) -> bytes:
     Raises:
         CorruptModel: missing, unlisted, or different from what the manifest names.
     """
-    path = folder / name
+    path = _place(folder, name)
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -150,6 +153,15 @@ def read_file(folder: Path, manifest: Manifest, name: str) -> bytes:
     if digest(data) != expected:
         raise CorruptModel(path, f"SHA-256 differs from the manifest's {str(expected)[:12]}…")
     return data
+
+
+def _place(folder: Path, name: str) -> Path:
+    """Path of a file of a model. Its tokenizer may be the one that all models beside it share."""
+    own = folder / name
+    if name == TOKENIZER and not own.exists():
+        shared = (place / name for place in (folder.parent, *SHIPPED))
+        return next((place for place in shared if place.is_file()), own)
+    return own
 
 
 def digest(data: bytes) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -13,8 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_foundation.errors import MissingExtra
-from kitpick_models.batching import Workers, available_cpus
-from kitpick_models.errors import CorruptModel, ModelError, NotFinite, ProviderRefused, RuntimeClash
+from kitpick_foundation.forks import OfThisProcess
+from kitpick_models.batching import NATIVE, Workers, available_cpus
+from kitpick_models.errors import (
+    CorruptModel,
+    ForkedModel,
+    ModelError,
+    NotFinite,
+    ProviderRefused,
+    RuntimeClash,
+)
 from kitpick_models.graph_file import keeps_weights_elsewhere
 from kitpick_models.graph_fusion import fused
 from kitpick_models.manifest import MODEL, Manifest, Storage, read_file
@@ -25,6 +34,9 @@ NAMES: dict[Provider, str] = {"cpu": CPU, "cuda": CUDA, "tensorrt": TENSORRT}
 ProviderList = list[tuple[str, dict[str, str]]]
 """onnxruntime's providers in the order in which they are asked, each with its options."""
 
+SILENT = "ORT_DISABLE_TELEMETRY"
+"""Read by onnxruntime while it loads: otherwise it keeps a device id and a store of events under the user's
+cache, and sends them to its maker. The function that it offers for this stops neither."""
 _CPUINFO = Path("/proc/cpuinfo")
 _EXACT = {"avx_vnni", "avx512_vnni", "amx_int8"}
 """Features of a processor whose fast int8 products are exact."""
@@ -35,19 +47,30 @@ and the normalisation; the second takes twice as long as addition and activation
 
 
 class Session:
-    """One loaded graph: arrays in, one float32 array out. Safe to use from several threads."""
+    """One loaded graph: arrays in, one float32 array out. Safe to use from several threads.
 
-    def __init__(self, model: bytes, storage: Storage, settings: RuntimeSettings) -> None:
-        runtime = import_runtime()
-        require_provider(settings.provider, runtime.get_available_providers())
-        self._session = runtime.InferenceSession(
-            fused(model) if _fuses(storage, settings) else model,
-            _options(runtime, storage, settings),
-            providers=provider_list(settings),
-            disabled_optimizers=_DISABLED,
-        )
-        require_provider(settings.provider, self._session.get_providers())
-        self._inputs = [tensor.name for tensor in self._session.get_inputs()]
+    A child of a fork loads the graph anew when it first needs it.
+    """
+
+    def __init__(
+        self,
+        model: bytes,
+        storage: Storage,
+        settings: RuntimeSettings,
+        read_again: Callable[[], bytes] | None = None,
+    ) -> None:
+        """Loads a graph. `read_again` gives its bytes once more, for the child of a fork.
+
+        Raises:
+            ProviderRefused: it would not run where it was asked to.
+        """
+        opened = _open(model, storage, settings)
+        self._process = os.getpid()
+        self._session = OfThisProcess(lambda: opened if self._process == os.getpid() else self._again())
+        self._read_again = read_again
+        self._storage = storage
+        self._settings = settings
+        self._inputs = [tensor.name for tensor in opened.get_inputs()]
         self._bound = settings.bound or settings.provider != "cpu"
         self.workers = Workers((settings.threads or available_cpus()) if settings.provider == "cpu" else 1)
 
@@ -66,21 +89,47 @@ class Session:
         """All outputs of the graph, unchecked: a graph made for calibration has many."""
         if self._bound:
             return self._run_bound(arrays)
-        found: list[NDArray[np.float32]] = self._session.run(
-            None, dict(zip(self._inputs, arrays, strict=True))
-        )
+        session = self._session.made or self._session.get()
+        with NATIVE:
+            found: list[NDArray[np.float32]] = session.run(None, dict(zip(self._inputs, arrays, strict=True)))
         return found
 
     def _run_bound(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[np.float32]]:
         """The same by IO binding: outputs are made where they are computed and copied once."""
-        binding = self._session.io_binding()
-        for name, array in zip(self._inputs, arrays, strict=True):
-            binding.bind_cpu_input(name, array)
-        for tensor in self._session.get_outputs():
-            binding.bind_output(tensor.name)
-        self._session.run_with_iobinding(binding)
-        found: list[NDArray[np.float32]] = binding.copy_outputs_to_cpu()
+        session = self._session.made or self._session.get()
+        with NATIVE:
+            binding = session.io_binding()
+            for name, array in zip(self._inputs, arrays, strict=True):
+                binding.bind_cpu_input(name, array)
+            for tensor in session.get_outputs():
+                binding.bind_output(tensor.name)
+            session.run_with_iobinding(binding)
+            found: list[NDArray[np.float32]] = binding.copy_outputs_to_cpu()
         return found
+
+    def _again(self) -> Any:  # noqa: ANN401  (onnxruntime has no type stubs)
+        """The graph of the child of a fork.
+
+        Raises:
+            ForkedModel: it cannot be loaded here.
+        """
+        if self._settings.provider != "cpu" or self._read_again is None:
+            raise ForkedModel(self._settings.provider)
+        return _open(self._read_again(), self._storage, self._settings)
+
+
+def _open(model: bytes, storage: Storage, settings: RuntimeSettings) -> Any:  # noqa: ANN401
+    runtime = import_runtime()
+    require_provider(settings.provider, runtime.get_available_providers())
+    with NATIVE:
+        opened = runtime.InferenceSession(
+            fused(model) if _fuses(storage, settings) else model,
+            _options(runtime, storage, settings),
+            providers=provider_list(settings),
+            disabled_optimizers=_DISABLED,
+        )
+    require_provider(settings.provider, opened.get_providers())
+    return opened
 
 
 def open_session(folder: Path, manifest: Manifest, settings: RuntimeSettings) -> Session:
@@ -95,7 +144,7 @@ def open_session(folder: Path, manifest: Manifest, settings: RuntimeSettings) ->
     try:
         if keeps_weights_elsewhere(data):
             raise CorruptModel(path, "keeps weights in other files, which no digest covers")
-        return Session(data, manifest.storage, settings)
+        return Session(data, manifest.storage, settings, lambda: read_file(folder, manifest, MODEL))
     except (ModelError, MissingExtra):
         raise
     except Exception as error:  # whatever onnxruntime and readers of graphs raise, there is no model
@@ -127,15 +176,16 @@ def require_one_runtime(installed: Iterable[str]) -> None:
 
 @cache
 def import_runtime() -> Any:  # noqa: ANN401  (the module has no type stubs)
-    """The onnxruntime module.
+    """The onnxruntime module, which sends no usage data: the only place that imports it.
 
     Raises:
         MissingExtra: not installed.
         RuntimeClash: installed twice.
     """
     require_one_runtime(name for name in _PACKAGES if _is_installed(name))
+    os.environ[SILENT] = "1"
     try:
-        import onnxruntime
+        import onnxruntime  # noqa: TID251
     except ImportError as error:
         raise MissingExtra("cpu", "running models") from error
     return onnxruntime

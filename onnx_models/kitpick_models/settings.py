@@ -8,11 +8,6 @@ import msgspec
 
 Provider = Literal["cpu", "cuda", "tensorrt"]
 
-DEFAULT_ENCODER = "encoder-l12"
-DEFAULT_CROSS_ENCODER = "reranker-l6"
-DEFAULT_QUERY_KIND = "query-kind-l12"
-DEFAULT_LIST_RANKER = "list-ranker-l12"
-
 _CPU_TOKENS = 512
 """Padded tokens of a batch on a CPU: beyond that the activations fall out of the cache and it gets slower."""
 _GPU_TOKENS = 16_384

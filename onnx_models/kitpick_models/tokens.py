@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -11,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from kitpick_foundation.forks import fork_lock
+from kitpick_models.batching import NATIVE
 from kitpick_models.errors import UnknownToken, UnsupportedModel
 
 _CHARACTERS_PER_TOKEN = 32
@@ -32,7 +33,7 @@ class TokenIds:
         self._capacity = capacity
         self._held = 0
         self._kept: OrderedDict[bytes, Ids] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
 
     def of(self, text: str, limit: int) -> Ids:
         """The first `limit` token ids of a text, int64 (n,).
@@ -51,7 +52,8 @@ class TokenIds:
         found = self._found(keys)
         missing = {key: data for key, data in zip(keys, encoded, strict=True) if key not in found}
         clean = [data.decode("utf-16-le", "replace") for data in missing.values()]
-        tokenised = self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)
+        with NATIVE:
+            tokenised = self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)
         for key, encoding in zip(missing, tokenised, strict=True):
             found[key] = np.asarray(encoding.ids[:limit], np.int64)
             self._keep(key, found[key])
@@ -60,13 +62,18 @@ class TokenIds:
     def spans(self, text: str, limit: int) -> list[tuple[int, int, int]]:
         """The first `limit` tokens of a text: id, and where in the text it begins and ends (characters)."""
         known = text[: limit * _CHARACTERS_PER_TOKEN].encode("utf-8", "replace").decode()
-        found = self._tokenizer.encode(known, add_special_tokens=False)
+        with NATIVE:
+            found = self._tokenizer.encode(known, add_special_tokens=False)
         pairs_of = zip(found.ids[:limit], found.offsets[:limit], strict=True)
         return [(token, start, end) for token, (start, end) in pairs_of]
 
     def word(self, token: int) -> str:
         """A token as the vocabulary has it."""
         return self._tokenizer.id_to_token(token) or ""
+
+    def has_word(self, word: str) -> bool:
+        """Whether a word is one entry of the vocabulary."""
+        return self._tokenizer.token_to_id(word) is not None
 
     def text(self, ids: Sequence[int], skip_special: bool) -> str:
         """The text of tokens, without special ones if `skip_special`; words are a space apart.

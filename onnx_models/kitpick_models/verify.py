@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_foundation.errors import MissingExtra
-from kitpick_models.errors import CorruptModel, ModelError
-from kitpick_models.manifest import REFERENCE, Manifest, Storage, read_file, read_manifest
-from kitpick_models.runtime import (
-    find_model,
-    load_cross_encoder,
-    load_encoder,
-    load_list_ranker,
-    load_query_kind,
-)
+from kitpick_models.errors import CorruptModel, ModelError, UnknownModel
+from kitpick_models.locate import LEFT_OUT, ModelSetFile, find_model
+from kitpick_models.manifest import REFERENCE, TOKENIZER, Kind, Manifest, Storage, read_file, read_manifest
+from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
 from kitpick_models.settings import RuntimeSettings
 
 Array = NDArray[np.float32]
@@ -62,7 +58,7 @@ def read_reference(folder: Path, manifest: Manifest) -> Reference:
     """
     data = read_file(folder, manifest, REFERENCE)
     try:
-        found = msgspec.json.decode(data, type=EncoderReference | PairReference | ListReference)
+        found = decode_as(data, EncoderReference | PairReference | ListReference)
         _require_answers(found, manifest.dimensions)
     except (*UNDECODABLE, ValueError) as error:
         raise CorruptModel(folder / REFERENCE, f"not a reference: {error}") from error
@@ -132,6 +128,44 @@ def verify(
         except (ModelError, MissingExtra) as error:
             faults = [str(error)]
     return Verification(manifest.identity, figures, tuple(faults))
+
+
+def verify_set(models: ModelSetFile) -> Verification:
+    """Checks that the models of a set are there and belong together; `verify` checks each by itself.
+
+    Raises:
+        CorruptModel, UnsupportedModel: a manifest cannot be read. Any other fault is in `faults`.
+    """
+    found: dict[Kind, Manifest] = {}
+    faults: list[str] = []
+    for role, name in models.names().items():
+        if name != LEFT_OUT:
+            try:
+                found[role] = read_manifest(find_model(name))
+            except UnknownModel as error:
+                faults.append(str(error))
+    for role, manifest in found.items():
+        faults += _member_faults(models, role, manifest, found)
+    return Verification(f"model set {models.name}", {}, tuple(faults))
+
+
+def _member_faults(
+    models: ModelSetFile, role: Kind, manifest: Manifest, beside: dict[Kind, Manifest]
+) -> Iterator[str]:
+    """What a model of a set has otherwise than the set says, or than the models beside it."""
+    told = {
+        "tokenizer": (models.tokenizer, manifest.files.get(TOKENIZER, models.tokenizer)),
+        "template": (models.template, manifest.template),
+        "thresholds": (models.thresholds.get(role, {}), manifest.thresholds),
+        "kind": (role, manifest.kind),
+    }
+    for other in ("encoder", "cross_encoder"):
+        learned = getattr(manifest, other)
+        if learned and other in beside:
+            told[f"{other} it learned beside"] = (beside[other].identity, learned)
+    for name, (wanted, has) in told.items():
+        if wanted != has:
+            yield f"{manifest.name}: {name} is {has}, the set has {wanted}: correct the set's set.toml"
 
 
 def kendall_tau(a: Array, b: Array) -> float:

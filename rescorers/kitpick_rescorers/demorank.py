@@ -16,7 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_foundation.decoding import UNDECODABLE, decoder_of
+from kitpick_foundation.text_files import read_utf8
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.errors import RescorerError
@@ -51,7 +52,7 @@ def read_pool(path: Path) -> list[Demonstration]:
             contradict each other.
     """
     found: dict[tuple[str, str], Demonstration] = {}
-    decoder = msgspec.json.Decoder(Demonstration)
+    decoder = decoder_of(Demonstration)
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
@@ -82,7 +83,9 @@ def _lines(path: Path) -> list[bytes]:
     try:
         if path.stat().st_size > MAX_POOL_BYTES:
             raise InvalidPool(f"{path}: larger than {MAX_POOL_BYTES:,} bytes: keep a sample")
-        return path.read_bytes().splitlines()
+        return read_utf8(path, MAX_POOL_BYTES).splitlines()
+    except UnicodeDecodeError as error:
+        raise InvalidPool(f"{path}: cannot be read: {error}") from error
     except OSError as error:
         raise InvalidPool(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -45,8 +45,7 @@ class Explanation(msgspec.Struct, frozen=True):
 def explain(trace: Sequence[StageTrace], ids: Sequence[str]) -> Explanation:
     """Reads the trace of an answer, for the hits of these ids in their order.
 
-    Raises:
-        KeyError: an id that the last stage did not let through.
+    An API that a stage dropped and the request's own words put back has no step in between.
     """
     ranks = [{key: rank for rank, key in enumerate(entry.order, start=1)} for entry in trace]
     hits = [
@@ -58,7 +57,10 @@ def explain(trace: Sequence[StageTrace], ids: Sequence[str]) -> Explanation:
 def _steps(trace: Sequence[StageTrace], ranks: Sequence[Mapping[str, int]], key: str) -> Iterator[HitStep]:
     before: int | None = None
     for entry, rank_of in zip(trace, ranks, strict=True):
-        rank = rank_of[key]
+        rank = rank_of.get(key)
+        if rank is None:  # a stage dropped it, and a later rule put it back
+            before = None
+            continue
         reason = entry.reasons.get(key, "")
         if not entry.skipped and (reason or rank != before):
             yield HitStep(entry.stage, rank, entry.scores[rank - 1], before, reason)

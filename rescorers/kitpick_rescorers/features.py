@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,6 +146,7 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in words if word not in STOP_WORDS)
 
 
+@lru_cache(65_536)
 def _stem(word: str) -> str:
     for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:

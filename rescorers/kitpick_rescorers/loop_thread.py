@@ -15,6 +15,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from kitpick_foundation.forks import fork_lock
+
 _T = TypeVar("_T")
 _Client = TypeVar("_Client")
 
@@ -87,7 +89,7 @@ class LoopClient(Generic[_Client]):
         self._name = name
         self._connect = connect
         self._disconnect = disconnect
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._started: tuple[_Client, LoopThread] | None = None
 
     def run(self, work: Callable[[_Client], Coroutine[Any, Any, _T]]) -> _T:

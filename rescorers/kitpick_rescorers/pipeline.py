@@ -16,8 +16,20 @@ from kitpick_foundation.deadline import UNLIMITED, Deadline, DeadlineExceeded
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.reading.request_reading import as_read, read_request
+from kitpick_rescorers.reading.rules import follow_rules
 from kitpick_rescorers.request import Rescored, RescoreRequest, closing_answer, opening_state
-from kitpick_rescorers.stages import Stage
+from kitpick_rescorers.stages import (
+    Abstain,
+    Blend,
+    Classify,
+    Complete,
+    CrossEncode,
+    Enough,
+    Learned,
+    Pack,
+    Stage,
+)
 from kitpick_rescorers.state import Degradation, Need, StageTrace, State
 
 
@@ -37,10 +49,32 @@ def rescore(
     Raises:
         InvalidRequest: the request cannot be answered as asked.
     """
-    state = replace(opening_state(request), deadline=deadline)
-    for stage in profile.stages:
+    opening = state = replace(opening_state(request), deadline=deadline)
+    ranking = _ranking_stages(profile.stages)
+    reading = read_request(as_read(request.query)[0])
+    for stage in profile.stages[:ranking]:
+        if isinstance(stage, _READS) and reading.foreign and not reading.english:
+            state = _recorded(stage, state, state, 0.0, f"it does not read {reading.foreign}")
+        else:
+            state = run_stage(stage, state, models)
+    state = follow_rules(state, opening.ranked, reading, request.placed_first, request.read_as, request.used)
+    for stage in profile.stages[ranking:]:
         state = run_stage(stage, state, models)
     return closing_answer(state, request.k)
+
+
+_READS = (Abstain, Blend, Classify, CrossEncode, Learned)
+"""Stages that read English, or judge by what was read."""
+_OF_THE_WHOLE = (Complete, Enough, Pack)
+"""Stages that work on a finished order: the rules come before them."""
+
+
+def _ranking_stages(stages: Sequence[Stage]) -> int:
+    """How many stages rank: all but those at the end that work on a finished order."""
+    count = len(stages)
+    while count and isinstance(stages[count - 1], _OF_THE_WHOLE):
+        count -= 1
+    return count
 
 
 def run_stage(stage: Stage, state: State, models: Models) -> State:

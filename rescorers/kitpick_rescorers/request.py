@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate, Place, Vector
 from kitpick_rescorers.errors import InvalidRequest
-from kitpick_rescorers.scoring import falling
+from kitpick_rescorers.reading.request_reading import as_read, read_request
+from kitpick_rescorers.scoring import isotonic
 from kitpick_rescorers.state import (
     ANSWERABLE,
     MAX_HELD,
@@ -28,6 +29,21 @@ from kitpick_rescorers.state import (
 
 MAX_CANDIDATES = 10_000
 MAX_QUERY_CHARACTERS = 1_000_000
+MAX_PLACED = 100
+MAX_READ_AS = 20
+MAX_USED = 50
+
+
+class Spoken(msgspec.Struct, frozen=True):
+    """What a conversation brings beside its request."""
+
+    held: tuple[HeldIdentifier, ...] = ()
+    """Identifiers that it holds, at most `MAX_HELD`."""
+    used: tuple[str, ...] = ()
+    """Names of functions that it has called and does not ask for again, at most `MAX_USED`."""
+
+
+NOTHING_SPOKEN = Spoken()
 
 
 class RescoreRequest(msgspec.Struct, frozen=True, eq=False):
@@ -52,6 +68,14 @@ class RescoreRequest(msgspec.Struct, frozen=True, eq=False):
     """Identity of the model that made the query's vector and the candidates'; empty where it is unknown."""
     held: tuple[HeldIdentifier, ...] = ()
     """Identifiers that the conversation holds beside the query, at most `MAX_HELD`."""
+    placed_first: Mapping[str, str] = {}
+    """Ids of candidates that come first whatever the models say, in that order, and why: what was confirmed
+    for this request, and what it names by its path. At most `MAX_PLACED`."""
+    used: tuple[str, ...] = ()
+    """Names of functions that the conversation has called and that its last message does not ask for again;
+    at most `MAX_USED`."""
+    read_as: tuple[str, ...] = ()
+    """How the query was read before the search, for the trace: `cansel → cancel`."""
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -63,9 +87,13 @@ class Hit(msgspec.Struct, frozen=True):
     """
 
     id: str
+    """Of the API's document."""
     rank: int
+    """From 1."""
     score: float
+    """Of the last stage that scored, on its own scale: comparable within one answer only."""
     probability: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    """How likely the API serves the request; None where the cross-encoder did not score it."""
     reasons: tuple[str, ...] = ()
     """`stage: what it saw`, in the order of the stages."""
 
@@ -111,14 +139,16 @@ def opening_state(request: RescoreRequest) -> State:
     late = [_placeless(c) for c in _merged(request.fetched) if c.id not in known]
     ranked = [Ranked(c, c.tool_key, rank) for rank, c in enumerate(proposed, start=1)]
     ranked += [Ranked(c, c.tool_key, len(proposed) + 1, fetched=True) for c in late]
+    query, cut = as_read(request.query)
     state = State(
-        query=request.query,
+        query=read_request(query).embedded,
         vector=None,
         ranked=tuple(ranked),
         complete_tools=request.complete_tools,
         sizes=request.sizes,
         intent_trust=request.intent_trust,
         held=request.held,
+        degraded=cut,
     )
     return _with_vector(state, request.vector)
 
@@ -148,7 +178,7 @@ def _sureness(ranked: Sequence[Ranked]) -> dict[str, float]:
     the order has seen more than each pair by itself.
     """
     scored = [(item.id, item.probability) for item in ranked if item.probability is not None]
-    values = falling(np.array([probability for _, probability in scored]))
+    values = isotonic(np.array([probability for _, probability in scored]))
     return dict(zip((name for name, _ in scored), values.tolist(), strict=True))
 
 
@@ -165,6 +195,12 @@ def _check(request: RescoreRequest) -> None:
         raise InvalidRequest(f"{len(request.query):,} characters of query: at most {MAX_QUERY_CHARACTERS:,}")
     if len(request.held) > MAX_HELD:
         raise InvalidRequest(f"{len(request.held):,} held identifiers: at most {MAX_HELD}")
+    if len(request.used) > MAX_USED:
+        raise InvalidRequest(f"{len(request.used):,} used functions: at most {MAX_USED}")
+    if len(request.placed_first) > MAX_PLACED or len(request.read_as) > MAX_READ_AS:
+        raise InvalidRequest(
+            f"at most {MAX_PLACED} candidates are placed first, {MAX_READ_AS} readings are told"
+        )
     given = len(request.candidates) + len(request.fetched)
     if given > MAX_CANDIDATES:
         raise InvalidRequest(f"{given:,} candidates: at most {MAX_CANDIDATES:,} in one request")

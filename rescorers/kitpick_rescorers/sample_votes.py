@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import math
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,11 +10,12 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate, Filter, Place, Vector
 from kitpick_engines.document import ApiDocument
+from kitpick_engines.intents.confirmed import confirmed
 from kitpick_engines.intents.store import IntentStore
 from kitpick_engines.intents.votes import NO_INTENTS, Intents, Voting, near_samples, trust, vote
 from kitpick_engines.intents.written import Nearness, WrittenStore, WrittenWeights, written_votes
-from kitpick_engines.text import rerank_text, retrieval_text
-from kitpick_rescorers.search import QueryEncoder, SearchedIndex
+from kitpick_engines.text import rerank_text, retrieval_text, storable
+from kitpick_rescorers.search import QueryEncoder, SearchedIndex, Voted
 
 _BATCH = 256
 _RRF = 10.0
@@ -35,16 +34,6 @@ class SampleVotes:
         self.samples = None if samples is None else IntentStore(samples)
         self.written = None if enriched is None else WrittenStore(enriched)
         """What `kitpick enrich` wrote about the APIs."""
-        self._until = math.inf
-
-    def as_of(self, moment: float) -> SampleVotes:
-        """The same with what clients had said before a moment, seconds since the epoch; 0: nothing.
-
-        Samples of the operator count as they are today.
-        """
-        earlier = copy.copy(self)
-        earlier._until = moment
-        return earlier
 
     def add_votes(
         self,
@@ -54,10 +43,8 @@ class SampleVotes:
         index: SearchedIndex,
         encoder: QueryEncoder,
         request: str = "",
-    ) -> tuple[list[Candidate], float]:
+    ) -> Voted:
         """The candidates with their places by the votes of visible samples, and those that only votes found.
-
-        The second value says how far to trust these places, in [0, 1].
 
         Args:
             candidates: of the other rankings.
@@ -72,10 +59,14 @@ class SampleVotes:
         """
         stores = [store for store in self._stores() if store.path.exists()]
         if vector is None or not stores:
-            return list(candidates), 1.0
+            return Voted(list(candidates))
         for store in stores:
             self._embed_stale(store, encoder)
-        intents = NO_INTENTS if self.samples is None else self.samples.of_model(encoder.identity)
+        intents = (
+            NO_INTENTS
+            if self.samples is None
+            else self.samples.of_model(encoder.identity, storable(permitted.tenant))
+        )
         written, covered = self._written(request, vector, encoder)
         near = self.near(intents, vector, permitted)
         # The filter comes before the vote: samples of APIs that may not be seen take nobody's place.
@@ -88,21 +79,25 @@ class SampleVotes:
         unwritten = _unwritten(candidates, intents.covered | covered) if near_texts else {}
         found = [replace(item, intent=places.get(item.id) or unwritten.get(item.id)) for item in candidates]
         known = {item.id for item in candidates}
-        missing = [visible[key] for key in places if key not in known][:_MOST_ADDED]
+        sure = confirmed(intents, permitted_rows, request)
+        wanted = dict.fromkeys((*sure, *places))
+        missing = [visible[key] for key in wanted if key not in known][:_MOST_ADDED]
         vectors = encoder.vectors(tuple(retrieval_text(document) for document in missing)) if missing else ()
         found += [
-            replace(_candidate(document, vector), intent=places[document.id])
+            replace(_candidate(document, vector), intent=places.get(document.id))
             for document, vector in zip(missing, vectors, strict=True)
         ]
         order = _order(candidates)
         by_text = self.weights.trust * trust(order, intents.covered | covered)
-        return found, max(trust(order, intents.covered), by_text)
+        return Voted(found, max(trust(order, intents.covered), by_text), sure)
 
     def near(self, intents: Intents, vector: Vector, permitted: Filter) -> list[tuple[int, float]]:
         """The nearest rows of samples that have a say for these callers, each with its cosine."""
         near = near_samples(intents, vector, self.voting)
-        counting = (each for each in near if intents.counts_for(each[0], permitted.tenant, self._until))
-        return list(islice(counting, _MAX_NEAREST))
+        counting = [each for each in near if intents.counts_for(each[0], permitted.tenant)]
+        by_operator = islice((each for each in counting if not intents.clients[each[0]]), _MAX_NEAREST)
+        by_clients = islice((each for each in counting if intents.clients[each[0]]), _MAX_NEAREST)
+        return sorted((*by_operator, *by_clients), key=lambda each: (-each[1], each[0]))
 
     def _stores(self) -> list[IntentStore]:
         kept = (self.samples, None if self.written is None else self.written.samples)

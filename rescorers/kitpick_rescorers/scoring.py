@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from copy import copy
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kitpick_foundation.forks import fork_lock
 from kitpick_foundation.visible import says_nothing
 from kitpick_rescorers.errors import InvalidScores, ScoredInPart
 
@@ -34,7 +34,7 @@ class ScoreCache:
     def __init__(self, capacity: int = 65_536) -> None:
         self._capacity = max(0, capacity)
         self._scores: OrderedDict[bytes, float] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._counts = {"hits": 0, "misses": 0}
         self.owner = ""
 
@@ -154,7 +154,7 @@ def checked(scores: NDArray[np.floating[Any]], expected: int) -> Logits:
     return logits
 
 
-def falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def isotonic(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The nearest values (n,) that never rise, by least squares: neighbours that rise get their mean.
 
     Pool adjacent violators (Ayer et al., Annals of Mathematical Statistics 26, 1955). The sum stays the same.

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from itertools import islice
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -32,13 +34,16 @@ from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.features import wanted_effects
 from kitpick_rescorers.models import Models
+from kitpick_rescorers.named_apis import find_named
 from kitpick_rescorers.packing import PackingSizes, pack_results
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.request import Hit, Rescored, RescoreRequest
+from kitpick_rescorers.reading.request_reading import as_read, read_request
+from kitpick_rescorers.request import MAX_PLACED, NOTHING_SPOKEN, Hit, Rescored, RescoreRequest, Spoken
 from kitpick_rescorers.request_matrix import RequestMatrix
+from kitpick_rescorers.respelling import SecondLook
 from kitpick_rescorers.stages import Requirement
-from kitpick_rescorers.state import Degradation, HeldIdentifier
+from kitpick_rescorers.state import Degradation
 
 MAX_SIBLINGS = 500
 """APIs of the tools in question: some tools have hundreds, and every one costs a cross-encoder score."""
@@ -93,6 +98,9 @@ class QueryEncoder(Protocol):
         None if this is not known of the model. Raises as `identity`.
         """
 
+    def knows(self, word: str) -> bool:
+        """Whether a word, in lower case, is one of the model's vocabulary. Raises as `identity`."""
+
 
 class ModelSource(Protocol):
     """Provides the models of a pipeline."""
@@ -103,6 +111,17 @@ class ModelSource(Protocol):
         Raises:
             ProviderRefused, RuntimeClash: a device was asked for that cannot be used.
         """
+
+
+class Voted(NamedTuple):
+    """What sample requests say of a request."""
+
+    candidates: list[Candidate]
+    """With their `intent` places, and those that only votes propose."""
+    trust: float = 1.0
+    """How far to trust these places, in [0, 1]."""
+    confirmed: Mapping[str, str] = MappingProxyType({})
+    """Ids of the APIs that were confirmed for this very request, in their order, and by whom."""
 
 
 class Voters(Protocol):
@@ -116,8 +135,8 @@ class Voters(Protocol):
         index: SearchedIndex,
         encoder: QueryEncoder,
         request: str = "",
-    ) -> tuple[list[Candidate], float]:
-        """The candidates with their `intent` places, those that only votes propose, and a trust in [0, 1].
+    ) -> Voted:
+        """What the samples that the caller may see say of a request.
 
         Raises:
             EngineUnavailable: the samples cannot be read.
@@ -159,7 +178,7 @@ class Query(msgspec.Struct, frozen=True, eq=False):
     sentences: tuple[Sentence, ...] = ()
     """Sentences that are searched beside the whole request; without vectors if it has none."""
     degraded: tuple[Degradation, ...] = ()
-    """Why there is no vector though one is needed."""
+    """Why there is no vector though one is needed, and what of the request was not read."""
 
     def turned(self, matrix: RequestMatrix | None) -> Query:
         """The query with its vectors turned by a matrix; as it is, with the reason, where none fits."""
@@ -181,9 +200,11 @@ class Query(msgspec.Struct, frozen=True, eq=False):
         """The query as an index of this schema understands it: without vectors of another model."""
         if self.model in ("", schema.model):
             return self
+        of_set = f" of the model set {schema.models!r}" if schema.models else ""
+        choose = f"choose that set with KITPICK_MODELS={schema.models}, or " if schema.models else ""
         reason = (
-            f"the index holds vectors of {schema.model}, the encoder in use is {self.model}: "
-            "ingest any source to rebuild it"
+            f"the index holds vectors of {schema.model}{of_set}, the encoder in use is {self.model}: "
+            f"{choose}ingest any source to rebuild it"
         )
         return self.without_vectors(reason)
 
@@ -206,21 +227,25 @@ class Query(msgspec.Struct, frozen=True, eq=False):
 
 
 def prepare(text: str, needs: frozenset[Requirement], encoder: QueryEncoder) -> Query:
-    """Embeds a request and its sentences, if something needs their vectors.
+    """Embeds a request and its sentences, if something needs their vectors; without what it rules out.
+
+    A long request is cut before, see `as_read`.
 
     Raises:
         ProviderRefused, RuntimeClash: a device was asked for that cannot be used. Whoever asked for a GPU
             must not get slow answers instead of an error; other failures of the model are degradations.
     """
-    parts = sentences_of(text) if "sentence" in needs else ()
-    bare = Query(text, sentences=tuple(Sentence(part, None) for part in parts))
+    text, cut = as_read(text)
+    wanted = read_request(text).embedded
+    parts = sentences_of(wanted) if "sentence" in needs else ()
+    bare = Query(text, sentences=tuple(Sentence(part, None) for part in parts), degraded=cut)
     if needs.isdisjoint(_OF_A_VECTOR) or is_blank(text):
         return bare
     try:
-        (vector,) = encoder.vectors((text,))
+        (vector,) = encoder.vectors((wanted,))
         vectors = encoder.vectors(parts) if parts else ()
         sentences = tuple(Sentence(part, own) for part, own in zip(parts, vectors, strict=True))
-        return Query(text, vector, encoder.identity, sentences)
+        return Query(text, vector, encoder.identity, sentences, cut)
     except (ProviderRefused, RuntimeClash):
         raise
     except (ModelError, MissingExtra) as error:
@@ -231,6 +256,7 @@ class SearchHit(Hit, frozen=True, kw_only=True):
     """One API of an answer, with its whole document."""
 
     document: ApiDocument
+    """As it was taken in, its definition byte for byte."""
 
 
 class SearchOutcome(msgspec.Struct, frozen=True, eq=False):
@@ -241,7 +267,7 @@ class SearchOutcome(msgspec.Struct, frozen=True, eq=False):
     slimmed: frozenset[str]
     """Ids of hits whose definitions only fit into the budget without most of their prose."""
     degraded: tuple[Degradation, ...]
-    """Milliseconds of all steps."""
+    """What could not be done, and why."""
     timings: Mapping[str, float]
     """Milliseconds by step, and by stage as `rescore.STAGE`."""
     seen: RescoreRequest
@@ -278,7 +304,7 @@ class Search:
         k: int,
         permitted: Filter,
         budget: int | None = None,
-        held: tuple[HeldIdentifier, ...] = (),
+        spoken: Spoken = NOTHING_SPOKEN,
     ) -> SearchOutcome:
         """All steps: the k best APIs for a request in words.
 
@@ -288,7 +314,7 @@ class Search:
             k: how many hits at most, at least 0.
             permitted: what whoever asks may see.
             budget: tokens that the definitions of all hits may take together; None for any number.
-            held: identifiers that the conversation holds, at most `MAX_HELD`.
+            spoken: what a conversation brings beside the request.
 
         Raises:
             EmptyCatalog: nothing is in the index yet.
@@ -302,7 +328,9 @@ class Search:
         matrix = profile.request_matrix()
         query, request = self.candidates(asked, profile.needs(), size, permitted, matrix)
         clock.lap("first_stage")
-        rescored, seen, slimmed = self._ranked(replace(request, k=k, held=held), profile, permitted, budget)
+        rescored, seen, slimmed = self._ranked(
+            replace(request, k=k, held=spoken.held, used=spoken.used), profile, permitted, budget
+        )
         clock.lap("rescore")
         hits = self._hits(rescored, permitted)
         clock.lap("fetch")
@@ -335,28 +363,59 @@ class Search:
             EmptyCatalog: nothing is in the index yet.
             EngineError: it cannot be searched.
         """
-        words = query.text if "lexical" in needs else ""
-        turned = query.turned(matrix)
-        found = self._index.search(
-            SearchRequest(words, turned.vector, size, permitted, turned.sentences, turned.model)
-        )
+        asked = query.text
+        found = self._found(query.turned(matrix), needs, size, permitted)
+        read_as = SecondLook(self._index, self._encoder, permitted).at(asked, found)
+        if read_as.notes:
+            again = self.prepare(read_as.text, needs)
+            query = replace(again, degraded=tuple(dict.fromkeys((*query.degraded, *again.degraded))))
+            found = self._found(query.turned(matrix), needs, size, permitted)
         if found.schema is None:
             raise EmptyCatalog(self._index.url)
+        turned = query.turned(matrix)
         said = query.over(found.schema).vector
         query = turned.over(found.schema).over_damage(found.damaged)
         proposed: Sequence[Candidate] = found
-        trust = 1.0
+        trust, confirmed = 1.0, Voted([]).confirmed
         if self._voters is not None and "intent" in needs:
             try:
-                proposed, trust = self._voters.add_votes(
-                    found, said, permitted, self._index, self._encoder, query.text
+                proposed, trust, confirmed = self._voters.add_votes(
+                    found, said, permitted, self._index, self._encoder, asked
                 )
             except EngineError as error:
                 lost = Degradation("intent", f"no sample request votes: {error}")
                 query = replace(query, degraded=(*query.degraded, lost))
-        return query, RescoreRequest(
-            query.text, proposed, query.vector, intent_trust=trust, vector_model=query.model
+        request = RescoreRequest(
+            query.text,
+            proposed,
+            query.vector,
+            intent_trust=trust,
+            vector_model=query.model,
+            placed_first=dict(islice(confirmed.items(), MAX_PLACED)),
+            read_as=read_as.notes,
         )
+        return query, self._with_named(request, read_request(query.text).names, permitted)
+
+    def _found(
+        self, turned: Query, needs: frozenset[Requirement], size: int, permitted: Filter
+    ) -> Candidates:
+        """The candidates of a query whose vectors are turned already."""
+        words = read_request(turned.text).searched if "lexical" in needs else ""
+        return self._index.search(
+            SearchRequest(words, turned.vector, size, permitted, turned.sentences, turned.model)
+        )
+
+    def _with_named(
+        self, request: RescoreRequest, names: tuple[str, ...], permitted: Filter
+    ) -> RescoreRequest:
+        """The request with what it names among its candidates."""
+        if not names:
+            return request
+        by_name = find_named(self._index, names, permitted)
+        known = {item.id for item in request.candidates}
+        more = [item for item in by_name.candidates if item.id not in known]
+        placed = dict(islice({**request.placed_first, **by_name.by_path}.items(), MAX_PLACED))
+        return replace(request, candidates=[*request.candidates, *more], placed_first=placed)
 
     def rank(
         self, request: RescoreRequest, profile: Profile, permitted: Filter

@@ -105,7 +105,19 @@ class Degradation(msgspec.Struct, frozen=True):
     """A stage that could not do (all of) its work, and why. It left the order as it was."""
 
     stage: str
+    """Name of the stage, or of the step before the first."""
     reason: str
+    """What was missing, where, and the cure."""
+
+
+def faults(degraded: Sequence[Degradation]) -> list[Degradation]:
+    """What went wrong with what ranks, as far as it is not the request that could not be read in full.
+
+    Of one in a language that no model reads, the stages that miss its scores are no news.
+    """
+    if any(each.stage == "language" for each in degraded):
+        return []
+    return [each for each in degraded if each.stage != "long_request"]
 
 
 class DefinitionSizes(msgspec.Struct, frozen=True):

@@ -13,7 +13,6 @@ import pytest
 from kitpick_rescorers.profiles import load_profile
 from kitpick_rescorers.stages import Complete
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 chains = pytest.importorskip("chains")
 
 

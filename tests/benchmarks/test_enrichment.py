@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from kitpick_engines.intents.written import Enrichment
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 enrichment = pytest.importorskip("enrichment")
 limits = pytest.importorskip("enrichment_limits")
 

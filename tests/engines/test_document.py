@@ -51,6 +51,8 @@ def test_the_same_tool_name_in_two_categories_is_two_tools() -> None:
         {"needs": ("a.id~9",)},
         {"gives": ("a.id~9",)},
         {"about": "x"},
+        {"inputs": "{}"},
+        {"purpose": "x"},
     ],
 )
 def test_the_content_hash_sees_every_change(change: dict[str, object]) -> None:

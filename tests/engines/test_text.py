@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from sizes import examples
 
 from kitpick_engines.document import ApiDocument, Parameter
 from kitpick_engines.text import (
@@ -98,7 +99,7 @@ def test_the_first_sentences_are_three_within_400_characters(prose: str, read: s
 
 
 @given(st.text(max_size=600))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_first_sentences_are_where_the_prose_begins(prose: str) -> None:
     read = first_sentences(prose)
     assert plain(prose).startswith(read)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kitpick_evaluation import judgements
 from kitpick_evaluation.datasets.queries_file import queries_file
 from kitpick_evaluation.errors import InvalidDataset
-from kitpick_evaluation.judgements import Judgements, JudgementsRefused
+from kitpick_evaluation.judgements import Judgements, JudgementsRefused, file_of_caller
 
 MARKS = st.lists(
     st.tuples(
@@ -118,3 +118,18 @@ def test_a_place_that_takes_no_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(JudgementsRefused, match="cannot be written"):
         Judgements(tmp_path / "file" / "queries.jsonl").mark("ask", "a", "right")
+
+
+def test_every_caller_has_a_file_of_their_own_in_the_same_folder(tmp_path: Path) -> None:
+    named = tmp_path / "queries.jsonl"
+    callers = [
+        *[("acme", "ann"), ("Acme", "ann"), ("acme.ann", ""), ("", "acme.ann"), ("acme", "")],
+        *[("../..", "/etc/passwd"), ("\0", "é"), ("a" * 500, "b" * 100), ("a" * 499, "b" * 100)],
+    ]
+    files = [file_of_caller(named, *caller) for caller in callers]
+    assert file_of_caller(named, "", "") == named
+    assert len({str(file).lower() for file in [named, *files]}) == len(callers) + 1
+    assert {file.parent for file in files} == {tmp_path}
+    assert files[0].name.startswith("queries.acme.ann.")
+    for file in files:
+        assert Judgements(file).mark("ask", "a", "right") == 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 from sklearn.metrics import (
     label_ranking_average_precision_score,
     ndcg_score,
@@ -83,7 +84,7 @@ ORACLE_CUTOFFS = (1, 3, 5, 10)
     st.dictionaries(st.sampled_from(APIS), st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=12),
     st.sets(st.sampled_from(APIS), min_size=1),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_every_figure_agrees_with_a_second_library(scores: dict[str, float], relevant: set[str]) -> None:
     """Scores with ties, APIs that were not ranked, and APIs nobody judged, against scikit-learn."""
     ranking = ranked_by_score(scores)

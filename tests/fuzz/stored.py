@@ -22,8 +22,8 @@ from kitpick_engines.intents.votes import Voting, near_samples, vote
 from kitpick_engines.sqlite import SqliteEngine
 from kitpick_models.encoders import CrossEncoder
 from kitpick_models.heads import ListRanker, QueryKindClassifier
+from kitpick_models.locate import find_model
 from kitpick_models.manifest import HEAD, MODEL, TOKENIZER, digest, read_manifest
-from kitpick_models.runtime import find_model
 from kitpick_models.settings import RuntimeSettings
 
 Reader = Callable[[bytes], object]
@@ -34,7 +34,7 @@ _VECTOR = np.full(DIMENSIONS, 0.5, np.float32)
 def model_reader(what: str) -> Reader:
     """The reader of a file of a model: `tokenizer`, `kind`, `head` or `trees`."""
     name, file = {
-        "tokenizer": ("reranker-l3", TOKENIZER),
+        "tokenizer": ("reranker-l6", TOKENIZER),
         "kind": ("query-kind", HEAD),
         "head": ("list-ranker", HEAD),
         "trees": ("list-ranker", MODEL),

@@ -43,8 +43,8 @@ def _text_reader(what: str) -> Reader:
     from kitpick_foundation.yaml_values import parse_yaml
     from kitpick_ingest.approvals import Approvals
     from kitpick_models.graph_file import keeps_weights_elsewhere
+    from kitpick_models.locate import find_model
     from kitpick_models.manifest import read_manifest
-    from kitpick_models.runtime import find_model
     from kitpick_models.verify import REFERENCE, read_reference
     from kitpick_rescorers.demorank import Demonstration, read_pool
     from kitpick_rescorers.llm.windows import read_ranking

@@ -25,12 +25,13 @@ from typing import Any
 import psutil
 import pytest
 import stored
+from sizes import sized
 
 from kitpick_rescorers.service.app import ENDPOINTS
 
 pytestmark = [pytest.mark.needs("serve"), pytest.mark.slow]
 HERE = Path(__file__).parent
-SECONDS = float(os.environ.get("KITPICK_FUZZ_SECONDS", "1.5"))
+SECONDS = sized("KITPICK_FUZZ_SECONDS", 0.5, 200)
 SEED = int(os.environ.get("KITPICK_FUZZ_SEED", datetime.date.today().toordinal()))
 LONGEST = 100_000
 """Bytes of an input, unless what it is made from is longer."""
@@ -218,6 +219,7 @@ def findings(reader: str, corpus: list[bytes], seconds: float, seed: int) -> lis
     return []
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("reader", READERS)
 def test_it_reads_or_refuses_whatever_comes(reader: str) -> None:
     for outcome, data in findings(reader, seeds(reader), SECONDS, SEED):

@@ -1,17 +1,12 @@
-"""Fixtures of the syncs; makes `shops` and `servers` importable, as tests are no package."""
+"""Fixtures of the syncs."""
 
 from __future__ import annotations
 
 import resource
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
-
 from servers import MakeCatalog, catalogs_on
 from shops import Shop
 

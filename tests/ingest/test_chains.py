@@ -15,7 +15,8 @@ from kitpick_engines.document import ApiDocument, Effect, Parameter, Thing, deco
 from kitpick_ingest import chains
 from kitpick_ingest.chains import MAX_FIELDS, MAX_GIVES, MAX_NEEDS, Shape, answer_fields, with_chains
 from kitpick_ingest.json_schema import schema_fields
-from kitpick_ingest.json_values import JsonObject, References
+from kitpick_ingest.json_values import JsonObject
+from kitpick_ingest.references import References
 from kitpick_ingest.sources.openapi import OpenApiSource
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kitpick_engines.document import Effect
-from kitpick_ingest.effects import effect_of_hints, effect_of_method
+from kitpick_ingest.effects import effect_of_function_name, effect_of_hints, effect_of_method
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,8 @@ def test_effect_of_an_http_method(method: str | None, effect: str) -> None:
     [
         (True, None, "read"),
         (True, True, "read"),
-        (False, None, "destructive"),
+        (False, None, "write"),
+        (False, True, "destructive"),
         (False, False, "write"),
         (None, False, "write"),
         (None, True, "destructive"),
@@ -39,3 +40,25 @@ def test_effect_of_an_http_method(method: str | None, effect: str) -> None:
 )
 def test_effect_of_mcp_hints(read_only: bool | None, destructive: bool | None, effect: str) -> None:
     assert effect_of_hints(read_only, destructive) == Effect(effect)
+
+
+@pytest.mark.parametrize(
+    ("name", "effect"),
+    [
+        ("cancel_order", "destructive"),
+        ("subscriptionCancel", "destructive"),
+        ("billing.voidInvoice", "destructive"),
+        ("revoke_token", "destructive"),
+        ("bulk-delete-users", "destructive"),
+        ("refund_charge", "write"),
+        ("createRefund", "write"),
+        ("get_refund", "unknown"),
+        ("isCancelled", "unknown"),
+        ("cancellation_policy", "unknown"),
+        ("cancel.list_reasons", "unknown"),
+        ("send_email", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_effect_of_a_functions_name(name: str, effect: str) -> None:
+    assert effect_of_function_name(name) == Effect(effect)

@@ -9,8 +9,8 @@ import pytest
 
 from kitpick_engines.document import Parameter
 from kitpick_ingest.json_schema import parameters, property_names, type_name
-from kitpick_ingest.json_values import References, unresolved
 from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION
+from kitpick_ingest.references import References, unresolved
 
 
 def test_the_properties_of_an_object_are_its_parameters() -> None:

@@ -42,6 +42,12 @@ SHAPES = {
         [{"type": "namespace", "name": "crm", "tools": []}],
     ],
     "beir": [{"_id": "1", "title": "", "text": "t"}],
+    "graphql": [{"data": {"__schema": {"types": []}}}, {"__schema": {}}],
+    "registry": [
+        {"servers": [{"server": {"name": "a/b", "remotes": []}}]},
+        [{"name": "a/b", "packages": []}],
+    ],
+    "a2a": [{"name": "n", "capabilities": {}, "skills": []}],
     "documents": [{"id": "s/t/a", "source": "s", "category": "", "tool": "t", "api": "a"}],
 }
 
@@ -72,8 +78,8 @@ def test_a_folder_is_what_its_first_file_is(tmp_path: Path) -> None:
     assert len(list(source.read())) == 1
 
 
-def test_every_kind_but_botocore_is_recognised_by_content() -> None:
-    assert SHAPES.keys() == READERS.keys() - {"botocore"}
+def test_every_kind_of_file_is_recognised_by_content() -> None:
+    assert SHAPES.keys() == READERS.keys() - {"botocore", "skills"}
 
 
 def test_a_kind_can_be_said(tmp_path: Path) -> None:
@@ -101,7 +107,7 @@ def test_the_refusal_names_what_was_tried_and_the_known_kinds(tmp_path: Path) ->
         assert reader.form in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", READERS.keys() - {"botocore", "google"})
+@pytest.mark.parametrize("kind", sorted(READERS.keys() - {"botocore", "google"}))
 def test_a_kind_without_a_target_is_refused(kind: str) -> None:
     with pytest.raises(UnknownSource):
         open_source(f"{kind}:")

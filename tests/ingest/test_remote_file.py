@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 import time
@@ -30,10 +31,19 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Location", "/tools.json")
             self.end_headers()
             return
-        self.send_response(404 if self.path.startswith("/gone.json") else 200)
+        status = {"/gone.json": 404, "/closed.json": 401}.get(self.path.partition("?")[0], 200)
+        self.send_response(status)
+        if self.path.startswith("/packed"):
+            self.send_header("Content-Encoding", self.path.partition("?")[2])
+        if self.path == "/login.json":
+            self.send_header("Content-Type", "text/html; charset=utf-8")
         self.end_headers()
         if self.path == "/drip.json":
             self.drip()
+        elif self.path == "/login.json":
+            self.wfile.write(b"<html>Please log in</html>")
+        elif self.path == "/packed.json?gzip":
+            self.wfile.write(gzip.compress(json.dumps({"tools": TOOLS}).encode()))
         else:
             self.wfile.write(json.dumps({"tools": TOOLS}).encode())
 
@@ -81,6 +91,31 @@ def test_headers_are_sent_but_not_to_where_a_redirect_leads(server: str) -> None
 def test_a_missing_file_stops_the_source(server: str) -> None:
     with pytest.raises(SourceError, match="cannot be fetched"):
         list(open_source(f"{server}/gone.json?key=secret").read())
+
+
+def test_a_packed_file_is_read_and_one_that_is_not_as_it_says_is_named(server: str) -> None:
+    assert len(list(open_source(f"{server}/packed.json?gzip").read())) == 2
+    for encoding, reason in (("deflate", "incorrect header"), ("br", "nobody asked for the encoding 'br'")):
+        with pytest.raises(SourceError, match=f"^{server}/packed.json: cannot be unpacked: .*{reason}"):
+            list(open_source(f"{server}/packed.json?{encoding}").read())
+
+
+@pytest.mark.parametrize(
+    ("file", "said"), [("login", "the server sent a web page"), ("closed", "HTTP Error 401")]
+)
+def test_a_page_to_log_in_is_named_by_its_url_with_the_cure(server: str, file: str, said: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        list(open_source(f"{server}/{file}.json").read())
+    assert str(caught.value).startswith(f"{server}/{file}.json: ")
+    assert said in str(caught.value)
+    assert "give credentials with --header" in str(caught.value)
+    assert "/kitpick-" not in str(caught.value), "of a file that is gone by now"
+
+
+@pytest.mark.needs("mcp")
+def test_a_file_behind_a_url_without_a_suffix_is_to_be_named_by_its_kind(server: str) -> None:
+    with pytest.raises(SourceError, match=r"HTTP 501.*write its kind before it, such as openapi:URL"):
+        list(open_source(f"{server}/list").read())
 
 
 def test_a_server_that_drips_is_given_up(server: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from sizes import examples
 
 from kitpick_engines.document import ApiDocument
 from kitpick_ingest.definitions import MAX_FIELD, render_definitions, slim_definition
@@ -48,7 +49,7 @@ def is_schema(schema: dict[str, Any]) -> bool:
 
 
 @given(instances)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_every_input_is_judged_as_before(instance: dict[str, Any]) -> None:
     whole, slimmed = Draft202012Validator(SCHEMA), Draft202012Validator(slim(SCHEMA))
     assert whole.is_valid(instance) == slimmed.is_valid(instance)

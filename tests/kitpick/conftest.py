@@ -115,7 +115,8 @@ def slang(catalog: Catalog, tmp_path: Path) -> Judged:
 @pytest.fixture(scope="module")
 def service_url() -> Iterator[str]:
     """Where `kitpick serve` answers, in a process of its own."""
-    command = [sys.executable, "-c", "from kitpick.cli import main; main()", "serve", "--port", "0"]
+    command = [sys.executable, "-c", "from kitpick.cli import main; main()", "serve"]
+    command += ["--port", "0", "--set", "warm_up_seconds=0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
         assert process.stderr is not None
         first = process.stderr.readline()

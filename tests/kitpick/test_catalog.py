@@ -172,18 +172,32 @@ def test_a_source_that_lost_everything_deletes_nothing(catalog: Catalog, functio
     assert catalog.stats().documents == 8
 
 
+def test_a_printed_answer_is_a_short_table(catalog: Catalog) -> None:
+    lines = str(catalog.search("will it rain tomorrow in Rome?", 3)).splitlines()
+    assert lines[0].split()[:3] == ["1", "functions:", "get_weather"]
+    assert lines[0].endswith("%  Current weather and forecast for a city")
+    assert len(lines) == 3
+    nothing = catalog.search("knit a jumper for my grandmother", 3)
+    assert nothing.abstained
+    assert str(nothing).startswith("Nothing here is likely to do that: ")
+    assert str(catalog.search("weather", 1, profile="bm25")).splitlines()[0].split()[:2] == [
+        "1",
+        "functions:",
+    ]
+
+
 def test_without_a_cross_encoder_the_answer_is_degraded_and_says_so(
-    catalog: Catalog, settings: Settings
+    catalog: Catalog, settings: Settings, broken_model: str
 ) -> None:
-    lesser = replace(settings, cross_encoder="no-such-model")
+    lesser = replace(settings, cross_encoder=broken_model)
     with Catalog.open(settings=lesser) as opened:
         result = opened.search("weather in Rome")
     assert result.hits[0].document.api == "get_weather"
-    assert any("no-such-model" in item.reason for item in result.degraded)
+    assert any("broken-model" in item.reason for item in result.degraded)
 
 
-def test_without_an_encoder_words_still_find(catalog: Catalog, settings: Settings) -> None:
-    lesser = replace(settings, encoder="no-such-model")
+def test_without_an_encoder_words_still_find(catalog: Catalog, settings: Settings, broken_model: str) -> None:
+    lesser = replace(settings, encoder=broken_model)
     with Catalog.open(settings=lesser) as opened:
         result = opened.search("weather in Rome", profile="hybrid")
     assert result.hits[0].document.api == "get_weather"

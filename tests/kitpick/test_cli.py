@@ -15,8 +15,8 @@ import pytest
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
+from kitpick_models.locate import find_model
 from kitpick_models.manifest import read_manifest
-from kitpick_models.runtime import find_model
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 

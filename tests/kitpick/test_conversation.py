@@ -16,6 +16,7 @@ from kitpick.conversation import (
     NothingAsked,
     called_names,
     count_words,
+    done_before,
     messages_of,
     name_words,
     read_turns,
@@ -150,11 +151,39 @@ def test_roles_in_impossible_order_are_read_as_they_are() -> None:
     assert request_of(messages) == "in Rome?\nrain?"
 
 
-def test_a_huge_conversation_is_read_from_its_end() -> None:
-    long = [user("x" * 1_000) for _ in range(2_100)]
-    assert read_turns([user("first"), *long, assistant("y" * 3_000_000), user("and now?")]).earlier == ""
-    turns = read_turns([*long, user("z" * (MAX_CHARACTERS + 1))])
-    assert len(turns.last) == MAX_TEXT
+LARGE = "y" * (MAX_CHARACTERS + 1)
+ASKED = "which of these invoices are overdue"
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [{"role": "tool", "content": LARGE}],
+        [user([{"type": "tool_result", "content": [{"type": "text", "text": LARGE}]}])],
+        [{"type": "function_call_output", "output": LARGE}],
+        [assistant(LARGE)],
+        [{"role": "tool", "content": "paid"} for _ in range(5_000)],
+        [{"role": "tool", "content": "y" * 30_000} for _ in range(100)],
+    ],
+)
+def test_what_tools_answer_never_hides_what_the_user_said(results: list[Any]) -> None:
+    asked = [user("hello there"), user(ASKED)]
+    assert read_turns([*asked, *results]).last == ASKED
+    assert read_turns([*asked, *results, user("and now?")]).earlier == ASKED
+    assert request_of([*asked, *results]).startswith(ASKED)
+
+
+def test_what_the_user_says_beside_results_is_found_behind_them() -> None:
+    results = [{"type": "tool_result", "content": "paid"} for _ in range(5_000)]
+    assert read_turns([user([*results, {"type": "text", "text": ASKED}])]).last == ASKED
+
+
+def test_of_a_long_message_the_beginning_and_the_end_are_read() -> None:
+    for content in (f"{ASKED} {LARGE}", f"{LARGE} {ASKED}"):
+        for message in (user(content), user([{"type": "text", "text": content}])):
+            said = read_turns([message]).last
+            assert ASKED in said
+            assert len(said) == MAX_TEXT
 
 
 @pytest.mark.parametrize(
@@ -232,3 +261,26 @@ def test_a_catalog_is_searched_with_a_conversation(catalog: Catalog) -> None:
         user("and in Berlin?"),
     ]
     assert catalog.search(messages, 1).hits[0].document.api == "get_weather"
+
+
+def _after_order(last: str) -> list[dict[str, object]]:
+    call = {"id": "1", "type": "function", "function": {"name": "shop_createOrder", "arguments": "{}"}}
+    return [
+        {"role": "user", "content": "order two lamps"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "order 12"},
+        {"role": "user", "content": last},
+    ]
+
+
+@pytest.mark.parametrize("last", ["and now cancel it", "show me where it is", "storniere sie bitte doch"])
+def test_another_deed_is_not_what_was_called_before(last: str) -> None:
+    assert done_before(_after_order(last)) == ("shop_createOrder",)
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["create another one", "the same for Ann", "cancel it and order again", "yes", "what about chairs?"],
+)
+def test_what_is_asked_for_again_or_names_no_deed_may_be_called_again(last: str) -> None:
+    assert done_before(_after_order(last)) == ()

@@ -201,7 +201,7 @@ def test_an_api_without_texts_has_the_place_of_its_own_vector(catalog: Catalog, 
     enrich(catalog, fake(answer=lambda body: "" if "delete file" in str(body) else written(body)).url)
     (vector,) = catalog.models.queries.vectors((SLANG,))
     asked = SearchRequest(SLANG, vector, 8, Filter(), model=catalog.models.queries.identity)
-    found, _ = catalog.intents.votes.add_votes(
+    found, *_ = catalog.intents.votes.add_votes(
         catalog.engine.search(asked), vector, Filter(), catalog.engine, catalog.models.queries, SLANG
     )
     by_name = {item.api: item for item in found}

@@ -81,6 +81,12 @@ def test_the_same_seed_gives_the_same_bytes_but_for_the_times(catalog: Catalog, 
     )
 
 
+@pytest.mark.parametrize("request_", ["will it rain? " + "word " * 10_000, "θα βρέξει αύριο στο Παρίσι;"])
+def test_a_request_that_is_not_read_in_full_is_measured_too(catalog: Catalog, request_: str) -> None:
+    assert catalog.search(request_).degraded
+    assert CatalogSystem(catalog, load_profile("kitpick"), DefinitionTokens()).ask(request_, 5).ids
+
+
 def test_a_request_deprived_of_its_tools_does_not_find_them(catalog: Catalog) -> None:
     system = CatalogSystem(catalog, load_profile("kitpick"), DefinitionTokens())
     found = system.ask("will it rain?", 5).ids[0]

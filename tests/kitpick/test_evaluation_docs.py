@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -23,11 +24,22 @@ THINGS = ("heating", "lights", "radio", "oven")
 
 
 @pytest.fixture
-def judged(catalog: Catalog, asks: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with requests and logged calls about the catalog."""
+def judged(
+    catalog: Catalog,
+    asks: dict[str, str],
+    functions_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """A folder with requests and logged calls about the catalog, and the catalog by a smaller encoder."""
     more = [{"name": f"turn_on_{thing}", "description": f"Turns on the {thing}"} for thing in THINGS]
     (tmp_path / "more.json").write_text(json.dumps(more))
-    catalog.ingest(f"functions:{tmp_path / 'more.json'}")
+    files = (functions_file, tmp_path / "more.json")
+    catalog.ingest(f"functions:{files[1]}")
+    small = msgspec.structs.replace(catalog.settings, models="small")
+    with Catalog.open(f"sqlite:{tmp_path / 'small.db'}", settings=small) as smaller:
+        for file in files:
+            smaller.ingest(f"functions:{file}")
     requests = [{"query": text, "relevant": [api]} for text, api in asks.items()]
     calls = [{"query": text, "tools": [api.rpartition("/")[2]]} for text, api in asks.items()]
     for file, lines in (("requests.jsonl", requests), ("calls.jsonl", calls)):

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.feedback import UnknownResult
-from kitpick.replay import replay_choices
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_engines.intents.store import Intent
@@ -143,26 +142,3 @@ def test_a_file_from_before_tenants_is_read_and_then_brought_up_to_date(learner:
         learner.feedback(SLANG, [EVENT], client=client, filter=ACME)
     assert order(learner, filter=ACME)[0] in {EMAIL, EVENT}
     assert order(learner)[0] == EMAIL
-
-
-def test_a_replay_counts_each_choice_for_later_ones_alone(
-    settings: Settings, functions_file: Path, tmp_path: Path
-) -> None:
-    kept = replace(settings, answers=tmp_path / "answers.db", profile="hybrid")
-    with Catalog.open(settings=kept) as opened:
-        opened.ingest(f"functions:{functions_file}")
-        opened.add_intents(Intent(f"please use {each.api}", each.id) for each in opened.documents())
-        name = opened.search(SLANG, 8).id
-        rank = 1 + [hit.id for hit in opened.search(SLANG, 8).hits].index(EMAIL)
-        for client in ("ann", "bob", "carl"):
-            opened.feedback(name, [EMAIL], client=client)
-        found = replay_choices(opened)
-        none = replay_choices(opened, tenant="acme")
-    assert found.choices == 3
-    assert found.risen == 1, "only the third comes after two that agree"
-    assert found.plain.without == pytest.approx(1 / rank)
-    assert found.plain.with_choices == pytest.approx((2 / rank + 1) / 3)
-    assert found.effective == pytest.approx(3.0), "all were shown at the same place"
-    assert "position bias" in found.cautions[0]
-    assert any("too few" in caution for caution in found.cautions)
-    assert (none.choices, none.effective, none.weighed.gain) == (0, 0.0, 0.0)

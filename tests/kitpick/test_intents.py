@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kitpick.catalog import Catalog
+from kitpick.known_ids import UnknownIds
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_engines.intents.store import Intent
@@ -46,6 +47,19 @@ def test_a_request_like_a_sample_finds_its_api(catalog: Catalog) -> None:
     assert "intent rank 1" in result.hits[0].reasons[0]
 
 
+def test_a_sample_of_no_api_is_refused_with_the_nearest_and_none_is_taken_in(catalog: Catalog) -> None:
+    wrong = Intent(SLANG, email(catalog).replace("email", "mail"))
+    with pytest.raises(UnknownIds, match=rf"send_mail': did you mean '{email(catalog)}'"):
+        catalog.add_intents([Intent(SLANG, email(catalog)), wrong])
+    assert catalog.confirmed(SLANG) == {}
+
+
+def test_half_a_character_refuses_no_sample_beside_it(catalog: Catalog) -> None:
+    cut = Intent("ping the gang \ud83d", email(catalog))
+    assert catalog.add_intents([Intent(SLANG, email(catalog)), cut]) == 2
+    assert catalog.confirmed(SLANG)
+
+
 def test_a_profile_that_gives_samples_no_weight_ignores_them(catalog: Catalog) -> None:
     before = [hit.document.id for hit in catalog.search(SLANG, profile="bm25").hits]
     catalog.add_intents([Intent(SLANG, email(catalog))])
@@ -83,5 +97,36 @@ def test_what_may_not_be_seen_is_neither_found_nor_remembered(
 
 
 def test_an_api_that_is_gone_is_not_voted_for(catalog: Catalog) -> None:
-    catalog.add_intents([Intent(SLANG, "functions/functions/long_gone")])
+    catalog.intents.add([Intent(SLANG, "functions/functions/long_gone")])
     assert all(hit.document.api != "long_gone" for hit in catalog.search(SLANG, profile="hybrid").hits)
+
+
+def test_what_was_confirmed_comes_first_and_is_not_refused(catalog: Catalog) -> None:
+    before = catalog.search(SLANG)
+    assert before.hits[0].document.api != "send_email"
+    catalog.feedback(SLANG, [email(catalog)], client="alice")
+    assert catalog.confirmed(SLANG) == {}
+    catalog.feedback(SLANG, [email(catalog)], client="bob")
+    assert catalog.confirmed(SLANG) == {email(catalog): "2 clients chose it for this request"}
+    for request in (SLANG, SLANG.capitalize() + "!", "please " + SLANG):
+        found = catalog.search(request)
+        assert (found.hits[0].document.api, found.abstained) == ("send_email", False)
+        assert "reading: 2 clients chose it for this request" in found.hits[0].reasons
+
+
+def test_a_confirmed_request_changes_no_other(catalog: Catalog) -> None:
+    others = ("will it rain in Paris?", "ping the server about its health")
+    before = [[hit.document.id for hit in catalog.search(request).hits] for request in others]
+    catalog.add_intents([Intent(SLANG, email(catalog))])
+    assert first(catalog) == "send_email"
+    assert [[hit.document.id for hit in catalog.search(request).hits] for request in others] == before
+
+
+def test_nobody_confirms_for_another_tenant_nor_what_may_not_be_seen(catalog: Catalog) -> None:
+    blue = Filter(tenant="blue")
+    for client in ("alice", "bob"):
+        catalog.feedback(SLANG, [email(catalog)], client=client, filter=blue)
+    assert catalog.confirmed(SLANG) == {}
+    assert list(catalog.confirmed(SLANG, filter=blue)) == [email(catalog)]
+    unseen = Filter(tenant="blue", tools=frozenset({"elsewhere/tool"}))
+    assert catalog.confirmed(SLANG, filter=unseen) == {}

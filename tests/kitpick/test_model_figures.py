@@ -10,8 +10,8 @@ import pytest
 from kitpick.model_figures import record_report, roles_of
 from kitpick.settings import Settings
 from kitpick_evaluation.report import Provenance, Report, ReportRow
+from kitpick_models.locate import find_model
 from kitpick_models.manifest import Figure, read_manifest
-from kitpick_models.runtime import find_model
 from kitpick_rescorers.profiles import load_profile
 
 MEASURED = ("2026-01-02", "kitpick eval toolbench")

@@ -14,7 +14,7 @@ import pytest
 from kitpick import Catalog
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
-MOST = 45
+MOST = 50
 TOOLS = {
     "get_weather": "Current weather and forecast for a city",
     "send_email": "Send an email message to a recipient",
@@ -52,7 +52,8 @@ def test_the_page_lists_the_modules_that_a_default_search_visits(tmp_path: Path)
     with Catalog.open(f"sqlite:{tmp_path / 'tools.db'}") as catalog:
         catalog.ingest(f"functions:{tmp_path / 'tools.json'}")
         catalog.search("list invoices", k=1)  # loads the models
-        found = visited(catalog, "will it rain in Paris tomorrow?")
+        # No other test asks this: what is remembered of a request would not be entered again.
+        found = visited(catalog, "will it rain in Trondheim on Thursday?")
     # With numba the kernels of the solver are compiled, and nobody sees them entered.
     compiled = {"kitpick_rescorers.nnn.gram"} if importlib.util.find_spec("numba") else set()
     assert [name for name in listed() if name not in compiled] == found

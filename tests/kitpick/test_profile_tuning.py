@@ -7,10 +7,12 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.evaluation import Judged, Plan
 from kitpick.profile_tuning import tune_profile
+from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_engines.intents.store import Intent
 from kitpick_evaluation.dataset import JudgedQuery
@@ -78,6 +80,16 @@ def test_settings_are_chosen_on_some_requests_and_judged_on_others(
     assert report.after.interval[0] <= report.after.mean <= report.after.interval[1]
     assert report.abstention is not None
     assert report.abstention.unanswerable == 6
+
+
+def test_a_list_ranker_that_does_not_fit_the_models_is_left_out(judged: Judged) -> None:
+    without = Catalog(judged.catalog.engine, Settings(list_ranker="none"))
+    asked = replace(judged, catalog=without)
+    choices = (Choice("learned", "prior", (1.0, 2.0)), Choice("blend", "dense", (0.5, 1.0)))
+    options = TuneOptions(effort=Effort(2, "grid"))
+    tuned = tune_profile(asked, "kitpick", choices, PLAN, options, NullProgress())
+    assert tuned.report.chosen.keys() == {"blend.dense"}
+    assert "learned" not in {stage.name for stage in tuned.profile.stages}
 
 
 def test_two_searches_are_the_same(judged: Judged, concentrating: str) -> None:

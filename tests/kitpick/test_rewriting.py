@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
-from kitpick.conversation import NothingAsked, request_of
+from kitpick.conversation import NothingAsked
+from kitpick.result import SearchResult
 from kitpick_foundation.errors import InvalidSetting
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "llm")
@@ -78,6 +79,10 @@ def test_a_request_that_stands_alone_is_nobodys_business(
     assert endpoint.asked == []
 
 
+def shown(result: SearchResult) -> list[tuple[str, float | None]]:
+    return [(hit.document.id, hit.probability) for hit in result.hits]
+
+
 @pytest.mark.parametrize(
     "answer",
     [writing(5), writing(""), writing("x" * 401), lambda body: "Sure! Mail it.", lambda body: "}{"],
@@ -87,7 +92,7 @@ def test_an_answer_that_is_no_request_leaves_it_to_the_rules(
 ) -> None:
     found = rewriting(fake(answer=answer).url).search(TALK, 3)
     assert [each.stage for each in found.degraded] == ["rewrite"]
-    assert found.id == catalog.search(request_of(TALK), 3).id
+    assert shown(found) == shown(catalog.search(TALK, 3))
 
 
 @pytest.mark.parametrize("behaviour", ["404", "html", "no choices", "huge", "hang up"])
@@ -96,7 +101,7 @@ def test_so_does_an_endpoint_that_gives_none(
 ) -> None:
     found = rewriting(fake(behaviour).url).search(TALK, 3)
     assert [each.stage for each in found.degraded] == ["rewrite"]
-    assert found.id == catalog.search(request_of(TALK), 3).id
+    assert shown(found) == shown(catalog.search(TALK, 3))
 
 
 def test_whoever_wants_it_and_names_no_model_hears_of_it(catalog: Catalog) -> None:

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from catalogs import fill, item
 from msgspec.structs import replace
+from remote.front import front
+from remote.restores import renamed, restore, take_snapshot
+from servers import catalogs_on
 
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_rescorers.llm.meter import CallMeter, Caps
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
-from remote.front import front
-from servers import catalogs_on
 
 pytestmark = [pytest.mark.needs("weights", "onnxruntime"), pytest.mark.slow]
 
@@ -210,3 +210,21 @@ def test_a_profile_is_adapted_to_a_catalog_on_a_server(remote: RemoteEngine, tmp
     asked = run("search", "send a message to a queue", "-c", remote.url, "-p", str(adapted), "--json")
     assert asked.returncode == ExitCode.OK, asked.stderr
     assert json.loads(asked.stdout)["hits"][0]["id"].endswith("SendMessage")
+
+
+@pytest.mark.needs("opensearch")
+def test_a_restored_copy_is_refused_until_it_is_adopted(opensearch_url: str) -> None:
+    with catalogs_on(opensearch_url, "opensearch") as make:
+        original = make()
+        fill(original, [item("s/t/a")])
+        name = original.address.name
+        copy = make(original.url.replace(name, f"{name}copy"))
+        restore(original, take_snapshot(original), renamed(name, copy.address.name))
+        refused = run("adopt", "-c", copy.url)
+        assert refused.returncode == ExitCode.REFUSED, refused.stderr
+        assert "becomes its live index, with 1 documents (s 1)" in refused.stderr
+        assert copy.planned_adoption() is not None, "nobody agreed"
+        done = run("adopt", "-c", copy.url, "--yes", "--json")
+        assert json.loads(done.stdout)["adopted"] is True, done.stderr
+        again = run("adopt", "-c", copy.url)
+        assert (again.returncode, "nothing to adopt" in again.stderr) == (ExitCode.OK, True)

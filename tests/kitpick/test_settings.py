@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from kitpick.settings import Secret, Settings
 from kitpick_foundation.errors import InvalidSetting
-from kitpick_models import runtime
 from kitpick_rescorers.service.settings import ServiceSettings
 
 
@@ -84,10 +83,7 @@ def test_a_secret_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not Secret()
 
 
-def test_the_shipped_models_are_named_in_one_place() -> None:
-    settings, service = Settings(), ServiceSettings()
-    for role in ("encoder", "cross_encoder", "query_kind"):
-        named = getattr(settings, role)
-        assert named == getattr(service, role)
-        loaded = getattr(runtime, f"load_{role}")
-        assert loaded.__defaults__[0] == named
+def test_catalog_and_service_choose_the_same_models() -> None:
+    assert Settings().chosen_models() == ServiceSettings().chosen_models()
+    settings, service = Settings(models="small"), ServiceSettings(models="small")
+    assert settings.chosen_models() == service.chosen_models() != Settings().chosen_models()

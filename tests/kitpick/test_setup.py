@@ -7,21 +7,17 @@ added to is tried on a real node as well.
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from servers import catalogs_on
 
 from kitpick.cli.setup import template_steps, template_values
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.server import SearchServer
-from kitpick_engines.remote.setup import SetupStep, send_steps
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
-from servers import catalogs_on
+from kitpick_engines.remote.setup import SetupStep, SetupStopped, send_steps
 
 TRUSTED = "plugins.ml_commons.trusted_connector_endpoints_regex"
 PRIVATE = "plugins.ml_commons.connector.private_ip_enabled"
@@ -127,6 +123,43 @@ def test_nothing_happens_before_somebody_agrees(cluster: MlCommons) -> None:
         set_up(cluster, agree=disagree)
     assert shown == [{"persistent": {TRUSTED: [*DEFAULTS, OURS], PRIVATE: True}}]
     assert cluster.written == []
+
+
+class Refusing(MlCommons):
+    """Keeps what is put into it by its path, and refuses paths that hold a word."""
+
+    def __init__(self, word: str, kept: dict[str, Any]) -> None:
+        super().__init__()
+        self.word, self.kept = word, kept
+
+    def send(
+        self, method: str, path: str, body: bytes | None, content_type: str, timeout: float
+    ) -> tuple[int, Any]:
+        if method == "GET":
+            return (200, {"tools": self.kept[path]}) if path in self.kept else (404, {"status": 404})
+        if self.word in path:
+            return 400, {"error": {"type": "parse_exception", "reason": "no such script"}, "status": 400}
+        if method == "DELETE":
+            del self.kept[path]
+        else:
+            self.kept[path] = msgspec.json.decode(body or b"{}")
+        return 200, {"acknowledged": True}
+
+
+@pytest.mark.parametrize("before", [{}, {"/_search/pipeline/tools": {"description": "an earlier one"}}])
+def test_nothing_is_made_when_a_part_is_refused(before: dict[str, Any]) -> None:
+    cluster = Refusing("/_scripts/", dict(before))
+    values = template_values("tools", "https://rank.internal:8443", "secret", "m@1")
+    with pytest.raises(SetupStopped, match=r"PUT /_scripts/tools-search: .*nothing was set up"):
+        send_steps(SearchServer(cluster, "here", 5, 0), template_steps("opensearch-plugin"), values)
+    assert cluster.kept == before
+
+
+def test_what_a_stopped_setup_cannot_take_back_is_named() -> None:
+    steps = [SetupStep("", "POST", "/_plugins/_ml/connectors/_create", {}), SetupStep("", "PUT", "/gone", {})]
+    refusing = Refusing("/gone", {})
+    with pytest.raises(SetupStopped, match="still there: /_plugins/_ml/connectors/_create"):
+        send_steps(SearchServer(refusing, "here", 5, 0), steps, {})
 
 
 def test_what_is_returned_for_printing_holds_no_key(cluster: MlCommons) -> None:

@@ -42,6 +42,10 @@ class FakeEndpoint:
         self.server.shutdown()
         self.server.server_close()
 
+    def message(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The whole message of the behaviour `chat`: whoever calls tools overrides this."""
+        return {"role": "assistant", "content": self.answer(body)}
+
     def next_behaviour(self, body: dict[str, Any]) -> str:
         with self.lock:
             self.asked.append(body)
@@ -73,6 +77,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.reply(200, self.content(behaviour, body))
 
     def content(self, behaviour: str, body: dict[str, Any]) -> bytes:
+        if behaviour == "chat":
+            usage = {
+                "prompt_tokens": 100,
+                "completion_tokens": 10,
+                "prompt_tokens_details": {"cached_tokens": 40},
+            }
+            return json.dumps({"choices": [{"message": self.fake.message(body)}], "usage": usage}).encode()
         judged = bool(body.get("logprobs"))
         text = "Yes" if judged else self.fake.answer(body)
         choice: dict[str, Any] = {"message": {"role": "assistant", "content": text}}

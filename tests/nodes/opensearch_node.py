@@ -151,7 +151,7 @@ def _home(folder: Path, source: Path, plugins: Sequence[Path]) -> Path:
 
 
 def _configure(folder: Path, port: int) -> None:
-    for name in ("config", "data", "logs", "tmp"):
+    for name in ("config", "data", "logs", "snapshots", "tmp"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     shutil.copy(HERE / "log4j2.properties", folder / "config")
     settings = {
@@ -159,6 +159,7 @@ def _configure(folder: Path, port: int) -> None:
         "node.name": f"test-{port}",
         "path.data": folder / "data",
         "path.logs": folder / "logs",
+        "path.repo": folder / "snapshots",
         "network.host": "127.0.0.1",
         "http.port": port,
         "transport.port": "0",

@@ -133,7 +133,7 @@ def test_the_package_finds_refers_and_tells(package: Path, environment: dict[str
             check=False,
         )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "pass 7" in done.stdout, done.stdout
+    assert "pass 9" in done.stdout, done.stdout
     assert "skipped 0" in done.stdout, "the MCP server was tried too"
 
 
@@ -158,6 +158,34 @@ def test_the_page_for_agents_and_the_readme_run_in_node(package: Path, environme
             assert done.stdout, done.stderr
             shown = "".join(f"    {line}\n" for line in done.stdout.splitlines())
             assert f"```\n\n{shown}" in page
+
+
+IMPORTED = 'import { Kitpick, KitpickMcp, agentTools } from "kitpick";'
+REQUIRED = 'const { Kitpick, KitpickMcp, agentTools } = require("kitpick");'
+ASKED = """
+const kitpick = new Kitpick({ url: "http://127.0.0.1:9" });
+kitpick.search(["a"]).catch((error) => console.log(error.code, typeof KitpickMcp, typeof agentTools));
+"""
+
+
+def test_what_is_published_is_imported_and_required(package: Path, tmp_path: Path) -> None:
+    packed = subprocess.run(
+        ["npm", "pack", "--silent", "--pack-destination", str(tmp_path)],
+        cwd=package, check=True, timeout=300, capture_output=True, text=True,
+    )  # fmt: skip
+    user = tmp_path / "user" / "node_modules" / "kitpick"
+    user.mkdir(parents=True)
+    archive = tmp_path / packed.stdout.split()[-1]
+    subprocess.run(["tar", "-xzf", archive, "--strip-components=1", "-C", user], check=True, timeout=60)
+    for name, code in (("esm.mjs", IMPORTED), ("cjs.cjs", REQUIRED)):
+        (tmp_path / "user" / name).write_text(code + ASKED)
+        said = subprocess.run(
+            ["node", name], cwd=tmp_path / "user", check=True, timeout=60, capture_output=True, text=True
+        )
+        assert said.stdout == "unreachable function function\n", name
+    files = {str(file.relative_to(user)) for file in user.rglob("*") if file.is_file()}
+    assert {"README.md", "package.json", "dist/esm/index.d.ts", "dist/cjs/index.d.ts"} <= files
+    assert not {file for file in files if file.endswith(".ts") and not file.endswith(".d.ts")}
 
 
 def test_the_package_needs_nothing_and_has_the_version_of_the_project() -> None:

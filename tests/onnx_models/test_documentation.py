@@ -19,7 +19,7 @@ def test_every_recipe_is_named(recipe):
 
 @pytest.mark.needs("weights")
 def test_every_shipped_model_is_named():
-    from kitpick_models.runtime import list_models
+    from kitpick_models.locate import list_models
 
     assert all(f"`{manifest.name}`" in PAGE for _, manifest in list_models())
 

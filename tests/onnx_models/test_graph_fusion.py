@@ -8,15 +8,15 @@ import pytest
 from kitpick_models import session
 from kitpick_models.graph_file import GraphFile
 from kitpick_models.graph_fusion import fused
+from kitpick_models.locate import find_model
 from kitpick_models.manifest import MODEL
-from kitpick_models.runtime import find_model
 from kitpick_models.session import Session, saturates
 from kitpick_models.settings import RuntimeSettings
 
 pytestmark = pytest.mark.needs("onnxruntime", "weights")
 
 SETTINGS = RuntimeSettings(threads=1)
-LAYERS = {"minilm-l6": 6, "reranker-l6": 6, "reranker-l3": 3, "encoder-l12": 12, "reranker-l12": 12}
+LAYERS = {"minilm-l6": 6, "reranker-l6": 6, "encoder-l12": 12}
 """Of the shipped models that are stored as static int8."""
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,16 +18,26 @@ from kitpick_models.graph_file import number, part, text
 from kitpick_models.manifest import digest, read_manifest, write_manifest
 from kitpick_models.runtime import load_encoder
 from kitpick_models.session import CPU as CPU_PROVIDER
-from kitpick_models.session import CUDA, TENSORRT, provider_list, require_one_runtime, require_provider
+from kitpick_models.session import (
+    CUDA,
+    SILENT,
+    TENSORRT,
+    provider_list,
+    require_one_runtime,
+    require_provider,
+)
 from kitpick_models.settings import RuntimeSettings
 
 CPU = ["CPUExecutionProvider"]
 
 
 def test_a_granted_provider_is_accepted():
-    require_provider("cpu", CPU)
-    require_provider("cuda", ["CUDAExecutionProvider", *CPU])
-    require_provider("tensorrt", ["TensorrtExecutionProvider", "CUDAExecutionProvider", *CPU])
+    granted = ["TensorrtExecutionProvider", "CUDAExecutionProvider", *CPU]
+    for asked in ("tensorrt", "cuda", "cpu"):
+        require_provider(asked, granted)
+        del granted[0]
+        with pytest.raises(ProviderRefused):
+            require_provider(asked, granted)
 
 
 @pytest.mark.parametrize("asked", ["cuda", "tensorrt"])
@@ -46,10 +58,49 @@ def test_both_runtime_packages_together_are_refused():
         require_one_runtime(["onnxruntime", "onnxruntime-gpu"])
 
 
+@pytest.mark.needs("onnxruntime")
+def test_the_runtime_is_told_to_send_no_usage_data_before_it_is_loaded():
+    """Even where the environment says otherwise: the operator configured no collector."""
+    script = (
+        "import os, sys; from kitpick_models.session import import_runtime;"
+        "assert 'onnxruntime' not in sys.modules; import_runtime();"
+        "print(os.environ['ORT_DISABLE_TELEMETRY'], os.getenv('ORT_DISABLE_TELEMETRY'))"
+    )
+    for value in ({}, {"ORT_DISABLE_TELEMETRY": "0"}, {"ORT_DISABLE_TELEMETRY": ""}):
+        command = [sys.executable, "-c", script]
+        said = subprocess.run(command, env=os.environ | value, capture_output=True, text=True, check=True)
+        assert said.stdout.split() == ["1", "1"]
+
+
+def test_nothing_but_the_session_imports_the_runtime():
+    root = Path(__file__).parents[2]
+    importing = re.compile(r"^\s*(import|from) onnxruntime|import_module\(.onnxruntime", re.MULTILINE)
+    folders = ("kitpick", "foundation", "engines", "ingest", "rescorers", "evaluation", "onnx_models")
+    found = {
+        str(path.relative_to(root))
+        for folder in (*folders, "training", "benchmarks", "tests")
+        for path in (root / folder).rglob("*.py")
+        if importing.search(path.read_text("utf-8"))
+    }
+    assert found == {"onnx_models/kitpick_models/session.py"}
+
+
+def test_images_and_deployments_say_so_too():
+    root = Path(__file__).parents[2]
+    deployments = sorted((root / "rescorers").rglob("deployment.yaml"))
+    assert len(deployments) == 2
+    assert all(SILENT in each.read_text() for each in [*deployments, root / "docker-compose.yml"])
+    images = [root / "rescorers" / "Dockerfile", root / "plugin" / "Dockerfile"]
+    for image in images:
+        stages = re.split(r"^FROM ", image.read_text(), flags=re.MULTILINE)
+        run = [stage for stage in stages if "ENTRYPOINT" in stage or "opensearch-plugin install" in stage]
+        assert run
+        assert all(f"{SILENT}=1" in stage for stage in run)
+
+
 @pytest.mark.needs("weights", "onnxruntime")
 def test_a_gpu_that_is_not_there_is_an_error_and_not_a_slow_answer():
-    import onnxruntime
-
+    onnxruntime = session.import_runtime()
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         pytest.skip("this machine has a GPU")
     with pytest.raises(ProviderRefused):
@@ -72,8 +123,7 @@ def test_a_gpu_is_asked_for_with_its_number_and_what_may_stand_in():
 @pytest.mark.needs("weights", "onnxruntime")
 def test_a_session_that_came_up_elsewhere_than_asked_is_refused(monkeypatch):
     """The runtime says it has CUDA, and then runs on the processor: what a missing driver looks like."""
-    import onnxruntime
-
+    onnxruntime = session.import_runtime()
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider", *CPU])
     monkeypatch.setattr(session, "provider_list", lambda settings: [(CPU_PROVIDER, {})])
     with pytest.raises(ProviderRefused, match="cuda"):

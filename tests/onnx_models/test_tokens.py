@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from kitpick_models.runtime import find_model
+from kitpick_models.locate import find_model
 from kitpick_models.tokens import TokenIds, pair, single
 
 pytestmark = pytest.mark.needs("weights")
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.needs("weights")
 
 @pytest.fixture(scope="module")
 def content() -> bytes:
-    return (find_model("minilm-l6") / "tokenizer.json").read_bytes()
+    return (find_model("minilm-l6").parent / "tokenizer.json").read_bytes()
 
 
 @pytest.fixture(scope="module")

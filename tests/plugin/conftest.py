@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from building import build
 from double import Double
 from keystore import write_key
+from once import this_run
 from opensearch_node import CHOSEN
 from opensearch_node import RECIPE as NEWEST
 from plugin_node import build_for, searched
@@ -26,16 +23,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The first test waits for Maven and for a node: minutes, where much else runs."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.timeout(1200))
+            item.add_marker(pytest.mark.timeout(3000))
 
 
 @pytest.fixture(scope="session")
 def plugin_zip() -> Path:
-    """The plugin as it is installed; building it runs its format check, lint and unit tests.
+    """The plugin as it is installed; its build checks format, lints and runs its unit tests.
 
     For another version of the node the zip alone is built.
     """
-    return build("verify") if CHOSEN == NEWEST else build_for(CHOSEN)
+    if CHOSEN != NEWEST:
+        return build_for(CHOSEN)
+    return Path(this_run().once("plugin", lambda: str(build("verify"))))
 
 
 @pytest.fixture(scope="session")

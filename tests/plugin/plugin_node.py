@@ -9,6 +9,7 @@ from pathlib import Path
 from building import build
 from double import Double
 from keystore import write_key
+from once import this_run
 from opensearch_node import build_options, opensearch_node, version
 from searching import KEY, Search
 
@@ -22,7 +23,8 @@ class Asking(Search):
 
 def build_for(recipe: Path) -> Path:
     """The plugin's zip for the version of OpenSearch that a recipe names, without its unit tests."""
-    return build("package", "-DskipTests", *build_options(recipe), version=version(recipe))
+    wanted, goals = version(recipe), ("package", "-DskipTests", *build_options(recipe))
+    return Path(this_run().once(f"plugin {wanted}", lambda: str(build(*goals, version=wanted))))
 
 
 def settings_for(double: Double) -> list[str]:

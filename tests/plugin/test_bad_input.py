@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ import pytest
 from double import Double, forwarding, status
 from real_service import Service
 from searching import MAPPINGS, QUERY, Refused, Search, documents, ids, report
+from sizes import sized
 
 pytestmark = [pytest.mark.needs("jdk"), pytest.mark.slow]
 
@@ -111,7 +111,7 @@ class TestPagesThatAreNotThere:
 
 
 MANY = 150
-SECONDS = float(os.environ.get("KITPICK_MANY_SECONDS", "0"))
+SECONDS = sized("KITPICK_MANY_SECONDS", 0, 600)
 """For so long indexes are made beyond `MANY`: as many as a machine can make."""
 
 
@@ -138,6 +138,7 @@ def many(search: Search) -> Iterator[Many]:
     search.call("DELETE", "/many-*")
 
 
+@pytest.mark.sweep
 class TestManyIndexes:
     def test_a_pattern_over_them_is_rescored(self, search: Search, many: Many) -> None:
         answer = search({"size": 5}, index=many.pattern)

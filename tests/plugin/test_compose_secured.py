@@ -23,10 +23,10 @@ import msgspec
 import numpy as np
 import pytest
 import yaml
-from building import build
 from jdk import find_jdk
 from node_process import Node, free_port
-from opensearch_node import opensearch_node, version
+from opensearch_node import opensearch_node
+from plugin_node import build_for
 from searching import Client, Refused, documents, report
 from secured import PlainDialect
 from secured_node import RECIPE, security_files
@@ -87,7 +87,7 @@ def node(secrets: Path, rescorer: str, tmp_path_factory: pytest.TempPathFactory)
     assert settings.pop("kitpick.endpoint") == "https://rescorer:8080"
     named = [f"{name}={value}" for name, value in settings.items()]
     named += [f"kitpick.endpoint={rescorer}", "kitpick.deadline=60s"]
-    zips = [build("package", "-DskipTests", version=version(RECIPE))]
+    zips = [build_for(RECIPE)]
     running = opensearch_node(folder, zips, settings=named, recipe=RECIPE)
     security_files(folder / "config" / "opensearch-security", {}, {})
     start_script(folder, secrets)

@@ -6,7 +6,6 @@ KITPICK_DIFFERENCES says how many bodies are generated and compared.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -14,10 +13,11 @@ from typing import Any
 import pytest
 from double import Call, Double, answering, backwards, ranked
 from searching import MAPPINGS, PIPELINE, QUERY, Refused, Search, documents, ids, numbered, report
+from sizes import sized
 
 pytestmark = pytest.mark.needs("jdk")
 
-BODIES = int(os.environ.get("KITPICK_DIFFERENCES", "200"))
+BODIES = int(sized("KITPICK_DIFFERENCES", 100, 5_000))
 PARTS_OF_ALL = 10
 WINDOW = 20
 TOTAL = 30
@@ -217,6 +217,7 @@ def differs(what: str, ours: object, plain: object) -> str | None:
     return f"{what}: {json.dumps(ours)[:1500]} instead of {json.dumps(plain)[:1500]}"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("part", range(PARTS_OF_ALL))
 def test_only_order_and_score_differ(search: Search, double: Double, part: int) -> None:
     rescored = before = 0

@@ -54,7 +54,7 @@ def test_each_release_has_the_sources_of_its_major_version(
 
 
 @pytest.mark.needs("jdk")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.timeout(1200)
 def test_two_builds_in_different_places_are_equal_bit_by_bit(tmp_path: Path) -> None:
     """Neither the place nor the time of a build is in the zip."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 import pytest
@@ -230,6 +231,24 @@ def test_the_line_of_the_docs_works(search: Search, catalog: Catalog, served: Do
     assert apis(answer) == python_ids(catalog, "make a copy of a file", wanted=Filter(effects=writing))
 
 
+def test_the_search_of_the_plugins_page_reranks_a_catalog(
+    search: Search, catalog: Catalog, double: Double, service: Service
+) -> None:
+    step = (ROOT / "plugin/templates/opensearch-plugin/01-pipeline.json").read_text("utf-8")
+    step = step.replace("{{pipeline}}", "own-query").replace(
+        "{{vector_model}}", catalog.models.encoder.identity
+    )
+    made = json.loads(step)
+    search.call(made["method"], made["path"], made["body"])
+    page = (ROOT / "docs" / "plugin.md").read_text("utf-8")
+    (body,) = re.findall(r"^POST /tools/_search\?search_pipeline=tools\n(.*?)^```$", page, re.DOTALL | re.M)
+    with double.behaving(forwarding(*service)):
+        answer = search.call("POST", "/own-query/_search?search_pipeline=own-query", json.loads(body))
+    assert report(answer)["status"] == "rescored"
+    assert "degraded" not in report(answer)
+    assert [hit["_source"]["tool"] for hit in answer["hits"]["hits"]] == ["weather report"] * 5
+
+
 class TestTheStoredSearch:
     """For people who type no JSON: `kitpick setup --with opensearch-plugin` stores it."""
 
@@ -326,6 +345,102 @@ class TestWhatElseASearchSays:
             lines += [{"index": "own-query"}, {"query": {"kitpick": {"text": text}}, "_source": ["id"]}]
         answers = search.call("POST", "/_msearch", lines)["responses"]
         assert [apis(each) for each in answers] == [python_ids(catalog, text) for text in REQUESTS[:2]]
+
+
+HIGHLIGHT = {"fields": {"*": {}}}
+
+
+class TestPartsOfASearch:
+    """What a search body may say beside the query is kept, or told."""
+
+    @pytest.mark.parametrize("ranked", [True, False], ids=["ranked", "by words alone"])
+    def test_highlights_mark_the_words_of_the_request(
+        self, search: Search, catalog: Catalog, double: Double, service: Service, ranked: bool
+    ) -> None:
+        behaviour = forwarding(*service, path="/v1/search") if ranked else status(500)
+        with double.behaving(behaviour):
+            answer = asked(search, "make a copy of a file", {"size": 1, "highlight": HIGHLIGHT})
+        marked = answer["hits"]["hits"][0]["highlight"]
+        assert marked["description"][0].startswith("<em>Copy</em> a <em>file</em>, or")
+        assert set(marked) == {"description", "api.text", "tool.text"}
+
+    def test_a_highlight_query_of_the_users_own_counts(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        own = {**HIGHLIGHT, "highlight_query": {"match": {"description": "several"}}}
+        answer = asked(search, REQUESTS[0], {"size": 1, "highlight": own})
+        assert list(answer["hits"]["hits"][0]["highlight"]) == ["description"]
+        assert "<em>several</em>" in answer["hits"]["hits"][0]["highlight"]["description"][0]
+
+    def test_pages_show_every_hit_once_however_deep_they_are(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        """450 APIs: the first stage of the first pages proposes fewer than that of the last one."""
+        whole = apis(asked(search, REQUESTS[0], {"size": 440}))
+        paged = [
+            each
+            for start in range(0, 440, 110)
+            for each in apis(asked(search, REQUESTS[0], {"from": start, "size": 110}))
+        ]
+        assert paged == whole
+        assert len(set(whole)) == len(whole) > 300
+        assert apis(asked(search, REQUESTS[0], {"from": 20, "size": 10})) == whole[20:30]
+
+    def test_a_size_beyond_the_cap_is_told(self, search: Search, catalog: Catalog, served: Double) -> None:
+        search.put("/_cluster/settings", {"transient": {"kitpick.max_window": 60}})
+        try:
+            large = asked(search, REQUESTS[0], {"size": 70})
+            small = asked(search, REQUESTS[0], {"size": 60})
+        finally:
+            search.put("/_cluster/settings", {"transient": {"kitpick.max_window": None}})
+        assert len(apis(large)) == len(apis(small)) == 60
+        assert report(large)["degraded"] == [{"stage": "window", "reason": "kitpick.max_window is 60"}]
+        assert "degraded" not in report(small)
+
+    def test_a_timeout_bounds_the_ranking(self, search: Search, catalog: Catalog, double: Double) -> None:
+        with double.behaving(silent):
+            answer = asked(search, "a file", {"timeout": "200ms"})
+        assert report(answer)["reason"] == "timeout"
+        assert 200 <= report(answer)["took_ms"] < 20_000
+
+    def test_took_is_the_whole_time(self, search: Search, catalog: Catalog, served: Double) -> None:
+        answer = asked(search, REQUESTS[0])
+        assert abs(answer["took"] - report(answer)["took_ms"]) < 1
+
+
+class TestExplain:
+    """`GET _plugins/_kitpick/explain`: one request, stage by stage."""
+
+    def test_it_shows_the_stages_that_python_runs(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        asks = urlencode({"index": "own-query", "text": REQUESTS[0], "size": 3, "tenant": "acme"})
+        answer = search.call("GET", f"/_plugins/_kitpick/explain?{asks}")
+        wanted = Filter(tenant="acme")
+        assert apis(answer) == python_ids(catalog, REQUESTS[0], 3, wanted)
+        trace = report(answer)["trace"]
+        theirs = catalog.search(REQUESTS[0], 3, filter=wanted).trace
+        assert [each["stage"] for each in trace] == [each.stage for each in theirs]
+        assert all(len(each["hits"]) == 20 for each in trace)
+        assert [hit["id"] for hit in trace[0]["hits"]] == [*theirs[0].order[:20]]
+        assert any("reason" in hit for each in trace for hit in each["hits"])
+
+    @pytest.mark.parametrize(
+        ("asks", "says"),
+        [("text=a", "needs [index]"), ("index=own-query", "needs [index]"),
+         ("index=apis&text=a", "one catalog of kitpick"), ("index=own-query&text=a&k=3", "unrecognized")],
+    )  # fmt: skip
+    def test_what_is_missing_or_unknown_is_refused(
+        self, search: Search, catalog: Catalog, asks: str, says: str
+    ) -> None:
+        with pytest.raises(Refused, match=re.escape(says)) as refused:
+            search.call("GET", f"/_plugins/_kitpick/explain?{asks}")
+        assert refused.value.status == 400
+
+    def test_a_search_has_no_trace_unless_it_asks_for_one(
+        self, search: Search, catalog: Catalog, served: Double
+    ) -> None:
+        assert "trace" not in report(asked(search, REQUESTS[0]))
 
 
 REFUSED: list[tuple[Any, str]] = [

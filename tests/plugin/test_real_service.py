@@ -70,6 +70,28 @@ def test_a_profile_that_keeps_the_order_keeps_it(search: Search, double: Double,
     assert all(ids(answer) == ids(first_stage) for answer in answers)
 
 
+def test_an_answer_at_the_end_of_a_long_page_is_read(
+    search: Search, double: Double, service: Service
+) -> None:
+    """An index of pages that nobody made for a cross-encoder, which reads 128 tokens."""
+    fill = "The general introduction describes the history of this product and thanks everybody. " * 60
+    told = "To reset a forgotten administrator password, hold the button for ten seconds."
+    pages = {
+        "late": {"title": "Manual", "text": fill + told},
+        "noise": {"title": "Manual", "text": "Password policy administrator list. " + fill},
+        **{f"other{n}": {"title": "Manual", "text": fill + " administrator"} for n in range(6)},
+    }
+    search.fill("pages", pages, {"settings": {"number_of_replicas": 0}})
+    read = {"text_fields": ["title", "text"], "profile": "rerank"}
+    search.put("/_search/pipeline/pages", {**PIPELINE, "response_processors": [{"kitpick": read}]})
+    with double.behaving(forwarding(*service)):
+        asked = {"query": {"match": {"text": "administrator forgot the password"}}}
+        answer = search({**asked, "size": 2}, "pages", "pages")
+    assert ids(answer)[0] == "late"
+    (degraded,) = report(answer)["degraded"]
+    assert degraded["reason"].startswith("8 texts are longer than the 128 tokens")
+
+
 def test_what_the_service_needs_is_fetched(search: Search, double: Double, service: Service) -> None:
     """`alerts` does not match the words; concentrating on its tool asks for it."""
     query = {

@@ -105,6 +105,18 @@ class TestOrder:
         assert report(answer)["service_ms"] == 1.5
         assert report(answer)["took_ms"] > 0
 
+    def test_took_is_the_whole_time(self, search: Search) -> None:
+        answer = search()
+        assert answer["took"] >= round(report(answer)["took_ms"]) > 0
+
+    def test_a_field_that_no_hit_holds_is_told(self, search: Search) -> None:
+        fields = {"text_fields": ["text", "detials.long"], "query_path": "query.match.text.query"}
+        search.put("/_search/pipeline/misspelt", {**PIPELINE, "response_processors": [{"kitpick": fields}]})
+        answer = search(pipeline="misspelt")
+        reason = "no hit holds text_fields[1], counted from 0"
+        assert report(answer)["degraded"] == [{"stage": "text", "reason": reason}]
+        assert report(answer)["status"] == "rescored"
+
     def test_the_report_can_be_short(self, search: Search) -> None:
         assert "hits" not in report(search({"ext": {"kitpick": {"explain": False}}}))
 

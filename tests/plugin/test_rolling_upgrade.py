@@ -15,7 +15,7 @@ from opensearch_node import HERE, RECIPE, version
 from plugin_node import Asking, build_for, settings_for
 from searching import KEY, Search, report
 
-pytestmark = [pytest.mark.needs("opensearch", "guarded_java"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("opensearch", "guarded_java"), pytest.mark.release]
 BEFORE = HERE / "opensearch-2.19"
 
 

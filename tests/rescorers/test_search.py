@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kitpick_engines.contract import Candidate, Filter, IndexedDocument, IndexSchema, Place, Vector
+from kitpick_engines.contract import Filter, IndexedDocument, IndexSchema, Place, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.sqlite import SqliteEngine
 from kitpick_foundation.errors import MissingExtra
@@ -19,7 +19,7 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.packing import PackingSizes
 from kitpick_rescorers.profiles import FirstStage, Profile, load_profile, profile_toml
 from kitpick_rescorers.request_matrix import RequestMatrix
-from kitpick_rescorers.search import ALL_RANKINGS, LocalRescorer, Search, prepare
+from kitpick_rescorers.search import ALL_RANKINGS, LocalRescorer, Search, Voted, prepare
 from kitpick_rescorers.stages import CrossEncode, Fuse
 from kitpick_rescorers.state import Degradation
 
@@ -43,6 +43,9 @@ class Axes:
         self.failure = failure
         self.unmatched_below = unmatched_below
         self.asked: list[tuple[str, ...]] = []
+
+    def knows(self, word: str) -> bool:
+        return True
 
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         self.asked.append(texts)
@@ -177,7 +180,7 @@ class Votes:
 
     def add_votes(self, candidates, vector, permitted, index, encoder, request=""):  # type: ignore[no-untyped-def]
         voted = [replace(c, intent=Place(1, 1.0)) if c.api == "send" else c for c in candidates]
-        return voted, 0.5
+        return Voted(voted, 0.5)
 
 
 def test_votes_count_where_a_profile_gives_them_weight(stocked: SqliteEngine) -> None:
@@ -229,9 +232,9 @@ def test_a_matrix_turns_the_request_and_its_sentences(stocked: SqliteEngine) -> 
 
 def test_sample_requests_are_compared_with_the_request_as_it_came(stocked: SqliteEngine) -> None:
     class Watching:
-        def add_votes(self, candidates, vector, *_: object) -> tuple[list[Candidate], float]:
+        def add_votes(self, candidates, vector, *_: object) -> Voted:
             self.vector = vector
-            return list(candidates), 1.0
+            return Voted(list(candidates))
 
     voters = Watching()
     way = search(stocked, voters=voters)
@@ -307,3 +310,35 @@ def test_no_sentence_is_named_where_every_one_has_its_api(stocked: SqliteEngine)
 
 def test_no_sentence_is_named_by_a_model_that_was_not_measured(stocked: SqliteEngine) -> None:
     assert unmatched(stocked, PARTLY, Axes()) == ()
+
+
+class Speller(Axes):
+    """Knows only these words."""
+
+    def knows(self, word: str) -> bool:
+        return word in {"the", "of", "my", "city", "please", "send", "bill"}
+
+
+def test_a_slip_is_corrected_by_what_the_caller_may_see(stocked: SqliteEngine) -> None:
+    found = search(stocked, Speller()).run("the wether of my city", WORDS, 5, NOBODY)
+    assert found.hits[0].id == "s/t/now"
+    assert "wether → weather" in found.rescored.trace[-1].note
+    assert found.seen.query == "the weather of my city"
+
+
+def test_words_that_the_caller_may_not_see_correct_nothing(stocked: SqliteEngine) -> None:
+    asked = "please send the bill of the staton"
+    boss = Filter(principals=frozenset({"boss"}))
+    seen = {who: search(stocked, Speller()).run(asked, WORDS, 5, who).seen.query for who in (NOBODY, boss)}
+    assert seen == {NOBODY: asked, boss: "please send the bill of the station"}
+
+
+def test_a_word_that_a_visible_document_has_is_right(stocked: SqliteEngine) -> None:
+    asked = "the bill of my city"
+    boss = Filter(principals=frozenset({"boss"}))
+    assert search(stocked, Speller()).run(asked, WORDS, 5, boss).seen.query == asked
+
+
+def test_a_name_is_found_however_much_is_said_around_it(stocked: SqliteEngine) -> None:
+    found = search(stocked).run("which inputs has `t.send` in weather of the weather", WORDS, 5, NOBODY)
+    assert found.hits[0].id == "s/t/send"

@@ -45,7 +45,7 @@ NOWHERE = Path("/nowhere/none")
     ("recipe", "given", "missing"),
     [
         ("reranker-l6-hard", {}, "--judge"),
-        ("reranker-l3", {"teachers": (NOWHERE, NOWHERE)}, "teacher_logits has 1 weights"),
+        ("reranker-l6-taught", {"teachers": (NOWHERE, NOWHERE)}, "teacher_logits has 1 weights"),
         ("reranker-l12", {"judge": NOWHERE}, "--teacher-encoder"),
     ],
     ids=["a judge", "a weight for each teacher", "the encoder of a teacher's cosine"],

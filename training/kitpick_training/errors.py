@@ -79,6 +79,20 @@ class ModelNotWritten(TrainingError):
         )
 
 
+class BrokenPieces(TrainingError):
+    """A file in pieces that cannot be put together."""
+
+    def __init__(self, folder: Path, name: str, reason: str) -> None:
+        super().__init__(f"{name} in {folder}: {reason}: bring all of them again")
+
+
+class BrokenLists(TrainingError):
+    """Bytes that are no packed lists."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"these are no packed lists ({reason[:200]}): pack them again")
+
+
 class NotBetter(TrainingError):
     """A trained model that is no better than the one it started from: it was not put in its place."""
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import msgspec
 import torch
 
+from kitpick_foundation.decoding import convert_to
 from kitpick_training.errors import BrokenCheckpoint, CheckpointNotWritten, DivergedTraining
 from kitpick_training.examples import RankingFigures
 from kitpick_training.recipe import RunSettings
@@ -219,7 +220,7 @@ class TrainingRun:
         except (RuntimeError, ValueError, KeyError) as error:
             raise BrokenCheckpoint(self._state_path, f"does not fit this model ({error})") from error
         self.step, self.losses = state["step"], list(state["losses"])
-        self.curve = [msgspec.convert(point, Milestone) for point in state["curve"]]
+        self.curve = [convert_to(point, Milestone) for point in state["curve"]]
         self.report(f"going on from step {self.step}")
 
 

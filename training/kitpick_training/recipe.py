@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
+from kitpick_foundation.decoding import convert_to
 from kitpick_training.errors import InvalidRecipe
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -192,7 +193,7 @@ def read_recipe(path: Path, kind: type[Recipe]) -> Recipe:
         InvalidRecipe: not there, not TOML, an unknown key, or a value out of range.
     """
     try:
-        return msgspec.toml.decode(path.read_bytes(), type=kind)
+        return convert_to(msgspec.toml.decode(path.read_bytes()), kind)
     except OSError as error:
         raise InvalidRecipe(path, f"cannot be read ({error.strerror})") from error
     except (msgspec.MsgspecError, ValueError) as error:

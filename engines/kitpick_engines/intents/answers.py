@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import secrets
 import sqlite3
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,8 +15,10 @@ from pathlib import Path
 import msgspec
 
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents.store import Verdict
+from kitpick_engines.intents.store import Verdict, require_empty_log
+from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
+from kitpick_foundation.forks import fork_lock, renew_after_fork
 
 MAX_IN_MEMORY = 1_000
 """Answers that a process remembers without a file: the latest."""
@@ -36,6 +38,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
     answer TEXT NOT NULL, client TEXT NOT NULL, api TEXT NOT NULL, verdict TEXT NOT NULL, at REAL NOT NULL,
     PRIMARY KEY (answer, client, api)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS secret (one INTEGER PRIMARY KEY CHECK (one = 1), salt BLOB NOT NULL);
 """
 
 
@@ -52,8 +55,15 @@ class RememberedAnswer(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """`answer-` and 24 hex digits: the same for the same answer to the same people."""
-        return f"answer-{blake2b(msgspec.json.encode(self), digest_size=12).hexdigest()}"
+        """`named` without a salt: for answers that no log remembers."""
+        return self.named(b"")
+
+    def named(self, salt: bytes) -> str:
+        """`answer-` and 24 hex digits: the same for the same answer to the same people, under one salt.
+
+        Without the salt nobody can guess it: who could would learn what others asked.
+        """
+        return f"answer-{blake2b(msgspec.json.encode(self), digest_size=12, key=salt).hexdigest()}"
 
 
 JOINT = "+"
@@ -85,7 +95,8 @@ class JudgedAnswer(msgspec.Struct, frozen=True):
 class AnswerLog:
     """A SQLite file of answers, or the memory of this process. Safe to use from several threads.
 
-    Requests are in it in plain text. What is older than `days` is removed as others come.
+    Requests are in it in plain text. What is older than `days` is removed as others come. Where they are too
+    many, those of the tenants that have most go first: nobody's flood pushes out what others were answered.
     """
 
     def __init__(self, path: Path | None = None, days: float = 90.0) -> None:
@@ -93,9 +104,17 @@ class AnswerLog:
         self.path = path
         self._days = days
         self._most = MAX_IN_MEMORY if path is None else MAX_IN_FILE
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._opened: sqlite3.Connection | None = None
+        self._inherited: list[sqlite3.Connection] = []
+        """Connections of the parent after a fork: neither used nor closed, hence the references."""
         self._writes = 0
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Opens the file anew when it is next needed; only for the child of a fork."""
+        self._inherited += [] if self._opened is None else [self._opened]
+        self._opened = None
 
     def remember(self, answer: RememberedAnswer) -> str:
         """The id under which feedback can name this answer from now on.
@@ -107,14 +126,15 @@ class AnswerLog:
             answer, request=answer.request[:MAX_REQUEST], shown=answer.shown[:MAX_SHOWN]
         )
         with self._connection() as connection:
+            name = short.named(_salt(connection))
             connection.execute(
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)",
-                (short.id, short.tenant, time.time(), msgspec.json.encode(short)),
+                (name, short.tenant, time.time(), msgspec.json.encode(short)),
             )
             self._writes += 1
             if self._writes % 100 == 1:
                 _tidy(connection, time.time() - self._days * _DAY, self._most)
-        return short.id
+        return name
 
     def find(self, answer_id: str, tenant: str) -> RememberedAnswer | None:
         """The answer of this id, None where this tenant was given none.
@@ -126,7 +146,7 @@ class AnswerLog:
             row = connection.execute(
                 "SELECT answer FROM answers WHERE id = ? AND tenant = ?", (answer_id, tenant)
             ).fetchone()
-        return None if row is None else msgspec.json.decode(row[0], type=RememberedAnswer)
+        return None if row is None else decode_as(row[0], RememberedAnswer)
 
     def judge(self, answer_id: str, apis: Iterable[str], client: str, verdict: Verdict, at: float) -> None:
         """Stores what became of APIs, at a moment (seconds since the epoch); the latest of a client counts.
@@ -151,7 +171,7 @@ class AnswerLog:
         )
         with self._connection() as connection:
             rows = connection.execute(query, (tenant, tenant)).fetchall()
-        return [JudgedAnswer(msgspec.json.decode(row[0], type=RememberedAnswer), *row[1:]) for row in rows]
+        return [JudgedAnswer(decode_as(row[0], RememberedAnswer), *row[1:]) for row in rows]
 
     def forget(self, tenant: str | None = None, before: float = math.inf) -> int:
         """Removes answers and what was said about them; how many answers.
@@ -171,6 +191,9 @@ class AnswerLog:
                 (min(before, _FOREVER), tenant, tenant),
             ).rowcount
             _drop_orphans(connection)
+        with self._connection() as connection:
+            connection.commit()
+            require_empty_log(connection, self.path or "memory")
         return gone
 
     def close(self) -> None:
@@ -205,12 +228,22 @@ class AnswerLog:
         return opened
 
 
+def _salt(connection: sqlite3.Connection) -> bytes:
+    """The secret of this log, made with its first answer."""
+    found = connection.execute("SELECT salt FROM secret").fetchone()
+    if found is None:
+        connection.execute("INSERT OR IGNORE INTO secret VALUES (1, ?)", (secrets.token_bytes(32),))
+        found = connection.execute("SELECT salt FROM secret").fetchone()
+    salt: bytes = found[0]
+    return salt
+
+
 def _tidy(connection: sqlite3.Connection, oldest: float, most: int) -> None:
-    """Removes what is too old, and the oldest of what is too much."""
+    """Removes what is too old, and of what is too much the oldest of those tenants that have most."""
     connection.execute("DELETE FROM answers WHERE at < ?", (oldest,))
-    connection.execute(
-        "DELETE FROM answers WHERE id IN (SELECT id FROM answers ORDER BY at DESC LIMIT -1 OFFSET ?)", (most,)
-    )
+    by_age = "SELECT id, at, row_number() OVER (PARTITION BY tenant ORDER BY at DESC) AS age FROM answers"
+    too_many = f"SELECT id FROM ({by_age}) ORDER BY age, at DESC LIMIT -1 OFFSET ?"  # noqa: S608 - constants
+    connection.execute(f"DELETE FROM answers WHERE id IN ({too_many})", (most,))  # noqa: S608
     _drop_orphans(connection)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import sqlite3
-import threading
 import time
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents.votes import NO_INTENTS, Intents
-from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
+from kitpick_engines.intents.votes import NO_INTENTS, QUORUM, Intents
+from kitpick_foundation.disk import BUSY_SECONDS, empty_log, full_disk, is_full, use_write_ahead_log
+from kitpick_foundation.forks import fork_lock
 
 MAX_PER_CLIENT = 200
 """Choices kept of one client: the oldest make room, so that a flood only drowns its own."""
-MAX_CHOICES = 100_000
-"""Choices kept of all clients together."""
+MAX_PER_TENANT = 20_000
+"""Choices kept of all clients of a tenant: one tenant never takes the place of another."""
+_KEPT_TENANTS = 64
+"""Tenants whose samples are held in memory: the last ones that asked."""
 _FOREVER = 1e300
 """Later than any time: SQLite has no infinity to be given."""
 MAX_REQUEST = 2_000
@@ -37,6 +40,7 @@ CREATE TABLE IF NOT EXISTS intents (
     verdict TEXT NOT NULL DEFAULT 'chosen', PRIMARY KEY (tenant, client, request, api)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_client_age ON intents (tenant, client, at);
+CREATE INDEX IF NOT EXISTS by_model ON intents (model);
 """
 _COLUMNS = "request, api, client, at, model, vector"
 """Those of files from before tenants and verdicts."""
@@ -66,8 +70,8 @@ class IntentStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.Lock()
-        self._known: tuple[object, Intents] | None = None
+        self._lock = fork_lock()
+        self._known: OrderedDict[tuple[str, str], tuple[object, Intents]] = OrderedDict()
 
     def put(
         self,
@@ -111,7 +115,7 @@ class IntentStore:
             connection.executemany("INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             if by.client:
                 _forget(connection, "tenant = ? AND client = ?", (by.tenant, by.client), MAX_PER_CLIENT)
-                _forget(connection, "client <> ''", (), MAX_CHOICES)
+                _forget(connection, "tenant = ? AND client <> ''", (by.tenant,), MAX_PER_TENANT)
 
     def remove(self, api: str) -> None:
         """Removes every sample of an API.
@@ -137,23 +141,35 @@ class IntentStore:
             return 0
         with self._connection() as connection:
             _upgrade(connection)
+            connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
             whose = "client <> '' AND at < ? AND (? IS NULL OR tenant = ?)"
-            return connection.execute(
+            gone = connection.execute(
                 f"DELETE FROM intents WHERE {whose}",  # noqa: S608 - a literal
                 (min(before, _FOREVER), tenant, tenant),
             ).rowcount
+            connection.commit()
+            require_empty_log(connection, self.path)
+        return gone
 
-    def of_model(self, model: str) -> Intents:
-        """Samples embedded by this encoder; read again only after the file has changed.
+    def of_model(self, model: str, tenant: str = "") -> Intents:
+        """Samples embedded by this encoder that may have a say for a tenant; read again after a change.
+
+        These are the operator's, what clients without a tenant said, and what those of this tenant said. Rows
+        of others are not looked at.
 
         Raises:
             EngineUnavailable: the file cannot be read.
         """
-        key = (model, self._stamp())
+        key, stamp = (model, tenant), self._stamp()
         with self._lock:
-            if self._known is None or self._known[0] != key:
-                self._known = (key, self._read(model))
-            return self._known[1]
+            known = self._known.get(key)
+            if known is None or known[0] != stamp:
+                known = (stamp, self._read(model, tenant))
+            self._known[key] = known
+            self._known.move_to_end(key)
+            while len(self._known) > _KEPT_TENANTS:
+                self._known.popitem(last=False)
+            return known[1]
 
     def stale(self, model: str, limit: int) -> list[tuple[Intent, Chooser]]:
         """Samples embedded by another encoder, with their clients, at most `limit`.
@@ -166,9 +182,9 @@ class IntentStore:
         with self._connection() as connection:
             query = (
                 f"SELECT request, api, client, {_tenant(connection)} FROM intents "  # noqa: S608 - literals
-                "WHERE model <> ? ORDER BY at DESC LIMIT ?"
+                "WHERE model < ? OR model > ? LIMIT ?"
             )
-            found = connection.execute(query, (model, limit)).fetchall()
+            found = connection.execute(query, (model, model, limit)).fetchall()
         return [(Intent(request, api), Chooser(client, tenant)) for request, api, client, tenant in found]
 
     def embedded(self, rows: Sequence[tuple[Intent, Chooser]], vectors: Sequence[Vector], model: str) -> None:
@@ -189,22 +205,24 @@ class IntentStore:
                 changes,
             )
 
-    def _read(self, model: str) -> Intents:
+    def _read(self, model: str, tenant: str) -> Intents:
         if not self.path.exists():
             return NO_INTENTS
         with self._connection() as connection:
+            parted = _has(connection, "tenant")
+            whose, given = ("tenant IN ('', ?) AND model = ?", (tenant,)) if parted else ("model = ?", ())
             query = (
                 f"SELECT api, client, at, vector, request, {_tenant(connection)}, {_verdict(connection)} "  # noqa: S608 - literals
-                "FROM intents WHERE model = ? ORDER BY request, api, tenant, client"
+                f"FROM intents WHERE {whose} ORDER BY request, api, tenant, client"
             )
-            rows = connection.execute(query, (model,)).fetchall()
+            rows = connection.execute(query, (*given, model)).fetchall()
         vectors = self._vectors([row[3] for row in rows])
         return Intents(
             tuple(row[0] for row in rows),
             tuple(row[1] for row in rows),
             np.array([row[2] for row in rows]),
             vectors,
-            frozenset(row[0] for row in rows if row[6] == "chosen"),
+            _covered(rows),
             tuple(row[4] for row in rows),
             tuple(row[5] for row in rows),
             tuple(row[6] for row in rows),
@@ -246,6 +264,28 @@ class IntentStore:
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the last: of a damaged row
             cure = f"; {full_disk(self.path)}" if is_full(error) else ""
             raise EngineUnavailable(f"{self.path}: sample requests: {error}{cure}") from error
+
+
+def _covered(rows: Sequence[Sequence[Any]]) -> frozenset[str]:
+    """APIs that a sample of the operator names, or that enough clients chose: one alone moves no score."""
+    chosen: defaultdict[str, set[str]] = defaultdict(set)
+    for api, client, *_, verdict in rows:
+        if verdict == "chosen":
+            chosen[api].add(client)
+    return frozenset(api for api, by in chosen.items() if "" in by or len(by) >= QUORUM)
+
+
+def require_empty_log(connection: sqlite3.Connection, where: Path | str) -> None:
+    """Sees to it that what was removed is in no write-ahead log either.
+
+    Raises:
+        EngineUnavailable: another process was reading all the while.
+    """
+    if not empty_log(connection):
+        raise EngineUnavailable(
+            f"{where}: what was asked for is removed, but the write-ahead log beside the file still holds "
+            "it, because another process reads there without a pause: try again in a moment"
+        )
 
 
 def _forget(connection: sqlite3.Connection, whose: str, given: tuple[str, ...], keep: int) -> None:

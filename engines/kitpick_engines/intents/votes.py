@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -42,8 +41,8 @@ class Intents(msgspec.Struct, frozen=True, eq=False):
     verdicts: Sequence[str] = ()
     """What became of each API, see `store.Verdict`; without them, all were chosen."""
 
-    def counts_for(self, row: int, tenant: str, until: float = math.inf) -> bool:
-        """Whether a row has a say for callers of a tenant, at a moment (seconds since the epoch).
+    def counts_for(self, row: int, tenant: str) -> bool:
+        """Whether a row has a say for callers of a tenant.
 
         A sample of the operator always has; what a client said, for its own tenant or, from a client of
         none, for everybody.
@@ -51,7 +50,7 @@ class Intents(msgspec.Struct, frozen=True, eq=False):
         if not self.clients[row]:
             return True
         owner = self.tenants[row] if self.tenants else ""
-        return owner in ("", tenant) and bool(self.times[row] < until)
+        return owner in ("", tenant)
 
     def chosen(self, row: int) -> bool:
         """Whether the API did the job."""
@@ -65,6 +64,7 @@ class Voting(msgspec.Struct, frozen=True):
     """How the nearest samples vote."""
 
     neighbours: int = 20
+    """So many of the nearest samples count: of the operator's, and of each client's own."""
     floor: float = 0.5
     """Cosine below which a sample says nothing about a request."""
     sharpness: float = 8.0
@@ -160,12 +160,17 @@ def tally_votes(
     now = time.time() if now is None else now
     trusted: dict[str, float] = defaultdict(float, written)
     said: dict[bool, dict[str, dict[str, float]]] = {True: defaultdict(dict), False: defaultdict(dict)}
-    for row, cosine in near[: voting.neighbours]:
+    counted: Counter[str] = Counter()
+    for row, cosine in near:
         weight, api, client = cosine**voting.sharpness, intents.apis[row], intents.clients[row]
+        counted[client] += 1
+        if counted[client] > voting.neighbours:  # nobody's samples take the place of somebody else's
+            continue
         if not client:
             trusted[api] += weight
             continue
-        weight *= 0.5 ** (max(0.0, now - intents.times[row]) / _DAY / HALF_LIFE_DAYS)
+        # By whole days: the same request a moment later has the same answer.
+        weight *= 0.5 ** (max(0.0, now - intents.times[row]) // _DAY / HALF_LIFE_DAYS)
         mine = said[intents.chosen(row)][api]
         mine[client] = max(weight, mine.get(client, 0.0))
     chosen, refused = said[True], said[False]

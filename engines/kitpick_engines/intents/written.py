@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import sqlite3
-import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -24,7 +23,9 @@ from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.intents.store import TABLES, Intent, IntentStore
 from kitpick_engines.intents.votes import Intents
 from kitpick_engines.lexical import Terms
+from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full
+from kitpick_foundation.forks import fork_lock
 
 _TABLES = f"""
 {TABLES}
@@ -109,7 +110,7 @@ class WrittenStore:
         self.path = path
         self.samples = IntentStore(path)
         """The texts that vote, with their vectors."""
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._known: _Written | None = None
 
     def put(self, entry: Enrichment, vectors: Sequence[Vector], encoder: str) -> None:
@@ -156,7 +157,7 @@ class WrittenStore:
             return {}
         with self._connection() as connection:
             rows = connection.execute("SELECT entry FROM enrichments ORDER BY api").fetchall()
-        found = [msgspec.json.decode(row[0], type=Enrichment) for row in rows]
+        found = [decode_as(row[0], Enrichment) for row in rows]
         return {entry.api: entry for entry in found}
 
     def undo(self) -> int:

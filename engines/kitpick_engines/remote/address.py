@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 import msgspec
 
 from kitpick_engines.errors import UnknownEngine
+from kitpick_foundation.decoding import convert_to
 
 DEFAULT_NAME = "kitpick"
 _PORT = 9200
@@ -128,9 +129,7 @@ def _hosts(text: str) -> tuple[str, ...]:
 
 def _settings(query: str) -> RemoteSettings:
     try:
-        return msgspec.convert(
-            dict(parse_qsl(query, strict_parsing=bool(query))), RemoteSettings, strict=False
-        )
+        return convert_to(dict(parse_qsl(query, strict_parsing=bool(query))), RemoteSettings, strict=False)
     except (ValueError, msgspec.ValidationError) as error:
         raise _unknown(f"an option is wrong: {error}") from None
 

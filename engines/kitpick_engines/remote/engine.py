@@ -28,10 +28,11 @@ from kitpick_engines.contract import (
     Vector,
 )
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.errors import EngineError, EngineUnavailable
+from kitpick_engines.errors import EngineError, EngineUnavailable, NameTaken
 from kitpick_engines.lexical import Terms
-from kitpick_engines.remote import indexes, pipelines
+from kitpick_engines.remote import indexes, integrity, ownership, pipelines
 from kitpick_engines.remote.address import Address
+from kitpick_engines.remote.adoption import Adoption, carry_out, planned
 from kitpick_engines.remote.lease import Lease, PartLease
 from kitpick_engines.remote.live_index import LiveIndex
 from kitpick_engines.remote.queries import (
@@ -48,7 +49,7 @@ from kitpick_engines.remote.sources import (
     vector_of,
 )
 from kitpick_engines.remote.state import CatalogState, StateStore
-from kitpick_engines.remote.writer import RemoteWriter, clean
+from kitpick_engines.remote.writer import RemoteWriter, clean, refuse_later
 
 _PAGE = 500
 _PAGE_OF_COLUMNS = 5_000
@@ -78,25 +79,59 @@ class RemoteEngine:
     def ensure(self, schema: IndexSchema) -> str:
         """Name of the index for this schema: the live one, or one built beside it (resumed if begun)."""
         now = self._reader.state()
+        is_legacy = now is not None and not now.name
+        if now is None or not now.live:
+            indexes.refuse_taken(self.server, self.address.name)
+        if now is not None:
+            self.verify(now)
         if now and now.live and now.index(now.live).schema == schema:
             chosen = now.live
         else:
             now = self._store.change(lambda state: indexes.with_schema(state, self.address.name, schema))
             chosen = indexes.of_schema(now, schema)
-        indexes.make_index(self.server, chosen, indexes.body(self.address, self.dialect, schema))
-        if not now.live:  # only what is there may be read
-            now = self._store.change(partial(indexes.with_live, index=chosen))
+        known = is_legacy or chosen in now.uuids
+        try:
+            indexes.make_index(self.server, chosen, indexes.body(self.address, self.dialect, schema), known)
+        except NameTaken:  # unless another process of this catalog has made it and written into it meanwhile
+            if chosen not in (self._reader.state() or now).uuids:
+                raise
+        now = self._bind(now, chosen)
         self._tidy(self._reader.remember(now))
         if chosen == now.live:
             self._name_model(chosen, schema)
         return chosen
+
+    def verify(self, state: CatalogState | None = None) -> None:
+        """Compares the catalog's name and the UUIDs of its indexes with those that its state names.
+
+        Args:
+            state: one that was just read; by default it is read.
+
+        Raises:
+            ForeignState: they differ: the catalog was restored from a snapshot.
+        """
+        state = state or self._reader.state()
+        if state is not None:
+            ownership.verify(self.server, self.address.name, state)
+
+    def _bind(self, state: CatalogState, index: str) -> CatalogState:
+        """Makes an index that is there known by its UUID, and live where none is: only such may be read."""
+        home = self._store.index
+        found = ownership.uuids_of(self.server, (home, *state.indexes, *state.dropped))
+
+        def change(now: CatalogState) -> CatalogState:
+            return ownership.bound(indexes.with_live(now, index), self.address.name, found)
+
+        return state if change(state) == state else self._store.change(change)
 
     def swap(self, index: str) -> None:
         """Makes `index` the live one and drops all others.
 
         Raises:
             UnknownIndex: there is no index of this name.
+            ForeignState: an index is not the one that this catalog made.
         """
+        self.verify()
         state = self._store.change(lambda state: indexes.swapped(state, index))
         self._publish(state)
         self._name_model(index, state.index(index).schema)
@@ -109,8 +144,10 @@ class RemoteEngine:
 
         Raises:
             UnknownIndex: there is no index of this name.
+            ForeignState: it is not the index that this catalog made, or is newer than the state.
             EngineUnavailable: another session does not end, or the server cannot be reached.
         """
+        self.verify()
         lease = Lease(self._store, index, self.address.settings.busy)
         with self._session(index, lease) as writer:
             yield writer
@@ -125,6 +162,7 @@ class RemoteEngine:
         Raises:
             As `writing`.
         """
+        self.verify()
         lease = PartLease(self._store, index, part, self.address.settings.busy)
         with self._session(index, lease) as writer:
             yield writer
@@ -133,6 +171,7 @@ class RemoteEngine:
     def _session(self, index: str, lease: Lease) -> Iterator[RemoteWriter]:
         try:
             if lease.is_alone:
+                refuse_later(self.server, index, lease.session, self.address.name)
                 clean(self.server, index, lease.before)
             writer = RemoteWriter(self.server, index, lease, self._terms)
             yield writer
@@ -154,6 +193,9 @@ class RemoteEngine:
     ) -> Iterator[tuple[str, str]]:
         """Pairs (id, content hash) of one source's documents, of one part of them, or of all, ordered by id.
 
+        The hash is empty where somebody else wrote the document again and its words or vector are lost, or it
+        holds something else than its document says: see `integrity`.
+
         Raises:
             UnknownIndex: there is no index of this name.
         """
@@ -161,8 +203,13 @@ class RemoteEngine:
         if part is not None:
             wanted.append({"range": {"slot": {"gte": part.slots.start, "lt": part.slots.stop}}})
         columns = {"size": _PAGE_OF_COLUMNS, "_source": False, "docvalue_fields": ["id", "content_hash"]}
-        for hit in self._stream(index, wanted, [], columns):
-            yield hit["fields"]["id"][0], hit["fields"]["content_hash"][0]
+        lost = {hit["_id"] for hit in self._stream(index, [*wanted, integrity.lacking()], [], columns)}
+        for page in self._pages(index, wanted, [], columns | {"version": True}):
+            whole = [hit for hit in page if hit["_id"] not in lost]
+            wrong = lost | integrity.rewritten(self.server, index, whole, self._terms)
+            for hit in page:
+                stored = "" if hit["_id"] in wrong else hit["fields"]["content_hash"][0]
+                yield hit["fields"]["id"][0], stored
 
     def restricted(self, index: str, source: str) -> Iterator[RestrictedDocument]:
         """The restricted documents of a source, ordered by id.
@@ -223,6 +270,39 @@ class RemoteEngine:
         size = int(stored["size_in_bytes"])
         return IndexStats(live.name, live.state.schema, sum(counts.values()), counted, size)
 
+    def lost(self) -> dict[str, dict[str, int]]:
+        """How many documents of the live index lack a field that rankings need, by field, by source."""
+
+        def question(live: Live) -> list[Json]:
+            exists: Json = {"bool": {"filter": committed(live.state)}}
+            return [{"size": 0, "query": exists, "aggs": integrity.lacking_by_field()}]
+
+        asked = self._reader.ask(question)
+        return integrity.counted(asked[1][0]["aggregations"]) if asked is not None else {}
+
+    def planned_adoption(self) -> Adoption | None:
+        """What `adopt` would do with a restored catalog of this name; None where the state matches already.
+
+        Raises:
+            NotAdoptable: something that the state names was not restored, or is of another time.
+        """
+        return planned(self.server, self._store)
+
+    def adopt(self, adoption: Adoption) -> None:
+        """Binds the state to this catalog's name and to the indexes that are there, and sets the alias.
+
+        Raises:
+            NotAdoptable: the state was changed since this was planned.
+        """
+        state = carry_out(self.server, self._store, adoption)
+        self._publish(state)
+
+    def strangers(self) -> list[str]:
+        """Indexes that the catalog's alias shows beside its own, and that it did not make."""
+        state = self._reader.state()
+        aliased = self.server.find("GET", f"/_alias/{self.address.name}") or {}
+        return ownership.strangers(aliased, state) if state is not None else []
+
     def close(self) -> None:
         """Releases connections."""
         self.server.close()
@@ -249,7 +329,7 @@ class RemoteEngine:
         while state is not None and state.live:
             indexes.point_alias(self.server, self.address, state)
             if dropped := state.dropped:
-                indexes.delete(self.server, dropped)
+                indexes.delete(self.server, ownership.deletable(self.server, self.address.name, state))
                 self._store.change(partial(indexes.without_dropped, deleted=dropped), refresh=False)
             before, state = state, self._reader.state()
             if state is not None and _shown(state) == _shown(before):
@@ -258,14 +338,21 @@ class RemoteEngine:
     def _stream(
         self, index: str, wanted: list[Json], fields: Sequence[str], more: Json | None = None
     ) -> Iterator[Json]:
-        """Hits in one committed state of any index, page by page, ordered by id."""
+        """Hits in one committed state of any index, ordered by id."""
+        for page in self._pages(index, wanted, fields, more):
+            yield from page
+
+    def _pages(
+        self, index: str, wanted: list[Json], fields: Sequence[str], more: Json | None = None
+    ) -> Iterator[list[Json]]:
+        """The same, page by page."""
         state = self._reader.state() or CatalogState()
         shown: Json = {"bool": {"filter": [*committed(state.index(index)), *wanted]}}
         after: str | None = None
         while True:
             body = listed(shown, _PAGE, fields, after) | (more or {})
             page: list[Json] = self.server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
-            yield from page
+            yield page
             if len(page) < body["size"]:
                 return
             after = page[-1]["sort"][0]

@@ -9,12 +9,13 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from kitpick_engines.contract import IndexSchema
-from kitpick_engines.errors import EngineError
+from kitpick_engines.errors import EngineError, NameTaken
 from kitpick_engines.remote.address import Address
 from kitpick_engines.remote.mapping import ADDED, index_settings, mapping
+from kitpick_engines.remote.ownership import strangers
 from kitpick_engines.remote.queries import committed
 from kitpick_engines.remote.server import Json, RequestRefused, SearchServer, ServerDialect
-from kitpick_engines.remote.state import CatalogState, IndexState, create_index
+from kitpick_engines.remote.state import CatalogState, IndexState, create_index, is_named_for
 
 
 def body(address: Address, dialect: ServerDialect, schema: IndexSchema) -> Json:
@@ -28,11 +29,17 @@ def body(address: Address, dialect: ServerDialect, schema: IndexSchema) -> Json:
     return {"settings": {"index": settings}, "mappings": described}
 
 
-def make_index(server: SearchServer, name: str, described: Json) -> None:
-    """Creates an index unless it is there, and adds what one of an earlier version lacks."""
+def make_index(server: SearchServer, name: str, described: Json, known: bool) -> None:
+    """Creates an index unless it is there, and adds what one of an earlier version lacks.
+
+    Raises:
+        NameTaken: it is there, is not `known` to be the catalog's, and is not empty.
+    """
     if server.find("GET", f"/{name}/_settings/index.uuid") is None:
         create_index(server, name, described)
         return
+    if not known:
+        _refuse_full(server, name)
     # Who may not look or add finds out when a document that has the fields is refused, or by the doctor.
     with suppress(EngineError):
         found = server.call("GET", f"/{name}/_mapping")[name]["mappings"]
@@ -41,8 +48,32 @@ def make_index(server: SearchServer, name: str, described: Json) -> None:
             server.call("PUT", f"/{name}/_mapping", {"properties": ADDED, "_meta": said})
 
 
+def _refuse_full(server: SearchServer, name: str) -> None:
+    """What a killed run made holds nothing yet; anything else was restored or written by somebody."""
+    server.call("POST", f"/{name}/_refresh")
+    count = server.call("GET", f"/{name}/_count")["count"]
+    if count:
+        raise NameTaken(
+            f"{name} is there already with {count:,} documents, and this catalog did not make it. If it was "
+            f"restored from a snapshot, restore its NAME-state beside it, then `kitpick adopt`; "
+            f"else delete or rename it"
+        )
+
+
+def refuse_taken(server: SearchServer, name: str) -> None:
+    """Refuses a new catalog whose name is an alias already: whoever uses that would find its documents.
+
+    Raises:
+        NameTaken: it is.
+    """
+    shown = server.find("GET", f"/_alias/{name}") or {}
+    for index in shown:
+        if not is_named_for(index, name):
+            raise NameTaken(f"{name} is an alias of {index} already: give the catalog another name")
+
+
 def delete(server: SearchServer, names: Sequence[str]) -> None:
-    """Deletes indexes; missing ones are ignored."""
+    """Deletes indexes, each by its whole name; missing ones are ignored."""
     for name in names:
         server.find("DELETE", f"/{name}")
 
@@ -52,17 +83,18 @@ def point_alias(server: SearchServer, address: Address, state: CatalogState) -> 
 
     Our own searches do not use it: it is for everybody else's. What operators gave the index that was live
     before goes over: `_CARRIED` settings, and in the same change other aliases with filters and routing.
+    An index that another catalog or somebody else made is left as it is.
     """
     name = address.name
     now = server.find("GET", f"/_alias/{name}") or {}
     shown: Json = {"bool": {"filter": committed(state.index(state.live))}}
-    if [*now] == [state.live] and now[state.live]["aliases"][name].get("filter") == shown:
+    before = [old for old in now if old != state.live and old not in strangers(now, state)]
+    if not before and now.get(state.live, _UNNAMED)["aliases"].get(name, {}).get("filter") == shown:
         return
     actions: list[Json] = []
-    for old in now:
-        if old != state.live:
-            _carry_settings(server, address, old, state.live)
-            actions += _moved(server, name, old, state.live)
+    for old in before:
+        _carry_settings(server, address, old, state.live)
+        actions += _moved(server, name, old, state.live)
     actions.append({"add": {"index": state.live, "alias": name, "filter": shown}})
     try:
         server.call("POST", "/_aliases", {"actions": actions})
@@ -71,6 +103,7 @@ def point_alias(server: SearchServer, address: Address, state: CatalogState) -> 
             raise
 
 
+_UNNAMED: Json = {"aliases": {}}
 _CARRIED = (
     "search.default_pipeline",
     "number_of_replicas",
@@ -118,7 +151,7 @@ def with_schema(state: CatalogState, name: str, schema: IndexSchema) -> CatalogS
         return state
     number = state.number + 1
     new = f"{name}-apis-{schema.fingerprint}-{number}"
-    return state.with_index(new, IndexState(schema), number=number)
+    return replace(state.with_index(new, IndexState(schema), number=number), name=name)
 
 
 _NAME = re.compile(r".+-apis-([0-9a-f]{12})-\d+")
@@ -154,4 +187,6 @@ def swapped(state: CatalogState, index: str) -> CatalogState:
 
 def without_dropped(state: CatalogState, deleted: Sequence[str]) -> CatalogState:
     """A state that does not ask for these deletions any more."""
-    return replace(state, dropped=tuple(name for name in state.dropped if name not in deleted))
+    kept = tuple(name for name in state.dropped if name not in deleted)
+    uuids = {name: uuid for name, uuid in state.uuids.items() if name in kept or name in state.indexes}
+    return replace(state, dropped=kept, uuids=uuids)

@@ -22,8 +22,11 @@ _KEYWORD: Json = {"type": "keyword"}
 _SHOWN_KEYWORD: Json = {"type": "keyword", "ignore_above": _LIMITED}
 _STORED: Json = {"type": "text", "index": False}
 
-ADDED: Json = {"needs": _SHOWN_KEYWORD, "gives": _SHOWN_KEYWORD, "about": _STORED}
-"""Fields that indexes from before 23 November 2026 lack."""
+ADDED: Json = {
+    **dict.fromkeys(("needs", "gives"), _SHOWN_KEYWORD),
+    **dict.fromkeys(("about", "inputs", "purpose"), _STORED),
+}
+"""Fields that indexes from before 23, or 28, November 2026 lack."""
 
 
 def meta(model: str) -> Json:

@@ -6,7 +6,6 @@ request is repeated. So one round trip is enough while nobody writes, and an ans
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -15,8 +14,9 @@ import msgspec
 from kitpick_engines.contract import Filter, IndexSchema
 from kitpick_engines.errors import CorruptStore, EngineUnavailable
 from kitpick_engines.remote.server import Json, Pauses, RequestRefused, SearchServer
-from kitpick_engines.remote.state import CatalogState, IndexState, StateStore, decode_state
+from kitpick_engines.remote.state import CatalogState, IndexState, StateStore, check_name, decode_state
 from kitpick_engines.text import has_utf8
+from kitpick_foundation.forks import fork_lock
 
 MAX_WINDOW = 10_000
 """Hits that a search returns at most, by the servers' own default."""
@@ -148,7 +148,7 @@ class LiveReader:
     def __init__(self, server: SearchServer, store: StateStore) -> None:
         self._server = server
         self._store = store
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._known: CatalogState | None = None
 
     def remember(self, state: CatalogState | None) -> CatalogState | None:
@@ -206,7 +206,10 @@ class LiveReader:
                 break
             pauses.wait(EngineUnavailable("the server is too busy to search"))
         missing = [each for each in answers if each.get("status") == 404]
-        return (None if missing else [_checked(each, live) for each in answers]), _state_of(about)
+        state = _state_of(about)
+        if state is not None:
+            check_name(state, self._store.name)
+        return (None if missing else [_checked(each, live) for each in answers]), state
 
 
 def _checked(answer: Json, live: Live) -> Json:

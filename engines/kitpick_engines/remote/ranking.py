@@ -13,7 +13,6 @@ for once for each state and filter, and are never part of an answer to another f
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -35,6 +34,7 @@ from kitpick_engines.lexical import FIELDS, Postings, Visible, bm25f
 from kitpick_engines.remote.queries import MAX_WINDOW, CommittedIndex, holding
 from kitpick_engines.remote.server import Json, ServerDialect
 from kitpick_engines.remote.sources import CANDIDATE_FIELDS, candidate_of, vector_of
+from kitpick_foundation.forks import fork_lock
 
 _SURPLUS = 16
 _WIDENED = 4
@@ -229,7 +229,7 @@ class CountCache:
     """The counts of the states and filters that were asked for last. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._kept: OrderedDict[tuple[CommittedIndex, Filter], Counts] = OrderedDict()
 
     def known(self, live: CommittedIndex, wanted: Filter) -> Counts:

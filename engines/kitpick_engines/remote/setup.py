@@ -6,6 +6,7 @@ The command shows these requests before it sends them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import msgspec
 
@@ -249,11 +250,13 @@ def send_steps(
     made, and raises to stop everything that follows.
 
     Raises:
-        RequestRefused: the server refused one; those before it were made.
+        SetupStopped: the server refused one, or was lost. Templates, pipelines and stored searches that were
+            made before it are as they were; the message names what was made and stays.
         EngineUnavailable: it cannot be reached, or refuses the user.
     """
     known = dict(values)
     sent = []
+    before = _Before(server)
     for step in steps:
         filled = step.filled(known)
         found = None if filled.made is None else _found(server, filled.made)
@@ -266,10 +269,68 @@ def send_steps(
         if filled.adds:
             agree(msgspec.structs.replace(filled, body=changes))
         if not step.example:
-            answer = server.call(filled.method, filled.path, changes)
+            with before.kept(filled, last=step is steps[-1]):
+                answer = server.call(filled.method, filled.path, changes)
             known |= {name: str(answer[field]) for name, field in step.keeps.items()}
         sent.append(msgspec.structs.replace(step, body=changes) if filled.adds else step)
     return sent
+
+
+class SetupStopped(EngineError):
+    """A request of a setup was refused, so the setup was taken back."""
+
+    def __init__(self, step: SetupStep, error: EngineError, stays: Sequence[str]) -> None:
+        """With the request that was refused, why, and what was made before and stays."""
+        left = f"made before, and still there: {', '.join(stays)}" if stays else "nothing was set up"
+        super().__init__(f"{step.method} {step.path}: {error}; {left}")
+        self.failure = error.failure
+
+
+class _Before:
+    """What a setup replaces, to put it back."""
+
+    def __init__(self, server: SearchServer) -> None:
+        self._server = server
+        self._replaced: list[tuple[str, Json | None]] = []
+        self._stays: list[str] = []
+
+    @contextmanager
+    def kept(self, step: SetupStep, last: bool) -> Iterator[None]:
+        """Remembers what one request replaces. If it fails, all that was replaced is put back.
+
+        Raises:
+            SetupStopped: it failed.
+        """
+        body_of = next((_BODY_OF[kind] for kind in _BODY_OF if step.path.startswith(kind)), None)
+        try:
+            there = None if last or body_of is None else self._server.find("GET", step.path)
+            yield
+        except EngineError as error:
+            self._put_back()
+            raise SetupStopped(step, error, self._stays) from error
+        if body_of is None:
+            self._stays.append(step.path)
+        else:
+            self._replaced.append((step.path, None if there is None else body_of(there)))
+
+    def _put_back(self) -> None:
+        self._stays += [path for path, body in reversed(self._replaced) if not self._is_as(path, body)]
+
+    def _is_as(self, path: str, body: Json | None) -> bool:
+        """Whether an object could be made what it was, or be taken away where it was not there."""
+        try:
+            self._server.call("DELETE" if body is None else "PUT", path, body, patience=0)
+        except EngineError:
+            return False
+        return True
+
+
+_BODY_OF: dict[str, Callable[[Json], Json]] = {
+    "/_index_template/": lambda found: dict(found["index_templates"][0]["index_template"]),
+    "/_search/pipeline/": lambda found: dict(next(iter(found.values()))),
+    "/_scripts/": lambda found: {"script": found["script"]},
+}
+"""The body that makes an object of this kind, out of what the server answers for it."""
 
 
 def _found(server: SearchServer, made: Made) -> str | None:

@@ -16,6 +16,7 @@ from kitpick_engines.errors import CorruptStore, InvalidDocument
 from kitpick_engines.lexical import FIELDS, LexicalWeights, TermCounts, Terms, field_lengths, indexed_fields
 from kitpick_engines.remote.server import Json
 from kitpick_engines.text import rerank_text
+from kitpick_foundation.decoding import convert_to
 
 MAX_KEYWORD_BYTES = 32_766
 """Lucene's limit of a term, for fields that are compared whole."""
@@ -127,7 +128,7 @@ def document_of(source: Json) -> ApiDocument:
     """
     fields = {name: source[name] for name in DOCUMENT_FIELDS if name in source}
     try:
-        return msgspec.convert(fields, ApiDocument)
+        return convert_to(fields, ApiDocument)
     except msgspec.ValidationError as error:
         raise CorruptStore(f"document {str(source.get('id'))[:200]!r} cannot be read: {error}") from error
 

@@ -7,6 +7,7 @@ what the beginning and the end of a session change.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,8 +15,16 @@ import msgspec
 from msgspec.structs import replace
 
 from kitpick_engines.contract import IndexSchema
-from kitpick_engines.errors import CorruptStore, EngineError, EngineUnavailable, OtherFormat, UnknownIndex
+from kitpick_engines.errors import (
+    CorruptStore,
+    EngineError,
+    EngineUnavailable,
+    ForeignState,
+    OtherFormat,
+    UnknownIndex,
+)
 from kitpick_engines.remote.server import Json, RequestRefused, SearchServer
+from kitpick_foundation.decoding import convert_to
 
 FORMAT = 1
 """Version of the state and of the mapping. A larger one is refused."""
@@ -64,6 +73,12 @@ class CatalogState(msgspec.Struct, frozen=True):
     """Raised by the writer while it lives."""
     parts: dict[str, PartHeld] = {}
     """Sessions that write parts of one job at the same time, by number."""
+    name: str = ""
+    """Of the catalog; empty in a state from before 28 November 2026, until the next session."""
+    home: str = ""
+    """UUID of the index that holds this state."""
+    uuids: dict[str, str] = {}
+    """UUIDs of `indexes` and `dropped` by name, as far as they are made: see `ownership`."""
     format: int = FORMAT
 
     def index(self, name: str) -> IndexState:
@@ -81,6 +96,31 @@ class CatalogState(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, indexes={**self.indexes, name: index}, **changes)
 
 
+def state_index(name: str) -> str:
+    """Name of the index that holds the state of a catalog."""
+    return f"{name}-state"
+
+
+def is_named_for(index: str, name: str) -> bool:
+    """Whether an index has a name that only this catalog gives."""
+    return re.fullmatch(re.escape(name) + r"-apis-[0-9a-f]{12}-\d+", index) is not None
+
+
+def check_name(state: CatalogState, name: str) -> CatalogState:
+    """The state, if it is this catalog's. One from before states said whose they are is known by its indexes.
+
+    Raises:
+        ForeignState: it is of a catalog of another name.
+    """
+    if state.name:
+        strange = [state.name] if state.name != name else []
+    else:
+        strange = [each for each in (*state.indexes, *state.dropped) if not is_named_for(each, name)]
+    if strange:
+        raise ForeignState(name, f"its state is that of another catalog and names {strange[0]}")
+    return state
+
+
 class Versioned(NamedTuple):
     """A state, with the sequence number for the next change."""
 
@@ -94,9 +134,20 @@ class StateStore:
 
     def __init__(self, server: SearchServer, name: str) -> None:
         self._server = server
-        self.index = f"{name}-state"
+        self.name = name
+        self.index = state_index(name)
 
     def load(self) -> Versioned | None:
+        """As `read`, for a state that is this catalog's.
+
+        Raises:
+            ForeignState: it is of a catalog of another name.
+        """
+        if (found := self.read()) is not None:
+            check_name(found.state, self.name)
+        return found
+
+    def read(self) -> Versioned | None:
         """Reads the state, also before it can be searched; None for a catalog that does not exist.
 
         Raises:
@@ -118,11 +169,11 @@ class StateStore:
             now = self.load()
             before = now.state if now else CatalogState()
             after = of(before)
-            if (now is not None and after == before) or self._replace(now, after, refresh):
+            if (now is not None and after == before) or self.replace(now, after, refresh):
                 return after
         raise EngineUnavailable(f"{self.index}: other writers change it all the time; try again")
 
-    def _replace(self, now: Versioned | None, state: CatalogState, refresh: bool) -> bool:
+    def replace(self, now: Versioned | None, state: CatalogState, refresh: bool = True) -> bool:
         """Whether the change was stored. Repeated after a lost answer, it finds its own change."""
         if now is None:
             self._create()
@@ -135,7 +186,7 @@ class StateStore:
         except RequestRefused as error:
             if error.status != 409:
                 raise
-            current = self.load()
+            current = self.read()
             return current is not None and current.state == state
         except EngineUnavailable as error:
             return self._is_stored(state, error)
@@ -148,7 +199,7 @@ class StateStore:
             EngineUnavailable: it is not there, or nobody knows.
         """
         try:
-            current = self.load()
+            current = self.read()
         except EngineError:
             raise EngineUnavailable(
                 f"{error}; whether the change was stored is not known: run it again, it does nothing twice"
@@ -193,7 +244,7 @@ def decode_state(source: Json) -> CatalogState:
             f"the catalog has format {version}, this version reads up to {FORMAT}: upgrade kitpick"
         )
     try:
-        return msgspec.convert(source["state"], CatalogState)
+        return convert_to(source["state"], CatalogState)
     except (KeyError, msgspec.ValidationError) as error:
         raise CorruptStore(f"the state of the catalog cannot be read: {error}") from error
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kitpick_engines.contract import IndexedDocument, checked_vector
 from kitpick_engines.document import ApiDocument, validate_document
-from kitpick_engines.errors import EngineUnavailable, InvalidDocument, RefusedDocuments
+from kitpick_engines.errors import EngineUnavailable, ForeignState, InvalidDocument, RefusedDocuments
 from kitpick_engines.lexical import Terms
 from kitpick_engines.remote.bulk import Action, RefusedAction, send
 from kitpick_engines.remote.lease import Lease
@@ -138,6 +138,19 @@ def _refusal(document: ApiDocument, failure: RefusedAction) -> InvalidDocument:
 
 _DELETED_AT_ONCE = 1_000
 _UNMARKED_AT_ONCE = 200
+
+
+def refuse_later(server: SearchServer, index: str, session: int, name: str) -> None:
+    """Refuses an index that sessions later than the state's have written: their numbers would come again.
+
+    Raises:
+        ForeignState: it holds versions of this session or a later one, before this one wrote any.
+    """
+    later: Json = {"gte": session}
+    either = [{"range": {"born": later}}, {"range": {"died": later}}]
+    body = {"size": 1, "query": {"bool": {"should": either, "minimum_should_match": 1}}, "_source": False}
+    if server.call("POST", f"/{index}/_search", body)["hits"]["hits"]:
+        raise ForeignState(name, f"{index} holds what was written after its state")
 
 
 def clean(server: SearchServer, index: str, state: IndexState) -> None:

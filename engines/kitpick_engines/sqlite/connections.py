@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from kitpick_engines.errors import CorruptStore, EngineUnavailable
 from kitpick_engines.lexical import prepare
 from kitpick_engines.sqlite.tables import create_catalog, is_catalog
 from kitpick_foundation.disk import Disk, full_disk, is_full, use_write_ahead_log
+from kitpick_foundation.forks import fork_lock
 
 UNREADABLE = (UnicodeDecodeError, msgspec.MsgspecError)
 """Errors for bytes that are neither the text nor the JSON that was written."""
@@ -35,7 +35,7 @@ class ConnectionPool:
         self._idle: list[sqlite3.Connection] = []
         self._inherited: list[sqlite3.Connection] = []
         """Connections of the parent after a fork: neither used nor closed, hence the references."""
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._process = os.getpid()
         self._closed = False
 

@@ -18,6 +18,7 @@ from kitpick_engines.contract import IndexSchema
 from kitpick_engines.errors import CorruptStore, OtherFormat, UnknownIndex
 from kitpick_engines.lexical import TOKENIZER
 from kitpick_engines.text import has_utf8
+from kitpick_foundation.decoding import decoder_of
 
 APPLICATION_ID = 0x746F6F6C
 """`tool` in ASCII: tells a catalog from any other SQLite file."""
@@ -25,6 +26,7 @@ BACKUP_ID = 0x746F6F62
 """`toob`: a catalog with its vectors in one file, which `backup` made and only `restore` reads."""
 FORMAT = 2
 """Version of this layout. A file with another one is refused."""
+_SCHEMA = decoder_of(IndexSchema)
 
 _CATALOG = """
 CREATE TABLE state (
@@ -162,9 +164,7 @@ def drop_index(connection: sqlite3.Connection, index: IndexRow) -> None:
 def all_indexes(connection: sqlite3.Connection) -> list[IndexRow]:
     """Every index, oldest first."""
     return [
-        IndexRow(
-            number, name, msgspec.json.decode(schema, type=IndexSchema), matrix, slots, longest, bool(chained)
-        )
+        IndexRow(number, name, _SCHEMA.decode(schema), matrix, slots, longest, bool(chained))
         for number, name, schema, matrix, slots, longest, chained in connection.execute(_INDEXES)
     ]
 

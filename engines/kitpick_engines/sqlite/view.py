@@ -6,7 +6,6 @@ Arrays are ordered by document id, so a smaller position means a smaller id wher
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from kitpick_engines.document import ApiDocument, Effect, decode_chains, decode_
 from kitpick_engines.lexical import FIELDS, Mask, Postings, Visible
 from kitpick_engines.sqlite.matrix import Matrix
 from kitpick_engines.sqlite.tables import IndexRow, select_in
+from kitpick_foundation.forks import fork_lock
 
 _FILTER_BYTES = 16 * 1024 * 1024
 _POSTING_BYTES = 64 * 1024 * 1024
@@ -157,7 +157,7 @@ class LatestView:
     """Keeps the view of the newest generation that any reader asked for."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._generation = -1
         self._view: View | None = None
 
@@ -184,7 +184,7 @@ class Lru(Generic[Key, Value]):
         self._capacity = capacity
         self._held = 0
         self._items: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
 
     def get(self, key: Key) -> Value | None:
         """The value, None if it is not cached."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
 from kitpick_evaluation.datasets.toolret import toolret
 from kitpick_evaluation.errors import InvalidDataset, UnknownDataset
 from kitpick_evaluation.json_lines import read_json_lines
+from kitpick_foundation.text_files import open_utf8
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.sources.beir import BeirSource
 
@@ -44,7 +46,7 @@ def beir(folder: Path, name: str | None = None, split: str = "test") -> Dataset:
 def _judgements(path: Path, source: str) -> dict[str, frozenset[str]]:
     relevant: defaultdict[str, set[str]] = defaultdict(set)
     try:
-        with path.open(encoding="utf-8", newline="") as lines:
+        with TextIOWrapper(open_utf8(path), "utf-8", newline="") as lines:
             for row in csv.DictReader(lines, delimiter="\t"):
                 if _is_relevant(row["score"]):
                     relevant[row["query-id"]].add(document_id(source, row["corpus-id"]))

@@ -21,7 +21,7 @@ from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_evaluation.dataset import Dataset, JudgedQuery
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_evaluation.json_lines import read_json_lines
-from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_foundation.decoding import UNDECODABLE, convert_to
 from kitpick_ingest.json_values import as_string
 from kitpick_ingest.source import DeadLetter
 
@@ -120,7 +120,7 @@ def _files(folder: Path, kind: str) -> list[Path]:
 
 def _labels(path: Path, query: _ToolRetQuery) -> list[str]:
     try:
-        labels = msgspec.convert(_parsed(query.labels), list[dict[str, Any]])
+        labels = convert_to(_parsed(query.labels), list[dict[str, Any]])
         return [str(label["id"]) for label in labels if label.get("relevance", 1) > 0]
     except (msgspec.ValidationError, KeyError, TypeError) as error:
         raise InvalidDataset(

@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 import msgspec
 
 from kitpick_evaluation.errors import InvalidSpace
+from kitpick_foundation.decoding import convert_to
 from kitpick_rescorers.profiles import Profile
 
 Value = float | int | bool
@@ -93,7 +94,7 @@ def set_choices(profile: Profile, choices: Sequence[Choice], setting: Setting) -
     for stage in raw["stages"]:
         stage.update(wanted.get(stage["stage"], {}))
     try:
-        return msgspec.convert(raw, Profile)
+        return convert_to(raw, Profile)
     except msgspec.ValidationError as error:
         raise InvalidSpace(f"profile {profile.name!r} cannot take these values: {error}") from error
 

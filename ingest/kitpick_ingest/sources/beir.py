@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
+from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.entries import Converted, as_text, documents
 from kitpick_ingest.json_files import UNREADABLE, Entry, records
 
@@ -60,7 +61,7 @@ class BeirSource:
         yield from documents(self.name, records(corpus), self._document)
 
     def _document(self, entry: Entry) -> ApiDocument:
-        row = msgspec.json.decode(entry.raw, type=_CorpusRecord)
+        row = decode_as(entry.raw, _CorpusRecord)
         fields = split_labels(row.text) or {
             "category": "",
             "tool": self.name,
@@ -110,5 +111,5 @@ def _between(text: str) -> list[str] | None:
 
 
 def _parameters(listed: str, *, required: bool) -> tuple[Parameter, ...]:
-    rows = msgspec.json.decode(listed, type=list[_Listed])
+    rows = decode_as(listed, list[_Listed])
     return tuple(Parameter(row.name, as_text(row.type), required, as_text(row.description)) for row in rows)

@@ -9,18 +9,22 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id
+from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.errors import MissingExtra
+from kitpick_foundation.text_files import as_utf8
 from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
 from kitpick_ingest.effects import effect_of_method
 from kitpick_ingest.entries import Converted, convert_entry, read_parts
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.fingerprints import file_fingerprint
+from kitpick_ingest.input_schemas import InputSchemas
 from kitpick_ingest.json_files import Entry, os_reason, parse
+from kitpick_ingest.json_values import JsonObject
 from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip, html_text
 
 if TYPE_CHECKING:
@@ -65,6 +69,10 @@ class _Shape(msgspec.Struct):
     required: list[str] = []
     members: dict[str, _Reference] = {}
     member: _Reference | None = None
+    value: _Reference | None = None
+    enum: list[Any] | None = None
+    min: float | None = None
+    max: float | None = None
 
 
 _NO_SHAPE = _Shape()
@@ -155,7 +163,12 @@ class BotocoreSource:
         for operation, raw in model.operations.items():
             entry = Entry(f"{path}#/operations/{operation}", bytes(raw))
             document = partial(
-                self._document, service=service, tool=tool, operation=operation, model=model, answers=answers
+                self._document,
+                service=service,
+                tool=tool,
+                operation=operation,
+                model=model,
+                answers=answers,
             )
             yield convert_entry(self.name, entry, document)
 
@@ -169,9 +182,15 @@ class BotocoreSource:
         return next(path for path in candidates if path.is_file())
 
     def _document(
-        self, entry: Entry, service: str, tool: str, operation: str, model: _Model, answers: _Answers
+        self,
+        entry: Entry,
+        service: str,
+        tool: str,
+        operation: str,
+        model: _Model,
+        answers: _Answers,
     ) -> ApiDocument:
-        described = msgspec.json.decode(entry.raw, type=_OperationModel)
+        described = decode_as(entry.raw, _OperationModel)
         document = ApiDocument(
             id=document_id(self.name, service, operation),
             source=self.name,
@@ -179,7 +198,8 @@ class BotocoreSource:
             tool=tool,
             api=operation,
             description=_description(described),
-            parameters=_parameters(described.input, model.shapes),
+            parameters=(inputs := _parameters(described.input, model.shapes)),
+            inputs=answers.schemas.text(zip(inputs, _members(described.input, model.shapes), strict=True)),
             returns=_returns(described.output, model.shapes),
             version=model.metadata.api_version,
             deprecated=described.deprecated,
@@ -212,7 +232,7 @@ def _unpacked(path: Path) -> bytes:
         raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
     if len(data) > MAX_MODEL_BYTES:
         raise SourceError(str(path), f"is larger than {MAX_MODEL_BYTES:,} bytes unpacked")
-    return data
+    return as_utf8(data)
 
 
 def _tool_name(service: str, metadata: _ModelMetadata) -> str:
@@ -243,6 +263,49 @@ def _parameters(reference: _Reference | None, shapes: dict[str, _Shape]) -> tupl
     )
 
 
+def _members(reference: _Reference | None, shapes: dict[str, _Shape]) -> Iterator[JsonObject]:
+    """The schemas of the parameters."""
+    shape = shapes.get(reference.shape) if reference else None
+    yield from map(_referred, shape.members.values() if shape else ())
+
+
+def _referred(reference: _Reference) -> JsonObject:
+    text = html_text(reference.documentation, MAX_PARAMETER_DESCRIPTION)
+    return {"$ref": reference.shape} | ({"description": text} if text else {})
+
+
+_BOUNDS = {"string": "Length", "list": "Items", "map": "Properties", "integer": "imum", "long": "imum"}
+_BOUNDS |= {"float": "imum", "double": "imum"}
+_FORMATS = {"timestamp": {"format": "date-time"}, "blob": {"contentEncoding": "base64"}}
+
+
+def _json_schema(shapes: dict[str, _Shape], name: str) -> JsonObject | None:
+    """A shape as a JSON Schema, whose `$ref`s are names of shapes."""
+    shape = shapes.get(name)
+    if shape is None:
+        return None
+    kinds = {"structure": "object", "map": "object", "list": "array", "timestamp": "string", "blob": "string"}
+    schema: JsonObject = {"type": kinds.get(shape.type) or _JSON_TYPES.get(shape.type, shape.type)}
+    schema |= _FORMATS.get(shape.type, {})
+    if shape.enum:
+        schema["enum"] = shape.enum
+    if shape.type == "structure":
+        schema["properties"] = {member: _referred(each) for member, each in shape.members.items()}
+        schema |= {"required": shape.required} if shape.required else {}
+    if shape.member is not None:
+        schema["items"] = _referred(shape.member)
+    if shape.value is not None:
+        schema["additionalProperties"] = _referred(shape.value)
+    if bounds := _BOUNDS.get(shape.type):
+        schema |= {f"min{bounds}": _whole(shape.min)} if shape.min is not None else {}
+        schema |= {f"max{bounds}": _whole(shape.max)} if shape.max is not None else {}
+    return schema
+
+
+def _whole(number: float) -> float | int:
+    return int(number) if number.is_integer() else number
+
+
 def _member_text(member: _Reference, shapes: dict[str, _Shape]) -> str:
     """Documentation of the member, or else of its shape."""
     target = shapes.get(member.shape)
@@ -266,9 +329,10 @@ def _returns(reference: _Reference | None, shapes: dict[str, _Shape]) -> str:
 
 
 class _Answers:
-    """Identifiers in the outputs of one model; each shape is opened once."""
+    """Identifiers in the outputs of one model, and the schemas of inputs; each shape is opened once."""
 
     def __init__(self, shapes: dict[str, _Shape]) -> None:
+        self.schemas = InputSchemas(cache(partial(_json_schema, shapes)))
         self._shape = cache(partial(_opened, shapes))
 
     def of(self, output: _Reference | None) -> Iterator[Field]:

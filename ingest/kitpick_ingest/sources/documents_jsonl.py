@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from kitpick_engines.document import ApiDocument, decode_document, escape_part
+from kitpick_foundation.decoding import convert_to, decode_as
 from kitpick_ingest.declared import declared
 from kitpick_ingest.entries import Converted, documents
 from kitpick_ingest.json_files import Entry, records
@@ -49,9 +50,9 @@ def _with_declared(line: bytes) -> ApiDocument:
     """The document of a line, with what it declares among its needs."""
     if b'"depends_on"' not in line:
         return decode_document(line)
-    before = declared(msgspec.json.decode(line, type=_Declaring).depends_on)
+    before = declared(decode_as(line, _Declaring).depends_on)
     fields = msgspec.json.decode(line)
     fields.pop("depends_on", None)
-    document = msgspec.convert(fields, ApiDocument)
+    document = convert_to(fields, ApiDocument)
     needs = dict.fromkeys((*(thing.text for thing in before), *document.needs))
     return msgspec.structs.replace(document, needs=tuple(needs))

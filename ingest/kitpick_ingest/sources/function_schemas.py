@@ -1,4 +1,4 @@
-"""Function declarations for language models: OpenAI, Anthropic and Gemini forms, also mixed in one file."""
+"""Function declarations for language models, in every form of `function_forms`, also mixed in one file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 from kitpick_engines.document import ApiDocument, document_id
+from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.declared import declared as dependencies
+from kitpick_ingest.effects import effect_of_function_name
 from kitpick_ingest.entries import (
     BadEntry,
     Converted,
@@ -22,8 +24,10 @@ from kitpick_ingest.entries import (
     find_files,
     read_parts,
 )
+from kitpick_ingest.function_forms import schema_of
 from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records, within
 from kitpick_ingest.json_schema import parameters, schema_fields
+from kitpick_ingest.repeated_keys import repeated_in
 
 _MAX_NESTING = 4
 """A file, its tools, a namespace, its functions: nothing nests deeper."""
@@ -36,9 +40,12 @@ class Function(msgspec.Struct):
     type: str | None = None
     description: Any = ""
     function: Function | None = None
+    tool_spec: Function | None = msgspec.field(default=None, name="toolSpec")
     parameters: Any = None
     input_schema: Any = None
+    camel_schema: Any = msgspec.field(default=None, name="inputSchema")
     parameters_json_schema: Any = msgspec.field(default=None, name="parametersJsonSchema")
+    parameter_definitions: Any = None
     response: Any = None
     depends_on: Any = None
     """Calls that must come before, see `kitpick_ingest.declared`."""
@@ -46,7 +53,14 @@ class Function(msgspec.Struct):
     @property
     def schema(self) -> object:
         """JSON Schema of the inputs, None where the function takes none."""
-        return self.input_schema or self.parameters_json_schema or self.parameters
+        given = {
+            "inputSchema": self.camel_schema,
+            "input_schema": self.input_schema,
+            "parametersJsonSchema": self.parameters_json_schema,
+            "parameters": self.parameters,
+            "parameter_definitions": self.parameter_definitions,
+        }
+        return schema_of({key: value for key, value in given.items() if value})
 
 
 class _Group(msgspec.Struct):
@@ -57,6 +71,7 @@ class _Group(msgspec.Struct):
     functions: list[msgspec.Raw] | None = None
     camel: list[msgspec.Raw] | None = msgspec.field(default=None, name="functionDeclarations")
     snake: list[msgspec.Raw] | None = msgspec.field(default=None, name="function_declarations")
+    bedrock: msgspec.Raw = msgspec.field(default=msgspec.Raw(), name="toolConfig")
 
     def members(self) -> tuple[str, list[msgspec.Raw]] | None:
         """Key and members of the first list there is, None for a single function."""
@@ -65,6 +80,7 @@ class _Group(msgspec.Struct):
             "functions": self.functions,
             "functionDeclarations": self.camel,
             "function_declarations": self.snake,
+            "toolConfig": [self.bedrock] if bytes(self.bedrock) else None,
         }
         return next(((key, found) for key, found in lists.items() if found is not None), None)
 
@@ -90,11 +106,12 @@ class FunctionSchemasSource:
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         for record in records(file.path):
+            yield from repeated_in(self.name, record)
             yield from self._read(record, "", _MAX_NESTING)
 
     def _read(self, entry: Entry, namespace: str, depth: int) -> Iterator[Converted]:
         try:
-            group = msgspec.json.decode(entry.raw, type=_Group)
+            group = decode_as(entry.raw, _Group)
         except UNREADABLE as error:
             yield dead_letter(self.name, entry, entry.problem or reason_in_line(entry.raw, error))
             return
@@ -110,8 +127,8 @@ class FunctionSchemasSource:
             yield from self._read(member, group.name or namespace, depth - 1)
 
     def _document(self, entry: Entry, namespace: str) -> ApiDocument:
-        declared = msgspec.json.decode(entry.raw, type=Function)
-        function = declared.function or declared
+        declared = decode_as(entry.raw, Function)
+        function = declared.function or declared.tool_spec or declared
         if not function.name:
             raise BadEntry("a function without a name")
         if function.schema is None and declared.type not in {None, "function", "custom"}:
@@ -127,6 +144,7 @@ class FunctionSchemasSource:
             parameters=parameters(function.schema),
             returns=as_text(function.response)[:2_000],
             definition=entry.raw.decode(),
+            effect=effect_of_function_name(function.name),
         )
         described = isinstance(function.response, dict)
         answer = schema_fields(function.response) if described else None

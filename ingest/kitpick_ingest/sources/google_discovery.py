@@ -9,18 +9,23 @@ import importlib.util
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
+from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
 from kitpick_ingest.effects import effect_of_method
 from kitpick_ingest.entries import Converted, FoundFile, convert_entry, dead_letter, find_files, read_parts
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.fingerprints import file_fingerprint
+from kitpick_ingest.input_schemas import InputSchemas
 from kitpick_ingest.json_files import UNREADABLE, Entry, parse, read_file, reason
-from kitpick_ingest.json_values import pointer
+from kitpick_ingest.json_schema import told_apart
+from kitpick_ingest.json_values import as_object, pointer
 from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip
+from kitpick_ingest.repeated_keys import lost_values, repeated_keys
 
 MAX_FILE_BYTES = 100 * 1024 * 1024
 """A larger discovery document is refused; the largest real one has 6 MB."""
@@ -36,6 +41,7 @@ class _Schema(msgspec.Struct, rename="camel"):
     type: str = ""
     description: str = ""
     pattern: str = ""
+    location: str = ""
     ref: str = msgspec.field(default="", name="$ref")
     required: bool = False
     repeated: bool = False
@@ -69,6 +75,17 @@ class _Description(_Resource, rename="camel"):
     def key(self) -> str:
         """Identity of this version of the API: `gmail:v1`."""
         return self.id or f"{self.name}:{self.version}"
+
+
+class _RawSchemas(msgspec.Struct):
+    """The schemas as they stand there, for models that call the methods."""
+
+    schemas: dict[str, Any] = {}
+
+
+class _RawMethod(msgspec.Struct):
+    parameters: dict[str, Any] = {}
+    request: Any = None
 
 
 class _Method(msgspec.Struct, rename="camel"):
@@ -116,7 +133,8 @@ class GoogleDiscoverySource:
         return find_files(self._path or installed_documents(), _SUFFIXES)
 
     def _read_file(self, file: FoundFile, seen: dict[str, Path]) -> Iterator[Converted]:
-        description = parse(read_file(file.path, MAX_FILE_BYTES), str(file.path), _Description)
+        data = read_file(file.path, MAX_FILE_BYTES)
+        description = parse(data, str(file.path), _Description)
         if description.kind == _DIRECTORY:
             return  # the index that lies beside the documents
         if description.kind != _DESCRIPTION:
@@ -126,8 +144,14 @@ class GoogleDiscoverySource:
         first = seen.setdefault(description.key, file.path)
         if first != file.path:
             raise SourceError(str(file.path), f"describes {description.key!r}, as {first.name} already does")
+        yield from lost_values(self.name, str(file.path), repeated_keys(data))
+        raw = parse(data, str(file.path), _RawSchemas).schemas
+        schemas = InputSchemas(lambda name: raw[name] if isinstance(raw.get(name), dict) else None)
         for entry in self._methods(description, str(file.path)):
-            yield self._converted(entry, description) if isinstance(entry, Entry) else entry
+            if isinstance(entry, Entry):
+                yield self._converted(entry, description, schemas)
+            else:
+                yield entry
 
     def _methods(self, description: _Description, where: str) -> Iterator[Entry | Converted]:
         pending: list[tuple[tuple[str, ...], _Resource]] = [((), description)]
@@ -138,17 +162,18 @@ class GoogleDiscoverySource:
             for name, raw in reversed(resource.resources.items()):
                 below = (*place, "resources", name)
                 try:
-                    pending.append((below, msgspec.json.decode(raw, type=_Resource)))
+                    pending.append((below, decode_as(raw, _Resource)))
                 except UNREADABLE as error:
                     yield dead_letter(
                         self.name, Entry(f"{where}#{pointer(*below)}", bytes(raw)), reason(error)
                     )
 
-    def _converted(self, entry: Entry, description: _Description) -> Converted:
-        return convert_entry(self.name, entry, partial(self._document, description=description))
+    def _converted(self, entry: Entry, description: _Description, schemas: InputSchemas) -> Converted:
+        make = partial(self._document, description=description, schemas=schemas)
+        return convert_entry(self.name, entry, make)
 
-    def _document(self, entry: Entry, description: _Description) -> ApiDocument:
-        method = msgspec.json.decode(entry.raw, type=_Method)
+    def _document(self, entry: Entry, description: _Description, schemas: InputSchemas) -> ApiDocument:
+        method = decode_as(entry.raw, _Method)
         document = ApiDocument(
             id=document_id(self.name, description.key, method.id),
             source=self.name,
@@ -156,7 +181,8 @@ class GoogleDiscoverySource:
             tool=description.tool,
             api=method.id,
             description=method.description,
-            parameters=_parameters(method, description.schemas),
+            parameters=(inputs := _parameters(method, description.schemas)),
+            inputs=schemas.text(zip(inputs, _raw_inputs(method, entry, description, schemas), strict=True)),
             returns=_returns(method.response, description.schemas),
             tags=tuple(scope.rstrip("/").rpartition("/")[2] for scope in method.scopes),
             version=description.version,
@@ -183,12 +209,30 @@ def installed_documents() -> Path:
 
 def _parameters(method: _Method, schemas: dict[str, _Schema]) -> tuple[Parameter, ...]:
     """Parameters of the path and query, then the fields of the request body that a caller may set."""
-    fields = {**_fields(method.request, schemas), **method.parameters}
-    ordered = {**method.parameters, **fields}
-    return tuple(
-        Parameter(name, _type(field), field.required, clip(field.description, MAX_PARAMETER_DESCRIPTION))
-        for name, field in ordered.items()
+    placed = _placed(method, schemas)
+    return told_apart(
+        (
+            place,
+            Parameter(name, _type(field), field.required, clip(field.description, MAX_PARAMETER_DESCRIPTION)),
+        )
+        for place, name, field in placed
     )
+
+
+def _placed(method: _Method, schemas: dict[str, _Schema]) -> list[tuple[str, str, _Schema]]:
+    """Each input with its place and its name."""
+    placed = [(field.location or "query", name, field) for name, field in method.parameters.items()]
+    return placed + [("body", name, field) for name, field in _fields(method.request, schemas).items()]
+
+
+def _raw_inputs(
+    method: _Method, entry: Entry, description: _Description, schemas: InputSchemas
+) -> Iterator[object]:
+    """The schemas of the inputs as they stand there, in the order of the parameters."""
+    raw = decode_as(entry.raw, _RawMethod)
+    body = as_object(schemas.resolved(raw.request).get("properties"))
+    for place, name, _ in _placed(method, description.schemas):
+        yield body.get(name) if place == "body" else raw.parameters.get(name)
 
 
 def _fields(body: _Schema | None, schemas: dict[str, _Schema]) -> dict[str, _Schema]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.entries import Converted, FoundFile, convert_entry, dead_letter, find_files, read_parts
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records, within
-from kitpick_ingest.sources.mcp_tools import McpServer, tool_document
+from kitpick_ingest.repeated_keys import repeated_in
+from kitpick_ingest.sources.mcp_tools import McpServer, about, tool_document
 
 Reading = Generator[Converted, None, str]
 """Yields what a record holds and returns the cursor of the page after it, empty where there is none."""
@@ -21,6 +24,21 @@ class _SavedPage(msgspec.Struct, rename={"next_cursor": "nextCursor"}):
     tools: list[msgspec.Raw]
     next_cursor: str | None = None
     version: str | None = None
+    instructions: Any = None
+
+
+class _Greeting(msgspec.Struct, rename="camel"):
+    """What a server says of itself: its answer to `initialize`, alone or beside its tools."""
+
+    protocol_version: Any = None
+    server_info: Any = None
+    instructions: Any = None
+    tools: msgspec.Raw = msgspec.Raw()
+
+    @property
+    def alone(self) -> bool:
+        """Whether this is all that the record holds."""
+        return not bytes(self.tools) and (self.protocol_version is not None or self.server_info is not None)
 
 
 class _Record(msgspec.Struct, rename={"input_schema": "inputSchema"}):
@@ -31,6 +49,7 @@ class _Record(msgspec.Struct, rename={"input_schema": "inputSchema"}):
     result: msgspec.Raw = msgspec.Raw()
     name: str | None = None
     category: str | None = None
+    instructions: Any = None
 
 
 class McpDumpSource:
@@ -38,12 +57,15 @@ class McpDumpSource:
 
     Understood are a listing (`{"tools": […]}`, alone or as `result` of a JSON-RPC answer, one page a line in
     JSON Lines), an array of tools, and an array of registry entries
-    `{"name", "category", "tools": {SERVER: {"version", "tools": […]}}}`.
+    `{"name", "category", "tools": {SERVER: {"version", "tools": […]}}}`. What a server says of itself, its
+    `instructions`, is read beside its tools, beside its entry, or in a saved answer to `initialize` that
+    stands before them.
     """
 
     def __init__(self, path: Path, name: str = "mcp") -> None:
         self.path = path
         self.name = name
+        self._instructions = ""
 
     def read(self) -> Iterator[Converted]:
         """Documents in the order of the file.
@@ -55,7 +77,9 @@ class McpDumpSource:
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         cursor = ""
+        self._instructions = ""
         for record in records(file.path):
+            yield from repeated_in(self.name, record)
             cursor = yield from self._read_record(record)
         if cursor:
             what = "the last page has a nextCursor, so tools are missing"
@@ -63,15 +87,19 @@ class McpDumpSource:
 
     def _read_record(self, record: Entry) -> Reading:
         try:
-            return (yield from self._dispatch(record, msgspec.json.decode(record.raw, type=_Record)))
+            return (yield from self._dispatch(record, decode_as(record.raw, _Record)))
         except UNREADABLE as error:
             yield dead_letter(self.name, record, record.problem or reason_in_line(record.raw, error))
             return ""
 
     def _dispatch(self, record: Entry, found: _Record) -> Reading:
-        server = McpServer(self.name, self.name)
+        server = McpServer(self.name, self.name, about=self._instructions)
+        inner = bytes(found.result) or record.raw
+        if not bytes(found.input_schema) and (greeting := decode_as(inner, _Greeting)).alone:
+            self._instructions = _about(greeting.instructions)
+            return ""
         if bytes(found.result):
-            answer = Entry(within(record.position, "result"), bytes(found.result))
+            answer = Entry(within(record.position, "result"), inner)
             return (yield from self._listing(answer, server))
         if bytes(found.tools).startswith(b"{"):
             servers = Entry(within(record.position, "tools"), bytes(found.tools))
@@ -87,17 +115,22 @@ class McpDumpSource:
     def _registered(self, servers: Entry, found: _Record) -> Reading:
         """Servers of one registry entry: the entry's name is the tool where it has a single server."""
         cursor = ""
-        listings = msgspec.json.decode(servers.raw, type=dict[str, msgspec.Raw])
+        listings = decode_as(servers.raw, dict[str, msgspec.Raw])
         for key, raw in listings.items():
             tool = found.name if found.name and len(listings) == 1 else key
-            server = McpServer(self.name, tool, found.category or "")
+            server = McpServer(self.name, tool, found.category or "", about=_about(found.instructions))
             cursor = yield from self._listing(Entry(within(servers.position, key), bytes(raw)), server)
         return cursor
 
     def _listing(self, listing: Entry, server: McpServer) -> Reading:
-        page = msgspec.json.decode(listing.raw, type=_SavedPage)
-        server = msgspec.structs.replace(server, version=page.version or "")
+        page = decode_as(listing.raw, _SavedPage)
+        own = _about(page.instructions) or server.about
+        server = msgspec.structs.replace(server, version=page.version or "", about=own)
         for index, raw in enumerate(page.tools):
             entry = Entry(within(listing.position, "tools", index), bytes(raw))
             yield convert_entry(self.name, entry, partial(tool_document, server=server))
         return page.next_cursor or ""
+
+
+def _about(instructions: object) -> str:
+    return about(instructions) if isinstance(instructions, str) else ""

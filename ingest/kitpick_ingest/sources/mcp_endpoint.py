@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from collections.abc import Mapping
 
 import msgspec
 
@@ -24,10 +24,18 @@ class LiveSettings(msgspec.Struct, frozen=True):
     """How long a watched server that speaks an older protocol may be silent before it is pinged."""
     max_tools: int = 20_000
     max_pages: int = 1_000
+    max_answer_bytes: int = 8 * 1024 * 1024
+    """For one answer, such as a page of tools, once unpacked. A longer one is neither read on nor parsed."""
+    max_listing_bytes: int = 32 * 1024 * 1024
+    """For all pages of a list together."""
+    max_result_bytes: int = 4 * 1024 * 1024
+    """For the answer to one call."""
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     """HTTP headers, such as `Authorization`. Never logged."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     """Variables for a started server, beside HOME, PATH and the like. Never logged."""
+    folder: str = ""
+    """Where a server is started; empty for the folder of this process."""
 
 
 class McpEndpoint(msgspec.Struct, frozen=True):
@@ -51,6 +59,13 @@ class McpEndpoint(msgspec.Struct, frozen=True):
         cure = "write mcp:https://HOST/PATH or mcp:stdio:COMMAND …"
         raise UnknownSource("mcp", "is neither a URL nor a command", cure)
 
+    def without_user(self) -> McpEndpoint:
+        """The same place without user and password in its URL."""
+        if not self.url:
+            return self
+        parts = split_url(self.url)
+        return McpEndpoint(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
+
     @property
     def where(self) -> str:
         """The address for messages, without possible secrets: user, query and arguments."""
@@ -62,9 +77,27 @@ class Listing(msgspec.Struct, frozen=True):
 
     server: str
     version: str
-    tools: tuple[dict[str, Any], ...]
+    tools: tuple[bytes, ...]
+    """Each as compact JSON, with the fields in the server's order."""
     instructions: str = ""
     """How the server wants to be used; empty where it does not say."""
+    failed: tuple[Failed, ...] = ()
+    """Parts that could not be read, beside tools."""
+    fresh_seconds: float | None = None
+    """For how long the server says that the list holds (`ttlMs`); None where it does not say."""
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A part of a server that could not be read: its resources, templates of resources, or prompts."""
+
+    method: str
+    reason: str
+
+
+def overlaid(headers: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    """Headers with others in place of those of the same name, in whatever case it is written."""
+    replaced = {name.lower() for name in others}
+    return {name: value for name, value in headers.items() if name.lower() not in replaced} | dict(others)
 
 
 def _split(command: str) -> tuple[str, ...]:

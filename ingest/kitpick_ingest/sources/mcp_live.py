@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import queue
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from kitpick_foundation.errors import MissingExtra
 from kitpick_ingest.entries import Converted, documents
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.json_files import Entry, within
-from kitpick_ingest.source import Source
+from kitpick_ingest.source import DeadLetter, Source
 from kitpick_ingest.sources.mcp_endpoint import Listing, LiveSettings, McpEndpoint
+from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.sources.mcp_tools import McpServer, about, tool_document
 
 if TYPE_CHECKING:
     from httpx2 import AsyncBaseTransport
 
 _POLL_SECONDS = 0.1
-_MAX_COMPLAINT = 300
+_NO_ENDPOINT = frozenset({400, 404, 405, 406, 415, 501})
+"""Statuses of HTTP with which a server answers at an address that is none of MCP."""
 
 
 class McpLiveSource:
@@ -74,11 +74,12 @@ class McpLiveSource:
         """
         from anyio.from_thread import start_blocking_portal
 
-        from kitpick_ingest.sources.mcp_session import follow
+        from kitpick_ingest.sources.mcp_changes import follow
 
         listings: queue.Queue[Listing] = queue.Queue()
-        with complaints() as errors, start_blocking_portal() as portal:
-            watch = portal.start_task_soon(follow, self._endpoint, self._settings, errors, listings.put)
+        output = ServerOutput()
+        with start_blocking_portal() as portal:
+            watch = portal.start_task_soon(follow, self._endpoint, self._settings, output, listings.put)
             try:
                 while not (stop and stop.is_set()):
                     finished = watch.done()
@@ -89,31 +90,33 @@ class McpLiveSource:
             finally:
                 watch.cancel()
             if not watch.cancelled() and (error := watch.exception()) is not None:
-                raise self._failure(error, errors) from error
+                raise self._failure(error, output) from error
 
     def _fetch(self) -> Listing:
         """Runs in an event loop of a separate thread, so that the caller's own loop does not matter."""
         from anyio.from_thread import start_blocking_portal
 
-        from kitpick_ingest.sources.mcp_session import fetch
+        from kitpick_ingest.sources.mcp_listing import fetch
 
-        with complaints() as errors, start_blocking_portal() as portal:
+        output = ServerOutput()
+        with start_blocking_portal() as portal:
             try:
-                return portal.call(fetch, self._endpoint, self._settings, errors, self._sockets)
+                return portal.call(fetch, self._endpoint, self._settings, output, self._sockets)
             except (
                 Exception
             ) as error:  # whatever fails in a foreign process or on the way is the source's failure
-                raise self._failure(error, errors) from error
+                raise self._failure(error, output) from error
 
     def _snapshot(self, listing: Listing) -> Source:
         return ListedTools(self.name, self._endpoint.where, listing)
 
-    def _failure(self, error: BaseException, errors: TextIO) -> SourceError:
+    def _failure(self, error: BaseException, output: ServerOutput) -> SourceError:
         from kitpick_ingest.sources.mcp_session import failure_reason
 
-        complaint = _last_line(errors)
-        what = failure_reason(error, self._settings) + (f"; it wrote: {complaint}" if complaint else "")
-        return SourceError(self._endpoint.where, what)
+        reason = failure_reason(error, self._settings, output)
+        no_endpoint = output.status in _NO_ENDPOINT or "Unexpected content type" in reason
+        cure = "is it a file? Then write its kind before it, such as openapi:URL" if no_endpoint else ""
+        return SourceError(self._endpoint.where, reason, cure)
 
 
 class ListedTools:
@@ -125,28 +128,18 @@ class ListedTools:
         self._listing = listing
 
     def read(self) -> Iterator[Converted]:
-        """Documents in the server's order. An entry that is not a tool of MCP becomes a dead letter."""
+        """Documents in the server's order; dead letters for what is no tool, and for parts that failed."""
         listing = self._listing
         server = McpServer(
             self.name, listing.server or self.name, version=listing.version, about=about(listing.instructions)
         )
         yield from documents(self.name, self._entries(), lambda entry: tool_document(entry, server))
+        for part in listing.failed:
+            yield DeadLetter(self.name, within(self._where, part.method), part.reason)
 
     def _entries(self) -> Iterator[Entry]:
         for index, tool in enumerate(self._listing.tools):
-            text = json.dumps(tool, ensure_ascii=False, separators=(",", ":"))
-            yield Entry(within(self._where, "tools", index), text.encode("utf-8", "surrogatepass"))
-
-
-def complaints() -> TextIO:
-    """The target of a started server's standard error: never a terminal that is used otherwise."""
-    return tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
-
-
-def _last_line(errors: TextIO) -> str:
-    errors.seek(0)
-    lines = [line.strip() for line in errors if line.strip()]
-    return lines[-1][:_MAX_COMPLAINT] if lines else ""
+            yield Entry(within(self._where, "tools", index), tool)
 
 
 def _latest(listings: queue.Queue[Listing]) -> Listing | None:

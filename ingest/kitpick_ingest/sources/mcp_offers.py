@@ -14,6 +14,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from kitpick_foundation.decoding import convert_to, decode_as
+
 KEY = "kitpick/offer"
 """In `_meta` of a definition."""
 _VARIABLE = re.compile(r"\{[+#./;?&]?([\w,*.]+)\}")
@@ -50,7 +52,7 @@ def offer_of(definition: str) -> Offer | None:
     A server that writes this into a tool of its own gains nothing: it is itself that is asked.
     """
     try:
-        return msgspec.convert(msgspec.json.decode(definition, type=_Definition).meta.get(KEY), Offer | None)
+        return convert_to(decode_as(definition, _Definition).meta.get(KEY), Offer | None)
     except msgspec.MsgspecError:
         return None
 

@@ -1,16 +1,13 @@
-"""Operations of OpenAPI 3.0 and 3.1 and Swagger 2 descriptions, in JSON or YAML."""
+"""Operations of OpenAPI 3.0 to 3.2 and Swagger 2 descriptions, in JSON or YAML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
-from kitpick_foundation.yaml_values import InvalidYaml, parse_yaml
 from kitpick_ingest.chains import Field, with_chains
 from kitpick_ingest.declared import declared
 from kitpick_ingest.effects import effect_of_method
@@ -26,35 +23,59 @@ from kitpick_ingest.entries import (
 )
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.fingerprints import file_fingerprint
-from kitpick_ingest.json_files import Entry, parse, read_file
-from kitpick_ingest.json_schema import parameter, parameters, property_names, schema_fields
+from kitpick_ingest.input_schemas import InputSchemas
+from kitpick_ingest.json_files import Entry
+from kitpick_ingest.json_schema import (
+    parameter,
+    parameters,
+    property_names,
+    property_schemas,
+    schema_fields,
+    told_apart,
+)
 from kitpick_ingest.json_values import (
     JsonObject,
-    References,
     as_list,
     as_object,
     as_string,
     pointer,
     segments,
-    unresolved,
 )
 from kitpick_ingest.prose import MAX_RETURNS, clip
+from kitpick_ingest.references import References, unresolved
+from kitpick_ingest.repeated_keys import lost_values
+from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.source_names import default_name
+from kitpick_ingest.sources.openapi_files import (
+    SUFFIXES,
+    Description,
+    NoDescription,
+    Specification,
+    part_files,
+)
 
 MAX_FILE_BYTES = 100 * 1024 * 1024
 """A larger description is refused unless the source has another limit."""
 
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+"""Methods that have a key of their own in a path; `additionalOperations` holds those of other methods."""
+_OTHER_KEYS = frozenset(
+    {"$ref", "$dynamicRef", "summary", "description", "servers", "parameters", "additionalOperations"}
+)
+_MAX_CHAIN = 32
+"""References of a path or operation that lead to references are followed this often."""
 
 
 class OpenApiSource:
     """Operations of one description, or of those in a folder or that match a pattern.
 
     An id is `name/tool/api`; where there are several files, `name/path/to/file.json/api`, as titles repeat.
-    `$ref`s are resolved within their file and never fetched: what cannot be resolved is noted in the
-    description of the parameter. `definition` is the operation byte for byte as it stands in a JSON file; an
-    operation in YAML is rendered as JSON, once and always the same.
+    `$ref`s are resolved within their file and the files beside it and below, and never fetched: what cannot
+    be resolved is noted in the description of the parameter. `definition` is the operation byte for byte as
+    it stands in a JSON file; an operation in YAML is rendered as JSON, once and always the same.
+
+    Every operation of `paths` comes out, or a dead letter names its place. Webhooks and callbacks are calls
+    that the API itself makes: they are not read.
 
     Args:
         path: file, folder or pattern.
@@ -66,6 +87,7 @@ class OpenApiSource:
         self.name = name or default_name("openapi", str(path))
         self._path = path
         self._limit = max_file_bytes
+        self._others: dict[str, NoDescription] = {}
 
     def read(self) -> Iterator[Converted]:
         """Documents in the order of the files, of each file in the order of its paths.
@@ -73,8 +95,18 @@ class OpenApiSource:
         Raises:
             SourceError: nothing there, or the one file that is there cannot be read.
         """
-        files = find_files(self._path, _SUFFIXES)
-        yield from read_parts(self.name, files, partial(self._read_file, tools=set()))
+        files = find_files(self._path, SUFFIXES)
+        parts: set[Path] = set()
+        for item in read_parts(self.name, files, partial(self._read_file, tools=set(), parts=parts)):
+            if isinstance(item, ApiDocument) or item.position not in self._others:
+                yield item
+        yield from self._unread(parts)
+
+    def _unread(self, parts: set[Path]) -> Iterator[DeadLetter]:
+        """Files that are neither a description nor a part of one."""
+        for where, error in self._others.items():
+            if Path(where).resolve() not in parts:
+                yield DeadLetter(self.name, where, error.what)
 
     def fingerprint(self) -> str:
         """Changes with the files.
@@ -83,81 +115,143 @@ class OpenApiSource:
             SourceError: nothing there.
             OSError: a file cannot be read.
         """
-        files = find_files(self._path, _SUFFIXES)
-        return file_fingerprint((file.path for file in files), str(self._path), str(self._limit))
+        files = [file.path for file in find_files(self._path, SUFFIXES)]
+        parts = {part for file in files for part in part_files(file, self._folder(file), self._limit)}
+        return file_fingerprint([*files, *sorted(parts)], str(self._path), str(self._limit))
 
-    def _read_file(self, file: FoundFile, tools: set[str]) -> Iterator[Converted]:
-        specification = load_specification(file.path, self._limit)
-        tool = _tool_name(specification.info, file, tools)
-        yield from _SpecificationReader(self.name, specification, tool, file.place or (tool,)).read()
+    def _folder(self, file: Path) -> Path:
+        """The folder that the parts of a description are in."""
+        return self._path if self._path.is_dir() else file.parent
+
+    def _read_file(self, file: FoundFile, tools: set[str], parts: set[Path]) -> Iterator[Converted]:
+        try:
+            description = Description(file.path, self._folder(file.path), self._limit)
+        except NoDescription as error:
+            self._others[error.where] = error
+            raise
+        tool = _tool_name(description.first.info, file, tools)
+        yield from _SpecificationReader(self.name, description, tool, file.place or (tool,)).read()
+        parts.update((file.path.parent / name).resolve() for name in description.parts)
+
+
+class _Located(NamedTuple):
+    """An object of a description, and where it stands."""
+
+    file: Specification
+    place: tuple[str, ...]
+    value: JsonObject
+
+    @property
+    def position(self) -> str:
+        return f"{self.file.where}#{pointer(*self.place)}"
+
+    def member(self, key: str) -> Entry:
+        """The entry of one of its members."""
+        place = (*self.place, key)
+        return Entry(f"{self.file.where}#{pointer(*place)}", self.file.text(place, self.value[key]))
 
 
 class _SpecificationReader:
     """Yields the operations of one description."""
 
-    def __init__(self, source: str, specification: Specification, tool: str, place: tuple[str, ...]) -> None:
+    def __init__(self, source: str, description: Description, tool: str, place: tuple[str, ...]) -> None:
         self._source = source
-        self._specification = specification
+        self._description = description
+        self._info = description.first.info
         self._tool = tool
         self._place = place
-        self._references = References(specification.tree)
-        self._operations = OperationReader(self._references)
+        self._references = description.references
+        self._operations = OperationReader(self._references, siblings=description.first.modern)
         self._names: set[str] = set()
 
     def read(self) -> Iterator[Converted]:
-        paths = self._specification.tree.get("paths")
+        first = self._description.first
+        paths = first.tree.get("paths")
         if paths is not None and not isinstance(paths, dict):
-            raise SourceError(self._specification.where, "is not OpenAPI: its paths must be an object")
-        for path, item in as_object(paths).items():
-            if not path.startswith("x-"):
-                yield from self._read_path(path, item)
+            raise SourceError(first.where, "is not OpenAPI: its paths must be an object")
+        levels = self._chain(_Located(first, ("paths",), as_object(paths)))
+        if missing := self._missing(levels[-1]):
+            yield dead_letter(self._source, Entry(levels[-1].position, b""), missing)
+        for level in levels:
+            for path, item in level.value.items():
+                if not path.startswith(("x-", "$")):
+                    yield from self._read_path(path, item, level)
+        for file in (first, *self._description.parts.values()):
+            yield from lost_values(self._source, file.where, file.repeated)
 
-    def _read_path(self, path: str, item: object) -> Iterator[Converted]:
-        place: tuple[str, ...] = ("paths", path)
-        target = self._references.resolve(item) if isinstance(item, dict) else None
-        if target is None or unresolved(target):
-            problem = f"unresolved reference {unresolved(target)}" if target else "a path must be an object"
-            yield dead_letter(self._source, self._entry(place, item), problem)
+    def _read_path(self, path: str, item: object, paths: _Located) -> Iterator[Converted]:
+        if not isinstance(item, dict):
+            yield dead_letter(self._source, paths.member(path), "a path must be an object")
             return
-        if target is not item:
-            place = self._last_place(as_object(item))
-        for method in METHODS:
-            if method in target:
-                entry = self._entry((*place, method), target[method])
-                yield convert_entry(
-                    self._source, entry, partial(self._document, path=path, method=method, item=target)
-                )
+        levels = self._chain(_Located(paths.file, (*paths.place, path), item))
+        if missing := self._missing(levels[-1]):
+            yield dead_letter(self._source, paths.member(path), missing)
+        whole = {key: value for level in reversed(levels) for key, value in level.value.items()}
+        for level in levels:
+            yield from self._read_methods(path, level, whole)
 
-    def _last_place(self, item: JsonObject) -> tuple[str, ...]:
-        """The position of the object at the end of a chain of references."""
-        place: tuple[str, ...] = ()
-        while reference := unresolved(item):
-            place = segments(reference)
-            item = self._references.target(reference) or {}
-        return place
+    def _read_methods(self, path: str, level: _Located, whole: JsonObject) -> Iterator[Converted]:
+        """The operations that stand in an item itself, beside a reference to others."""
+        for key in (key for method in METHODS for key in level.value if key.lower() == method):
+            yield self._operation(path, key, level, whole)
+        more = level.value.get("additionalOperations")
+        if isinstance(more, dict):
+            below = _Located(level.file, (*level.place, "additionalOperations"), more)
+            for key in more:
+                yield self._operation(path, key, below, whole)
+        elif more is not None:
+            yield dead_letter(self._source, level.member("additionalOperations"), "it must be an object")
+        for key in level.value:
+            if not (key.lower() in METHODS or key in _OTHER_KEYS or key.startswith("x-")):
+                what = f"{key[:100]!r} is no method of OpenAPI; other ones belong into additionalOperations"
+                yield dead_letter(self._source, level.member(key), what)
 
-    def _entry(self, place: tuple[str, ...], value: object) -> Entry:
-        raw = self._specification.text(place, value)
-        return Entry(f"{self._specification.where}#{pointer(*place)}", raw)
-
-    def _document(self, entry: Entry, path: str, method: str, item: JsonObject) -> ApiDocument:
-        operation = item[method]
+    def _operation(self, path: str, method: str, item: _Located, whole: JsonObject) -> Converted:
+        operation = item.value[method]
         if not isinstance(operation, dict):
-            raise BadEntry("an operation must be an object")
+            return dead_letter(self._source, item.member(method), "an operation must be an object")
+        levels = self._chain(_Located(item.file, (*item.place, method), operation))
+        if missing := self._missing(levels[-1]):
+            return dead_letter(self._source, item.member(method), missing)
+        found = {key: value for level in reversed(levels) for key, value in level.value.items()}
+        last = levels[-1]
+        entry = Entry(last.position, last.file.text(last.place, last.value))
+        make = partial(self._document, path=path, method=method, item=whole, operation=found)
+        return convert_entry(self._source, entry, make)
+
+    def _chain(self, located: _Located) -> list[_Located]:
+        """An object and those that its references lead to, one after the other."""
+        levels = [located]
+        while len(levels) < _MAX_CHAIN and (found := self._references.find(unresolved(levels[-1].value))):
+            value, place = found
+            if any(level.value is value for level in levels):
+                break
+            levels.append(_Located(self._description.file(place.file), place.path, value))
+        return levels
+
+    def _missing(self, last: _Located) -> str:
+        """Why a chain of references ends too early, empty where it does not."""
+        reference = unresolved(last.value)
+        return f"unresolved reference {reference}" if reference else ""
+
+    def _document(
+        self, entry: Entry, path: str, method: str, item: JsonObject, operation: JsonObject
+    ) -> ApiDocument:
         call = f"{method.upper()} {path}"
         api = self._unique_name(as_string(operation.get("operationId")), call)
         tags = tuple(tag for tag in as_list(operation.get("tags")) if isinstance(tag, str))
         document = ApiDocument(
             id=document_id(self._source, *self._place, api),
             source=self._source,
-            category=_category(self._specification.info, tags),
+            category=_category(self._info, tags),
             tool=self._tool,
             api=api,
             description=_description(item, operation, call if api != call else ""),
             parameters=self._operations.parameters(item, operation),
+            inputs=self._operations.inputs(item, operation),
             returns=self._operations.returns(operation),
             tags=tags,
-            version=as_text(self._specification.info.get("version")),
+            version=as_text(self._info.get("version")),
             deprecated=operation.get("deprecated") is True,
             effect=effect_of_method(method),
             definition=entry.raw.decode(),
@@ -214,33 +308,50 @@ class OperationReader:
 
     Args:
         references: resolves the `$ref`s of the description.
+        siblings: whether what stands beside the `$ref` of a schema counts, as since OpenAPI 3.1.
     """
 
-    def __init__(self, references: References) -> None:
+    def __init__(self, references: References, *, siblings: bool = True) -> None:
         self._references = references
-        self._bodies: dict[str, tuple[Parameter, ...]] = {}
+        self._schemas = InputSchemas(references.target, siblings=siblings)
+        self._bodies: dict[str, tuple[tuple[Parameter, JsonObject], ...]] = {}
         self._results: dict[str, str] = {}
         self._answers: dict[str, tuple[Field, ...]] = {}
 
     def parameters(self, item: JsonObject, operation: JsonObject) -> tuple[Parameter, ...]:
         """Inputs of an operation: its own parameters before the path's, then the fields of its body.
 
-        An operation's parameter replaces the path's with the same name and location; of equal names in
-        different locations the first is kept.
+        An operation's parameter replaces the path's with the same name and location. Of equal names in
+        different locations the first stays as it is, and the others say where they belong: `id_in_body`.
         """
-        declared: dict[tuple[str, str], Parameter] = {}
-        bodies: list[JsonObject] = []
-        for value in (*as_list(operation.get("parameters")), *as_list(item.get("parameters"))):
-            target = self._references.resolve(as_object(value))
+        return told_apart((location, found) for location, found, _ in self._placed(item, operation))
+
+    def inputs(self, item: JsonObject, operation: JsonObject) -> str:
+        """What the parameters do not say of the inputs, see `ApiDocument.inputs`."""
+        placed = self._placed(item, operation)
+        named = told_apart((location, found) for location, found, _ in placed)
+        schemas = [schema for _, _, schema in placed]
+        body = self._body_of(operation, self._swagger_bodies(item, operation))
+        held = any(location == _BODY and found.name != _BODY for location, found, _ in placed)
+        return self._schemas.text(zip(named, schemas, strict=True), body[1] if body and held else None)
+
+    def _placed(self, item: JsonObject, operation: JsonObject) -> list[tuple[str, Parameter, JsonObject]]:
+        """Each input with its location and its schema."""
+        found: dict[tuple[str, str], tuple[str, Parameter, JsonObject]] = {}
+        for target in self._declared(item, operation):
             location, name = as_string(target.get("in")), _parameter_name(target)
-            if location == _BODY:
-                bodies.append(target)
-            elif name and not (location == "header" and name.lower() in _IGNORED_HEADERS):
-                declared.setdefault((location, name), self._parameter(name, target))
-        found: dict[str, Parameter] = {}
-        for p in (*declared.values(), *self._body(operation, bodies)):
-            found.setdefault(p.name, p)
-        return tuple(found.values())
+            ignored = location == _BODY or (location == "header" and name.lower() in _IGNORED_HEADERS)
+            if name and not ignored and (location, name) not in found:
+                schema = _parameter_schema(target)
+                found[location, name] = location, self._described(name, schema, target), schema
+        return [*found.values(), *self._body(operation, self._swagger_bodies(item, operation))]
+
+    def _declared(self, item: JsonObject, operation: JsonObject) -> Iterator[JsonObject]:
+        for value in (*as_list(operation.get("parameters")), *as_list(item.get("parameters"))):
+            yield self._references.resolve(as_object(value))
+
+    def _swagger_bodies(self, item: JsonObject, operation: JsonObject) -> list[JsonObject]:
+        return [each for each in self._declared(item, operation) if as_string(each.get("in")) == _BODY]
 
     def returns(self, operation: JsonObject) -> str:
         """Description of the first successful response, with the names of its fields."""
@@ -272,26 +383,39 @@ class OperationReader:
         success = next((responses[code] for code in codes if code in responses), None)
         return self._references.resolve(as_object(success))
 
-    def _parameter(self, name: str, target: JsonObject) -> Parameter:
-        schema = as_object(target.get("schema")) or _content_schema(target) or target  # the last: Swagger 2
-        return self._described(name, schema, target)
-
-    def _body(self, operation: JsonObject, swagger_bodies: list[JsonObject]) -> tuple[Parameter, ...]:
-        """The properties of the body's schema, or the body itself where it is no object."""
+    def _body_of(
+        self, operation: JsonObject, swagger_bodies: list[JsonObject]
+    ) -> tuple[JsonObject, JsonObject] | None:
+        """The body of a request and its schema."""
         bodies = [self._references.resolve(as_object(operation.get("requestBody"))), *swagger_bodies]
         body = next(filter(None, bodies), None)
         if body is None:
-            return ()
-        schema = _content_schema(body) or as_object(body.get("schema")) or body
-        return self._properties(schema) or (self._described(_BODY, schema, body),)
+            return None
+        return body, _content_schema(body) or as_object(body.get("schema")) or body
 
-    def _properties(self, schema: JsonObject) -> tuple[Parameter, ...]:
+    def _body(
+        self, operation: JsonObject, swagger_bodies: list[JsonObject]
+    ) -> list[tuple[str, Parameter, JsonObject]]:
+        """The properties of the body's schema, or the body itself where it is no object."""
+        found = self._body_of(operation, swagger_bodies)
+        if found is None:
+            return []
+        body, schema = found
+        if fields := self._properties(schema):
+            return [(_BODY, each, inner) for each, inner in fields]
+        return [(_BODY, self._described(_BODY, schema, body), schema)]
+
+    def _properties(self, schema: JsonObject) -> tuple[tuple[Parameter, JsonObject], ...]:
         reference = unresolved(schema)
-        if not reference:
-            return parameters(schema, self._references)
+        if not reference or len(schema) > 1:
+            return self._fields_of(schema)
         if reference not in self._bodies:
-            self._bodies[reference] = parameters(schema, self._references)
+            self._bodies[reference] = self._fields_of(schema)
         return self._bodies[reference]
+
+    def _fields_of(self, schema: JsonObject) -> tuple[tuple[Parameter, JsonObject], ...]:
+        inner = property_schemas(schema, self._references)
+        return tuple((each, inner[each.name]) for each in parameters(schema, self._references))
 
     def _described(self, name: str, schema: JsonObject, owner: JsonObject) -> Parameter:
         """A parameter of a schema, whose owner may describe it better."""
@@ -307,6 +431,17 @@ class OperationReader:
                 return fields
             self._results[reference] = fields
         return self._results[reference]
+
+
+_PARAMETER_KEYS = frozenset(
+    {"name", "in", "required", "style", "explode", "allowReserved", "allowEmptyValue"}
+)
+
+
+def _parameter_schema(target: JsonObject) -> JsonObject:
+    """The schema of a parameter. In Swagger 2 it is the parameter itself."""
+    schema = as_object(target.get("schema")) or _content_schema(target)
+    return schema or {key: value for key, value in target.items() if key not in _PARAMETER_KEYS}
 
 
 def _parameter_name(target: JsonObject) -> str:
@@ -325,92 +460,3 @@ def _content_schema(value: JsonObject) -> JsonObject:
     content = as_object(value.get("content"))
     media: Any = next((content[kind] for kind in content if "json" in kind), None)
     return as_object(as_object(media or next(iter(content.values()), None)).get("schema"))
-
-
-_VERSIONS = ("2.", "3.")
-_Level = dict[str, msgspec.Raw] | list[msgspec.Raw]
-_LEVEL: msgspec.json.Decoder[_Level] = msgspec.json.Decoder(_Level)
-
-
-class Specification:
-    """A parsed description.
-
-    Attributes:
-        where: the file, for positions.
-        tree: the whole description.
-    """
-
-    def __init__(self, where: str, tree: JsonObject, data: bytes | None) -> None:
-        self.where = where
-        self.tree = tree
-        self._levels: dict[tuple[str, ...], _Level] = {}
-        if data is not None:
-            self._levels[()] = parse(data, where, dict[str, msgspec.Raw])
-
-    @property
-    def info(self) -> JsonObject:
-        """The object `info` of the description."""
-        return as_object(self.tree.get("info"))
-
-    def text(self, place: tuple[str, ...], value: object) -> bytes:
-        """The value at a place of the tree: the bytes that a JSON file has there, else rendered as JSON."""
-        if not self._levels:
-            return msgspec.json.encode(value)
-        return bytes(self._raw(place))
-
-    def _raw(self, place: tuple[str, ...]) -> msgspec.Raw:
-        around, key = self._level(place[:-1]), place[-1]
-        return around[int(key)] if isinstance(around, list) else around[key]
-
-    def _level(self, place: tuple[str, ...]) -> _Level:
-        if place not in self._levels:
-            self._levels[place] = _LEVEL.decode(self._raw(place))
-        return self._levels[place]
-
-
-def load_specification(path: Path, limit: int) -> Specification:
-    """Reads OpenAPI 3 or Swagger 2, in JSON or YAML.
-
-    Raises:
-        SourceError: not readable, larger than `limit` bytes, neither JSON nor YAML, or something else.
-    """
-    where = str(path)
-    data = read_file(path, limit)
-    specification = _json(data, where) if _is_json(data, path) else _yaml(data, where, limit)
-    version = _version(specification.tree)
-    if not version.startswith(_VERSIONS):
-        what = f"has version {version!r}" if version else "has neither the key 'openapi' nor 'swagger'"
-        raise SourceError(where, f"is not an OpenAPI 3 or Swagger 2 description: it {what}")
-    return specification
-
-
-def _is_json(data: bytes, path: Path) -> bool:
-    """YAML is nearly a superset of JSON, so a brace alone does not tell."""
-    if path.suffix.lower() == ".json":
-        return True
-    if data.lstrip()[:1] != b"{":
-        return False
-    try:
-        parse(data, str(path), msgspec.Raw)
-    except SourceError:
-        return False
-    return True
-
-
-def _json(data: bytes, where: str) -> Specification:
-    return Specification(where, parse(data, where, dict[str, Any]), data)
-
-
-def _yaml(data: bytes, where: str, limit: int) -> Specification:
-    try:
-        tree = parse_yaml(data, limit)
-    except InvalidYaml as error:
-        raise SourceError(where, str(error)) from error
-    if not isinstance(tree, dict):
-        raise SourceError(where, "is not an OpenAPI description: it must be a mapping")
-    return Specification(where, tree, None)
-
-
-def _version(tree: JsonObject) -> str:
-    version = tree.get("openapi") or tree.get("swagger")
-    return str(version) if isinstance(version, (str, int, float)) else ""

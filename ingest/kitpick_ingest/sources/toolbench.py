@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
+from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.effects import effect_of_method
 from kitpick_ingest.entries import (
@@ -25,6 +26,7 @@ from kitpick_ingest.entries import (
     read_parts,
 )
 from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records, within
+from kitpick_ingest.repeated_keys import repeated_in
 
 _MAX_RETURNS = 2_000
 
@@ -90,11 +92,12 @@ class ToolBenchSource:
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         for record in records(file.path):
+            yield from repeated_in(self.name, record)
             yield from self._read_record(record, folder=file.path.resolve().parent.name)
 
     def _read_record(self, record: Entry, folder: str) -> Iterator[Converted]:
         try:
-            tool = msgspec.json.decode(record.raw, type=_ToolFile)
+            tool = decode_as(record.raw, _ToolFile)
         except UNREADABLE as error:
             yield dead_letter(self.name, record, record.problem or reason_in_line(record.raw, error))
             return
@@ -107,10 +110,10 @@ class ToolBenchSource:
             yield convert_entry(self.name, entry, partial(self._listed, tool=tool))
 
     def _endpoint(self, entry: Entry) -> ApiDocument:
-        return self._document(entry, msgspec.json.decode(entry.raw, type=_EndpointRecord))
+        return self._document(entry, decode_as(entry.raw, _EndpointRecord))
 
     def _listed(self, entry: Entry, tool: _ToolFile) -> ApiDocument:
-        listed = msgspec.json.decode(entry.raw, type=_ListedEndpoint)
+        listed = decode_as(entry.raw, _ListedEndpoint)
         endpoint = _EndpointRecord(
             tool_name=tool.tool_name or tool.name or "",
             api=listed.name,

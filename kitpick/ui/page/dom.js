@@ -26,9 +26,13 @@ export function byId(id) {
 
 export const count = (value) => value.toLocaleString("en");
 
-export function some(number, noun) {
-  return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+export function some(number, noun, nouns = `${noun}s`) {
+  return `${count(number)} ${number === 1 ? noun : nouns}`;
 }
+
+const EFFECTS = { read: "only reads", write: "changes something", destructive: "deletes or ends something" };
+
+export const effect = (name) => EFFECTS[name] ?? null;
 
 export const rounded = (value, digits = 2) => (value === null ? "–" : value.toFixed(digits));
 

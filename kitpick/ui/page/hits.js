@@ -1,7 +1,7 @@
 // The answer: what was found, why it stands where it does, and whether it is right.
 
 import { ask } from "./api.js";
-import { h, rounded } from "./dom.js";
+import { effect, h, rounded } from "./dom.js";
 import { Pager } from "./pager.js";
 
 export function hits(answer, context) {
@@ -13,9 +13,8 @@ export function hits(answer, context) {
 
 function drawn(hit, answer, context) {
   const api = answer.candidates[hit.candidate];
-  const sure = hit.probability === null ? null : `${Math.round(100 * hit.probability)} % sure`;
-  const facts = [sure, `score ${rounded(hit.score, 3)}`, hit.effect === "unknown" ? null : hit.effect];
-  const summary = facts.filter((fact) => fact !== null).join(" · ");
+  const summary = [sureness(hit.probability), effect(hit.effect)].filter((fact) => fact !== null).join(" · ");
+  const numbers = hit.probability === null ? "" : `, probability ${rounded(hit.probability)}`;
   const name = h("b", {}, `${hit.rank}. ${api.api}`);
   const old = hit.deprecated ? h("span", { class: "dim" }, "deprecated") : null;
   const marks = context.marking ? buttons(api, answer, context) : [];
@@ -23,7 +22,15 @@ function drawn(hit, answer, context) {
     h("div", { class: "head" }, name, h("span", { class: "dim" }, api.tool), old, h("span", { class: "dim grow" }, summary), marks),
     h("p", {}, hit.description),
     h("details", {}, h("summary", {}, "why it stands here"),
-      h("ul", { class: "plain" }, hit.reasons.map((reason) => h("li", {}, reason)))));
+      h("ul", { class: "plain" }, [...hit.reasons, `score ${rounded(hit.score, 3)}${numbers}`].map((reason) => h("li", {}, reason)))));
+}
+
+// A probability as people read one.
+function sureness(probability) {
+  if (probability === null) return null;
+  const tenths = Math.round(10 * probability);
+  if (tenths === 0) return "hardly ever right";
+  return tenths === 10 ? "right nearly always" : `right in about ${tenths} of 10`;
 }
 
 function buttons(api, answer, context) {

@@ -1,6 +1,7 @@
 // The page: takes a request, asks the server, shows its answer.
 
 import { Problem, ask, useKey } from "./api.js";
+import { firstScreen } from "./catalog.js";
 import { comparison } from "./compare.js";
 import { byId, count, h, rounded, some } from "./dom.js";
 import { groups } from "./groups.js";
@@ -12,6 +13,7 @@ import { everyone, ways } from "./ways.js";
 
 const context = { marking: false, say, complain };
 let underWay = null;
+let machinery = false;
 
 function say(text) {
   byId("status").textContent = text;
@@ -37,10 +39,25 @@ async function begin() {
     byId("about").textContent = `What happens to a request, step by step.${marks}`;
     byId("problem").replaceChildren();
     byId("key-form").hidden = true;
+    if (document.activeElement === document.body) byId("request").focus();
     fromAddress();
+    await showCatalog();
   } catch (problem) {
     complain(problem);
   }
+}
+
+async function showCatalog() {
+  const overview = await ask("overview");
+  byId("catalog-name").textContent = overview.name;
+  byId("catalog-inside").replaceChildren(...firstScreen(overview, { tryIt, complain }).flat());
+  byId("catalog").hidden = false;
+}
+
+function tryIt(request) {
+  byId("request").value = request;
+  byId("request").focus();
+  explain();
 }
 
 // What follows # is the request: an answer can be linked to, and the server never sees that part in an address.
@@ -82,6 +99,7 @@ async function explain() {
 }
 
 function show(answers) {
+  byId("catalog").open = false;
   const compared = answers.length === 2 ? [comparison(...answers)] : [];
   byId("results").replaceChildren(...compared, h("div", { class: "sides" }, answers.map(side)));
   const [first] = answers;
@@ -93,10 +111,20 @@ function show(answers) {
 function side(answer) {
   const name = `side-${answer.profile}-${answer.request_id}`;
   return h("section", { "aria-labelledby": name }, h("h2", { id: name }, answer.profile), notices(answer),
+    part("Answer", hits(answer, context)), part("Plan", plan(answer)), howFound(answer));
+}
+
+// Everything behind the answer; it stays open, or closed, from one answer to the next.
+function howFound(answer) {
+  const kind = answer.kind ? `The classifier gives ${rounded(answer.kind.probability_multi)} that several tools are wanted. ` : "";
+  const details = h("details", { class: "machinery", open: machinery }, h("summary", {}, "How it was found"),
+    h("p", { class: "dim" }, `${kind}${count(answer.candidates.length)} candidates came into sight.`),
     h("div", { class: "columns" },
-      h("div", {}, part("Answer", hits(answer, context)), part("Plan", plan(answer)), part("Token budget", packing(answer))),
-      h("div", {}, part("Way through the stages", ways(answer)), part("Alike", groups(answer)), part("Decoding path", path(answer)))),
+      h("div", {}, part("Way through the stages", ways(answer)), part("Token budget", packing(answer))),
+      h("div", {}, part("Alike", groups(answer)), part("Decoding path", path(answer)))),
     part("All candidates", everyone(answer)));
+  details.addEventListener("toggle", () => { machinery = details.open; });
+  return details;
 }
 
 function part(title, content) {
@@ -106,9 +134,7 @@ function part(title, content) {
 function notices(answer) {
   const found = answer.degraded.map(({ stage, reason }) => `Degraded: ${stage}: ${reason}`);
   if (answer.abstained) found.unshift(`Nothing here is likely to do that (${answer.abstained}). The nearest:`);
-  const kind = answer.kind ? `Wants ${answer.kind.kind === "multi" ? "several tools" : "one tool"}: probability of several ${rounded(answer.kind.probability_multi)}. ` : "";
-  const sizes = h("p", { class: "dim" }, `${kind}${count(answer.candidates.length)} candidates came into sight.`);
-  return [...found.map((text) => h("p", { class: "notice" }, text)), sizes];
+  return found.map((text) => h("p", { class: "notice" }, text));
 }
 
 byId("ask").addEventListener("submit", (event) => {

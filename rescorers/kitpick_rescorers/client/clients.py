@@ -5,7 +5,6 @@ A service that fails is left alone for a while, and its callers do not wait for 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from kitpick_foundation.errors import MissingExtra
+from kitpick_foundation.forks import fork_lock
 from kitpick_rescorers.client.conversation import (
     PATH,
     CircuitOpen,
@@ -47,7 +47,7 @@ class Breaker:
         self._most = failures
         self._rest = rest
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._failures = 0
         self._closed_at = 0.0
         self._trying = False

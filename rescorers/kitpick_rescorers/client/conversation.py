@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_rescorers.errors import RescorerError
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import MAX_CANDIDATES, Rescored, RescoreRequest
@@ -163,8 +163,8 @@ def read_answer(status: int, content: bytes) -> Rescored:
     """
     try:
         if status == 200:
-            return rescored_of(msgspec.json.decode(content, type=RescoreAnswer))
-        problem = msgspec.json.decode(content, type=ErrorAnswer).error
+            return rescored_of(decode_as(content, RescoreAnswer))
+        problem = decode_as(content, ErrorAnswer).error
     except UNDECODABLE as error:
         raise Unreachable(f"HTTP {status}, and no answer of a rescorer: {str(error)[:200]}") from error
     raise Refused(status, problem.code, problem.message)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from kitpick_foundation.decoding import convert_to, decode_as
 from kitpick_foundation.errors import MissingExtra
 from kitpick_rescorers.llm.model import (
     CallFailed,
@@ -67,9 +68,26 @@ class _Logprobs(msgspec.Struct):
     content: list[_ChatToken]
 
 
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
 class _ChatUsage(msgspec.Struct):
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    prompt_tokens_details: _PromptDetails | None = None
+
+
+class ChatTurn(msgspec.Struct, frozen=True):
+    """What a model said to a conversation with tools, and what it used."""
+
+    message: dict[str, Any]
+    """As the endpoint gave it: `content`, `tool_calls`."""
+    prompt_tokens: int
+    cached_tokens: int
+    """Of the prompt, served by the provider's cache; 0 where the endpoint does not say."""
+    completion_tokens: int
+    cost: float
 
 
 class _ChatResponse(msgspec.Struct):
@@ -111,6 +129,32 @@ class ChatEndpoint:
                 return self._completion(status, data, messages)
             self._schemas = False
         return self._completion(*self._post(body, deadline), messages)
+
+    def chat(
+        self,
+        messages: Sequence[dict[str, Any]],
+        tools: Sequence[dict[str, Any]],
+        *,
+        max_tokens: int,
+        seconds: float,
+    ) -> ChatTurn:
+        """The model's next message in a conversation that may call tools.
+
+        Args:
+            messages: as the protocol has them, tool calls and their answers included.
+            tools: definitions in OpenAI's form; may be empty.
+            max_tokens: of the answer.
+            seconds: for the whole exchange.
+
+        Raises:
+            CallFailed: every failure of the endpoint.
+        """
+        body = {"model": self._settings.model, "messages": list(messages), "max_tokens": max_tokens}
+        body |= {"temperature": 0} | ({"tools": list(tools)} if tools else {})
+        choice, usage = _decoded(*self._post(body, time.monotonic() + seconds))
+        used = usage or _ChatUsage(ceil(len(msgspec.json.encode(body)) / 4), 0)
+        cached = (used.prompt_tokens_details or _PromptDetails()).cached_tokens or 0
+        return ChatTurn(choice.message, used.prompt_tokens, cached, used.completion_tokens, self._cost(used))
 
     def likelihoods(
         self, messages: tuple[Message, ...], answers: Sequence[str], *, seconds: float
@@ -197,7 +241,7 @@ def _decoded(status: int, data: bytes) -> tuple[_ChatChoice, _ChatUsage | None]:
     if status != 200:
         raise CallFailed(f"HTTP {status}: {_excerpt(data)}")
     try:
-        body = msgspec.json.decode(data, type=_ChatResponse)
+        body = decode_as(data, _ChatResponse)
         return body.choices[0], body.usage
     except (ValueError, RecursionError, IndexError) as error:
         what = f"the answer is no chat completion: {str(error)[:_SHOWN]}"
@@ -207,7 +251,7 @@ def _decoded(status: int, data: bytes) -> tuple[_ChatChoice, _ChatUsage | None]:
 def _first_tokens(logprobs: object) -> Sequence[_Alternative]:
     """The alternatives for the first token of an answer."""
     try:
-        first = msgspec.convert(logprobs, _Logprobs).content[0]
+        first = convert_to(logprobs, _Logprobs).content[0]
     except (msgspec.ValidationError, IndexError) as error:
         raise NoLikelihoods("the endpoint answers without log-probabilities") from error
     return first.top_logprobs or [first]

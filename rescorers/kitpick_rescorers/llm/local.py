@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from kitpick_foundation.errors import MissingExtra
+from kitpick_foundation.forks import fork_lock
 from kitpick_rescorers.llm.endpoint import ChatEndpoint, LlmSettings
 from kitpick_rescorers.llm.model import (
     CallFailed,
@@ -49,7 +49,7 @@ class LocalModel:
         except (OSError, ValueError, KeyError) as error:
             raise LlmUnavailable(f"{folder}: not a causal language model: {str(error)[:300]}") from error
         self._limit = int(getattr(self._model.config, "max_position_embeddings", 0)) or None
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self.identity = f"{folder.name}@local"
 
     def complete(

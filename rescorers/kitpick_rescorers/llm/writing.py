@@ -17,7 +17,7 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import rerank_text
-from kitpick_foundation.decoding import UNDECODABLE
+from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_rescorers.llm.injection import sanitise
 from kitpick_rescorers.llm.meter import CallMeter
 from kitpick_rescorers.llm.model import Message
@@ -106,7 +106,7 @@ def read_writing(text: str, document: ApiDocument) -> Writing | None:
     """
     found = _OBJECT.search(text) if len(text) <= _MAX_ANSWER else None
     try:
-        answer = msgspec.json.decode(found[0] if found else b"", type=_ModelAnswer)
+        answer = decode_as(found[0] if found else b"", _ModelAnswer)
     except UNDECODABLE:
         return None
     given = [_folded(each) for each in (answer.sentence, *answer.requests)]

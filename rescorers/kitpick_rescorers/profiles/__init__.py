@@ -17,6 +17,8 @@ from typing import Annotated, Any, get_args
 import msgspec
 from msgspec.structs import replace
 
+from kitpick_foundation.decoding import convert_to
+from kitpick_foundation.text_files import read_text
 from kitpick_rescorers.errors import InvalidProfile, UnknownProfile
 from kitpick_rescorers.request_matrix import InvalidRequestMatrix, RequestMatrix, read_request_matrix
 from kitpick_rescorers.stages import AnyStage, CrossEncode, Requirement, Stage
@@ -141,7 +143,7 @@ def parse_profile(text: str, file: str) -> Profile:
     except (ValueError, RecursionError) as error:  # also numbers too long, and nesting too deep
         raise InvalidProfile(file, "TOML", str(error)) from error
     try:
-        return msgspec.convert(raw, Profile)
+        return convert_to(raw, Profile)
     except msgspec.ValidationError as error:
         raise _explained(file, raw, str(error)) from error
 
@@ -174,7 +176,7 @@ def _read(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_PROFILE_BYTES:
             raise InvalidProfile(str(path), "file", f"larger than {MAX_PROFILE_BYTES:,} bytes")
-        return path.read_text("utf-8")
+        return read_text(path)
     except UnicodeDecodeError as error:
         raise InvalidProfile(str(path), "file", "not UTF-8 text") from error
     except OSError as error:

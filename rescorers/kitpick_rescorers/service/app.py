@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kitpick_rescorers.service import health
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Dialect, Endpoint
-from kitpick_rescorers.service.dialects import cohere, native, openai, search, tei, voyage
+from kitpick_rescorers.service.dialects import cohere, native, openai, search, tei
 from kitpick_rescorers.service.errors import (
     Forbidden,
     Malformed,
@@ -35,7 +35,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *native.ENDPOINTS,
     *search.ENDPOINTS,
     *cohere.ENDPOINTS,
-    *voyage.ENDPOINTS,
     *tei.ENDPOINTS,
     *openai.ENDPOINTS,
     *health.ENDPOINTS,
@@ -46,7 +45,7 @@ _LINGER_SECONDS = 2.0
 """How long the rest of a body is waited for, once its answer has been sent."""
 _FAMILIES: dict[str, Dialect] = {
     f"{endpoint.path.rpartition('/')[0]}/": endpoint.dialect
-    for endpoint in (*cohere.ENDPOINTS, *voyage.ENDPOINTS)
+    for endpoint in cohere.ENDPOINTS
     if not endpoint.path.startswith("/v1/")
 } | {"/v1/models/": openai.DIALECT, "/v1/embeddings/": openai.DIALECT}
 """Beginnings of paths that belong to one dialect alone."""
@@ -171,8 +170,10 @@ def _documents(service: Service) -> list[Route]:
 
     async def metrics(request: Request) -> Response:
         if not service.settings.open_metrics:
+            authorization = request.headers.get("authorization", "")
+            await service.keys.prepare(authorization)
             try:
-                with service.keys.admit(request.headers.get("authorization", "")):
+                with service.keys.admit(authorization):
                     pass
             except ServiceError as error:
                 return failed(native.NATIVE, error, open_ticket(request, 1.0))

@@ -2,10 +2,14 @@
 
 Many clients send every optional field, with `null` for those that are not used: such a field counts as left
 out. That holds for fields of calls alone. What a caller sends as content, such as a document, stays as it is.
+
+Others cut a text in the middle of a character, which leaves half of a surrogate pair. It is read as U+FFFD:
+one such text must not refuse all the others of a batch.
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +17,11 @@ import msgspec
 from msgspec import inspect
 
 from kitpick_rescorers.service.errors import Invalid, Malformed
+
+_ESCAPES = re.compile(
+    rb"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+"""Escaped backslashes and whole pairs, which stay as they are, and halves of pairs."""
 
 
 def decode(decoder: msgspec.json.Decoder[object], body: bytes) -> object:
@@ -22,6 +31,16 @@ def decode(decoder: msgspec.json.Decoder[object], body: bytes) -> object:
         Invalid: JSON, but not what the endpoint takes.
         Malformed: no JSON, no UTF-8, or nested too deep.
     """
+    try:
+        return _decoded(decoder, body)
+    except Malformed:
+        whole = _ESCAPES.sub(lambda found: found[1] or b"\\ufffd", body)
+        if whole == body:
+            raise
+        return _decoded(decoder, whole)
+
+
+def _decoded(decoder: msgspec.json.Decoder[object], body: bytes) -> object:
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:

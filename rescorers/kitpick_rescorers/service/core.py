@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import threading
+from copy import copy
 from pathlib import Path
 
 from kitpick_engines.lexical import Terms
+from kitpick_engines.remote.indexes import is_of_schema
 from kitpick_models.batching import available_cpus
 from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
 from kitpick_rescorers.sample_votes import SampleVotes
@@ -16,6 +18,7 @@ from kitpick_rescorers.service.gate import Gate
 from kitpick_rescorers.service.keys import KeyRing
 from kitpick_rescorers.service.metrics import Metrics
 from kitpick_rescorers.service.models import ServiceModels
+from kitpick_rescorers.service.queue import ModelQueue
 from kitpick_rescorers.service.settings import ServiceSettings
 from kitpick_rescorers.service.traces import tracer_to
 from kitpick_rescorers.service.turns import Turns
@@ -40,6 +43,11 @@ class Service:
         self.settings = settings
         self.metrics = Metrics()
         self.models = ServiceModels(settings, self.metrics)
+        self.former = (
+            ServiceModels(settings.of_former_models(), self.metrics, "former_")
+            if settings.former_models
+            else None
+        )
         self.terms = Terms()
         self.votes = SampleVotes(_file(settings.intents), _file(settings.enriched))
         self.connections = ConnectionCount(settings.max_connections)
@@ -75,8 +83,26 @@ class Service:
             raise NotFound(f"no profile {wanted[:100]!r}; known are {', '.join(known)}")
         return load_profile(wanted)
 
+    def over(self, index: str) -> Service:
+        """The service with the models that an index on a search server was built with, if it has them."""
+        former = self.former
+        if (
+            former is None
+            or not is_of_schema(index, former.schema)
+            or is_of_schema(index, self.models.schema)
+        ):
+            return self
+        other = copy(self)
+        other.models = former
+        return other
+
+    @property
+    def queues(self) -> tuple[ModelQueue, ...]:
+        """The queues of all models."""
+        return (*self.models.queues, *(() if self.former is None else self.former.queues))
+
     def _models_busy(self) -> bool:
-        return any(queue.busy for queue in self.models.queues)
+        return any(queue.busy for queue in self.queues)
 
     def reload(self) -> None:
         """Loads the models again, and closes the old ones when no request can use them any more.
@@ -110,6 +136,8 @@ class Service:
     def close(self) -> None:
         """Stops the models' queues, and sends the last traces."""
         self.models.close()
+        if self.former is not None:
+            self.former.close()
         self.tracer.close()
 
 

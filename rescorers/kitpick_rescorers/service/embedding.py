@@ -13,12 +13,20 @@ from kitpick_rescorers.service.reranking import require_count
 from kitpick_rescorers.service.ticket import Ticket
 
 TokenId = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+TEXT_BYTES, BASE64_BYTES = 24, 8
+"""Of one number of a vector in an answer."""
 Input = str | list[str | TokenId | list[TokenId]]
 """One text, several, the token ids of one (in this model's vocabulary), or of several."""
 
 
-def embed(service: Service, given: Input, ticket: Ticket) -> Vectors:
+def embed(service: Service, given: Input, ticket: Ticket, number_bytes: int = 0) -> Vectors:
     """Unit vectors, float32 (n, dimensions).
+
+    Args:
+        service: has the encoder.
+        given: what to encode.
+        ticket: of the request.
+        number_bytes: that the answer needs for each number of them, reserved before any work.
 
     Raises:
         TooLarge, Overloaded, DeadlinePassed, Cancelled: as `ServiceModels.encode`.
@@ -26,7 +34,14 @@ def embed(service: Service, given: Input, ticket: Ticket) -> Vectors:
     """
     inputs = _inputs(given)
     require_count(service, len(inputs), "inputs")
+    numbers = len(inputs) * service.models.encoder.dimensions
+    ticket.reserve(number_bytes * numbers, f"{len(inputs):,} vectors: send fewer")
     return service.models.encode(inputs, ticket)
+
+
+def as_numbers(vectors: Vectors) -> list[msgspec.Raw]:
+    """Each vector as a JSON list: all of them as Python's numbers would take twice the room."""
+    return [msgspec.Raw(msgspec.json.encode(row.tolist())) for row in vectors]
 
 
 def require_dimensions(service: Service, wanted: int | None) -> None:

@@ -23,6 +23,13 @@ class InvalidKeyFile(InvalidSetting):
         super().__init__(f"{file}: {reason}; an entry is `[[keys]]` with `name` and `sha256`")
 
 
+class InvalidIssuer(InvalidSetting):
+    """An issuer of tokens that cannot be used as it is described."""
+
+    def __init__(self, issuer: str, reason: str) -> None:
+        super().__init__(f"issuer {issuer!r}: {reason}")
+
+
 class Malformed(ServiceError):
     """The body is not valid JSON, UTF-8 or gzip."""
 

@@ -45,6 +45,9 @@ def request_of(call: RescoreCall) -> RescoreRequest:
         intent_trust=call.intent_trust,
         vector_model=call.vector_model,
         held=call.held,
+        placed_first=call.placed_first,
+        used=call.used,
+        read_as=call.read_as,
     )
 
 
@@ -61,6 +64,9 @@ def call_of(request: RescoreRequest, **settings: object) -> RescoreCall:
         intent_trust=request.intent_trust,
         vector_model=request.vector_model,
         held=request.held,
+        placed_first=dict(request.placed_first),
+        used=request.used,
+        read_as=request.read_as,
         **settings,  # type: ignore[arg-type]
     )
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kitpick_rescorers.service.errors import Overloaded, Unready
+from kitpick_rescorers.service.errors import Overloaded, TooLarge, Unready
 from kitpick_rescorers.service.ticket import Ticket
 
 
 class Gate:
-    """Limits requests in progress and their bytes. For one event loop; never waits.
+    """Limits requests in progress, for one event loop, and their bytes, also for its threads; never waits.
 
     What is refused here was not read: memory stays bounded whatever comes in.
     """
 
     def __init__(self, max_requests: int, max_bytes: int) -> None:
         self._max_requests = max_requests
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._tickets: set[Ticket] = set()
+        self._lock = threading.Lock()
         self.bytes = 0
         self.draining = False
 
@@ -57,7 +59,7 @@ class Gate:
         try:
             yield held
         finally:
-            self.bytes -= held.count
+            self.change(-held.count)
 
     def take(self, count: int) -> None:
         """Reserves more bytes.
@@ -65,9 +67,15 @@ class Gate:
         Raises:
             Overloaded: other bodies take it.
         """
-        if self.bytes + count > self._max_bytes:
-            raise Overloaded(f"{self.bytes:,} bytes of requests are under way", retry_after=1)
-        self.bytes += count
+        with self._lock:
+            if self.bytes + count > self.max_bytes:
+                raise Overloaded(f"{self.bytes:,} bytes of requests are under way", retry_after=1)
+            self.bytes += count
+
+    def change(self, count: int) -> None:
+        """Reserves more bytes beyond any limit, or releases them."""
+        with self._lock:
+            self.bytes += count
 
 
 class HeldBytes:
@@ -84,5 +92,19 @@ class HeldBytes:
 
     def keep(self, count: int) -> None:
         """Reserves more bytes, beyond any limit, so that a finished answer is not discarded."""
-        self._gate.bytes += count
+        self._gate.change(count)
         self.count += count
+
+    def reserve(self, count: int, what: str) -> None:
+        """Reserves the bytes of an answer before it is built.
+
+        Raises:
+            TooLarge: they would never fit, however little others ask for.
+            Overloaded: others take the room.
+        """
+        if self.count + count > self._gate.max_bytes:
+            most = self._gate.max_bytes
+            raise TooLarge(
+                f"about {count:,} bytes of answer, of at most {most:,} (max_waiting_bytes): {what}"
+            )
+        self.grow(count)

@@ -56,7 +56,8 @@ def answer_ready(service: Service, call: None, ticket: Ticket) -> Ready:
             service.proved = time.perf_counter()
     finally:
         service.proving.release()
-    return Ready(service.models.info())
+    former = {} if service.former is None else service.former.info()
+    return Ready(service.models.info() | {f"former_{role}": model for role, model in former.items()})
 
 
 def _prove(service: Service, ticket: Ticket) -> None:

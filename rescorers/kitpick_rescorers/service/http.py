@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from kitpick_foundation.decoding import decoder_of
 from kitpick_rescorers.service.body import read_body
 from kitpick_rescorers.service.calls import decode
 from kitpick_rescorers.service.core import Service
@@ -42,14 +43,16 @@ def handler(
     service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter
 ) -> Callable[[Request], Awaitable[Response]]:
     """The Starlette handler of an endpoint."""
-    decoder = msgspec.json.Decoder(endpoint.request) if endpoint.request is not None else None
+    decoder = decoder_of(endpoint.request) if endpoint.request is not None else None
 
     async def handle(request: Request) -> Response:
         ticket = open_ticket(request, service.settings.deadline_seconds)
         try:
+            if endpoint.keyed:
+                await service.keys.prepare(request.headers.get("authorization", ""))
             with ExitStack() as stack:
                 _admit(stack, service, endpoint, request, ticket)
-                body = await _body(stack, service, endpoint, request)
+                body = await _body(stack, service, endpoint, request, ticket)
                 given = _RequestParts(body, dict(request.path_params))
                 work = _work(service, endpoint, decoder, given, ticket)
                 content = await _while_connected(request, ticket, work, threads)
@@ -107,10 +110,13 @@ def _admit(stack: ExitStack, service: Service, endpoint: Endpoint, request: Requ
         stack.enter_context(service.gate.admit(ticket))
 
 
-async def _body(stack: ExitStack, service: Service, endpoint: Endpoint, request: Request) -> bytes:
+async def _body(
+    stack: ExitStack, service: Service, endpoint: Endpoint, request: Request, ticket: Ticket
+) -> bytes:
     if endpoint.request is None:
         return b""
     held = stack.enter_context(service.gate.hold())
+    ticket.room = held.reserve
     return await read_body(request, service.settings, held)
 
 

@@ -1,28 +1,33 @@
-"""API keys: a file of digests, read again when it changes. Keys themselves are not stored."""
+"""The file of keys and issuers, read again when it changes. Keys themselves are not stored."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import secrets
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
+from kitpick_foundation.decoding import convert_to
+from kitpick_foundation.errors import InvalidSetting, MissingExtra
+from kitpick_foundation.text_files import read_text
+from kitpick_rescorers.service.bearers import Bearers, digest
 from kitpick_rescorers.service.errors import InvalidKeyFile, Overloaded, Unauthorized
+from kitpick_rescorers.service.tokens import Issuer, TokenBearer
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
+__all__ = ["NOBODY", "ApiKey", "Bearer", "KeyRing", "digest", "new_key", "parse_keys"]
 _LOG = logging.getLogger("kitpick.service")
 _RECHECK_SECONDS = 1.0
 
@@ -39,13 +44,20 @@ class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """With `principals`, what its bearer may see of a catalog, where the process shows one."""
     principals: tuple[str, ...] = ()
 
+    @property
+    def speaks_for_others(self) -> bool:
+        """Whether it is that of a search server, whose calls say for whom they are."""
+        return not self.tenant and not self.principals
 
+
+Bearer = ApiKey | TokenBearer
 NOBODY = ApiKey(name="", sha256="")
 """Stands for the key of a caller where no keys are asked for."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
-    keys: list[ApiKey]
+    keys: list[ApiKey] = []
+    issuers: list[Issuer] = []
 
 
 def new_key() -> str:
@@ -53,32 +65,31 @@ def new_key() -> str:
     return "tr-" + secrets.token_urlsafe(32)
 
 
-def digest(key: str) -> str:
-    """SHA-256 as hex: keys are random, so no slow hash is called for."""
-    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
-
-
 def parse_keys(text: str, file: str) -> dict[str, ApiKey]:
     """Keys by their digest.
 
     Raises:
-        InvalidKeyFile: not TOML, or not a list `[[keys]]` with at least one entry.
+        InvalidKeyFile: not TOML, or not lists `[[keys]]` and `[[issuers]]` with at least one entry.
     """
+    return {key.sha256: key for key in _parse(text, file).keys}
+
+
+def _parse(text: str, file: str) -> _File:
     try:
-        found = msgspec.convert(tomllib.loads(text), _File).keys
+        found = convert_to(tomllib.loads(text), _File)
     except (
         ValueError,
         RecursionError,
         msgspec.ValidationError,
     ) as error:  # numbers too long, nesting too deep
         raise InvalidKeyFile(file, str(error)) from error
-    if not found:
+    if not found.keys and not found.issuers:
         raise InvalidKeyFile(file, "no [[keys]]: such a service could be used by nobody")
-    return {key.sha256: key for key in found}
+    return found
 
 
 class KeyRing:
-    """The keys that may use the service. Safe to use from several threads.
+    """The keys and tokens that may use the service. Safe to use from several threads.
 
     A file that changed is read again within a second; one that became unreadable changes nothing, so that a
     slip of an operator locks nobody out, and lets nobody in.
@@ -90,17 +101,23 @@ class KeyRing:
         self._under_way: Counter[str] = Counter()
         self._checked = time.monotonic()
         self._stamp = _stamp(path)
-        self._keys: Mapping[str, ApiKey] = {} if path is None else _read(path)
+        self._bearers: Bearers[ApiKey] = Bearers({}, (), Path()) if path is None else _read(path)
         self.fault = ""
         """Why the file as it is now was not taken; empty when it was."""
 
+    async def prepare(self, authorization: str) -> None:
+        """Fetches public keys that `admit` will need, where they are not there yet."""
+        if self._path is not None:
+            self._refresh()
+            await self._bearers.prepare(_secret(authorization))
+
     @contextmanager
-    def admit(self, authorization: str) -> Iterator[ApiKey]:
-        """The key in `Authorization: Bearer KEY`; `NOBODY` where no keys are asked for.
+    def admit(self, authorization: str) -> Iterator[Bearer]:
+        """Whose key or token `Authorization: Bearer …` has; `NOBODY` where none are asked for.
 
         Raises:
             Unauthorized: none, or an unknown one.
-            Overloaded: this key has too many requests under way.
+            Overloaded: this key or user has too many requests under way.
         """
         if self._path is None:
             yield NOBODY
@@ -112,16 +129,17 @@ class KeyRing:
         finally:
             with self._lock:
                 self._under_way[key.name] -= 1
+                if not self._under_way[key.name]:
+                    del self._under_way[key.name]
 
-    def _known(self, authorization: str) -> ApiKey:
+    def _known(self, authorization: str) -> Bearer:
         self._refresh()
-        scheme, _, given = authorization.partition(" ")
-        found = self._keys.get(digest(given.strip())) if scheme.lower() == "bearer" else None
+        found = self._bearers.of(_secret(authorization))
         if found is None:
             raise Unauthorized
         return found
 
-    def _enter(self, key: ApiKey) -> None:
+    def _enter(self, key: Bearer) -> None:
         with self._lock:
             if self._under_way[key.name] >= key.max_requests:
                 raise Overloaded(f"key {key.name!r}: {key.max_requests} requests are under way", 1)
@@ -137,8 +155,8 @@ class KeyRing:
             if stamp == self._stamp:
                 return
             try:
-                self._keys, self._stamp, self.fault = _read(self._path), stamp, ""
-            except InvalidKeyFile as error:
+                self._bearers, self._stamp, self.fault = _read(self._path), stamp, ""
+            except (InvalidSetting, MissingExtra) as error:
                 self._note_fault(str(error))
 
     def _note_fault(self, fault: str) -> None:
@@ -157,8 +175,15 @@ def _stamp(path: Path | None) -> tuple[int, int, int]:
     return (found.st_mtime_ns, found.st_size, found.st_ino) if found else (0, 0, 0)
 
 
-def _read(path: Path) -> dict[str, ApiKey]:
+def _secret(authorization: str) -> str:
+    """What stands behind `Bearer`; empty for another scheme."""
+    scheme, _, given = authorization.partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
+
+
+def _read(path: Path) -> Bearers[ApiKey]:
     try:
-        return parse_keys(path.read_text("utf-8"), str(path))
+        found = _parse(read_text(path), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidKeyFile(str(path), f"cannot be read: {error}") from error
+    return Bearers({key.sha256: key for key in found.keys}, found.issuers, path.absolute().parent)

@@ -114,7 +114,7 @@ class _Present(Collector):
         waiting = GaugeMetricFamily(f"{_SPACE}_queue_tokens", "Padded tokens that wait", labels=["model"])
         ahead = GaugeMetricFamily(f"{_SPACE}_queue_seconds", "Work that waits, in seconds", labels=["model"])
         jobs = GaugeMetricFamily(f"{_SPACE}_queue_requests", "Requests that wait", labels=["model"])
-        for queue in self._service.models.queues:
+        for queue in self._service.queues:
             waiting.add_metric([queue.name], queue.waiting_tokens)
             ahead.add_metric([queue.name], queue.waiting_seconds)
             jobs.add_metric([queue.name], queue.waiting_jobs)

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.contract import Vector
+from kitpick_engines.contract import IndexSchema, Vector
+from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_models.batching import Row, padded_length
 from kitpick_models.encoders import CrossEncoder, Encoder
-from kitpick_models.heads import ListRanker, QueryKindClassifier
+from kitpick_models.heads import ListRanker, QueryKindClassifier, misfit
 from kitpick_models.manifest import Manifest
 from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
 from kitpick_models.settings import RuntimeSettings
@@ -65,38 +66,45 @@ class QueryVectors:
 class ServiceModels:
     """Encoder, cross-encoder and classifier of query kinds. Safe to use from several threads."""
 
-    def __init__(self, settings: ServiceSettings, metrics: Metrics) -> None:
+    def __init__(self, settings: ServiceSettings, metrics: Metrics, label: str = "") -> None:
         """Loads the models that the settings name.
+
+        Args:
+            settings: of the service.
+            metrics: counts what the queues do.
+            label: before the names of the queues, where another set's are counted as well.
 
         Raises:
             ModelError: one of them is missing, damaged, or cannot run on the device asked for.
         """
+        chosen = settings.chosen_models()
         runtimes = [_runtime(settings, int(device)) for device in settings.devices.split(",")]
         limits = QueueLimits(settings.max_waiting_tokens)
-        encoders = [load_encoder(settings.encoder, runtime) for runtime in runtimes]
-        scorers = [load_cross_encoder(settings.cross_encoder, runtime) for runtime in runtimes]
+        encoders = [load_encoder(chosen.encoder, runtime) for runtime in runtimes]
+        scorers = [load_cross_encoder(chosen.cross_encoder, runtime) for runtime in runtimes]
         self.encoder, self.cross_encoder = encoders[0], scorers[0]
         self.query_kind: QueryKindClassifier | None = (
-            load_query_kind(settings.query_kind) if settings.query_kind else None
+            load_query_kind(chosen.query_kind) if chosen.query_kind else None
         )
-        self.ranker: ListRanker | None = self._fitting_ranker(settings.list_ranker)
+        found = load_list_ranker(chosen.list_ranker) if chosen.list_ranker else None
+        self.unfit = misfit(found, self.encoder.identity, self.cross_encoder.identity)
+        """Why there is no list ranker; empty where there is one."""
+        self.ranker: ListRanker | None = None if self.unfit else found
         self.cache = ScoreCache(settings.score_cache)
         self.query_vectors = QueryVectors()
-        self._vectors = _queue("encoder", encoders, metrics, limits)
-        self._scores = _queue("cross_encoder", scorers, metrics, limits)
+        self._vectors = _queue(f"{label}encoder", encoders, metrics, limits)
+        self._scores = _queue(f"{label}cross_encoder", scorers, metrics, limits)
         self._warm_up(settings.warm_up_seconds)
-
-    def _fitting_ranker(self, name: str) -> ListRanker | None:
-        """The list ranker of this name; None without a name, or if it learned with other models."""
-        if not name:
-            return None
-        ranker = load_list_ranker(name)
-        return ranker if ranker.fits(self.encoder.identity, self.cross_encoder.identity) else None
 
     @property
     def queues(self) -> tuple[ModelQueue, ...]:
         """The queue of every model that has one."""
         return (self._vectors, self._scores)
+
+    @property
+    def schema(self) -> IndexSchema:
+        """Of an index that this encoder's vectors can be searched in."""
+        return IndexSchema(self.encoder.identity, self.encoder.dimensions, TEMPLATE_VERSION)
 
     def scorer(self, ticket: Ticket) -> QueuedScorer:
         """The cross-encoder, on behalf of one request."""
@@ -172,6 +180,10 @@ class QueuedEncoder:
         """What the model's manifest says."""
         return self._models.encoder.unmatched_below
 
+    def knows(self, word: str) -> bool:
+        """As `Encoder.knows`."""
+        return self._models.encoder.knows(word)
+
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         """Unit vectors, float32 (d,), one a text; raises like `ServiceModels.encode`."""
         return list(self._models.encode(texts, self._ticket))
@@ -234,7 +246,7 @@ class QueuedScorer:
     def in_time(self, query: str, texts: Sequence[str]) -> int:
         """How many of the texts can be scored before the deadline, were nothing else asked; at least one.
 
-        All while other work waits: then `score` refuses what is too much.
+        While other work waits it says all of them: `score` then refuses what is too much.
         """
         if not texts:
             return 0

@@ -14,7 +14,14 @@ import msgspec
 from kitpick_engines.contract import Place
 from kitpick_engines.document import Effect, Parameter
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.request import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, Hit
+from kitpick_rescorers.request import (
+    MAX_CANDIDATES,
+    MAX_PLACED,
+    MAX_QUERY_CHARACTERS,
+    MAX_READ_AS,
+    MAX_USED,
+    Hit,
+)
 from kitpick_rescorers.state import (
     MAX_HELD,
     Degradation,
@@ -120,6 +127,19 @@ class RescoreCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     sizes: WireSizes | None = None
     held: HeldIdentifiers = ()
     """Identifiers that the conversation holds beside the query: nobody need give them."""
+    placed_first: Annotated[
+        dict[Name, Annotated[str, msgspec.Meta(max_length=500)]], msgspec.Meta(max_length=MAX_PLACED)
+    ] = {}
+    """Ids of candidates that come first whatever the models say, and why."""
+    used: Annotated[tuple[Name, ...], msgspec.Meta(max_length=MAX_USED)] = ()
+    """Names of functions that the conversation has called and does not ask for again: they come later."""
+    read_as: Annotated[
+        tuple[Annotated[str, msgspec.Meta(max_length=500)], ...], msgspec.Meta(max_length=MAX_READ_AS)
+    ] = ()
+    """How the query was read before the search, for the trace."""
+    passages: bool = False
+    """Whether of a text that is longer than the cross-encoder reads the passage nearest to the query is
+    read: for documents that are no rerank texts, which begin with what tells most."""
     explain: bool = False
     """Whether the answer carries the trace of every stage."""
 
@@ -181,6 +201,8 @@ class SearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     deadline_ms: Annotated[int, msgspec.Meta(ge=1, le=600_000)] | None = None
     held: HeldIdentifiers = ()
     """As in `RescoreCall`."""
+    explain: bool = False
+    """Whether the ranking carries the trace of every stage."""
     found: Annotated[tuple[tuple[JsonObject, ...], ...], msgspec.Meta(max_length=20)] = ()
     """Answers of the search server to the searches of each earlier answer, in their order."""
 

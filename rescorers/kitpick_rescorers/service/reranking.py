@@ -21,7 +21,7 @@ from kitpick_rescorers.service.ticket import Ticket
 
 PLAIN = "rerank"
 UNNAMED = "default/not-specified"
-"""What Infinity's clients send where they name no model."""
+"""What some clients of embeddings send where they name no model."""
 MODELS = (PLAIN, "kitpick", "toolrerank")
 """Model names: the cross-encoder alone, and two profiles that look at the hierarchy of tools."""
 
@@ -63,7 +63,7 @@ def rank_documents(
         return [Scored(index, probabilities[index], float(logits[index])) for index in order]
     order = _by_profile(service, ticket, profile, query, documents)
     order.sort(key=lambda index: bool(empty[index]))
-    falling = _falling(sorted(probabilities, reverse=True))
+    falling = _a_step_apart(sorted(probabilities, reverse=True))
     return [Scored(index, score, float(logits[index])) for index, score in zip(order, falling, strict=True)]
 
 
@@ -106,7 +106,7 @@ def _by_profile(
     return ranked + [position for position in range(len(documents)) if position not in kept]
 
 
-def _falling(scores: Sequence[float]) -> list[float]:
+def _a_step_apart(scores: Sequence[float]) -> list[float]:
     """Descending scores in [0, 1], moved as little as it takes to be a step apart, while there is room."""
     kept: list[float] = []
     floor = 0.0

@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec.structs import replace
 
-from kitpick_models.settings import (
-    DEFAULT_CROSS_ENCODER,
-    DEFAULT_ENCODER,
-    DEFAULT_LIST_RANKER,
-    DEFAULT_QUERY_KIND,
-    Provider,
-)
+from kitpick_models.locate import DEFAULT_SET, ChosenModels, choose
+from kitpick_models.settings import Provider
 from kitpick_rescorers.profiles import DEFAULT_PROFILE
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
@@ -29,16 +25,22 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """0 takes a free one, and says which."""
     profile: str = DEFAULT_PROFILE
     """Of a request that names none."""
-    encoder: str = DEFAULT_ENCODER
-    """A model's name or folder."""
-    cross_encoder: str = DEFAULT_CROSS_ENCODER
-    query_kind: str = DEFAULT_QUERY_KIND
+    models: str = DEFAULT_SET
+    """Model set: `default`, `small`, or a folder with a `set.toml`."""
+    encoder: str = ""
+    """A model's name or folder in place of the set's; empty: the set's, as for the next three."""
+    cross_encoder: str = ""
+    query_kind: str = ""
+    """`none`: no classifier."""
+    list_ranker: str = ""
+    """Learned fusion for the stage `learned`; `none`: no fusion."""
+    former_models: str = ""
+    """A second model set, for `/v1/search` over indexes that were built with its encoder, while catalogs move
+    from it to the other. Empty: none."""
     intents: str = ""
     """File of sample requests, which vote in `/v1/search`; empty: none do."""
     enriched: str = ""
     """File of what `kitpick enrich` wrote about the APIs, likewise."""
-    list_ranker: str = DEFAULT_LIST_RANKER
-    """Learned fusion for the stage `learned`; empty loads none."""
     provider: Provider = "cpu"
     devices: Annotated[str, msgspec.Meta(pattern=r"^\d+(,\d+)*$")] = "0"
     """Numbers of the GPUs, with commas between: each has a session of every model. One twice has two."""
@@ -85,3 +87,18 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_queries: bool = False
     """Whether the log may hold what people ask."""
+
+    def of_former_models(self) -> ServiceSettings:
+        """The same settings with the former set in place of the models."""
+        own = {"encoder": "", "cross_encoder": "", "query_kind": "", "list_ranker": ""}
+        return replace(self, models=self.former_models, former_models="", **own)
+
+    def chosen_models(self) -> ChosenModels:
+        """The models of the set, and those in place of some of them; raises like `choose`."""
+        return choose(
+            self.models,
+            encoder=self.encoder,
+            cross_encoder=self.cross_encoder,
+            query_kind=self.query_kind,
+            list_ranker=self.list_ranker,
+        )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from kitpick_foundation.deadline import Deadline
 from kitpick_rescorers.service.errors import Cancelled, DeadlinePassed, ServiceError
-from kitpick_rescorers.service.keys import NOBODY
+from kitpick_rescorers.service.keys import NOBODY, Bearer
 from kitpick_rescorers.service.turns import Turn, Turns
 
 
@@ -21,8 +21,8 @@ class Ticket:
 
     def __init__(self, request_id: str, seconds: float) -> None:
         self.request_id = request_id
-        self.bearer = NOBODY
-        """The API key it came with."""
+        self.bearer: Bearer = NOBODY
+        """The API key it came with, or who its token speaks of."""
         self.started = time.perf_counter()
         self.deadline = self.started + seconds
         self.cancelled = False
@@ -38,6 +38,8 @@ class Ticket:
         """Tokens that models read for it."""
         self.spans: list[tuple[str, float, float]] = []
         """Name, start and end (`perf_counter`) of what took its time, for a trace."""
+        self.room: Callable[[int, str], None] | None = None
+        """Where its answer makes room for itself; none where the request has no body to count."""
         self._sleeper: threading.Event | None = None
         self._working: Deadline | None = None
         self._turn: Turn | None = None
@@ -46,8 +48,17 @@ class Ticket:
         """Records what the time since `start` (`perf_counter`) was spent on."""
         self.spans.append((name, start, time.perf_counter() if end is None else end))
 
+    def reserve(self, count: int, what: str) -> None:
+        """Makes room for so many bytes of an answer, before they are built; `what` is named if there is none.
+
+        Raises:
+            TooLarge, Overloaded: there never is, or not now.
+        """
+        if self.room is not None:
+            self.room(count, what)
+
     def shorten(self, milliseconds: int | None) -> None:
-        """Moves the deadline to this number of seconds after the start, if that is earlier."""
+        """Moves the deadline to this many milliseconds after the start, if that is earlier."""
         if milliseconds is not None:
             self.deadline = min(self.deadline, self.started + milliseconds / 1e3)
 

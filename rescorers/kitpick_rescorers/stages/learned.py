@@ -22,7 +22,7 @@ from kitpick_rescorers.features import (
     stems,
 )
 from kitpick_rescorers.models import LearnedFusion, Models
-from kitpick_rescorers.scoring import checked, falling
+from kitpick_rescorers.scoring import checked, isotonic
 from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
 from kitpick_rescorers.state import ANSWERABLE, Ranked, State, by_score, cosines_of
 
@@ -97,8 +97,9 @@ class Learned(Stage, frozen=True, tag="learned"):
             probabilities = checked(ranker.probability(logits.astype(np.float32)), len(near))
         except Exception as error:
             raise StageUnavailable.failed("the list ranker", error) from error
+        asked = stems(state.query)
         reasons = {
-            item.id: _reason(state.query, item, dict(zip(FEATURES, row.tolist(), strict=True)))
+            item.id: _reason(asked, item, dict(zip(FEATURES, row.tolist(), strict=True)))
             for item, row in zip(near, features, strict=True)
         }
         others = [item for item in state.ranked if not _is_near(item)]
@@ -121,7 +122,7 @@ class Learned(Stage, frozen=True, tag="learned"):
         if probabilities is None:
             return ordered
         known = {item.id: value for item, value in zip(near, probabilities.tolist(), strict=True)}
-        sure = falling(np.array([known[item.id] for item in ordered]))
+        sure = isotonic(np.array([known[item.id] for item in ordered]))
         return [replace(item, probability=value) for item, value in zip(ordered, sure.tolist(), strict=True)]
 
     def _judged(
@@ -156,7 +157,7 @@ def _is_near(item: Ranked) -> bool:
 
 def _usable(ranker: LearnedFusion | None) -> LearnedFusion:
     if ranker is None:
-        raise StageUnavailable(f"{_NO_RANKER}: name one with KITPICK_LIST_RANKER")
+        raise StageUnavailable(f"{_NO_RANKER}: choose a model set that has one with KITPICK_MODELS")
     unknown = {*ranker.features} - {*FEATURES} | {*ranker.evidence} - {*LIST_EVIDENCE, *OF_LIST}
     if unknown:
         raise StageUnavailable(f"the list ranker reads unknown features: {', '.join(sorted(unknown))}")
@@ -168,7 +169,7 @@ def _columns(ranker: LearnedFusion) -> list[int]:
     return [places[name] for name in ranker.features]
 
 
-def _reason(query: str, item: Ranked, values: dict[str, float]) -> str:
+def _reason(asked: frozenset[str], item: Ranked, values: dict[str, float]) -> str:
     """The evidence for a candidate: "dense rank 2, name says 'copy', best of its tool"."""
     said = [
         f"{ranking} rank {round(1 / values[name])}"
@@ -177,7 +178,7 @@ def _reason(query: str, item: Ranked, values: dict[str, float]) -> str:
     ]
     if item.logit is not None:
         said.append(f"cross-encoder rank {round(1 / values['logit_rank'])}")
-    named = sorted(stems(split_identifier(item.candidate.api)) & stems(query))
+    named = sorted(stems(split_identifier(item.candidate.api)) & asked)
     if named:
         said.append(f"name says {', '.join(map(repr, named))}")
     if item.logit is not None and values["gap_in_tool"] == 0 and values["tool_candidates"] > 1:

@@ -8,6 +8,7 @@ from math import log2
 import pytest
 from battery.figures import (
     SetResult,
+    cost_ratio,
     difference,
     headline,
     own_words_recall,
@@ -59,6 +60,7 @@ def test_ranking_figures_are_means_in_percent() -> None:
     assert found.ranking["ndcg@5"].mean == pytest.approx(100 * (1 / log2(3) + 1 / ideal) / 2, abs=1e-3)
     assert found.ranking["comp@5"].mean == pytest.approx(50)
     assert found.ranking["recall@50"].mean == pytest.approx(100 * (1 + 0.5) / 2)
+    assert found.ranking["first"].mean == pytest.approx(50), "the first answer begins with a wrong one"
 
 
 def test_an_interval_holds_its_mean_and_is_a_point_where_all_are_alike() -> None:
@@ -140,13 +142,52 @@ def test_the_headline_names_what_decides() -> None:
     assert found["rerank_minus_hybrid_mean"] == pytest.approx(HALF / 2, abs=0.01)
     assert (found["rerank_minus_hybrid_worst"], found["rerank_minus_hybrid_worst_name"]) == (0, "deep")
     assert found["toolrerank_minus_rerank"] == pytest.approx(HALF, abs=0.01), "only where there is hierarchy"
-    assert (found["false_alarms_worst"], found["false_alarms_worst_name"]) == (0.25, "flat")
+    assert (found["refused_worst"], found["refused_worst_name"]) == (0.25, "flat")
     assert found["caught_mean"] == pytest.approx((0.5 + 1.0) / 2)
-    assert (found["false_alarms_worst_adapted"], found["caught_mean_adapted"]) == (1.0, 1.0)
+    assert (found["refused_worst_adapted"], found["caught_mean_adapted"]) == (1.0, 1.0)
     assert found["default_adapted_minus_best"] == pytest.approx(0, abs=0.01), "of the set where it was asked"
     assert found["gain_adapted"] == pytest.approx(0, abs=0.01)
     assert found["sure_ece"] == pytest.approx((0 + 0.25) / 2), "of five: half of the hits said 0.5 and right"
     assert found["own_words_recall5"] is None
+
+
+def test_natural_composed_and_synthetic_sets_are_told_apart() -> None:
+    sets = [
+        result("music", dense=SECOND, hybrid=MISSED, kitpick=FIRST),
+        result("written", dense=FIRST, hybrid=MISSED, kitpick=SECOND),
+        result("written-joined", dense=MISSED, hybrid=SECOND, kitpick=FIRST),
+        result("sealtools", dense=MISSED, hybrid=FIRST, kitpick=MISSED),
+    ]
+    found = headline(sets, "kitpick")
+    assert found["natural_minus_best"] == pytest.approx(0, abs=0.01)
+    assert found["natural_worst"] == pytest.approx(HALF - 100, abs=0.01)
+    assert found["natural_worst_name"] == "written"
+    assert found["composed_minus_best"] == pytest.approx(100 - HALF, abs=0.01)
+    assert found["synthetic_minus_best"] == pytest.approx(-100, abs=0.01)
+    assert (found["first_minus_best"], found["first_worst"]) == (0, -100)
+
+
+def test_the_first_hit_counts_where_the_discounted_gain_does_not_tell() -> None:
+    asked = [request(n, "a", "z") for n in range(2)]
+    ours = [outcome(r, "ab") for r in asked]  # right at the first place
+    theirs = [outcome(r, "bazcd") for r in asked]  # both right ones, behind a wrong one
+    found = headline([result("music", dense=theirs, hybrid=theirs, kitpick=ours)], "kitpick")
+    assert found["first_minus_best"] == 100
+    assert isinstance(found["natural_minus_best"], float)
+    assert found["natural_minus_best"] < 0
+
+
+def test_costs_are_compared_set_by_set_where_both_were_timed() -> None:
+    def timed(name: str, **taken: float) -> SetResult:
+        return SetResult(name, 10, False, {}, {}, taken)
+
+    sets = [
+        timed("a", kitpick=10.0, before=20.0),
+        timed("b", kitpick=8.0, before=10.0),
+        timed("c", kitpick=1.0),
+    ]
+    assert cost_ratio(sets, "kitpick") == pytest.approx((0.5 + 0.8) / 2)
+    assert cost_ratio([timed("c", kitpick=1.0)], "kitpick") is None
 
 
 def test_what_was_not_asked_is_none() -> None:

@@ -11,17 +11,19 @@ from typing import Any
 import pytest
 from battery.facets import RequestFacets
 from battery.sets import (
+    CHOOSING_SETS,
     SETS,
     BatteryRequest,
     BatterySet,
     DataFolders,
     UnknownSet,
+    kind_of,
     read_set,
 )
 
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.errors import InvalidDataset
-from kitpick_training.data.split import split_of
+from kitpick_training.data.split import Split, split_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -255,10 +257,32 @@ def test_a_key_word_is_shared_by_name_or_description(text: str, shared: str) -> 
         ("metatool", 199, 2_457),
         ("toollinkos", 573, 1_569),
         ("written-mcp", 14_925, 682),
+        ("music", 40, 56),
+        ("functions", 133, 290),
+        ("models", 907, 500),
+        ("steps", 1_804, 497),
     ],
 )
 def test_the_real_sets_are_whole(shared_data: Path, name: str, documents: int, requests: int) -> None:
     folders = DataFolders(shared_data, (shared_data / "written", ROOT / "datasets" / "written"))
     found = read_set(name, folders, "validation")
     assert (len(found.documents), len(found.requests)) == (documents, requests)
-    assert name in SETS
+    assert name in SETS | CHOOSING_SETS
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_what_is_there_to_choose_on_is_asked_in_no_other_split(folders: DataFolders, split: Split) -> None:
+    for name in CHOOSING_SETS:
+        with pytest.raises(UnknownSet, match="without --final"):
+            read_set(name, folders, split)
+
+
+def test_sets_are_natural_but_those_that_are_joined_or_made_by_a_program() -> None:
+    others = {name: kind_of(name) for name in SETS | CHOOSING_SETS if kind_of(name) != "natural"}
+    assert others == {
+        "sealtools": "synthetic",
+        "toollinkos": "synthetic",
+        "written-joined": "composed",
+        "written-mixed": "composed",
+        "written-mcp-mixed": "composed",
+    }

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nnn.batch import solve_batch
+from sizes import examples
 
 from kitpick_rescorers.nnn import Corpus, InvalidProblem, NnnProblem, solve_active_set
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(seed=st.integers(0, 2**63), count=st.integers(1, 6))
 def test_a_batch_of_small_problems_equals_its_members(oracle: Any, seed: int, count: int) -> None:
     documents, query, l1, l2 = oracle.adversarial(seed)

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nnn.batch import solve_batch
 from nnn.codes import Codes
+from sizes import examples
 
 from kitpick_rescorers.nnn import Corpus, NnnProblem, active_set, solve_active_set
 
 pytestmark = pytest.mark.needs("onnxruntime")
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(seed=st.integers(0, 2**63), scale=st.sampled_from([1e-12, 1e-3, 1.0, 1e6]))
 def test_no_correlation_is_further_off_than_it_says(oracle: Any, seed: int, scale: float) -> None:
     documents, query, _l1, _l2 = oracle.adversarial(seed)

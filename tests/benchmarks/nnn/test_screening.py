@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nnn.fista import solve_fista
 from nnn.screening import may_be_chosen
+from sizes import examples
 
 from kitpick_rescorers.nnn import NnnProblem, solve_active_set
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(seed=st.integers(0, 2**63), distance=st.sampled_from([0.0, 1e-6, 1e-2, 1.0]))
 def test_every_row_of_the_optimum_is_kept(oracle: Any, seed: int, distance: float) -> None:
     documents, query, l1, l2 = oracle.adversarial(seed)
@@ -38,7 +39,7 @@ def test_without_a_penalty_nothing_is_known(small_problem: NnnProblem) -> None:
     assert may_be_chosen(free, np.zeros(free.corpus.rows)).all()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(seed=st.integers(0, 2**63))
 def test_fista_comes_to_the_same_answer_with_fewer_rows(oracle: Any, seed: int) -> None:
     documents, query, _l1, l2 = oracle.adversarial(seed)

@@ -79,6 +79,20 @@ def test_old_answers_and_the_oldest_of_too_many_make_room(
     assert log.find(fresh[-1], "acme")
 
 
+@pytest.mark.parametrize("quiet", [1, 4])
+def test_a_flood_of_one_tenant_pushes_out_no_answer_of_another(
+    monkeypatch: pytest.MonkeyPatch, quiet: int
+) -> None:
+    monkeypatch.setattr(module, "MAX_IN_MEMORY", 10)
+    log = AnswerLog()
+    kept = [log.remember(replace(ANSWER, request=f"mine {number}")) for number in range(quiet)]
+    flood = [log.remember(replace(ANSWER, tenant="other", request=str(number))) for number in range(200)]
+    log.remember(replace(ANSWER, tenant="third"))
+    assert all(log.find(name, "acme") for name in kept)
+    assert log.find(flood[-1], "other"), "the latest of its own stay"
+    assert sum(log.find(name, "other") is not None for name in flood) <= 10
+
+
 def test_another_process_finds_what_is_in_the_file(tmp_path: Path) -> None:
     name = AnswerLog(tmp_path / "answers.db").remember(ANSWER)
     assert AnswerLog(tmp_path / "answers.db").find(name, "acme") == ANSWER

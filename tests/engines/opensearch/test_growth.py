@@ -5,24 +5,21 @@ KITPICK_GROWTH_DOCUMENTS sets how many documents there are; `-s` prints the size
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from pathlib import Path
 
 import pytest
+from half_update_process import WIDE, update
 from servers import MakeCatalog
+from sizes import sized
 
 from kitpick_engines.contract import Filter, IndexedDocument
 from kitpick_engines.errors import EngineUnavailable
+from kitpick_engines.remote import lease
 from kitpick_engines.remote.engine import RemoteEngine
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "sqlite"))
-from half_update_process import WIDE, update
-
-pytestmark = [pytest.mark.needs("opensearch"), pytest.mark.slow, pytest.mark.timeout(900)]
-DOCUMENTS = int(os.environ.get("KITPICK_GROWTH_DOCUMENTS", "1024"))
+pytestmark = [pytest.mark.needs("opensearch"), pytest.mark.sweep, pytest.mark.timeout(900)]
+DOCUMENTS = int(sized("KITPICK_GROWTH_DOCUMENTS", 1_024, 20_000))
 NIGHTS = 3
 
 
@@ -63,8 +60,11 @@ def let_go(session: AbstractContextManager[object]) -> None:
         session.__exit__(RuntimeError, error, None)
 
 
-def test_nights_that_are_killed_half_way_do_not_add_up(make_engine: MakeCatalog) -> None:
+def test_nights_that_are_killed_half_way_do_not_add_up(
+    make_engine: MakeCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next night waits until the killed one has been silent for so long that it lost its turn."""
+    monkeypatch.setattr(lease, "LEASE_SECONDS", 1.0)
     engine = make_engine()
     index = finish(engine, update(0, DOCUMENTS))
     fresh, nights, killed = size(engine, index), [], []

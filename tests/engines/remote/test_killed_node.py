@@ -5,7 +5,6 @@ KITPICK_NODE_KILLS sets how often; a restart takes seconds, so it is twice by de
 
 from __future__ import annotations
 
-import os
 import random
 import tempfile
 import threading
@@ -22,17 +21,18 @@ from node_fixtures import fast_folder
 from node_process import Node
 from opensearch_node import opensearch_node
 from servers import catalog_url
+from sizes import sized
 
 from kitpick_engines.contract import Filter
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.opening import open_engine
 from kitpick_engines.remote.engine import RemoteEngine
 
-KILLS = int(os.environ.get("KITPICK_NODE_KILLS", "2"))
+KILLS = int(sized("KITPICK_NODE_KILLS", 2, 20))
 
 pytestmark = [
     pytest.mark.needs("opensearch"),
-    pytest.mark.slow,
+    pytest.mark.release,
     pytest.mark.timeout(300 + 120 * KILLS),
 ]
 

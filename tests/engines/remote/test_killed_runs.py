@@ -6,7 +6,6 @@ of the same ends equal to one that nobody disturbed. KITPICK_NODE_KILLS sets how
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from servers import catalog_url
+from shops import HashEmbedder, Listed, api
 from test_killed_node import KILLS, Background, node
 
 from kitpick_engines.contract import Engine, Filter
@@ -28,9 +28,6 @@ from kitpick_ingest.copies import copy_catalog
 from kitpick_ingest.errors import IngestError
 from kitpick_ingest.progress import NullProgress
 from kitpick_ingest.sync import SyncOptions, sync
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "ingest"))
-from shops import HashEmbedder, Listed, api
 
 __all__ = ["node"]
 

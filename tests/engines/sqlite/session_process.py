@@ -9,8 +9,6 @@ import sys
 from itertools import count
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from asking import generation
 from catalogs import SCHEMA
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from asking import dense_of, words_of
 from catalogs import DIMENSIONS, fill, item, unit
+from children import importing
 
 from kitpick_engines.contract import CheckedEngine, Filter
 from kitpick_engines.errors import CorruptStore
@@ -79,10 +80,9 @@ with closing(SqliteEngine(Path({str(path)!r}))) as engine:
     except Exception as error:
         print(type(error).__name__, error)
 """
-    tests = Path(__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-c", script],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tests), *sys.path])},
+        env=importing(),
         capture_output=True,
         text=True,
         check=False,

@@ -9,8 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
+from children import importing
 from half_update_process import WIDE, update
 
 from kitpick_engines.contract import Filter, IndexedDocument
@@ -34,7 +33,7 @@ def finish(path: Path, batches: list[Sequence[IndexedDocument]]) -> None:
 def die_half_way(path: Path, night: int) -> None:
     script = Path(__file__).with_name("half_update_process.py")
     command = [sys.executable, str(script), str(path), str(night), str(DOCUMENTS)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=importing())
     assert process.stdout is not None
     assert process.stdout.readline() == "half\n"
     process.kill()

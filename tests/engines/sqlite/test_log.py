@@ -10,6 +10,7 @@ from pathlib import Path
 
 from asking import generation, mixture
 from catalogs import fill, item
+from children import importing
 
 from kitpick_engines.contract import Filter
 from kitpick_engines.sqlite import SqliteEngine
@@ -55,7 +56,7 @@ def test_the_log_of_a_killed_process_is_merged_by_whoever_closes_next(tmp_path: 
     script = Path(__file__).with_name("session_process.py")
     path = tmp_path / "tools.db"
     process = subprocess.Popen(
-        [sys.executable, str(script), str(path), "1"], stdout=subprocess.PIPE, text=True
+        [sys.executable, str(script), str(path), "1"], stdout=subprocess.PIPE, text=True, env=importing()
     )
     process.stdout.readline()
     process.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from kitpick_engines.contract import Candidate, Place
 from kitpick_evaluation.tuning.recording import RecentStates, reachable
@@ -47,7 +48,7 @@ def candidates(rankings: tuple[list[int], list[int], list[int]], found: int, too
     st.sampled_from([0.0, 10.0, 60.0]),
     st.sampled_from([0.0, 0.3, 1.0]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_no_fusion_brings_up_what_was_left_out(
     rankings: tuple[list[int], list[int], list[int]],
     found_and_tools: tuple[int, int],

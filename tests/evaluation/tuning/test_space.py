@@ -80,6 +80,7 @@ def test_nothing_to_tune_and_the_same_twice_are_refused() -> None:
 def test_the_usual_space_of_a_shipped_profile_fits_it(name: str) -> None:
     profile = load_profile(name)
     space = usual_space(profile)
+    assert {choice.stage for choice in space} <= {stage.name for stage in profile.stages}
     if space:
         check_space(profile, space)
 

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter, Source
+from kitpick_ingest.sources.agent_cards import AgentCardsSource
 from kitpick_ingest.sources.beir import BeirSource
 from kitpick_ingest.sources.documents_jsonl import DocumentsSource
 from kitpick_ingest.sources.function_schemas import FunctionSchemasSource
 from kitpick_ingest.sources.mcp_dump import McpDumpSource
+from kitpick_ingest.sources.mcp_registry import McpRegistrySource
 from kitpick_ingest.sources.toolbench import ToolBenchSource
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
@@ -24,6 +26,8 @@ GOOD: dict[Callable[[Path], Source], dict[str, object]] = {
     BeirSource: {"_id": "1", "title": "t", "text": "some text"},
     DocumentsSource: {"id": "s/t/a", "source": "s", "category": "c", "tool": "t", "api": "a", "tags": ["x"]},
     FunctionSchemasSource: {"type": "function", "name": "f", "description": "d", "parameters": SCHEMA},
+    McpRegistrySource: {"name": "a/b", "description": "d", "version": "1", "remotes": []},
+    AgentCardsSource: {"name": "n", "capabilities": {}, "skills": [{"id": "s", "name": "f", "tags": ["x"]}]},
     McpDumpSource: {"name": "t", "description": "d", "inputSchema": SCHEMA, "annotations": {"title": "T"}},
     ToolBenchSource: {
         "category_name": "c",

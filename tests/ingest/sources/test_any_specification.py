@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from kitpick_engines.document import ApiDocument, encode_document, validate_document
 from kitpick_ingest.errors import SourceError
@@ -96,7 +97,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("reader", "specifications", "name", "dump"), CASES)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_any_description_gives_valid_documents_dead_letters_or_a_source_error(
     tmp_path: Path,
@@ -131,7 +134,9 @@ def test_reading_twice_gives_the_same_bytes(tmp_path: Path, description: dict[st
 
 
 @given(content=st.binary(max_size=200))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @pytest.mark.parametrize("name", ["a.json", "a.yaml"])
 def test_any_bytes_are_refused(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name

@@ -96,6 +96,7 @@ def test_an_operation_becomes_a_document(models: Path) -> None:
         effect=Effect.WRITE,
         definition=document.definition,
         needs=("AnimalId=animal.id~9",),
+        inputs=document.inputs,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,3 +113,42 @@ def test_all_real_servers(shared_data: Path) -> None:
     assert sum(document.effect is Effect.READ for document in documents) == 44
     text = file.read_text(encoding="utf-8")
     assert all(document.definition in text for document in documents)
+
+
+TOOL = {"name": "a", "inputSchema": {"type": "object"}}
+SAYS = "Finds notes of a logbook."
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [{"tools": [TOOL], "instructions": SAYS}],
+        [{"jsonrpc": "2.0", "id": 1, "result": {"tools": [TOOL], "instructions": SAYS}}],
+        [
+            {"result": {"protocolVersion": "2025-06-18", "serverInfo": {}, "instructions": SAYS}},
+            {"tools": [TOOL]},
+        ],
+        [{"serverInfo": {"name": "log"}, "instructions": SAYS}, {"result": {"tools": [TOOL]}}],
+        [{"name": "log", "tools": {"log": {"tools": [TOOL], "instructions": SAYS}}}],
+        [{"name": "log", "instructions": SAYS, "tools": {"log": {"tools": [TOOL]}}}],
+    ],
+)
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+def test_what_a_server_says_of_itself_is_said_of_its_tools(
+    tmp_path: Path, records: list[Any], suffix: str
+) -> None:
+    path = tmp_path / f"dump.{suffix}"
+    lines = "\n".join(map(json.dumps, records))
+    path.write_text(json.dumps(records) if suffix == "json" else lines, "utf-8")
+    (document,) = McpDumpSource(path).read()
+    assert isinstance(document, ApiDocument)
+    assert document.about == SAYS
+
+
+@pytest.mark.parametrize("instructions", [None, 7, ["x"], {"a": 1}])
+def test_instructions_that_are_no_text_are_none(tmp_path: Path, instructions: object) -> None:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"tools": [TOOL], "instructions": instructions}), "utf-8")
+    (document,) = McpDumpSource(path).read()
+    assert isinstance(document, ApiDocument)
+    assert document.about == ""

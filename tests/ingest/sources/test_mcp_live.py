@@ -18,7 +18,7 @@ import pytest
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter
 from kitpick_ingest.errors import SourceError, UnknownSource
-from kitpick_ingest.source import Source
+from kitpick_ingest.source import DeadLetter, Source
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.sources.mcp_live import McpLiveSource
 from kitpick_ingest.sources.mcp_tools import about
@@ -151,10 +151,11 @@ def test_a_hanging_server_over_http_stops_the_source() -> None:
         list(McpLiveSource(url, "notes", settings).read())
 
 
-def test_an_answer_that_is_no_listing_stops_the_source() -> None:
-    with pytest.raises(SourceError, match=r"tools\.0\.\w+: Field required") as caught:
-        list(stdio("malformed", transport="legacy").read())
-    assert "\n" not in str(caught.value)
+def test_a_tool_without_a_name_costs_only_itself() -> None:
+    (letter,) = stdio("malformed", transport="legacy").read()
+    assert isinstance(letter, DeadLetter)
+    assert letter.position.endswith("/tools/0")
+    assert "name" in letter.reason
 
 
 def test_a_handshake_era_server_is_read_too() -> None:

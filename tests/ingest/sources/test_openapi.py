@@ -235,13 +235,18 @@ def test_a_parameter_counts_once_and_headers_described_elsewhere_not_at_all(tmp_
     document = read_one(
         tmp_path, {"parameters": declared, **body({"properties": {"id": {"type": "number"}}})}
     )
-    assert document.parameters == (Parameter("id", "string", required=True), Parameter("q", "object"))
+    assert document.parameters == (
+        Parameter("id", "string", required=True),
+        Parameter("id_in_query", "integer", description="(sent as 'id' in the query)"),
+        Parameter("q", "object"),
+        Parameter("id_in_body", "number", description="(sent as 'id' in the body)"),
+    )
 
 
 @pytest.mark.parametrize(
     ("method", "effect"),
     [
-        *((method, Effect.READ) for method in ("get", "head", "options", "trace")),
+        *((method, Effect.READ) for method in ("get", "head", "options", "trace", "query")),
         *((method, Effect.WRITE) for method in ("post", "put", "patch")),
         ("delete", Effect.DESTRUCTIVE),
     ],
@@ -317,10 +322,10 @@ def test_a_path_may_be_a_reference_and_keeps_its_definition(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "reference",
-    ["https://example.com/paths.json#/x", "other.yaml", "#/paths/~1x", "#/nowhere", "file:///etc/passwd"],
+    ["https://example.com/paths.json#/x", "../other.yaml", "#/paths/~1x", "#/nowhere", "file:///etc/passwd"],
 )
 def test_a_path_elsewhere_is_a_dead_letter_and_never_fetched(tmp_path: Path, reference: str) -> None:
-    write(tmp_path / "other.yaml", "get: {operationId: secret}")
+    write(tmp_path.parent / "other.yaml", "get: {operationId: secret}")
     paths = {"/x": {"$ref": reference}, "/y": {"get": {}}}
     letter, document = read(write(tmp_path / "spec.json", with_paths(paths)))
     assert isinstance(letter, DeadLetter)

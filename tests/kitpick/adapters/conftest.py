@@ -6,16 +6,12 @@ import contextlib
 import gc
 import io
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from model_server import ModelServer, answering
 
 from kitpick_engines.document import ApiDocument

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -451,15 +452,68 @@ def test_hidden_tools_are_neither_registered_nor_found(catalog: Catalog, calls: 
     assert answer["content"].startswith("no tool fits")
 
 
+def test_a_request_registers_what_its_conversation_found_and_only_appends(
+    catalog: Catalog, calls: Any
+) -> None:
+    email = id_of(catalog, "send_email")
+    deferral = AnthropicDeferral(catalog, calls.run, k=1, pinned=[email])
+    messages: list[Any] = [{"role": "user", "content": "Rain in Paris, and a table for two?"}]
+    sent = [deferral.tools_for(messages)]
+    for call_id, capability in (("1", WEATHER), ("2", "create a calendar event"), ("3", WEATHER)):
+        messages.append(said(use(call_id, SEARCH, capabilities=[capability])))
+        messages.append(results(deferral.answers(messages)))
+        sent.append(deferral.tools_for(messages))
+        assert breaches({"tools": sent[-1], "messages": messages}) == []
+    assert [len(tools) for tools in sent] == [2, 3, 4, 4], "a tool that is found again is there already"
+    for before, after in pairwise(sent):
+        assert after[: len(before)] == before
+    registered = {tool["name"]: tool for tool in deferral.tools}
+    assert all(registered[tool["name"]] == tool for tool in sent[-1]), "each as in the whole list"
+
+
+def test_what_a_shortened_conversation_still_calls_stays_registered(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run, k=1)
+    messages: list[Any] = [said(use("1", SEARCH, capabilities=[WEATHER, "send an email"]))]
+    messages.append(results(deferral.answers(messages)))
+    weather = deferral.names[id_of(catalog, "get_weather")]
+    messages.append(said(use("2", weather, city="Paris")))
+    messages.append(results(deferral.answers(messages)))
+    shorter = deferral.shortened(messages, 1)
+    tools = deferral.tools_for(shorter)
+    assert [tool["name"] for tool in tools] == [SEARCH, weather]
+    assert breaches({"tools": tools, "messages": shorter}) == []
+    assert deferral.tools_for(messages[2:]) == tools, "a call needs its tool where the search is gone, too"
+
+
+def test_names_that_the_provider_keeps_are_registered_first(catalog: Catalog, calls: Any) -> None:
+    deferral = AnthropicDeferral(catalog, calls.run)
+    weather = deferral.names[id_of(catalog, "get_weather")]
+    tools = deferral.tools_for([], loaded=[weather, "no tool of this catalog"])
+    assert [tool["name"] for tool in tools] == [SEARCH, weather]
+
+
+def test_openais_requests_hold_the_search_alone_since_answers_bring_definitions(
+    catalog: Catalog, calls: Any
+) -> None:
+    deferral = OpenAIDeferral(catalog, calls.run, namespaces="all")
+    items: list[Any] = [searched("1", WEATHER)]
+    items += deferral.answers(items)
+    tools = deferral.tools_for(items)
+    assert [tool["type"] for tool in tools] == ["tool_search"]
+    assert item_breaches({"tools": tools, "input": items}) == []
+
+
 def test_what_cannot_be_registered_says_why(
     catalog: Catalog, calls: Any, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     with pytest.raises(UnknownPinnedTool, match="'nothing'"):
         AnthropicDeferral(catalog, calls.run, pinned=["nothing"])
     monkeypatch.setattr(AnthropicDeferral, "most", 7)
+    large = AnthropicDeferral(catalog, calls.run)
     with pytest.raises(CatalogTooLarge, match="8 tools"):
-        AnthropicDeferral(catalog, calls.run)
-    OpenAIDeferral(catalog, calls.run)
+        large.tools  # noqa: B018 - reading it is what fails
+    assert [tool["name"] for tool in large.tools_for([])] == [SEARCH], "what was found can still be sent"
+    assert OpenAIDeferral(catalog, calls.run).tools
     with (
         Catalog.open(f"sqlite:{tmp_path / 'empty.db'}", settings=settings) as empty,
         pytest.raises(EmptyCatalog),
@@ -580,7 +634,7 @@ def test_anthropics_sdk_carries_a_conversation_through(catalog: Catalog, calls: 
     with anthropic.Anthropic() as client:
         while True:
             message = client.messages.create(
-                model="m", max_tokens=100, tools=deferral.tools, messages=messages
+                model="m", max_tokens=100, tools=deferral.tools_for(messages), messages=messages
             )
             messages.append({"role": "assistant", "content": message.content})
             if message.stop_reason != "tool_use":
@@ -589,8 +643,8 @@ def test_anthropics_sdk_carries_a_conversation_through(catalog: Catalog, calls: 
     assert message.content[0].text == "It will rain."
     assert [api for api, _ in calls.made] == ["send_email", "get_weather"]
     assert [breaches(body) for body in model.bodies] == [[], [], []]
-    tools = {json.dumps(body["tools"]) for body in model.bodies}
-    assert tools == {json.dumps(deferral.tools)}
+    names = [[tool["name"] for tool in body["tools"]] for body in model.bodies]
+    assert names == [[SEARCH, email], [SEARCH, email, weather], [SEARCH, email, weather]]
     for before, after in zip(model.bodies, model.bodies[1:], strict=False):
         known = json.dumps(before["messages"])[:-1]
         assert json.dumps(after["messages"]).startswith(known)

@@ -38,16 +38,16 @@ def test_a_saved_pipeline_reranks_as_it_did_before() -> None:
     assert [document.score for document in given] == [0.5] * 3
 
 
-def test_without_a_model_order_and_scores_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_model_order_and_scores_stand(monkeypatch: pytest.MonkeyPatch, broken_model: str) -> None:
     from haystack import Document
 
     from kitpick.adapters.haystack import KitpickRanker
 
-    monkeypatch.setenv("KITPICK_CROSS_ENCODER", "no-such-model")
+    monkeypatch.setenv("KITPICK_CROSS_ENCODER", broken_model)
     given = [Document(content=text, score=0.5) for text in TEXTS]
     answer = KitpickRanker().run(QUERY, given)
     assert [(item.content, item.score) for item in answer["documents"]] == [(text, 0.5) for text in TEXTS]
-    assert any("no-such-model" in reason for reason in answer["degraded"])
+    assert any("broken-model" in reason for reason in answer["degraded"])
     assert answer["documents"][0].meta["degraded"] == answer["degraded"]
 
 

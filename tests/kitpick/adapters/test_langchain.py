@@ -102,12 +102,14 @@ def test_an_empty_catalog_raises_and_a_fallback_takes_over(settings: Settings) -
         assert retriever.with_fallbacks([RunnableLambda(lambda _: [])]).invoke(QUERY) == []
 
 
-def test_a_missing_model_is_told_in_the_metadata(settings: Settings, functions_file: Any) -> None:
+def test_a_missing_model_is_told_in_the_metadata(
+    settings: Settings, functions_file: Any, broken_model: str
+) -> None:
     from kitpick.adapters.langchain import KitpickRetriever
 
     with Catalog.open(settings=settings) as whole:
         whole.ingest(f"functions:{functions_file}")
-    without = replace(settings, cross_encoder="no-such-model")
+    without = replace(settings, cross_encoder=broken_model)
     with Catalog.open(settings=without) as catalog:
         found = KitpickRetriever(catalog=catalog).invoke(QUERY)
     assert found[0].metadata["api"] == "get_weather"
@@ -135,17 +137,17 @@ def test_a_compressor_reranks_what_any_retriever_found() -> None:
     assert compressor.compress_documents([], QUERY) == []
 
 
-def test_without_a_model_the_order_stands_and_says_so() -> None:
+def test_without_a_model_the_order_stands_and_says_so(broken_model: str) -> None:
     from langchain_core.documents import Document
 
     from kitpick.adapters.langchain import KitpickCompressor
 
-    reranker = Reranker(settings=Settings(cross_encoder="no-such-model"))
+    reranker = Reranker(settings=Settings(cross_encoder=broken_model))
     given = [Document(page_content=text) for text in TEXTS]
     ranked = KitpickCompressor(reranker=reranker, top_n=2).compress_documents(given, QUERY)
     assert [document.page_content for document in ranked] == TEXTS[:2]
     assert "relevance_score" not in ranked[0].metadata
-    assert any("no-such-model" in reason for reason in ranked[0].metadata["degraded"])
+    assert any("broken-model" in reason for reason in ranked[0].metadata["degraded"])
 
 
 def test_hits_are_tools_that_call_back(catalog: Catalog, calls: Any) -> None:

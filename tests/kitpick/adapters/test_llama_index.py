@@ -41,18 +41,18 @@ def test_a_postprocessor_reranks_nodes() -> None:
         postprocessor.postprocess_nodes(nodes())
 
 
-def test_without_a_model_order_and_scores_stand_and_the_text_stays_clean() -> None:
+def test_without_a_model_order_and_scores_stand_and_the_text_stays_clean(broken_model: str) -> None:
     from llama_index.core.schema import MetadataMode
 
     from kitpick.adapters.llama_index import KitpickPostprocessor
 
-    reranker = Reranker(settings=Settings(cross_encoder="no-such-model"))
+    reranker = Reranker(settings=Settings(cross_encoder=broken_model))
     given = nodes()
     ranked = KitpickPostprocessor(reranker=reranker).postprocess_nodes(given, query_str=QUERY)
     assert [(node.node.get_content(), node.score) for node in ranked] == [(text, 0.5) for text in TEXTS]
-    assert any("no-such-model" in reason for reason in ranked[0].node.metadata["degraded"])
+    assert any("broken-model" in reason for reason in ranked[0].node.metadata["degraded"])
     for mode in (MetadataMode.LLM, MetadataMode.EMBED):
-        assert "no-such-model" not in ranked[0].node.get_content(mode)
+        assert "broken-model" not in ranked[0].node.get_content(mode)
     assert "degraded" not in given[0].node.metadata
 
 

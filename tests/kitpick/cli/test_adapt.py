@@ -36,7 +36,13 @@ def test_a_profile_and_its_matrix_are_written_and_searched_with(
     assert not found["kitpick"]["hits"][0]["id"].endswith("send_email")
     assert found[str(file)]["hits"][0]["id"].endswith("send_email")
     assert found[str(file)]["degraded"] == []
+    told = kitpick("eval", "--queries", str(tmp_path / "slang.jsonl"), "-p", str(file), "-p", "bm25").err
+    count = len((tmp_path / "slang.jsonl").read_text().splitlines())
+    assert f"{file} was fitted to {count} of these {count} requests, so its figures here are too high" in told
+    assert "of requests left out of the fit it was NDCG@5 " in told
     few = given_few(tmp_path)
+    some = kitpick("eval", "--queries", few, "-p", str(file)).err
+    assert "was fitted to 19 of these 19 requests" in some
     kept = json.loads(kitpick("adapt", "-p", str(file), "--no-vectors", "--queries", few, "--json").out)
     assert "vectors are turned as before" in kept["left"]
     assert kept["threshold"] is not None

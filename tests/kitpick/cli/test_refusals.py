@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
+from kitpick_models.locate import find_model
 from kitpick_models.manifest import digest, read_manifest, write_manifest
-from kitpick_models.runtime import find_model
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 

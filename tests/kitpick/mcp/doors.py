@@ -57,6 +57,14 @@ class Door:
     async def search(self, query: str, **more: Any) -> dict[str, Any]:
         return self.content(await self.client.call_tool("search_tools", {"query": query, **more}))
 
+    async def settled(self) -> None:
+        """Waits until every server was taken in."""
+
+        async def complete() -> bool:
+            return "missing_servers" not in await self.search("anything")
+
+        await until(complete)
+
     async def describe(self, tool_id: str) -> dict[str, Any]:
         return self.content(await self.client.call_tool("describe_tool", {"id": tool_id}))
 

@@ -175,6 +175,7 @@ def test_calls_reach_the_server_behind_the_door_within_the_rules(
 ) -> None:
     async def ask(door: Door) -> None:
         assert "call_tool" in await door.tools()
+        await door.settled()
         found = await door.search("read a note", k=3)
         assert {"id": "notes/notes/read_note", "callable": True}.items() <= found["tools"][0].items()
         answer = await door.call("notes/notes/read_note", title="shopping")
@@ -195,7 +196,7 @@ def test_a_server_that_dies_in_a_call_is_reported_and_started_again(
     settings: Settings, notes_config: Path
 ) -> None:
     async def ask(door: Door) -> None:
-        await door.search("read a note")
+        await door.settled()
         assert "the server 'notes' failed" in await door.problem("call_tool", id="notes/notes/die")
         answer = await door.call("notes/notes/read_note", title="again")
         assert answer.content[0].text == "read_note: again"
@@ -207,7 +208,7 @@ def test_a_server_that_is_silent_in_a_call_is_given_up(settings: Settings, notes
     notes_config.write_text(NOTES.replace("timeout_seconds = 60.0", "timeout_seconds = 5.0"))
 
     async def ask(door: Door) -> None:
-        await door.search("read a note")
+        await door.settled()
         problem = await door.problem("call_tool", id="notes/notes/hang")
         assert "no answer within 5 s" in problem or "timed out" in problem.lower()
         answer = await door.call("notes/notes/read_note", title="still there")
@@ -224,6 +225,7 @@ def test_new_tools_are_found_as_soon_as_the_server_announces_them(
             found = await door.search("paint a picture in oil", k=8)
             return any(tool["id"].endswith("paint_picture") for tool in found["tools"])
 
+        await door.settled()
         assert not await known()
         await door.call("notes/notes/learn", title="x")
         await until(known)
@@ -260,6 +262,7 @@ def test_over_http_a_token_decides_what_is_seen_and_what_may_be_called(
     )
 
     async def alice(door: Door) -> None:
+        await door.settled()
         assert (await door.search("weather in Rome"))["tools"][0]["id"].endswith("get_weather")
         answer = await door.call("notes/notes/read_note", title="hers")
         assert answer.content[0].text == "read_note: hers"
@@ -349,6 +352,7 @@ def test_a_lock_file_guards_the_tools_of_upstreams(settings: Settings, notes_con
     notes_config.write_text(f"lock = {json.dumps(str(lock))}\nhold_back = true\n{NOTES}")
 
     async def ask(door: Door) -> None:
+        await door.settled()
         assert not (await door.call("notes/notes/read_note", title="x")).is_error, "it is approved"
         await door.call("notes/notes/learn", title="x")
         await door.line("not as approved (new), held back: 'notes/notes/paint_picture'")

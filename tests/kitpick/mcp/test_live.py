@@ -43,8 +43,8 @@ def config(tmp_path: Path) -> Path:
 
 
 async def settled(door: Door) -> None:
-    """A search waits until the servers were listed."""
-    await door.search("anything")
+    """All servers were taken in."""
+    await door.settled()
 
 
 async def finds(door: Door, tool_id: str) -> bool:
@@ -247,24 +247,58 @@ def test_a_change_that_is_not_announced_is_found_out(settings: Settings, config:
     at_the_door(ask, "--config", str(config))
 
 
-def test_a_server_that_hangs_at_its_start_holds_up_only_the_first(
+def test_nobody_waits_long_for_a_server_that_hangs_and_those_who_may_see_it_hear_its_name(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kitpick.mcp import proxy as module
-    from kitpick.mcp.config import McpConfig, UpstreamConfig
+    from kitpick.mcp.config import Caller, McpConfig, UpstreamConfig
 
-    monkeypatch.setattr(module, "_FIRST_LISTING_SECONDS", 2.0)
+    monkeypatch.setattr(module, "_FIRST_LISTING_SECONDS", 0.5)
     command = shlex.join([sys.executable, "-c", "import sys; sys.stdin.read()"])
-    hanging = UpstreamConfig("mute", f"stdio:{command}", timeout_seconds=300.0)
+    public = UpstreamConfig("mute", f"stdio:{command}", timeout_seconds=300.0)
+    secret = UpstreamConfig("diary", f"stdio:{command}", timeout_seconds=300.0, visible_to=("ann",))
+    theirs = UpstreamConfig("acme", f"stdio:{command}", timeout_seconds=300.0, tenant="acme")
 
     async def main() -> None:
-        proxy = module.Proxy(catalog, McpConfig(upstreams=(hanging,)))
+        proxy = module.Proxy(catalog, McpConfig(upstreams=(public, secret, theirs)))
         async with proxy.running():
             began = anyio.current_time()
-            await proxy.settled()
-            assert anyio.current_time() - began > 1.0
-            with anyio.fail_after(30):
-                await proxy.settled()
+            assert await proxy.settled(Caller("bob")) == ["mute"]
+            assert anyio.current_time() - began >= 0.4
+            with anyio.fail_after(0.3):
+                assert await proxy.settled(Caller("ann", principals=("ann",))) == ["mute", "diary"]
+                assert await proxy.settled(Caller("tom", tenant="acme")) == ["mute", "acme"]
+
+    anyio.run(main)
+
+
+def test_an_answer_names_what_was_missing_before_its_search(catalog: Catalog) -> None:
+    from kitpick.mcp.config import Caller, McpConfig, UpstreamConfig
+    from kitpick.mcp.proxy import Proxy
+    from kitpick.mcp.tools import CatalogTools
+
+    config = McpConfig(upstreams=(UpstreamConfig("late", "stdio:none"),))
+    proxy = Proxy(catalog, config)
+    search = catalog.search
+
+    def slow_search(*arguments: Any, **options: Any) -> Any:
+        found = search(*arguments, **options)
+        proxy._listed["late"] = {}  # it comes while the search runs
+        return found
+
+    catalog.search = slow_search  # type: ignore[method-assign]
+    tools = CatalogTools(catalog, proxy, None, calls=False)
+
+    async def asked(name: str, **given: Any) -> str:
+        return (await tools.answer(name, given, Caller("x"))).model_dump_json()
+
+    async def main() -> None:
+        assert "has not listed its tools yet" in await asked("describe_tool", id="late/x/y")
+        assert "no tool has the id" in await asked("describe_tool", id="other/x/y")
+        proxy._listed.clear()
+        first, second = [await asked("search_tools", query="rain") for _ in range(2)]
+        assert '"missing_servers":["late"]' in first
+        assert "missing_servers" not in second
 
     anyio.run(main)
 

@@ -14,8 +14,10 @@ import pytest
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
+from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, encode_document
 
+EVERYBODYS = Filter()
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=document.title='owned'>"
 
 
@@ -61,15 +63,17 @@ Show = Callable[..., AbstractContextManager[Shown]]
 
 
 @contextmanager
-def showing(catalog: str, marks: Path | None = None, **settings: Any) -> Iterator[Shown]:
+def showing(
+    catalog: str, marks: Path | None = None, permitted: Filter = EVERYBODYS, **settings: Any
+) -> Iterator[Shown]:
     from kitpick.ui.desk import Desk, UiSettings
     from kitpick.ui.routes import page_routes
     from kitpick_rescorers.service.core import Service
     from kitpick_rescorers.service.server import RescorerServer
     from kitpick_rescorers.service.settings import ServiceSettings
 
-    service = Service(ServiceSettings(**{"port": 0, **settings}))
-    desk = Desk(service, UiSettings(catalog=catalog, marks=marks))
+    service = Service(ServiceSettings(**{"port": 0, "warm_up_seconds": 0, **settings}))
+    desk = Desk(service, UiSettings(catalog=catalog, marks=marks, permitted=permitted))
     listening = threading.Event()
     urls: list[str] = []
 
@@ -143,6 +147,12 @@ class Tab:
         self.page.fill("#request", request)
         self.page.get_by_role("button", name="Explain").click()
         self.page.locator("#status", has_text="Answered").wait_for()
+        self.open(".machinery")
+
+    def open(self, selector: str) -> None:
+        """Opens what is folded."""
+        script = "every => every.forEach(details => { details.open = true; })"
+        self.page.locator(f"details{selector}").evaluate_all(script)
 
     @property
     def text(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from token_issuer import AUDIENCE, ISSUER, TokenIssuer
 
 from kitpick.catalog import Catalog
 from kitpick_engines.intents.store import Intent
@@ -177,6 +178,25 @@ def test_nobody_sees_what_is_for_others(show: Any, shop: str, shown: Any, tmp_pa
         assert guarded.ask("mark", mark, authorization=f"Bearer {boss}").status_code == 200
         marked = guarded.ask("explain", {"query": request}, authorization=f"Bearer {clerk}").json()["marks"]
         assert marked == {}
+
+
+@pytest.mark.needs("tokens")
+def test_a_signed_token_shows_what_its_claims_say(show: Any, shop: str, tmp_path: Path) -> None:
+    login = TokenIssuer()
+    (tmp_path / "keys.json").write_text(login.key_set())
+    (tmp_path / "keys.toml").write_text(
+        f"[[issuers]]\nname = 'corp'\nissuer = '{ISSUER}'\naudience = ['{AUDIENCE}']\n"
+        "jwks = 'keys.json'\nprincipal_claims = ['groups']\n"
+    )
+    with show(shop, keys=str(tmp_path / "keys.toml")) as guarded:
+
+        def seen(token: str) -> Any:
+            call = {"query": "pay the salaries of all employees"}
+            return guarded.ask("explain", call, authorization=f"Bearer {token}")
+
+        assert "pay_salaries" in seen(login.token(groups=["boss"])).text
+        assert "pay_salaries" not in seen(login.token(groups=[])).text
+        assert seen(login.token(exp=1)).status_code == 401
 
 
 @pytest.mark.parametrize(

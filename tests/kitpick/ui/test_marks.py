@@ -8,6 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from kitpick_engines.contract import Filter
+from kitpick_evaluation import judgements
 from kitpick_evaluation.datasets.queries_file import queries_file
 from kitpick_rescorers.service.keys import digest, new_key
 
@@ -33,6 +35,54 @@ def test_marks_become_lines_that_an_evaluation_reads(show: Any, shop: str, tmp_p
         shown.ask("mark", mark(WEATHER, "none"))
         shown.ask("mark", mark(EMAIL, "none"))
         assert [query.text for query in queries_file(file)] == ["write to Bob"]
+
+
+def test_marks_belong_to_the_caller_who_made_them(
+    show: Any, shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Another tenant, another key of the same tenant, and the same name at another tenant.
+    owners = [("acme", "ann"), ("acme", "ben"), ("globex", "ann")]
+    headers = {owner: {"authorization": f"Bearer {new_key()}"} for owner in owners}
+    entries = [
+        f"[[keys]]\nname = '{name}'\ntenant = '{tenant}'\nsha256 = '{digest(named['authorization'][7:])}'\n"
+        for (tenant, name), named in headers.items()
+    ]
+    keys, file = tmp_path / "keys.toml", tmp_path / "judgements.jsonl"
+    keys.write_text("".join(entries))
+    verdicts = dict(zip(owners, ["right", "wrong", "right"], strict=True))
+    with show(shop, file, keys=str(keys)) as shown:
+
+        def marks(owner: tuple[str, str]) -> Any:
+            return shown.ask("explain", {"query": "will it rain"}, **headers[owner]).json()["marks"]
+
+        for owner, verdict in verdicts.items():
+            assert marks(owner) == {}
+            answer = shown.ask("mark", mark(WEATHER, verdict), **headers[owner])
+            assert answer.json() == {"verdict": verdict, "requests": 1}
+        assert {owner: marks(owner) for owner in owners} == {o: {WEATHER: v} for o, v in verdicts.items()}
+        # A file that is full of one caller's marks refuses nobody else's.
+        monkeypatch.setattr(judgements, "MAX_BYTES", 150)
+        asked = [(owners[0], "a" * 100), (owners[1], "write to Bob"), (owners[2], "write to Bob")]
+        statuses = [shown.ask("mark", mark(EMAIL, "right", q), **headers[o]).status_code for o, q in asked]
+        assert statuses == [503, 200, 200]
+    assert file.read_text() == ""
+    read = {owner: queries_file(judgements.file_of_caller(file, *owner)) for owner in owners}
+    assert {owner: [query.relevant for query in queries] for owner, queries in read.items()} == {
+        owners[0]: [{WEATHER}],
+        owners[1]: [{EMAIL}],
+        owners[2]: [{WEATHER}, {EMAIL}],
+    }
+
+
+def test_without_keys_they_belong_to_the_tenant_of_the_server(show: Any, shop: str, tmp_path: Path) -> None:
+    file = tmp_path / "judgements.jsonl"
+    seen = []
+    for tenant, api in (("", EMAIL), ("acme", WEATHER)):
+        with show(shop, file, Filter(tenant=tenant)) as shown:
+            seen.append(shown.explain("will it rain")["marks"])
+            shown.ask("mark", mark(api, "right"))
+    assert seen == [{}, {}]
+    assert [query.relevant for query in queries_file(file)] == [{EMAIL}]
 
 
 def test_without_a_file_nothing_is_taken(show: Any, shop: str) -> None:

@@ -118,6 +118,35 @@ def test_a_plan_is_drawn_where_something_flows(open_tab: Open, show: Any, tmp_pa
     assert tab.complaints == []
 
 
+def test_the_first_screen_says_what_is_there_and_what_works_on_it(open_tab: Open, shown: Any) -> None:
+    tab = open_tab(shown.page)
+    assert "shop.db" in tab.page.inner_text("#catalog > summary")
+    assert "11 APIs in 1 category" in tab.text
+    tried = tab.page.locator("#catalog li button")
+    request = tried.first.inner_text()
+    tried.first.click()
+    tab.page.locator("#status", has_text="Answered").wait_for()
+    assert tab.page.input_value("#request") == request
+    first = tab.page.locator(".hits > li").first
+    assert request.split()[1] in first.inner_text()
+    assert re.search("right in about|right nearly always|hardly ever", first.inner_text())
+    assert not tab.page.get_by_role("heading", name="Alike").is_visible(), "behind one click"
+    assert tab.page.evaluate("document.querySelector('#catalog').open") is False
+    assert tab.complaints == []
+
+
+def test_everything_in_it_can_be_browsed_down_to_the_definition(open_tab: Open, shown: Any) -> None:
+    tab = open_tab(shown.page)
+    for name in ("office", "files", "delete_file"):
+        tab.page.locator("details.shelf > summary", has_text=name).first.click()
+        tab.page.wait_for_load_state("networkidle")
+    tab.page.get_by_text("for everybody · shop/files/delete_file").wait_for()
+    assert "Its source published no definition." in tab.text
+    assert "payroll" not in tab.text, "it is for the boss alone"
+    assert serious(tab.page) == []
+    assert tab.complaints == []
+
+
 def test_whoever_was_cut_can_be_asked_why(open_tab: Open, shown: Any) -> None:
     tab = open_tab(shown.page)
     tab.explain(REQUEST, budget="150")
@@ -175,8 +204,8 @@ def test_everything_can_be_done_with_keys_alone(open_tab: Open, shown: Any) -> N
                 return
         pytest.fail("it cannot be reached")
 
-    keys.press("Tab")
-    assert focused("textContent") == "Skip to the request"
+    assert focused("id") == "request", "somebody who opens the page can type"
+    tab.page.locator(".skip").focus()
     keys.press("Enter")
     tab_to(lambda: focused("id") == "request")
     keys.type(REQUEST)
@@ -188,6 +217,8 @@ def test_everything_can_be_done_with_keys_alone(open_tab: Open, shown: Any) -> N
     assert focused("className") == "right", "focus stays where it was"
     keys.press("Space")
     tab.page.locator("#status", has_text="is not marked any more").wait_for()
+    tab_to(lambda: focused("textContent") == "How it was found")
+    keys.press("Enter")
     tab_to(lambda: focused("tagName") == "SUMMARY" and "fuse" in focused("textContent"))
     keys.press("Enter")
     tab.page.get_by_text("candidates fused").wait_for()
@@ -205,15 +236,15 @@ def test_everything_can_be_done_with_keys_alone(open_tab: Open, shown: Any) -> N
     assert tab.complaints == []
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("light", 768), ("dark", 390)])
 def test_light_and_dark_wide_and_narrow_are_for_everybody(
     open_tab: Open, shown: Any, scheme: str, width: int
 ) -> None:
     tab = open_tab(shown.page, color_scheme=scheme, viewport={"width": width, "height": 900})
     assert serious(tab.page) == []
     tab.explain(REQUEST, budget="300")
-    for summary in tab.page.locator("summary").all():
-        summary.click()
+    tab.open("")
+    tab.page.wait_for_load_state("networkidle")
     assert serious(tab.page) == []
     assert tab.page.evaluate(SIDEWAYS) <= 0, "the page itself never scrolls sideways"
     text, back = tab.page.evaluate(SHADES)
@@ -226,8 +257,7 @@ def test_what_a_catalog_says_stays_text(open_tab: Open, shown: Any) -> None:
     tab = open_tab(shown.page)
     title = tab.page.title()
     tab.explain("write a note <img src=x onerror=document.title='owned'>", budget="2000")
-    for summary in tab.page.locator("summary").all():
-        summary.click()
+    tab.open("")
     assert "document.title='owned'" in tab.text
     assert tab.page.title() == title
     assert tab.page.locator("main img, main script").count() == 0
@@ -238,6 +268,7 @@ def test_a_link_opens_an_answer(open_tab: Open, shown: Any) -> None:
     tab = open_tab(f"{shown.page}#request=send+an+email&profile=bm25&k=1&budget=")
     tab.page.wait_for_selector(".hits > li")
     assert tab.page.get_by_role("heading", name="bm25", exact=True).is_visible()
+    tab.open(".machinery")
     assert "No budget was asked for" in tab.text
     assert "1 hit of" in tab.page.inner_text("#status")
 

@@ -46,7 +46,7 @@ def test_the_entry_of_a_key_is_one() -> None:
 
 def test_the_pictures_are_there_and_small() -> None:
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", PAGE)
-    assert len(pictures) == 2
+    assert len(pictures) == 3
     for picture in pictures:
         content = (DOCS / picture).read_bytes()
         assert content.startswith(b"\x89PNG")

@@ -44,7 +44,9 @@ def test_kubernetes_manifests_are_valid(path: Path) -> None:
     """By the schemas of the Kubernetes API, strictly: unknown fields are errors."""
     import kubernetes_validate
 
-    kubernetes_validate.validate(read(path), "1.33", strict=True)
+    found = read(path)
+    kubernetes_validate.validate(found, "1.33", strict=True)
+    assert found["metadata"]["name"], "what it does not ask for"
 
 
 def test_everything_the_image_is_built_from_exists() -> None:

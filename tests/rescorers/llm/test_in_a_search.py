@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
-from kitpick_models.runtime import find_model
+from kitpick_models.locate import find_model
 from kitpick_rescorers.demorank import POOL, RERANKER, RETRIEVER, Demonstration, pool_lines
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "llm")

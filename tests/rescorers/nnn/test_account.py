@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from kitpick_rescorers.nnn import NnnProblem, account, solve_active_set
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(seed=st.integers(0, 2**63))
 def test_shares_add_up_to_what_is_explained(oracle: Any, seed: int) -> None:
     problem = NnnProblem(*oracle.adversarial(seed))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,14 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples, sized
 from sklearn.linear_model import ElasticNet
 
 from kitpick_foundation.deadline import Deadline
 from kitpick_rescorers.nnn import Corpus, NnnProblem, active_set, solve_active_set
 
 TOLERANCE = 1e-6
-SWEEP = int(os.environ.get("KITPICK_NNN_PROBLEMS", "5000"))
-"""Problems of the sweep; CI runs 100000."""
+SWEEP = int(sized("KITPICK_NNN_PROBLEMS", 400, 100_000))
+"""Problems of the sweep."""
 
 
 def assert_optimal(oracle: Any, instance: Any, message: object = "") -> None:
@@ -34,8 +34,7 @@ def assert_optimal(oracle: Any, instance: Any, message: object = "") -> None:
     np.testing.assert_allclose(solution.residual, query - documents.astype(float).T @ z, atol=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.sweep
 def test_every_problem_of_the_sweep_is_solved_within_tolerance(oracle: Any) -> None:
     for seed in range(SWEEP):
         assert_optimal(oracle, oracle.adversarial(seed), f"seed {seed}")
@@ -53,13 +52,13 @@ def test_a_look_after_every_round_changes_no_digit(oracle: Any, monkeypatch: pyt
             assert getattr(looked, name).tobytes() == getattr(alone, name).tobytes(), seed
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(seed=st.integers(0, 2**63))
 def test_seeds_that_hypothesis_thinks_of(oracle: Any, seed: int) -> None:
     assert_optimal(oracle, oracle.adversarial(seed))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     rows=st.integers(1, 6).flatmap(
         lambda n: st.lists(st.lists(st.integers(-3, 3), min_size=3, max_size=3), min_size=n, max_size=n)
@@ -161,7 +160,7 @@ def test_a_warm_start_may_hold_more_rows_than_a_pool_begins_with() -> None:
 
 
 @given(seed=st.integers(0, 2**63), other=st.integers(0, 2**63))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_any_warm_start_leads_to_the_optimum(oracle: Any, seed: int, other: int) -> None:
     documents, query, l1, l2 = oracle.adversarial(seed)
     elsewhere = np.random.default_rng(other).standard_normal(len(query))

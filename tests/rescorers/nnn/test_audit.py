@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from kitpick_rescorers.nnn import NnnProblem, solve_active_set
 from kitpick_rescorers.nnn.active_set import Audit, excluded_below
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(seed=st.integers(0, 2**63), closeness=st.sampled_from([0.0, 1e-6, 1e-3, 0.1, 1.0, 10.0]))
 def test_what_the_bound_excludes_is_below_its_penalty(oracle: Any, seed: int, closeness: float) -> None:
     documents, query, l1, l2 = oracle.adversarial(seed)
@@ -25,7 +26,7 @@ def test_what_the_bound_excludes_is_below_its_penalty(oracle: Any, seed: int, cl
     assert (correlations[excluded] <= np.broadcast_to(l1, len(documents))[excluded] + 1e-12).all()
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(seed=st.integers(0, 2**63), closeness=st.sampled_from([0.0, 1e-3, 0.1]))
 def test_every_violator_is_a_suspect(oracle: Any, seed: int, closeness: float) -> None:
     documents, query, l1, l2 = oracle.adversarial(seed)

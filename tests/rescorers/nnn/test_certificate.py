@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from kitpick_rescorers.nnn import NnnProblem, solve_active_set
 from kitpick_rescorers.nnn.active_set import Evidence, conclude
 from kitpick_rescorers.nnn.problem import violation
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(seed=st.integers(0, 2**63), size=st.sampled_from([1e-8, 1e-3, 0.1, 1.0]))
 def test_the_gap_is_an_upper_bound_of_suboptimality(oracle: Any, seed: int, size: float) -> None:
     instance = oracle.adversarial(seed)

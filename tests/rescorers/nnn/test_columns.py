@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from kitpick_rescorers.nnn import ColumnSearch, InvalidProblem, NnnProblem, solve_active_set, solve_by_columns
 
@@ -26,7 +27,7 @@ class Index:
         return [(int(row), self.rows[row]) for row in found if self.random.uniform() >= self.lost]
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(seed=st.integers(0, 2**63), directions=st.integers(1, 3))
 def test_searching_until_nothing_is_new_solves_the_whole_index(
     oracle: Any, seed: int, directions: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples, sized
 
 from kitpick_rescorers.nnn import NnnProblem, Path, solve_active_set, solve_path
 
-SWEEP = int(os.environ.get("KITPICK_NNN_PATHS", "300"))
-"""Paths of the sweep; CI runs 10000."""
+SWEEP = int(sized("KITPICK_NNN_PATHS", 100, 10_000))
+"""Paths of the sweep."""
 
 
 @pytest.fixture
@@ -36,8 +36,7 @@ def assert_agrees(instance: Any, share: float, message: object = "") -> None:
     assert abs(costs[0] - costs[1]) <= apart + 1e-9, message
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.sweep
 def test_random_penalties_on_the_paths_of_the_sweep(oracle: Any) -> None:
     rng = np.random.default_rng(0)
     for seed in range(SWEEP):
@@ -56,21 +55,20 @@ def assert_solved_at_every_breakpoint(oracle: Any, seed: int) -> int:
     return len(path.breakpoints)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.sweep
 def test_the_exact_solver_at_every_breakpoint_of_the_sweep(oracle: Any) -> None:
     seeds = range(0, SWEEP, 4)
     solved = sum(assert_solved_at_every_breakpoint(oracle, seed) for seed in seeds)
     assert solved > 4 * len(seeds)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(seed=st.integers(0, 2**63))
 def test_the_exact_solver_at_every_breakpoint(oracle: Any, seed: int) -> None:
     assert_solved_at_every_breakpoint(oracle, seed)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(seed=st.integers(0, 2**63), share=st.floats(0, 1))
 def test_seeds_that_hypothesis_thinks_of(oracle: Any, seed: int, share: float) -> None:
     assert_agrees(oracle.adversarial(seed), share)

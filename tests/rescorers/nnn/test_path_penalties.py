@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from kitpick_rescorers.nnn import (
     NnnProblem,
@@ -31,7 +32,7 @@ def test_a_support_size_is_kept_until_the_next_row_joins(axes: Path, size: int, 
     assert len(axes.at(shift_of_support(axes, size))[0]) == min(size, 3)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(seed=st.integers(0, 2**63), size=st.integers(1, 6))
 def test_nowhere_before_are_there_as_many(oracle: Any, seed: int, size: int) -> None:
     documents, query, l1, l2 = oracle.adversarial(seed)

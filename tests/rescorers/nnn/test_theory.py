@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from kitpick_rescorers.nnn import NnnProblem, solve_active_set
 
@@ -23,7 +24,7 @@ def penalties_of_the_proof(scores: np.ndarray, relevant: np.ndarray) -> tuple[fl
     return l1, k - 1 + 2 * k * (float(scores.max()) - l1) / gap
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     seed=st.integers(0, 2**63),
     n=st.integers(1, 40),

@@ -60,11 +60,12 @@ def running(settings: ServiceSettings, listening: socket.socket | None = None) -
 
 @pytest.fixture(scope="session")
 def start() -> Any:
-    """Starts a service with settings of a test's own: `with start(keys=...) as service:`.
+    """Starts a service with settings of a test's own, without a warm-up: `with start(keys=...) as service:`.
 
     It listens on a socket of the test's own, if there is one: `start(listening=socket)`.
     """
-    return lambda listening=None, **settings: running(ServiceSettings(**{"port": 0, **settings}), listening)
+    cold = {"port": 0, "warm_up_seconds": 0}
+    return lambda listening=None, **settings: running(ServiceSettings(**{**cold, **settings}), listening)
 
 
 @pytest.fixture(scope="session")

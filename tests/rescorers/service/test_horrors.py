@@ -89,7 +89,6 @@ def code(answer: Any) -> tuple[int, str]:
         (b'{"x":' * 50_000, 422, "invalid"),
         (b'{"query": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 422, "invalid"),
         (b'{"query": "\xff\xfe", "candidates": []}', 400, "malformed"),
-        (b'{"query": "\\ud800", "candidates": []}', 400, "malformed"),
         (b'{"query": NaN, "candidates": []}', 400, "malformed"),
         (b'{"query": "q", "candidates": [], "k": 1e400}', 422, "invalid"),
         (b'{"query": "q", "candidates": [], "k": -1}', 422, "invalid"),
@@ -294,7 +293,7 @@ def test_compressed_requests_are_read(target: Any) -> None:
     ("body", "encoding", "status"),
     [
         (b"no gzip", "gzip", 400),
-        (gzip.compress(b"{}" * 99)[:-9], "gzip", 400),
+        (gzip.compress(b"{}" * 99, mtime=0)[:-9], "gzip", 400),
         (zlib.compress(b"{}"), "br", 415),
     ],
 )
@@ -350,6 +349,7 @@ def test_half_a_request_and_a_closed_socket(target: Any) -> None:
         with socket.create_connection(("127.0.0.1", target.port), timeout=10) as connection:
             connection.sendall(part)
             connection.shutdown(socket.SHUT_WR)
+    assert target.get("/health/live").status_code == 200, "the next is answered"
 
 
 @pytest.mark.parametrize("value", [b"\xb2", b"\xff\xfe", b"-1", b"1e9", b"", b"9" * 9_000, b"00-0-0-zz"])

@@ -212,3 +212,32 @@ def test_a_caller_names_no_file(turning: Any) -> None:
         refused = turning.post(path, {"query": SLANG, "profile": profile, **more})
         assert refused.status_code == 422, refused.text
         assert "only the service's own profile names a file" in refused.text
+
+
+@pytest.fixture(scope="module")
+def both(start: Any) -> Iterator[Any]:
+    with start(former_models="small") as running:
+        yield running
+
+
+class TestTwoEncoders:
+    """While catalogs move from one model set to another, both are served: nothing is degraded in between."""
+
+    def ranking(self, running: Any, models: Any) -> dict[str, Any]:
+        """By vectors alone, of an index that these models were used for."""
+        body = {"query": SLANG, "index": f"tools-apis-{models.schema.fingerprint}-1",
+                "committed": {"match_all": {}}, "profile": "dense"}  # fmt: skip
+        searches = running.post("/v1/search", {**body, "found": []}).json()["searches"]
+        found = [[hits(stored("demo/mail/send", models.schema.dimensions)) for _ in searches]]
+        ranking: dict[str, Any] = running.post("/v1/search", {**body, "found": found}).json()["ranking"]
+        return ranking
+
+    def test_a_request_is_embedded_for_the_index_that_is_searched(self, both: Any) -> None:
+        for models in (both.service.models, both.service.former):
+            ranking = self.ranking(both, models)
+            assert ranking["degraded"] == []
+            assert ranking["models"]["encoder"]["identity"] == models.encoder.identity
+
+    def test_with_one_set_the_other_index_is_degraded(self, service: Any, both: Any) -> None:
+        (degraded,) = self.ranking(service, both.service.former)["degraded"]
+        assert degraded["stage"] == "embed"

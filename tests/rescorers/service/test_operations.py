@@ -29,7 +29,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from kitpick_models.errors import CorruptModel
-from kitpick_models.runtime import find_model
+from kitpick_models.locate import find_model
 from kitpick_rescorers.service import logs
 from kitpick_rescorers.service.dialects.native import ENDPOINTS as NATIVE_ENDPOINTS
 from kitpick_rescorers.service.errors import InvalidKeyFile
@@ -169,10 +169,10 @@ def test_probes_cost_little_however_many_come(start: Any) -> None:
 
 def test_models_are_warm_before_anybody_can_ask(start: Any) -> None:
     """So the first requests are not refused for the slowness of the first passes."""
-    with start() as service:
+    with start(warm_up_seconds=60) as service:
         assert all(queue.speed > 0 for queue in service.service.models.queues)
         assert 'kitpick_model_rows_total{model="cross_encoder"} 0.0' in service.get("/metrics").text
-    with start(warm_up_seconds=0) as service:
+    with start() as service:
         assert [queue.speed for queue in service.service.models.queues] == [0, 0]
 
 

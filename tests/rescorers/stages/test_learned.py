@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.pipeline import run_stage
-from kitpick_rescorers.scoring import falling
+from kitpick_rescorers.scoring import isotonic
 from kitpick_rescorers.stages import CrossEncode, Learned
 
 QUERY = np.array([1.0, 0.0], dtype=np.float32)
@@ -183,7 +183,7 @@ def test_probabilities_never_rise_down_the_list(bench, state):
 @given(st.lists(st.floats(0.0, 1.0), max_size=30))
 def test_falling_values_are_those_of_isotonic_regression(values):
     """Against scikit-learn, which solves the same least squares."""
-    isotonic = pytest.importorskip("sklearn.isotonic").isotonic_regression
-    found = falling(np.array(values))
-    expected = isotonic(values, increasing=False) if values else []
+    regression = pytest.importorskip("sklearn.isotonic").isotonic_regression
+    found = isotonic(np.array(values))
+    expected = regression(values, increasing=False) if values else []
     np.testing.assert_allclose(found, expected, atol=1e-9)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from kitpick_models.errors import UnsupportedModel
+from kitpick_models.locate import find_model
 from kitpick_models.manifest import Manifest, digest
-from kitpick_models.runtime import find_model, load_cross_encoder, load_encoder
+from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.verify import read_reference
 
@@ -33,7 +34,7 @@ def config(**changes):
 
 @pytest.fixture(scope="module")
 def tokenizer() -> bytes:
-    return (find_model("minilm-l6") / "tokenizer.json").read_bytes()
+    return (find_model("minilm-l6").parent / "tokenizer.json").read_bytes()
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from kitpick.catalog import Catalog
 from kitpick.cli import main
 from kitpick.settings import Settings
-from kitpick_models.runtime import find_model
+from kitpick_models.locate import find_model
 
 CODENAMES = {
     "zephyr": "export payroll",

@@ -12,8 +12,8 @@ pytest.importorskip("torch")
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
+from kitpick_models.locate import find_model
 from kitpick_models.manifest import read_manifest
-from kitpick_models.runtime import find_model
 from kitpick_models.verify import verify
 
 pytestmark = [pytest.mark.needs("torch"), pytest.mark.needs("weights"), pytest.mark.needs("onnxruntime")]

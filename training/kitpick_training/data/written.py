@@ -11,6 +11,7 @@ import msgspec
 from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_evaluation.datasets.records import BrokenRecord, MissingData, read_records
 from kitpick_evaluation.errors import InvalidDataset
+from kitpick_foundation.decoding import convert_to
 from kitpick_ingest.effects import effect_of_method
 
 MCP = "toucan"
@@ -159,6 +160,6 @@ def _typed(path: Path, kind: type[Record]) -> list[Record]:
 
 def _converted(path: Path, number: int, record: dict[str, Any], kind: type[Record]) -> Record:
     try:
-        return msgspec.convert(record, kind)
+        return convert_to(record, kind)
     except msgspec.ValidationError as error:
         raise BrokenRecord(path, number, str(error)) from error

@@ -16,8 +16,9 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.text import rerank_text
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_ingest.progress import Progress
+from kitpick_models.locate import find_model
 from kitpick_models.manifest import Manifest, TrainingData
-from kitpick_models.runtime import find_model, load_cross_encoder, load_encoder
+from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.demorank import (
     POOL,
@@ -239,7 +240,7 @@ class _Lesson:
             return [retriever_list(self._pool[number], candidates, values)]
 
         source = self._lists("ask", graded, recipe.seed, recipe.list_size)
-        start = find_model(self._settings.encoder)
+        start = find_model(self._settings.chosen_models().encoder)
         places = Places(start, self._training.run / RETRIEVER, out)
         tune_preference(places, recipe, source, self._described(RETRIEVER), _measured(), self._progress.note)
 
@@ -263,7 +264,7 @@ class _Lesson:
             return reranker_lists(question, candidates, chosen)
 
         source = self._lists("chain", graded, recipe.seed, recipe.list_size)
-        start = find_model(self._settings.cross_encoder)
+        start = find_model(self._settings.chosen_models().cross_encoder)
         places = Places(start, self._training.run / RERANKER, out)
         fine_tune(places, recipe, source, self._described(RERANKER), _measured(), self._progress.note)
 

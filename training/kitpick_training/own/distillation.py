@@ -176,7 +176,7 @@ def distil(
         name=f"own requests, ordered by {asking.teacher}",
         command="kitpick models distill",
     )
-    report = fine_tuned(catalog.settings.cross_encoder, training, lessons, progress)
+    report = fine_tuned(catalog.models.chosen.cross_encoder, training, lessons, progress)
     return DistillationReport(asking=asking, training=report)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from kitpick_foundation.decoding import decoder_of
 from kitpick_rescorers.demorank import CHARACTERS, Demonstration, ask_relevance, relevance_messages
 from kitpick_rescorers.errors import RescorerError
 from kitpick_rescorers.llm.injection import sanitise
@@ -98,7 +99,7 @@ def _read(path: Path) -> dict[str, float | None]:
         whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):
             path.write_bytes(whole)
-        lines = msgspec.json.Decoder(_Known).decode_lines(whole)
+        lines = decoder_of(_Known).decode_lines(whole)
     except OSError as error:
         raise InvalidFeedback(f"{path}: cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

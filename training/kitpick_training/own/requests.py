@@ -23,8 +23,8 @@ from kitpick_evaluation.tuning.search import Effort
 from kitpick_evaluation.tuning.space import usual_space
 from kitpick_evaluation.tuning.tune import TuneOptions, TuneReport
 from kitpick_ingest.progress import Progress
+from kitpick_models.locate import find_model
 from kitpick_models.manifest import Manifest, TrainingData, hash_tool
-from kitpick_models.runtime import find_model
 from kitpick_rescorers.profiles import DEFAULT_PROFILE, load_profile, profile_toml
 from kitpick_training.errors import require_torch
 from kitpick_training.examples import RankingFigures
@@ -131,7 +131,7 @@ def train_on_own_requests(judged: Judged, training: OwnTraining, progress: Progr
         name="own requests",
         command="kitpick models train",
     )
-    report = fine_tuned(judged.catalog.settings.cross_encoder, training, lessons, progress)
+    report = fine_tuned(judged.catalog.models.chosen.cross_encoder, training, lessons, progress)
     return msgspec.structs.replace(report, profile=_tuned(judged, held_out, training, progress))
 
 
@@ -239,7 +239,7 @@ def train_encoder_on_own_requests(judged: Judged, training: OwnTraining, progres
         name="own requests",
         command="kitpick models train --kind encoder",
     )
-    places = Places(find_model(judged.catalog.settings.encoder), training.run, training.out)
+    places = Places(find_model(judged.catalog.models.chosen.encoder), training.run, training.out)
     described = partial(lessons.described, training.out)
     return reported(
         lessons, tune_encoder(places, recipe, catalog, described, lessons.measured, progress.note)

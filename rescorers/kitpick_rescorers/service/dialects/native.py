@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from kitpick_engines.contract import Candidate
 from kitpick_foundation.visible import is_blank
 from kitpick_rescorers.models import Models
+from kitpick_rescorers.passages import nearest_passage
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import Rescored, RescoreRequest
@@ -62,7 +65,10 @@ def answer_rescore(service: Service, call: RescoreCall, ticket: Ticket) -> Resco
     """
     ticket.shorten(call.deadline_ms)
     profile = service.profile(call.profile)
-    prepared = _embedded(service, profile, _prepared(service, request_of(call), profile, ticket), ticket)
+    prepared = _prepared(service, request_of(call), profile, ticket)
+    prepared = _embedded(service, profile, prepared, ticket)
+    if call.passages:
+        prepared = _with_passages(service, prepared, profile)
     rescored = _ranked(service, prepared, profile, ticket)
     return answered(service, rescored, profile, prepared, ticket, call.explain)
 
@@ -105,6 +111,8 @@ def _prepared(service: Service, request: RescoreRequest, profile: Profile, ticke
     scorer = service.models.scorer(ticket) if "scorer" in needs else None
     ranker = service.models.ranker if "ranker" in needs else None
     roles += ["list_ranker"] if ranker is not None else []
+    if "ranker" in needs and service.models.unfit:
+        degraded.append(Degradation("list_ranker", service.models.unfit))
     models = Models(scorer=scorer, query_kind=kind, cache=service.models.scores_of(ticket), ranker=ranker)
     return Prepared(request, models, tuple(roles), tuple(degraded))
 
@@ -144,6 +152,33 @@ def _embedded(service: Service, profile: Profile, prepared: Prepared, ticket: Ti
     )
 
 
+def _with_passages(service: Service, prepared: Prepared, profile: Profile) -> Prepared:
+    """The request with the best passages of long texts, and how many they are."""
+    stages = [each for each in profile.stages if isinstance(each, CrossEncode)]
+    request, model = prepared.request, service.models.cross_encoder
+    first = max((each.candidates for each in stages), default=0)
+    more = max((each.fetched for each in stages), default=0)
+    texts = [*request.candidates[:first], *request.fetched[:more]]
+    long = {texts[place].id for place in model.cut_texts(request.query, [each.text for each in texts])}
+    if not long:
+        return prepared
+    room = model.room_beside(request.query)
+
+    def nearest(candidates: Sequence[Candidate]) -> list[Candidate]:
+        return [
+            replace(each, text=nearest_passage(request.query, each.text, room)) if each.id in long else each
+            for each in candidates
+        ]
+
+    reason = (
+        f"{len(long)} texts are longer than the {model.manifest.max_tokens} tokens that the model reads: "
+        "of each, the passage nearest to the request was read"
+    )
+    nearer = replace(request, candidates=nearest(request.candidates), fetched=tuple(nearest(request.fetched)))
+    found = Degradation("cross_encode", reason)
+    return replace(prepared, request=nearer, degraded=(*prepared.degraded, found))
+
+
 def _ranked(service: Service, prepared: Prepared, profile: Profile, ticket: Ticket) -> Rescored:
     profile, shortened = _in_time(service, prepared, profile, ticket)
     started = time.perf_counter()
@@ -156,7 +191,8 @@ def _ranked(service: Service, prepared: Prepared, profile: Profile, ticket: Tick
         ticket.check()
     failed = {each.stage for each in rescored.degraded}
     read = tuple(each for each in shortened if each.stage not in failed)
-    return replace(rescored, degraded=(*prepared.degraded, *read, *rescored.degraded))
+    degraded = dict.fromkeys((*prepared.degraded, *read, *rescored.degraded))
+    return replace(rescored, degraded=tuple(degraded))
 
 
 def _in_time(

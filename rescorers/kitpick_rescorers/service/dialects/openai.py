@@ -10,7 +10,14 @@ import msgspec
 
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint
-from kitpick_rescorers.service.embedding import Input, embed, require_dimensions
+from kitpick_rescorers.service.embedding import (
+    BASE64_BYTES,
+    TEXT_BYTES,
+    Input,
+    as_numbers,
+    embed,
+    require_dimensions,
+)
 from kitpick_rescorers.service.errors import Empty, Failure, NotFound
 from kitpick_rescorers.service.exchange import packed
 from kitpick_rescorers.service.reranking import MODELS, UNNAMED
@@ -127,11 +134,11 @@ def answer_embeddings(service: Service, call: EmbeddingsCall, ticket: Ticket) ->
     if not call.input:
         raise Empty("`input` cannot be empty")
     require_dimensions(service, call.dimensions)
-    vectors = embed(service, call.input, ticket)
-    if call.encoding_format == "base64":
-        coded: list[list[float] | str] = [base64.b64encode(packed(row)).decode("ascii") for row in vectors]
-    else:
-        coded = vectors.tolist()
+    short = call.encoding_format == "base64"
+    vectors = embed(service, call.input, ticket, BASE64_BYTES if short else TEXT_BYTES)
+    coded: list[Any] = (
+        [base64.b64encode(packed(row)).decode("ascii") for row in vectors] if short else as_numbers(vectors)
+    )
     data = [Embedding(index, item) for index, item in enumerate(coded)]
     used = name if call.model == UNNAMED else call.model
     return EmbeddingsAnswer(data, used, EmbeddingsUsage(ticket.tokens, ticket.tokens))

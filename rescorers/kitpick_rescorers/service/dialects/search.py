@@ -23,7 +23,6 @@ from kitpick_engines.remote.indexes import is_of_schema
 from kitpick_engines.remote.live_index import LiveIndex
 from kitpick_engines.remote.queries import CommittedIndex, IndexQuestion, visible
 from kitpick_engines.remote.server import Json, ServerDialect
-from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_foundation.visible import is_blank
 from kitpick_rescorers.packing import PackingSizes
 from kitpick_rescorers.profiles import Profile
@@ -33,15 +32,20 @@ from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint
 from kitpick_rescorers.service.dialects.native import NATIVE, Prepared, answered, ranked
 from kitpick_rescorers.service.errors import Invalid
+from kitpick_rescorers.service.keys import Bearer
 from kitpick_rescorers.service.protocol import RescoreAnswer, SearchAnswer, SearchCall
 from kitpick_rescorers.service.ticket import Ticket
+from kitpick_rescorers.state import Degradation
 
 _DIALECTS: dict[str, ServerDialect] = {
     "opensearch": OpenSearchDialect("hnsw", "lucene"),
     "elasticsearch": ElasticsearchDialect("hnsw"),
 }
 _NO_ANSWERS = "found: no answers of a search server to the searches asked for"
-_ENCODER = msgspec.json.Encoder(order="deterministic")
+_CLAIMED = "the call names a tenant or principals that its key does not have: they were left out"
+_SAMPLES = "sample requests take no part for a key of a tenant or of principals"
+_BYTES_A_SEARCH = 32_768
+"""Of its vector, terms and fields."""
 
 
 class SearchesAsked(BaseException):
@@ -50,26 +54,35 @@ class SearchesAsked(BaseException):
     No `Exception`: a step that degrades when an index cannot be read must let it through.
     """
 
-    def __init__(self, searches: Sequence[Json]) -> None:
+    def __init__(self, searches: Sequence[Json], shown_bytes: int) -> None:
         super().__init__(f"{len(searches)} searches")
         self.searches = tuple(searches)
+        self.shown_bytes = shown_bytes
+        """Of the query for what may be seen, which stands in each of them."""
 
 
-class RelayedState(msgspec.Struct, frozen=True):
-    """One committed state of an index, as its caller describes it: a `CommittedIndex`."""
+class RelayedState:
+    """One committed state of an index, as its caller describes it: a `CommittedIndex`, for one request.
 
-    schema: IndexSchema
-    conditions: tuple[bytes, ...]
-    """Queries, as JSON, that every document must match: the committed state, and what the caller adds."""
+    Its queries can have many megabytes: all searches share the same objects.
+    """
 
-    @classmethod
-    def of(cls, schema: IndexSchema, *conditions: Json | None) -> RelayedState:
-        """The state; None for no condition."""
-        return cls(schema, tuple(_ENCODER.encode(each) for each in conditions if each))
+    def __init__(self, schema: IndexSchema, *conditions: Json | None) -> None:
+        """`conditions` every document must match: the committed state, and what the caller adds, or None."""
+        self.schema = schema
+        self._conditions = [each for each in conditions if each]
+        self._shown: dict[Filter, Json] = {}
 
     def visible(self, wanted: Filter) -> Json:
-        """The query for its documents that a filter shows."""
-        return visible(wanted, [msgspec.json.decode(each) for each in self.conditions])
+        """The query for its documents that a filter shows; the same object for the same filter."""
+        if wanted not in self._shown:
+            self._shown[wanted] = visible(wanted, self._conditions)
+        return self._shown[wanted]
+
+    @property
+    def shown_bytes(self) -> int:
+        """Of the longest query for what a filter shows, as JSON."""
+        return max((len(msgspec.json.encode(each)) for each in self._shown.values()), default=0)
 
 
 class Relay:
@@ -80,7 +93,7 @@ class Relay:
         found: answers to the searches of each question so far.
     """
 
-    def __init__(self, state: CommittedIndex, found: Sequence[Sequence[Json]]) -> None:
+    def __init__(self, state: RelayedState, found: Sequence[Sequence[Json]]) -> None:
         self._state = state
         self._found = list(found)
 
@@ -95,7 +108,7 @@ class Relay:
         if not searches:
             return self._state, []
         if not self._found:
-            raise SearchesAsked(searches)
+            raise SearchesAsked(searches, self._state.shown_bytes)
         answers = self._found.pop(0)
         if len(answers) != len(searches):
             raise Invalid(f"found: {len(answers)} answers to {len(searches)} searches")
@@ -110,12 +123,16 @@ def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchA
         Overloaded, Cancelled: nothing was done for it.
     """
     ticket.shorten(call.deadline_ms)
+    service = service.over(call.index)
     if is_blank(call.query):
         raise Invalid("query: is empty: say what is wanted")
     profile = service.profile(call.profile)
     try:
         return SearchAnswer(request_id=ticket.request_id, ranking=_ranking(service, call, profile, ticket))
     except SearchesAsked as asked:
+        count, shown = len(asked.searches), asked.shown_bytes
+        what = f"{count} searches with {shown:,} bytes of `committed` and `filter` in each"
+        ticket.reserve(count * (shown + _BYTES_A_SEARCH), f"{what}: shorten those, or the query")
         return SearchAnswer(request_id=ticket.request_id, searches=asked.searches)
 
 
@@ -134,27 +151,43 @@ def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticke
 
     started = time.perf_counter()
     encoder = service.models.remembered_queries(ticket)
-    search = Search(_index(service, call), encoder, rescorer, _unmeasured, service.votes)
+    permitted, bound = _permitted(call, ticket.bearer)
+    # Samples name APIs before anybody knows whether the caller may see them: only for who speaks for all.
+    votes = None if bound else service.votes
+    search = Search(_index(service, call), encoder, rescorer, _unmeasured, votes)
     query = search.prepare(call.query, profile.needs())
     embed_ms = (time.perf_counter() - started) * 1e3
-    permitted = Filter(tenant=call.tenant, principals=frozenset(call.principals))
     size = profile.first_stage.size_for(call.k)
     try:
         query, request = search.candidates(query, profile.needs(), size, permitted, profile.request_matrix())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Invalid(_NO_ANSWERS) from error
     rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES, held=call.held), profile, permitted)
-    rescored = replace(rescored, degraded=(*query.degraded, *rescored.degraded))
+    rescored = replace(rescored, degraded=(*bound, *query.degraded, *rescored.degraded))
     embedded = () if query.vector is None else ("encoder",)
     models = replace(used[-1], roles=(*embedded, *used[-1].roles), embed_ms=embed_ms)
-    return answered(service, rescored, profile, models, ticket, explain=False)
+    return answered(service, rescored, profile, models, ticket, call.explain)
+
+
+def _permitted(call: SearchCall, bearer: Bearer) -> tuple[Filter, tuple[Degradation, ...]]:
+    """What may be seen: by what the call says, within what the key says; and what was held back for the key.
+
+    A key without tenant and principals speaks for others, as that of a search server does.
+    """
+    if bearer.speaks_for_others:
+        return Filter(tenant=call.tenant, principals=frozenset(call.principals)), ()
+    tenant = call.tenant if call.tenant == bearer.tenant else ""
+    principals = frozenset(call.principals) & frozenset(bearer.principals)
+    kept = tenant == call.tenant and principals == frozenset(call.principals)
+    reasons = (_SAMPLES,) if kept else (_CLAIMED, _SAMPLES)
+    found = tuple(Degradation("permissions", reason) for reason in reasons)
+    return Filter(tenant=tenant, principals=principals), found
 
 
 def _index(service: Service, call: SearchCall) -> LiveIndex:
-    encoder = service.models.encoder
-    own = IndexSchema(encoder.identity, encoder.dimensions, TEMPLATE_VERSION)
+    own = service.models.schema
     schema = own if is_of_schema(call.index, own) else replace(own, model="another model or template")
-    relay = Relay(RelayedState.of(schema, call.committed, call.filter), whole(call.found))
+    relay = Relay(RelayedState(schema, call.committed, call.filter), whole(call.found))
     return LiveIndex(call.index, relay, _DIALECTS[call.engine], service.terms)
 
 

@@ -19,7 +19,14 @@ from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint, PlainNumber, plain_number
 from kitpick_rescorers.service.dialects.cohere import SharedAnswer, SharedCall, answer_shared
 from kitpick_rescorers.service.documents import Given, read_documents
-from kitpick_rescorers.service.embedding import Input, TokenId, embed, require_dimensions
+from kitpick_rescorers.service.embedding import (
+    TEXT_BYTES,
+    Input,
+    TokenId,
+    as_numbers,
+    embed,
+    require_dimensions,
+)
 from kitpick_rescorers.service.errors import Empty, Failure, Invalid
 from kitpick_rescorers.service.health import answer_ready
 from kitpick_rescorers.service.reranking import PLAIN, rank_documents, require_count
@@ -60,6 +67,8 @@ class TeiDialect:
 
 Direction = Literal["left", "right", "Left", "Right"]
 _LABEL = "LABEL_0"
+_BYTES_A_TOKEN = 96
+"""Of one in an answer, as JSON."""
 
 
 class Truncated(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,8 +286,8 @@ def answer_predict(
     return predictions[0] if one else predictions
 
 
-def answer_embed(service: Service, call: EmbedCall, ticket: Ticket) -> list[list[float]]:
-    """Unit vectors of the inputs.
+def answer_embed(service: Service, call: EmbedCall, ticket: Ticket) -> list[msgspec.Raw]:
+    """Unit vectors of the inputs, each as a JSON list.
 
     Raises:
         Empty: there is none.
@@ -291,8 +300,7 @@ def answer_embed(service: Service, call: EmbedCall, ticket: Ticket) -> list[list
     require_dimensions(service, call.dimensions)
     if call.asks:
         call.require_allowed(_embeds_whole(service, ticket, call.inputs))
-    vectors: list[list[float]] = embed(service, call.inputs, ticket).tolist()
-    return vectors
+    return as_numbers(embed(service, call.inputs, ticket, TEXT_BYTES))
 
 
 def answer_similarity(service: Service, call: SimilarityCall, ticket: Ticket) -> list[float]:
@@ -330,8 +338,8 @@ def answer_root(service: Service, call: RootCall, ticket: Ticket) -> object:
     )
 
 
-def answer_tokenize(service: Service, call: TokenizeCall, ticket: Ticket) -> list[list[Token]]:
-    """Tokens of each text as the cross-encoder has them, as many as it reads.
+def answer_tokenize(service: Service, call: TokenizeCall, ticket: Ticket) -> list[msgspec.Raw]:
+    """Tokens of each text as the cross-encoder has them, as many as it reads; each list as JSON.
 
     Raises:
         Empty: there is no text.
@@ -342,10 +350,13 @@ def answer_tokenize(service: Service, call: TokenizeCall, ticket: Ticket) -> lis
         raise Empty("`inputs` cannot be empty")
     require_count(service, len(texts), "inputs")
     Truncated(prompt_name=call.prompt_name).require_allowed(fits=True)
+    most = service.models.cross_encoder.manifest.max_tokens
+    tokens = sum(min(len(text) + 2, most) for text in texts)
+    ticket.reserve(_BYTES_A_TOKEN * tokens, f"tokens of {len(texts):,} texts: send fewer")
     found = []
     for text in texts:
         ticket.check()
-        found.append(_tokens(service, text, call.add_special_tokens))
+        found.append(msgspec.Raw(msgspec.json.encode(_tokens(service, text, call.add_special_tokens))))
     return found
 
 

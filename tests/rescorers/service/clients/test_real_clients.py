@@ -92,8 +92,6 @@ def test_cohere_v1_takes_documents_that_it_did_not_ask_for(keyed: Any) -> None:
     ("provider", "base", "returned"),
     [
         ("hosted_vllm", "", {"text": TEXTS[1]}),
-        ("infinity", "/infinity", {"text": TEXTS[1]}),
-        ("voyage", "/voyage", {"text": TEXTS[1]}),
         ("cohere", "", None),
         ("jina_ai", "/v1/rerank", {"text": TEXTS[1]}),
     ],

@@ -17,7 +17,7 @@ from kitpick_rescorers.service.models import QueryVectors
 
 SCHEMA = IndexSchema("m", 4, 1)
 COMMITTED = {"bool": {"filter": [{"range": {"born": {"lte": 3}}}]}}
-STATE = RelayedState.of(SCHEMA, COMMITTED, {"term": {"category": "c"}})
+STATE = RelayedState(SCHEMA, COMMITTED, {"term": {"category": "c"}})
 
 
 class TestARelay:

@@ -11,8 +11,10 @@ import java.util.function.Supplier;
 import org.kitpick.opensearch.catalog.CatalogRuntime;
 import org.kitpick.opensearch.catalog.CatalogSearchFilter;
 import org.kitpick.opensearch.catalog.KitpickQueryBuilder;
+import org.kitpick.opensearch.catalog.RestExplainAction;
 import org.kitpick.opensearch.guard.HeapShare;
 import org.kitpick.opensearch.guard.LoadShare;
+import org.kitpick.opensearch.guard.OperatorLog;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.http.HttpRescorer;
 import org.kitpick.opensearch.http.TlsStores;
@@ -110,7 +112,8 @@ public final class KitpickPlugin extends ServerPlugin
     Executor executor = threadPool.executor(THREAD_POOL);
     ClusterSettings live = clusterService.getClusterSettings();
     Statistics statistics = new Statistics();
-    Rescorer rescorer = rescorer(executor, statistics, live, config);
+    OperatorLog log = new OperatorLog(System::nanoTime);
+    Rescorer rescorer = rescorer(executor, statistics, log, live, config);
     Supplier<TimeValue> deadline = latest(NodeSettings.DEADLINE, live);
     runtime =
         new NodeRuntime(
@@ -122,7 +125,8 @@ public final class KitpickPlugin extends ServerPlugin
             latest(NodeSettings.ENABLED, live)::get,
             () -> deadline.get().millis(),
             latest(NodeSettings.MAX_WINDOW, live)::get,
-            new VectorModels(() -> clusterService.state().metadata()));
+            new VectorModels(() -> clusterService.state().metadata()),
+            log);
     catalogs = new CatalogRuntime(runtime, () -> clusterService.state().metadata(), registry);
     return List.of(rescorer);
   }
@@ -135,7 +139,11 @@ public final class KitpickPlugin extends ServerPlugin
   }
 
   private Rescorer rescorer(
-      Executor executor, Statistics statistics, ClusterSettings live, Path config) {
+      Executor executor,
+      Statistics statistics,
+      OperatorLog log,
+      ClusterSettings live,
+      Path config) {
     String endpoint = NodeSettings.ENDPOINT.get(settings);
     if (!endpoint.isEmpty()) {
       long limit = NodeSettings.MAX_ANSWER.get(settings).getBytes();
@@ -151,7 +159,13 @@ public final class KitpickPlugin extends ServerPlugin
     LoadShare share = new LoadShare(System::nanoTime);
     HeapShare heap = new HeapShare(() -> memory);
     return new Rescorer(
-        http, breaker, share, heap, latest(NodeSettings.MAX_CONCURRENT, live)::get, statistics);
+        http,
+        breaker,
+        share,
+        heap,
+        latest(NodeSettings.MAX_CONCURRENT, live)::get,
+        statistics,
+        log);
   }
 
   /**
@@ -198,16 +212,7 @@ public final class KitpickPlugin extends ServerPlugin
   public Map<String, Processor.Factory<SearchRequestProcessor>> getRequestProcessors(
       Parameters parameters) {
     return Map.of(
-        WindowProcessor.TYPE,
-        WindowProcessor.factory(this::rescores, this::hasRoom, this::maxWindow));
-  }
-
-  private boolean rescores() {
-    return runtime != null && runtime.enabled().getAsBoolean() && !runtime.rescorer().isShut();
-  }
-
-  private boolean hasRoom() {
-    return runtime.rescorer().isWorthPreparing();
+        WindowProcessor.TYPE, WindowProcessor.factory(() -> runtime.away(), this::maxWindow));
   }
 
   private int maxWindow() {
@@ -234,7 +239,7 @@ public final class KitpickPlugin extends ServerPlugin
       SettingsFilter settingsFilter,
       IndexNameExpressionResolver indexNameExpressionResolver,
       Supplier<DiscoveryNodes> nodesInCluster) {
-    return List.of(new RestStatsAction(), new RestMetricsAction());
+    return List.of(new RestStatsAction(), new RestMetricsAction(), new RestExplainAction());
   }
 
   /** {@code POST _nodes/reload_secure_settings}: a new key without a restart. */

@@ -1,6 +1,7 @@
 package org.kitpick.opensearch.catalog;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -25,6 +26,7 @@ import org.opensearch.common.util.concurrent.ThreadContext.StoredContext;
 import org.opensearch.common.xcontent.LoggingDeprecationHandler;
 import org.opensearch.common.xcontent.json.JsonXContent;
 import org.opensearch.core.rest.RestStatus;
+import org.opensearch.core.tasks.TaskCancelledException;
 import org.opensearch.core.xcontent.XContentBuilder;
 import org.opensearch.core.xcontent.XContentParser;
 import org.opensearch.index.query.QueryBuilders;
@@ -46,9 +48,10 @@ final class CatalogSearch {
   private final KitpickQueryBuilder asked;
   private final Options options;
   private final Supplier<StoredContext> userContext;
-  private final SearchExchange exchange;
+  private final PagedExchange exchange;
   private final long startNanos = System.nanoTime();
   private final long deadlineMillis;
+  private final int end;
 
   private CatalogSearch(
       CatalogRuntime runtime, SearchRequest request, KitpickQueryBuilder asked, Catalog catalog) {
@@ -59,15 +62,39 @@ final class CatalogSearch {
     this.options = RequestExt.optionsOf(request);
     this.userContext = node.threadContext().newRestorableContext(true);
     long allowed = node.deadlineMillis().getAsLong();
-    boolean shorter = options.deadlineMillis() != null && options.deadlineMillis() < allowed;
-    this.deadlineMillis = shorter ? options.deadlineMillis() : allowed;
-    this.exchange =
-        new SearchExchange(
-            call(catalog),
-            () -> deadlineMillis - (long) millis(),
-            !shorter,
-            this::written,
-            (wanted, found) -> asUser(() -> node.client().search(wanted, found)));
+    this.deadlineMillis = Math.min(allowed, saidMillis(request, options));
+    this.end = end(request.source());
+    this.exchange = new PagedExchange(end, k -> exchange(call(catalog, k)));
+    mark(request.source());
+  }
+
+  /** How long a request gives the search: by its options, or by OpenSearch's own key. */
+  private static long saidMillis(SearchRequest request, Options options) {
+    TimeValue timeout = request.source().timeout();
+    long said = options.deadlineMillis() == null ? Long.MAX_VALUE : options.deadlineMillis();
+    return timeout == null || timeout.millis() < 1 ? said : Math.min(said, timeout.millis());
+  }
+
+  private SearchExchange exchange(SearchCall call) {
+    return new SearchExchange(
+        call,
+        () -> deadlineMillis - (long) millis(),
+        deadlineMillis == node.deadlineMillis().getAsLong(),
+        this::written,
+        (wanted, found) -> asUser(() -> node.client().search(wanted, found)));
+  }
+
+  /** Ranked documents are found by their ids, and nobody wants those marked. */
+  private void mark(SearchSourceBuilder source) {
+    if (source.highlighter() != null && source.highlighter().highlightQuery() == null) {
+      source.highlighter().highlightQuery(WordsQuery.marked(asked));
+    }
+  }
+
+  /** How many hits the user wants, earlier pages included. */
+  private static int end(SearchSourceBuilder source) {
+    int size = source.size() < 0 ? DEFAULT_SIZE : source.size();
+    return Math.min(MOST_HITS, Math.max(0, source.from()) + size);
   }
 
   /**
@@ -78,6 +105,7 @@ final class CatalogSearch {
   static CatalogSearch of(
       CatalogRuntime runtime, SearchRequest request, KitpickQueryBuilder asked) {
     Catalog catalog = Catalog.of(request, runtime.metadata().get());
+    Refusals.check(request, RequestExt.optionsOf(request));
     return new CatalogSearch(runtime, request, asked, catalog);
   }
 
@@ -104,8 +132,9 @@ final class CatalogSearch {
   }
 
   private void rank(Consumer<SearchReport> goOn, Consumer<Exception> fail) {
-    if (!node.enabled().getAsBoolean()) {
-      throw new RescoreFailure(FailureReason.SWITCHED_OFF, "kitpick.enabled is false");
+    RescoreFailure shut = node.shut();
+    if (shut != null) {
+      throw shut;
     }
     node.rescorer()
         .withPermit(exchange::run)
@@ -130,11 +159,15 @@ final class CatalogSearch {
 
   private SearchReport ranked(RescoreAnswer answer) {
     List<Hit> all = answer.results();
-    List<Hit> kept = all.subList(0, Math.min(all.size(), node.maxWindow().getAsInt()));
+    int most = node.maxWindow().getAsInt();
+    List<Hit> kept = all.subList(0, Math.min(all.size(), most));
     findRanked(kept.stream().map(Hit::id).toList());
     node.statistics().count(Count.RESCORED);
     node.statistics().took(millis(), answer.totalMillis());
-    List<String> missing = exchange.missing();
+    List<Map<String, Object>> missing = new ArrayList<>(exchange.missing());
+    if (end > most && all.size() > most) {
+      missing.add(capped(most));
+    }
     if (!answer.degraded().isEmpty() || !missing.isEmpty()) {
       node.statistics().count(Count.DEGRADED);
     }
@@ -149,8 +182,8 @@ final class CatalogSearch {
   /** The first stage fused, where the service had time to say what it is; else words alone. */
   private SearchReport unranked(Throwable failure) throws Exception {
     throwIfTheUsers(failure);
-    RescoreFailure named = Failures.of(failure);
-    node.statistics().original(named.reason().code());
+    RescoreFailure named = named(failure);
+    node.unranked(named);
     if (options.onFailure() == OnFailure.FAIL) {
       throw named;
     }
@@ -162,6 +195,17 @@ final class CatalogSearch {
     int most = Math.min(found.size(), node.maxWindow().getAsInt());
     findRanked(found.subList(0, most));
     return SearchReport.unranked(named, "in the order of the fused first stage, and not ranked");
+  }
+
+  private static RescoreFailure named(Throwable failure) {
+    Throwable ended = ExceptionsHelper.unwrap(failure, FirstStageFailure.class);
+    if (ended == null) {
+      return Failures.of(failure);
+    }
+    return ExceptionsHelper.unwrap(ended, TaskCancelledException.class) != null
+        ? new RescoreFailure(FailureReason.TIMEOUT, "no answer within the deadline")
+        : new RescoreFailure(
+            FailureReason.FIRST_STAGE, "the cluster could not run what the service asked for");
   }
 
   /**
@@ -177,18 +221,21 @@ final class CatalogSearch {
     }
   }
 
-  private SearchCall call(Catalog catalog) {
-    SearchSourceBuilder source = request.source();
-    int size = source.size() < 0 ? DEFAULT_SIZE : source.size();
+  private static Map<String, Object> capped(int most) {
+    return Map.of("stage", "window", "reason", "kitpick.max_window is " + most);
+  }
+
+  private SearchCall call(Catalog catalog, int k) {
     return new SearchCall(
         asked.text(),
         catalog.index(),
         catalog.committed(),
-        Math.min(MOST_HITS, Math.max(0, source.from()) + size),
+        k,
         asked.tenant(),
         asked.principals(),
         Dsl.asMap(asked.condition()),
-        options.profile());
+        options.profile(),
+        Boolean.TRUE.equals(options.trace()));
   }
 
   /**

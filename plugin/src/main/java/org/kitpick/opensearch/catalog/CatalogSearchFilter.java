@@ -9,6 +9,7 @@ import org.opensearch.action.support.ActionFilter;
 import org.opensearch.action.support.ActionFilterChain;
 import org.opensearch.core.action.ActionListener;
 import org.opensearch.core.action.ActionResponse;
+import org.opensearch.index.reindex.AbstractBulkByScrollRequest;
 import org.opensearch.tasks.Task;
 
 /**
@@ -38,6 +39,14 @@ public final class CatalogSearchFilter implements ActionFilter {
       Request request,
       ActionListener<Response> listener,
       ActionFilterChain<Request, Response> chain) {
+    try {
+      if (request instanceof AbstractBulkByScrollRequest<?> bulk) {
+        Refusals.check(bulk);
+      }
+    } catch (RuntimeException e) {
+      listener.onFailure(e);
+      return;
+    }
     if (!SearchAction.NAME.equals(action)
         || !(request instanceof SearchRequest search)
         || search.source() == null

@@ -23,7 +23,10 @@ import org.opensearch.search.SearchHits;
 record SearchReport(Map<String, Object> values, List<RescoreAnswer.Hit> ranked, float boost) {
 
   static SearchReport ranked(
-      RescoreAnswer answer, List<RescoreAnswer.Hit> ranked, List<String> missing, float boost) {
+      RescoreAnswer answer,
+      List<RescoreAnswer.Hit> ranked,
+      List<Map<String, Object>> missing,
+      float boost) {
     Map<String, Object> values = new LinkedHashMap<>();
     values.put("status", "rescored");
     values.put("profile", answer.profile());
@@ -31,7 +34,7 @@ record SearchReport(Map<String, Object> values, List<RescoreAnswer.Hit> ranked, 
     values.put("service_ms", answer.totalMillis());
     values.putAll(answer.notes());
     List<Map<String, Object>> degraded = new ArrayList<>(answer.degraded());
-    missing.forEach(why -> degraded.add(Map.of("stage", "first_stage", "reason", why)));
+    degraded.addAll(missing);
     if (!degraded.isEmpty()) {
       values.put("degraded", degraded);
     }
@@ -60,6 +63,7 @@ record SearchReport(Map<String, Object> values, List<RescoreAnswer.Hit> ranked, 
         List.of(hits.getHits()),
         hits.getTotalHits(),
         hits.getMaxScore(),
+        Math.round(tookMillis),
         new ReportExt(all));
   }
 

@@ -34,6 +34,8 @@ public enum FailureReason {
   SWITCHED_OFF(RestStatus.SERVICE_UNAVAILABLE),
   /** No endpoint in the node's settings. */
   NOT_CONFIGURED(RestStatus.SERVICE_UNAVAILABLE),
+  /** This cluster could not run a search that the service asked for. */
+  FIRST_STAGE(RestStatus.SERVICE_UNAVAILABLE),
   /** A defect of the plugin. */
   INTERNAL(RestStatus.INTERNAL_SERVER_ERROR);
 

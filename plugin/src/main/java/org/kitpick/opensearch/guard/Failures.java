@@ -24,6 +24,17 @@ public final class Failures {
     if (root instanceof TimeoutException || root instanceof CancellationException) {
       return new RescoreFailure(FailureReason.TIMEOUT, "no answer within the deadline");
     }
-    return new RescoreFailure(FailureReason.INTERNAL, root.getClass().getSimpleName());
+    return new RescoreFailure(FailureReason.INTERNAL, place(root));
+  }
+
+  /** What kind of error it was and where: its own text may quote what was asked. */
+  private static String place(Throwable error) {
+    String kind = error.getClass().getSimpleName();
+    for (StackTraceElement at : error.getStackTrace()) {
+      if (at.getClassName().startsWith("org.kitpick.")) {
+        return kind + " at " + at.getFileName() + ":" + at.getLineNumber();
+      }
+    }
+    return kind;
   }
 }

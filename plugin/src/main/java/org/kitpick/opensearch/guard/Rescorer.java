@@ -26,7 +26,7 @@ public final class Rescorer {
   private final HeapShare heap;
   private final IntSupplier maxConcurrent;
   private final Statistics statistics;
-  private final OperatorLog log = new OperatorLog(System::nanoTime);
+  private final OperatorLog log;
   private final AtomicInteger underWay = new AtomicInteger();
 
   /**
@@ -39,13 +39,15 @@ public final class Rescorer {
       LoadShare share,
       HeapShare heap,
       IntSupplier maxConcurrent,
-      Statistics statistics) {
+      Statistics statistics,
+      OperatorLog log) {
     this.http = http;
     this.breaker = breaker;
     this.share = share;
     this.heap = heap;
     this.maxConcurrent = maxConcurrent;
     this.statistics = statistics;
+    this.log = log;
   }
 
   /**
@@ -54,7 +56,7 @@ public final class Rescorer {
    */
   public <T> CompletableFuture<T> withPermit(Function<Rescorer, CompletableFuture<T>> work) {
     if (http == null) {
-      return failed(FailureReason.NOT_CONFIGURED, "kitpick.endpoint is not set on this node");
+      return failed(notConfigured());
     }
     int most = maxConcurrent.getAsInt();
     if (underWay.incrementAndGet() > most) {
@@ -106,7 +108,7 @@ public final class Rescorer {
   public <T> CompletableFuture<T> call(
       String path, byte[] body, Function<byte[], T> read, boolean fullTime) {
     if (!breaker.tryPass()) {
-      return failed(FailureReason.CIRCUIT_OPEN, "the service failed too often just now");
+      return failed(circuitOpen());
     }
     if (!heap.tryTake(body.length)) {
       breaker.abandoned();
@@ -126,9 +128,21 @@ public final class Rescorer {
     return answer;
   }
 
-  /** Whether no call can go out for now, whatever it is about: nobody needs to prepare one. */
-  public boolean isShut() {
-    return http == null || breaker.isShut();
+  /** Why no call can go out for now, whatever it is about; null where one could. */
+  public RescoreFailure shut() {
+    if (http == null) {
+      return notConfigured();
+    }
+    return breaker.isShut() ? circuitOpen() : null;
+  }
+
+  private static RescoreFailure notConfigured() {
+    return new RescoreFailure(
+        FailureReason.NOT_CONFIGURED, "kitpick.endpoint is not set on this node");
+  }
+
+  private static RescoreFailure circuitOpen() {
+    return new RescoreFailure(FailureReason.CIRCUIT_OPEN, "the service failed too often just now");
   }
 
   /**
@@ -175,7 +189,7 @@ public final class Rescorer {
     }
     RescoreFailure named = Failures.of(failure);
     FailureReason reason = named.reason();
-    log.failed(reason);
+    log.failed(named);
     if (reason == FailureReason.BUSY) {
       answered(); // it said so at once, so it is there and well
       if (named.retryAfterSeconds() > 0) {
@@ -205,7 +219,6 @@ public final class Rescorer {
   }
 
   private <T> CompletableFuture<T> failed(RescoreFailure failure) {
-    log.failed(failure.reason());
     return CompletableFuture.failedFuture(failure);
   }
 }

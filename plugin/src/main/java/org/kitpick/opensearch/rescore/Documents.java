@@ -50,6 +50,11 @@ final class Documents {
     return larger;
   }
 
+  /** What the rescorer did not see of these documents, though it should, in words. */
+  List<String> unread() {
+    return reader.unread();
+  }
+
   List<Candidate> window() {
     return window;
   }

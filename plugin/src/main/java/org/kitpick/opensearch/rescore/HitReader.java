@@ -4,8 +4,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.kitpick.opensearch.wire.Candidate;
 import org.kitpick.opensearch.wire.Place;
 import org.kitpick.opensearch.wire.Vectors;
@@ -13,7 +16,10 @@ import org.opensearch.common.document.DocumentField;
 import org.opensearch.common.xcontent.support.XContentMapValues;
 import org.opensearch.search.SearchHit;
 
-/** Turns a hit into what the rescorer sees. A field that is missing is an empty one. */
+/**
+ * Turns a hit into what the rescorer sees. A field that is missing is an empty one. It remembers
+ * which text fields no hit held, and how many texts were cut.
+ */
 final class HitReader {
 
   /** Far beyond what a cross-encoder reads: keeps one runaway document from filling the request. */
@@ -33,6 +39,8 @@ final class HitReader {
   private final FieldNames names;
   private final int maxText;
   private final Predicate<SearchHit> comparable;
+  private final Set<String> held = ConcurrentHashMap.newKeySet();
+  private final AtomicInteger cut = new AtomicInteger();
 
   /**
    * For calls of at most so many documents. {@code comparable} says which hits' vectors are of the
@@ -53,7 +61,7 @@ final class HitReader {
         text(hit, source, names.category(), MAX_NAME),
         text(hit, source, names.tool(), MAX_NAME),
         text(hit, source, names.api(), MAX_NAME),
-        cut(allText(hit, source), maxText),
+        kept(allText(hit, source)),
         names.storedVector().isEmpty() || !comparable.test(hit)
             ? null
             : Vectors.encode(vector(hit, source)),
@@ -64,11 +72,47 @@ final class HitReader {
         things(hit, source, names.gives()));
   }
 
+  /** What was not read of the hits so far, though it should have been, in words. */
+  List<String> unread() {
+    List<String> unread = new ArrayList<>();
+    // By position: the names are the operator's, and may be of fields that the caller's role hides.
+    List<Integer> missing =
+        IntStream.range(0, names.text().size())
+            .filter(position -> !held.contains(names.text().get(position)))
+            .boxed()
+            .toList();
+    if (!missing.isEmpty()) {
+      unread.add("no hit holds text_fields" + missing + ", counted from 0");
+    }
+    if (cut.get() > 0) {
+      unread.add(cut + " texts were cut after " + maxText + " characters");
+    }
+    return unread;
+  }
+
   private String allText(SearchHit hit, Map<String, Object> source) {
     return names.text().stream()
-        .map(field -> text(hit, source, field, maxText))
+        .map(field -> heldText(hit, source, field))
         .filter(text -> !text.isBlank())
         .collect(Collectors.joining("\n"));
+  }
+
+  /**
+   * A character more than is kept, which may be two halves: so what is cut is known to be longer.
+   */
+  private String heldText(SearchHit hit, Map<String, Object> source, String field) {
+    String text = text(hit, source, field, maxText + 2);
+    if (!text.isBlank()) {
+      held.add(field);
+    }
+    return text;
+  }
+
+  private String kept(String text) {
+    if (text.length() > maxText) {
+      cut.incrementAndGet();
+    }
+    return cut(text, maxText);
   }
 
   private static String text(SearchHit hit, Map<String, Object> source, String field, int limit) {

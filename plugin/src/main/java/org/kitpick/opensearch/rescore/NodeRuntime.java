@@ -4,6 +4,9 @@ import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
+import org.kitpick.opensearch.guard.FailureReason;
+import org.kitpick.opensearch.guard.OperatorLog;
+import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.server.ServerClient;
 import org.kitpick.opensearch.stats.Statistics;
@@ -21,6 +24,7 @@ import org.opensearch.common.util.concurrent.ThreadContext;
  * @param deadlineMillis the longest that a search may be held up
  * @param maxWindow the most hits of a search that are rescored
  * @param models behind the vectors of this cluster's indexes
+ * @param log what an operator reads
  */
 public record NodeRuntime(
     Rescorer rescorer,
@@ -31,4 +35,28 @@ public record NodeRuntime(
     BooleanSupplier enabled,
     LongSupplier deadlineMillis,
     IntSupplier maxWindow,
-    VectorModels models) {}
+    VectorModels models,
+    OperatorLog log) {
+
+  /**
+   * Why nothing need be prepared for a search, because nobody would rank it; null where somebody
+   * could. To be asked once a search: a busy service is worth preparing for now and then.
+   */
+  public RescoreFailure away() {
+    RescoreFailure failure = shut();
+    return failure != null || rescorer.isWorthPreparing() ? failure : Rescorer.shed();
+  }
+
+  /** Why no call can go out for now, whatever it is about; null where one could. */
+  public RescoreFailure shut() {
+    return enabled.getAsBoolean()
+        ? rescorer.shut()
+        : new RescoreFailure(FailureReason.SWITCHED_OFF, "kitpick.enabled is false");
+  }
+
+  /** Counts and logs a search that stays unranked. */
+  public void unranked(RescoreFailure failure) {
+    statistics.original(failure.reason().code());
+    log.failed(failure);
+  }
+}

@@ -19,6 +19,7 @@ import org.opensearch.ingest.ConfigurationUtils;
  * @param onFailure what to answer where rescoring fails
  * @param rounds how often documents are fetched that the service asks for
  * @param explain whether the ext says for each hit why it stands where it does
+ * @param trace whether the ext says what every stage of the rescorer did
  */
 public record Options(
     String query,
@@ -30,17 +31,18 @@ public record Options(
     Integer deadlineMillis,
     OnFailure onFailure,
     Integer rounds,
-    Boolean explain) {
+    Boolean explain,
+    Boolean trace) {
 
   static final int MAX_WINDOW = 1_000;
   private static final int MAX_ROUNDS = 5;
   private static final int MAX_DEADLINE_MILLIS = 600_000;
 
   static final Options NONE =
-      new Options(null, null, null, null, null, null, null, null, null, null);
+      new Options(null, null, null, null, null, null, null, null, null, null, null);
 
   static final Options DEFAULTS =
-      new Options(null, null, null, null, null, 50, null, OnFailure.ORIGINAL, 2, true);
+      new Options(null, null, null, null, null, 50, null, OnFailure.ORIGINAL, 2, true, false);
 
   /** Takes its keys out of {@code values}; what is left over is for the caller to judge. */
   static Options read(String type, String tag, Map<String, Object> values) {
@@ -54,7 +56,8 @@ public record Options(
         within(values, "deadline_ms", 1, MAX_DEADLINE_MILLIS),
         onFailure(text(type, tag, values, "on_failure")),
         within(values, "rounds", 0, MAX_ROUNDS),
-        truth(values, "explain"));
+        truth(values, "explain"),
+        truth(values, "trace"));
   }
 
   /** These where said, the others where not. */
@@ -69,7 +72,8 @@ public record Options(
         or(deadlineMillis, defaults.deadlineMillis),
         or(onFailure, defaults.onFailure),
         or(rounds, defaults.rounds),
-        or(explain, defaults.explain));
+        or(explain, defaults.explain),
+        or(trace, defaults.trace));
   }
 
   private static <T> T or(T said, T otherwise) {

@@ -1,6 +1,7 @@
 package org.kitpick.opensearch.rescore;
 
 import java.util.Map;
+import org.kitpick.opensearch.guard.RescoreFailure;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.search.builder.SearchSourceBuilder;
 import org.opensearch.search.pipeline.PipelineProcessingContext;
@@ -12,7 +13,8 @@ import org.opensearch.search.pipeline.PipelineProcessingContext;
  * @param size hits on the page
  * @param window how many hits are rescored; null where no window processor says it
  * @param widened whether the request was changed to bring the whole window
- * @param spared whether it was not, because the service had all it holds: nothing is sent to it
+ * @param away why it was not, where the service could not have ranked it; null: it could, or the
+ *     search is none to rank
  * @param shown how much of each hit's source goes back to the user
  * @param query the query as the user wrote it; the search may have rewritten it since
  */
@@ -21,7 +23,7 @@ record Page(
     int size,
     Integer window,
     boolean widened,
-    boolean spared,
+    RescoreFailure away,
     SourceView shown,
     Map<String, Object> query) {
 
@@ -40,7 +42,7 @@ record Page(
         size < 0 ? DEFAULT_SIZE : size,
         null,
         false,
-        false,
+        null,
         SourceView.WHOLE,
         null);
   }

@@ -41,6 +41,12 @@ public final class RequestExt extends SearchExtBuilder {
     return new RequestExt(values);
   }
 
+  /** A section that asks for what every stage of the rescorer did. */
+  public static RequestExt tracing(String profile) {
+    return new RequestExt(
+        profile == null ? Map.of("trace", true) : Map.of("trace", true, "profile", profile));
+  }
+
   /** The options of this request, none where it has no such section. */
   public static Options optionsOf(SearchRequest request) {
     if (request.source() != null) {

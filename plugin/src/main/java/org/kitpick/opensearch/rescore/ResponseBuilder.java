@@ -88,6 +88,9 @@ final class ResponseBuilder {
     if (conflict != null) {
       degraded.add(Map.of("stage", "vectors", "reason", conflict));
     }
+    for (String unread : ranking.documents().unread()) {
+      degraded.add(Map.of("stage", "text", "reason", unread));
+    }
     if (options.window() > maxWindow) {
       degraded.add(Map.of("stage", "window", "reason", "kitpick.max_window is " + maxWindow));
     }
@@ -152,7 +155,14 @@ final class ResponseBuilder {
   private SearchResponse with(
       List<SearchHit> shown, TotalHits total, float maxScore, Map<String, Object> report) {
     shown.forEach(page.shown()::restore);
-    return Responses.with(response, shown, total, maxScore, new ReportExt(report));
+    long ours = report.get("took_ms") instanceof Double took ? Math.round(took) : 0;
+    return Responses.with(
+        response,
+        shown,
+        total,
+        maxScore,
+        response.getTook().millis() + ours,
+        new ReportExt(report));
   }
 
   private List<SearchHit> hits() {

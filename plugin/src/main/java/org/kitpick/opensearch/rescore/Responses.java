@@ -17,12 +17,17 @@ public final class Responses {
 
   private Responses() {}
 
-  /** The same response with these hits, and this report instead of any other. */
+  /**
+   * The same response with these hits, and this report instead of any other.
+   *
+   * @param tookMillis what the whole search took
+   */
   public static SearchResponse with(
       SearchResponse response,
       List<SearchHit> hits,
       TotalHits total,
       float maxScore,
+      long tookMillis,
       ReportExt report) {
     SearchHits old = response.getHits();
     SearchResponseSections sections = response.getInternalResponse();
@@ -55,7 +60,7 @@ public final class Responses {
         response.getTotalShards(),
         response.getSuccessfulShards(),
         response.getSkippedShards(),
-        response.getTook().millis(),
+        tookMillis,
         response.getPhaseTook(),
         response.getShardFailures(),
         response.getClusters(),

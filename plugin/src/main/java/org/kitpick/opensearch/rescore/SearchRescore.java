@@ -4,11 +4,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Supplier;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.Logger;
 import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.RescoreFailure;
-import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.stats.Statistics.Count;
 import org.kitpick.opensearch.wire.RescoreCall;
 import org.opensearch.action.search.SearchRequest;
@@ -19,8 +16,6 @@ import org.opensearch.search.SearchHit;
 
 /** One search on its way through the processor, from the first stage's response to the user's. */
 final class SearchRescore {
-
-  private static final Logger logger = LogManager.getLogger(SearchRescore.class);
 
   private final NodeRuntime node;
   private final Config config;
@@ -75,8 +70,9 @@ final class SearchRescore {
   private void rescore(ActionListener<SearchResponse> listener) {
     Question question = Question.of(request, page, options, names);
     SkipReason skip = skip(question);
-    if (skip == null && page.spared()) {
-      throw Rescorer.shed();
+    throwIfAway(skip);
+    if (skip == null) {
+      skip = skipPage(question);
     }
     Documents documents = skip == null ? new Documents(reader(), window()) : null;
     if (skip == null && documents.window().stream().allMatch(each -> each.text().isBlank())) {
@@ -95,14 +91,16 @@ final class SearchRescore {
             (ranking, failure) -> settle(listener, ranking, failure), node.executor());
   }
 
+  /** A search that somebody should rank has not got what it lacks of a window: nobody could. */
+  private void throwIfAway(SkipReason skip) {
+    RescoreFailure away = page.window() == null || page.widened() ? node.shut() : page.away();
+    if (skip == null && away != null) {
+      throw away;
+    }
+  }
+
   private SkipReason skip(Question question) {
-    if (!node.enabled().getAsBoolean()) {
-      return SkipReason.SWITCHED_OFF;
-    }
     SkipReason skip = SkipReason.of(request, page);
-    if (skip == null) {
-      skip = skipPage(question);
-    }
     if (skip != null) {
       return skip;
     }
@@ -116,10 +114,7 @@ final class SearchRescore {
     if (page.from() >= windowSize() && !(page.widened() && fetches(question))) {
       return SkipReason.BEYOND_WINDOW;
     }
-    if (page.from() > 0 && !page.widened()) {
-      return page.window() == null ? SkipReason.NO_WINDOW : SkipReason.SERVICE_AWAY;
-    }
-    return null;
+    return page.from() > 0 && !page.widened() ? SkipReason.NO_WINDOW : null;
   }
 
   /** Whether documents may come before the window's: only then what lies behind it moves. */
@@ -146,7 +141,9 @@ final class SearchRescore {
             model.name(),
             documents.window(),
             documents.fetched(),
-            Set.of());
+            Set.of(),
+            window().stream().allMatch(hit -> node.models().of(hit.getIndex()) == null),
+            Boolean.TRUE.equals(options.trace()));
     return new Job(
         call,
         documents,
@@ -183,6 +180,7 @@ final class SearchRescore {
     node.statistics().add(Count.FETCHED_DOCUMENTS, ranking.documents().fetched().size());
     if (ranking.unanswered() != null
         || model.conflict() != null
+        || !ranking.documents().unread().isEmpty()
         || !ranking.answer().degraded().isEmpty()) {
       node.statistics().count(Count.DEGRADED);
     }
@@ -191,8 +189,7 @@ final class SearchRescore {
   }
 
   private SearchResponse original(RescoreFailure failure) {
-    node.statistics().original(failure.reason().code());
-    logger.debug("not rescored: {}", failure.reason().code()); // a message may quote what was asked
+    node.unranked(failure);
     if (options.onFailure() == OnFailure.FAIL) {
       throw failure;
     }

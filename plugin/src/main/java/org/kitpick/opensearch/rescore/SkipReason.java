@@ -29,16 +29,12 @@ enum SkipReason {
   BEYOND_WINDOW,
   /** A later page, and no window processor that brings the pages before it. */
   NO_WINDOW,
-  /** A later page, and the service was left alone when the search began: it brought no window. */
-  SERVICE_AWAY,
   /** Nothing was found. */
   NO_HITS,
   /** Neither ext, nor path, nor query say in words what was asked. */
   NO_QUERY_TEXT,
   /** No hit has a text to judge. */
-  NO_TEXT,
-  /** Switched off by the cluster setting. */
-  SWITCHED_OFF;
+  NO_TEXT;
 
   String code() {
     return name().toLowerCase(Locale.ROOT);

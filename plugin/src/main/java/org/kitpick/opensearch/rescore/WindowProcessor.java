@@ -2,9 +2,10 @@ package org.kitpick.opensearch.rescore;
 
 import java.util.List;
 import java.util.Map;
-import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
+import java.util.function.Supplier;
 import org.kitpick.opensearch.dsl.Dsl;
+import org.kitpick.opensearch.guard.RescoreFailure;
 import org.opensearch.OpenSearchParseException;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.ingest.ConfigurationUtils;
@@ -25,8 +26,7 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
 
   private final int window;
   private final List<String> fields;
-  private final BooleanSupplier rescores;
-  private final BooleanSupplier hasRoom;
+  private final Supplier<RescoreFailure> away;
   private final IntSupplier maxWindow;
 
   private WindowProcessor(
@@ -35,12 +35,10 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
       boolean ignoreFailure,
       int window,
       List<String> fields,
-      BooleanSupplier rescores,
-      BooleanSupplier hasRoom,
+      Supplier<RescoreFailure> away,
       IntSupplier maxWindow) {
     super(tag, description, ignoreFailure);
-    this.rescores = rescores;
-    this.hasRoom = hasRoom;
+    this.away = away;
     this.maxWindow = maxWindow;
     this.window = window;
     this.fields = fields;
@@ -49,21 +47,19 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
   /**
    * Makes it from {@code window} and {@code fields}: what the rescorer reads of a hit.
    *
-   * @param rescores whether a search could be rescored now: a window that nobody reads is not worth
-   *     its cost
-   * @param hasRoom whether the service could take one more; asked once a search
+   * @param away why a search could not be ranked now, null where it could: a window that nobody
+   *     reads is not worth its cost; asked once a search
    * @param maxWindow the operator's limit, whatever pipelines and requests say
    */
   public static Processor.Factory<SearchRequestProcessor> factory(
-      BooleanSupplier rescores, BooleanSupplier hasRoom, IntSupplier maxWindow) {
+      Supplier<RescoreFailure> away, IntSupplier maxWindow) {
     return (factories, tag, description, ignoreFailure, config, context) -> {
       int window = ConfigurationUtils.readIntProperty(TYPE, tag, config, "window", 50);
       if (window < 1 || window > Options.MAX_WINDOW) {
         throw new OpenSearchParseException("[window] is 1 to {}", Options.MAX_WINDOW);
       }
       List<String> fields = FieldNames.names(TYPE, tag, config, "fields", List.of());
-      return new WindowProcessor(
-          tag, description, ignoreFailure, window, fields, rescores, hasRoom, maxWindow);
+      return new WindowProcessor(tag, description, ignoreFailure, window, fields, away, maxWindow);
     };
   }
 
@@ -88,16 +84,14 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
     int wanted = Math.min(said.window() == null ? window : said.window(), maxWindow.getAsInt());
     Map<String, Object> query = Dsl.asMap(source.query());
     boolean read =
-        rescores.getAsBoolean()
-            && SkipReason.of(request, asked) == null
-            && !isOutOfReach(asked, wanted, said.rounds());
-    boolean spared = read && !hasRoom.getAsBoolean();
-    boolean widened = read && !spared;
+        SkipReason.of(request, asked) == null && !isOutOfReach(asked, wanted, said.rounds());
+    RescoreFailure failure = read ? away.get() : null;
+    boolean widened = read && failure == null;
     if (widened) {
       source.from(0).size(Math.max(wanted, asked.from() + asked.size()));
     }
     SourceView shown = widened ? SourceView.widen(source, fields) : SourceView.WHOLE;
-    new Page(asked.from(), asked.size(), wanted, widened, spared, shown, query).leaveIn(context);
+    new Page(asked.from(), asked.size(), wanted, widened, failure, shown, query).leaveIn(context);
     return request;
   }
 

@@ -9,10 +9,10 @@ import java.util.Map;
  * The statistics of nodes as Prometheus reads them: counts since each node started, percentiles,
  * and the state of the circuit, with the node's name as a label.
  */
-final class PrometheusText {
+public final class PrometheusText {
 
   /** The media type of the format. */
-  static final String MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+  public static final String MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
   private static final String PREFIX = "kitpick_node_";
   private static final Map<String, String> QUANTILES =
@@ -24,7 +24,7 @@ final class PrometheusText {
   private PrometheusText() {}
 
   /** The text of all nodes' values, by the node's name. */
-  static String of(Map<String, Map<String, Object>> nodes) {
+  public static String of(Map<String, Map<String, Object>> nodes) {
     PrometheusText text = new PrometheusText();
     nodes.forEach((node, values) -> text.add("node=\"" + escaped(node) + "\"", values));
     StringBuilder all = new StringBuilder();

@@ -111,6 +111,9 @@ public record RescoreAnswer(
       notes.put("abstained", true);
       notes.put("abstained_because", json.text("abstained_because", ""));
     }
+    if (!json.list("trace").isEmpty()) {
+      notes.put("trace", Trace.of(json.list("trace")));
+    }
     return notes;
   }
 

@@ -21,6 +21,8 @@ import org.opensearch.core.xcontent.XContentBuilder;
  * @param candidates the window of the first stage
  * @param fetched documents that an earlier answer asked for
  * @param completeTools keys of the tools of which every visible API is among the documents
+ * @param passages whether long texts are read by their passage nearest to the query
+ * @param explain whether the answer says what every stage did
  */
 public record RescoreCall(
     String query,
@@ -29,12 +31,15 @@ public record RescoreCall(
     String vectorModel,
     List<Candidate> candidates,
     List<Candidate> fetched,
-    Set<String> completeTools)
+    Set<String> completeTools,
+    boolean passages,
+    boolean explain)
     implements ToXContentObject {
 
   /** The same call with more documents in it. */
   public RescoreCall with(List<Candidate> allFetched, Set<String> complete) {
-    return new RescoreCall(query, profile, vector, vectorModel, candidates, allFetched, complete);
+    return new RescoreCall(
+        query, profile, vector, vectorModel, candidates, allFetched, complete, passages, explain);
   }
 
   /** The body as UTF-8 JSON; the answer is of no use after {@code deadlineMillis}. */
@@ -72,6 +77,12 @@ public record RescoreCall(
     }
     if (!completeTools.isEmpty()) {
       json.field("complete_tools", new TreeSet<>(completeTools));
+    }
+    if (passages) {
+      json.field("passages", true);
+    }
+    if (explain) {
+      json.field("explain", true);
     }
     return json.endObject();
   }

@@ -21,6 +21,7 @@ import org.opensearch.core.xcontent.XContentBuilder;
  * @param principals who asks
  * @param filter what every document must match; null for nothing
  * @param profile name of a profile (String) or its stages (Map); null for the service's default
+ * @param explain whether the answer says what every stage did
  */
 public record SearchCall(
     String query,
@@ -30,7 +31,8 @@ public record SearchCall(
     String tenant,
     List<String> principals,
     Map<String, Object> filter,
-    Object profile) {
+    Object profile,
+    boolean explain) {
 
   /**
    * The body as UTF-8 JSON.
@@ -48,6 +50,9 @@ public record SearchCall(
       }
       if (profile != null) {
         json.field("profile", profile);
+      }
+      if (explain) {
+        json.field("explain", true);
       }
       json.field("deadline_ms", Math.max(1, deadlineMillis)).endObject();
       return with(BytesReference.toBytes(BytesReference.bytes(json)), found.json());

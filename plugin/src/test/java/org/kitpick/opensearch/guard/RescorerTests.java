@@ -70,7 +70,9 @@ public class RescorerTests extends OpenSearchTestCase {
     http =
         new HttpRescorer(endpoint(server.getAddress().getPort()), () -> "", 1000, executor, null);
     CircuitBreaker breaker = new CircuitBreaker(() -> 3, () -> 100, now::get);
-    rescorer = new Rescorer(http, breaker, share(), heap, most::get, statistics);
+    rescorer =
+        new Rescorer(
+            http, breaker, share(), heap, most::get, statistics, new OperatorLog(now::get));
   }
 
   @Override
@@ -195,7 +197,8 @@ public class RescorerTests extends OpenSearchTestCase {
 
   public void testWithoutAnEndpoint() {
     CircuitBreaker breaker = new CircuitBreaker(() -> 1, () -> 1, now::get);
-    Rescorer none = new Rescorer(null, breaker, share(), heap, () -> 1, statistics);
+    Rescorer none =
+        new Rescorer(null, breaker, share(), heap, () -> 1, statistics, new OperatorLog(now::get));
     assertEquals(
         FailureReason.NOT_CONFIGURED, reasonOf(none.withPermit(each -> new CompletableFuture<>())));
   }

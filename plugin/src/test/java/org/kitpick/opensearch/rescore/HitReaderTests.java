@@ -77,17 +77,30 @@ public class HitReaderTests extends OpenSearchTestCase {
     assertEquals(20_000, read(hit, 1).text().length());
   }
 
+  public void testWhatWasNotReadIsTold() {
+    HitReader reader = reader(1_000);
+    assertEquals(List.of("no hit holds text_fields[0, 1], counted from 0"), reader.unread());
+    reader.read(hit("{\"text\": \"" + "x".repeat(2_000) + "\"}"), "a", null);
+    assertEquals(List.of("no hit holds text_fields[1], counted from 0"), reader.unread());
+    reader.read(hit("{\"text\": \"" + "x".repeat(2_001) + "\", \"more\": \"y\"}"), "b", null);
+    assertEquals(List.of("1 texts were cut after 2000 characters"), reader.unread());
+  }
+
   private static Candidate read(SearchHit hit) {
     return read(hit, 50);
   }
 
   private static Candidate read(SearchHit hit, int documents) {
+    return reader(documents).read(hit, "id", null);
+  }
+
+  private static HitReader reader(int documents) {
     FieldNames names =
         FieldNames.read(
             "t",
             "tag",
             new HashMap<>(Map.of("text_fields", List.of("text", "more"), "vector_field", "v")));
-    return new HitReader(names, documents, any -> true).read(hit, "id", null);
+    return new HitReader(names, documents, any -> true);
   }
 
   private static SearchHit hit(String source) {

@@ -25,7 +25,7 @@ import org.opensearch.test.OpenSearchTestCase;
 public class NeedSearchTests extends OpenSearchTestCase {
 
   private static final TimeValue LEFT = TimeValue.timeValueMillis(321);
-  private static final Page WIDENED = new Page(0, 10, 50, true, false, SourceView.WHOLE, null);
+  private static final Page WIDENED = new Page(0, 10, 50, true, null, SourceView.WHOLE, null);
   private static final Need TOOLS = new Need(List.of("Weather/weather"), null, 0);
   private static final Need NEIGHBOURS = new Need(List.of(), new float[] {1f, 2f}, 70);
   private static final QueryBuilder QUERY =
@@ -103,7 +103,7 @@ public class NeedSearchTests extends OpenSearchTestCase {
     SearchSourceBuilder widened = new SearchSourceBuilder().query(QUERY).fetchSource("id", null);
     SourceView shown = SourceView.widen(widened, List.of("api"));
     SearchRequest user = user(new SearchSourceBuilder().query(QUERY).fetchSource("id", null));
-    Page page = new Page(0, 10, 50, true, false, shown, null);
+    Page page = new Page(0, 10, 50, true, null, shown, null);
     FieldNames names = FieldNames.read("t", "tag", new HashMap<>());
     NeedSearch search = new NeedSearch(user, page, question(user, "rain"), names, 50);
     SearchSourceBuilder fetched = search.requests(TOOLS, LEFT).get(0).source();

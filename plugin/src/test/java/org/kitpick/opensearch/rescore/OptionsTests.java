@@ -25,6 +25,7 @@ public class OptionsTests extends OpenSearchTestCase {
 
   public void testEveryKeyIsTakenOut() {
     Map<String, Object> values = new HashMap<>(everything());
+    values.put("trace", true);
     values.put("foreign", 1);
     Options.read("t", "tag", values);
     assertEquals(Map.of("foreign", 1), values);
@@ -41,6 +42,7 @@ public class OptionsTests extends OpenSearchTestCase {
             Map.of("rounds", 6),
             Map.of("on_failure", "shrug"),
             Map.of("explain", "yes"),
+            Map.of("trace", "yes"),
             Map.of("profile", List.of()),
             Map.of("query", 3))) {
       expectThrows(OpenSearchParseException.class, () -> read(values));

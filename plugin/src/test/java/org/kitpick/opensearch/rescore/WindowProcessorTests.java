@@ -5,8 +5,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.kitpick.opensearch.guard.FailureReason;
+import org.kitpick.opensearch.guard.RescoreFailure;
+import org.kitpick.opensearch.guard.Rescorer;
 import org.opensearch.OpenSearchParseException;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.common.unit.TimeValue;
@@ -24,8 +27,7 @@ import org.opensearch.test.OpenSearchTestCase;
 
 public class WindowProcessorTests extends OpenSearchTestCase {
 
-  private final AtomicBoolean rescores = new AtomicBoolean(true);
-  private final AtomicBoolean hasRoom = new AtomicBoolean(true);
+  private final AtomicReference<RescoreFailure> away = new AtomicReference<>();
   private final AtomicInteger maxWindow = new AtomicInteger(1_000);
   private final PipelineProcessingContext context = new PipelineProcessingContext();
 
@@ -57,29 +59,21 @@ public class WindowProcessorTests extends OpenSearchTestCase {
   }
 
   public void testNoWindowIsBroughtThatNobodyWouldRead() throws Exception {
-    rescores.set(false);
+    RescoreFailure open = new RescoreFailure(FailureReason.CIRCUIT_OPEN, "left alone");
+    away.set(open);
     SearchRequest request = processed(new SearchSourceBuilder().from(3).size(5));
     assertEquals(3, request.source().from());
     assertEquals(5, request.source().size());
     assertFalse(Page.in(context, request).widened());
-    rescores.set(true);
+    assertSame("and it is told why", open, Page.in(context, request).away());
+    away.set(null);
     assertEquals(50, processed(new SearchSourceBuilder().size(5)).source().size());
   }
 
-  public void testABusyServiceIsSparedBeforeTheSearch() throws Exception {
-    hasRoom.set(false);
-    SearchRequest request = processed(new SearchSourceBuilder().from(3).size(5));
-    assertEquals(3, request.source().from());
-    assertEquals(5, request.source().size());
-    assertFalse(Page.in(context, request).widened());
-    assertTrue(Page.in(context, request).spared());
-  }
-
   public void testASearchThatNobodyWouldRescoreIsNoneThatWasSpared() throws Exception {
-    hasRoom.set(false);
-    assertFalse(Page.in(context, processed(new SearchSourceBuilder().size(0))).spared());
-    rescores.set(false);
-    assertFalse(Page.in(context, processed(new SearchSourceBuilder().size(5))).spared());
+    away.set(Rescorer.shed());
+    assertNull(Page.in(context, processed(new SearchSourceBuilder().size(0))).away());
+    assertNotNull(Page.in(context, processed(new SearchSourceBuilder().size(5))).away());
   }
 
   public void testAnotherOrderIsLeftAlone() throws Exception {
@@ -202,7 +196,7 @@ public class WindowProcessorTests extends OpenSearchTestCase {
 
   private SearchRequestProcessor made(Map<String, Object> config) throws Exception {
     SearchRequestProcessor processor =
-        WindowProcessor.factory(rescores::get, hasRoom::get, maxWindow::get)
+        WindowProcessor.factory(away::get, maxWindow::get)
             .create(Map.of(), "tag", "", false, config, null);
     assertTrue("every key is taken out", config.isEmpty());
     return processor;

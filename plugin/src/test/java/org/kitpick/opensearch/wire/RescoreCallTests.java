@@ -63,9 +63,17 @@ public class RescoreCallTests extends OpenSearchTestCase {
   }
 
   public void testWhatIsNotThereIsNotSent() {
-    RescoreCall call = new RescoreCall("q", null, null, null, List.of(), List.of(), Set.of());
+    RescoreCall call =
+        new RescoreCall("q", null, null, null, List.of(), List.of(), Set.of(), false, false);
     assertEquals(
         Set.of("protocol", "query", "k", "deadline_ms", "candidates"), sent(call).keySet());
+  }
+
+  public void testDocumentsOfOtherMakersMayBeReadByTheirBestPassage() {
+    RescoreCall call =
+        new RescoreCall("q", null, null, null, List.of(), List.of(), Set.of(), true, true);
+    assertEquals(true, sent(call).get("passages"));
+    assertEquals(true, sent(call).get("explain"));
   }
 
   public void testAScoreThatIsNoNumberIsNotSent() {
@@ -80,14 +88,23 @@ public class RescoreCallTests extends OpenSearchTestCase {
 
   public void testAnyTextSurvives() {
     String text = randomUnicodeOfLengthBetween(1, 200) + "\"\\\n\u0000\u2028";
-    RescoreCall call = new RescoreCall(text, null, null, null, List.of(), List.of(), Set.of());
+    RescoreCall call =
+        new RescoreCall(text, null, null, null, List.of(), List.of(), Set.of(), false, false);
     assertEquals(text, sent(call).get("query"));
   }
 
   private static RescoreCall call(
       List<Candidate> candidates, List<Candidate> fetched, Set<String> complete) {
     return new RescoreCall(
-            "what?", Map.of("name", "p"), "AACAPw==", "model", candidates, List.of(), Set.of())
+            "what?",
+            Map.of("name", "p"),
+            "AACAPw==",
+            "model",
+            candidates,
+            List.of(),
+            Set.of(),
+            false,
+            false)
         .with(fetched, complete);
   }
 

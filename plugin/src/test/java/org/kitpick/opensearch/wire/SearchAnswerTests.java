@@ -49,7 +49,8 @@ public class SearchAnswerTests extends OpenSearchTestCase {
     Set<Object> known = new HashSet<>();
     WireFixtures.searches().forEach(fixture -> known.addAll(fixture.call().keySet()));
     SearchCall call =
-        new SearchCall("q", "i", Map.of(), 10, "acme", List.of("ann"), Map.of("term", 1), "bm25");
+        new SearchCall(
+            "q", "i", Map.of(), 10, "acme", List.of("ann"), Map.of("term", 1), "bm25", false);
     String json = new String(call.toJson(new FoundDocuments(), 250), StandardCharsets.UTF_8);
     Map<String, Object> sent = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
     assertTrue(sent.keySet() + " in " + known, known.containsAll(sent.keySet()));
@@ -73,7 +74,7 @@ public class SearchAnswerTests extends OpenSearchTestCase {
   public void testACallBringsWhatWasFound() {
     SearchCall call =
         new SearchCall(
-            "copy a file", "tools-apis-1", Map.of("x", 1), 10, "", List.of(), null, "hybrid");
+            "copy a file", "tools-apis-1", Map.of("x", 1), 10, "", List.of(), null, "hybrid", true);
     FoundDocuments found = new FoundDocuments();
     found.add(List.of(answer("{\"id\": \"a\", \"text\": \"t\"}")));
     found.add(List.of(answer("{\"id\": \"b\"}"), answer("{\"id\": \"a\"}")));
@@ -98,7 +99,7 @@ public class SearchAnswerTests extends OpenSearchTestCase {
             answer("{\"id\": \"a\", \"text\": \"t\", " + vector + "}"),
             answer("{\"counts\": {\"w\": 1}, \"text\": \"t\", \"id\": \"a\", " + vector + "}"),
             answer("{\"id\": \"a\", \"counts\": {\"v\": 2}, \"lengths\": {\"api\": 3}}")));
-    SearchCall call = new SearchCall("q", "i", Map.of(), 1, "", List.of(), null, null);
+    SearchCall call = new SearchCall("q", "i", Map.of(), 1, "", List.of(), null, null, false);
     String json = new String(call.toJson(found, 1), StandardCharsets.UTF_8);
     Map<String, Object> read = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
     Map<String, Object> first =
@@ -151,7 +152,7 @@ public class SearchAnswerTests extends OpenSearchTestCase {
     assertEquals(Set.of("a", "b", "c"), found.ids());
     assertEquals(Set.of(), found.unread(List.of(named("1", "3")), fields));
     assertEquals(Set.of("1"), found.unread(List.of(named("1")), Set.of("other")));
-    SearchCall call = new SearchCall("q", "i", Map.of(), 1, "", List.of(), null, null);
+    SearchCall call = new SearchCall("q", "i", Map.of(), 1, "", List.of(), null, null, false);
     String json = new String(call.toJson(found, 1), StandardCharsets.UTF_8);
     Map<String, Object> sent = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
     assertEquals(

@@ -1,0 +1,328 @@
+"""What people type: other languages, contrasts, names, slips of spelling, confirmed requests, conversations, stories.
+
+| part | asks | figures |
+|---|---|---|
+| `foreign` | requests said in fourteen languages (`../shared/data/languages/test.jsonl`) and the same in English | `foreign_share` of R@5, refusals of both |
+| `contrasts` | `datasets/contrasts.jsonl`: "stop them, but do not terminate them" | first hit right, `contrast_wrong` (one that is ruled out), `destructive_first` (one that ends something unasked) |
+| `exact` | every name of the catalog as it is, and a fifth of them in other styles and in a question | `exact_first` |
+| `typos` | `datasets/typos.jsonl` and the same requests without slips | `typo_share` of R@5 |
+| `confirmed` | requests of `contrasts`, after an operator's sample or two clients named an API for them | `confirmed_first`, `others_changed` |
+| `conversations` | `datasets/followups.jsonl`, the held-out half, and of `datasets/conversations.jsonl` the half that chose nothing | `conversation_first`, `conversation_recall` of the former, `earlier_first`, `earlier_recall` of the latter |
+| `narratives` | `datasets/narratives.jsonl` and the longest stories of `datasets/written` (style C) | `narrative_minus_dense`, `long_minus_dense` of the former alone |
+
+The catalog of `contrasts`, `exact`, `typos` and `confirmed` are the twelve services of the quickstart. The others are asked
+over the operations that their requests need and others up to `--documents`, drawn by a hash.
+
+`--parts A,B` takes only some, `--limit N` so many requests of each, `--profile NAME` another profile than the default. What
+`typos` are is written from the contrasts by slips of hand and ear. Part of `foreign` chose how the glossary is searched.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+from agents import read_cases, reported
+from msgspec.structs import replace
+from rich.console import Console
+from rich.table import Table
+
+from kitpick.catalog import Catalog
+from kitpick.cli.progress import progress
+from kitpick.quickstart import SERVICES
+from kitpick.result import SearchResult
+from kitpick.settings import Settings
+from kitpick_engines.contract import Filter
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.intents.store import Intent
+from kitpick_engines.text import split_identifier
+from kitpick_evaluation.datasets.records import read_records
+from kitpick_ingest.source import Source
+from kitpick_rescorers.reading.names import name_key
+from kitpick_rescorers.reading.verbs import destroys
+from kitpick_training.data.written import read_apis
+
+DATASETS = Path(__file__).resolve().parents[1] / "datasets"
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DEPTH = 5
+_EVERYBODY = Filter()
+FIGURES = (
+    "foreign_share",
+    "destructive_first",
+    "exact_first",
+    "typo_share",
+    "confirmed_first",
+    "conversation_first",
+    "narrative_minus_dense",
+)
+Figures = dict[str, float]
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What the command line says."""
+
+    profile: str
+    limit: int
+    documents: int
+    data: Path
+    folder: Path
+    """For catalogs of this run."""
+
+
+def main() -> None:
+    """Prints a table a part and, last, one JSON object."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--limit", type=int, default=1_000_000)
+    parser.add_argument("--documents", type=int, default=2_500)
+    parser.add_argument("--profile", default="kitpick")
+    parser.add_argument("--data", type=Path, default=DATA)
+    given = parser.parse_args()
+    figures: Figures = {}
+    with tempfile.TemporaryDirectory() as folder:
+        options = Options(given.profile, given.limit, given.documents, given.data, Path(folder))
+        for part in given.parts.split(","):
+            found = PARTS[part](options)
+            _print(part, found)
+            figures |= found
+    print(json.dumps({name: round(figures[name], 4) for name in FIGURES if name in figures}))
+
+
+def _print(part: str, figures: Figures) -> None:
+    table = Table(part, "")
+    for name, value in figures.items():
+        table.add_row(name, f"{value:.4g}")
+    Console().print(table)
+
+
+class _Documents:
+    """Documents as a source."""
+
+    name = "written"
+
+    def __init__(self, documents: Iterable[ApiDocument]) -> None:
+        self._documents = documents
+
+    def read(self) -> Iterator[ApiDocument]:
+        yield from self._documents
+
+
+def opened(options: Options, name: str, source: Source | str) -> Catalog:
+    """A fresh catalog of this run; embeddings are remembered."""
+    catalog = Catalog.open(
+        f"sqlite:{options.folder / name}.db", settings=replace(Settings(), profile=options.profile)
+    )
+    catalog.ingest(source, progress=progress())
+    return catalog
+
+
+def sampled(documents: Mapping[str, ApiDocument], needed: Collection[str], most: int) -> list[ApiDocument]:
+    """What is needed, and others up to `most` by a hash of their ids."""
+    others = sorted(documents.keys() - set(needed), key=lambda key: hashlib.blake2b(key.encode()).digest())
+    return [documents[key] for key in (*needed, *others[: max(0, most - len(needed))])]
+
+
+def recall(result: SearchResult, right: Collection[str], also: Collection[str] = ()) -> float:
+    """Share of what is right among the first five, without what would do as well."""
+    counted = [hit.document.id for hit in result.hits if hit.document.id not in also][:DEPTH]
+    return len(set(right) & set(counted)) / len(set(right))
+
+
+def mean(values: Iterable[float]) -> float:
+    """Their mean, 0 for none."""
+    found = list(values)
+    return sum(found) / len(found) if found else 0.0
+
+
+def share(one: float, other: float) -> float:
+    """One / other; 0 where that is undefined."""
+    return one / other if other else 0.0
+
+
+def foreign(options: Options) -> Figures:
+    """Requests in fourteen languages, and the same in English."""
+    written = {api.id: api.document("written") for api in read_apis(options.data / "written")}
+    asked = list(read_records(options.data / "written" / "requests.jsonl.gz"))
+    rows = list(read_records(options.data / "languages" / "test.jsonl"))[: options.limit]
+    needed = dict.fromkeys(written[api].id for row in rows for api in asked[row["n"]]["relevant"])
+    documents = sampled({each.id: each for each in written.values()}, needed, options.documents)
+    found: dict[str, list[tuple[float, bool]]] = {"foreign": [], "english": []}
+    with opened(options, "foreign", _Documents(documents)) as catalog:
+        for row in rows:
+            english = asked[row["n"]]
+            right, also = ({written[api].id for api in english[key]} for key in ("relevant", "also"))
+            for kind, text in (("foreign", row["request"]), ("english", english["request"])):
+                result = catalog.search(text, 2 * DEPTH)
+                found[kind].append((recall(result, right, also - right), result.abstained))
+    means = {kind: mean(value for value, _ in values) for kind, values in found.items()}
+    return {
+        "foreign_share": share(means["foreign"], means["english"]),
+        "foreign_recall": means["foreign"],
+        "english_recall": means["english"],
+        "foreign_refused": mean(refused for _, refused in found["foreign"]),
+        "english_refused": mean(refused for _, refused in found["english"]),
+    }
+
+
+def _cloud(options: Options) -> tuple[Catalog, dict[str, str]]:
+    """The twelve services, and ids by `service/Operation`."""
+    catalog = opened(options, "cloud", f"botocore:{','.join(SERVICES)}")
+    return catalog, {key.partition("/")[2]: key for key in (each.id for each in catalog.documents())}
+
+
+def contrasts(options: Options) -> Figures:
+    """Requests that want one deed and rule its neighbour out."""
+    right, wrong, ends = [], [], []
+    catalog, ids = _cloud(options)
+    with catalog:
+        for row in list(read_records(DATASETS / "contrasts.jsonl"))[: options.limit]:
+            first = next(iter(catalog.search(row["request"], DEPTH).hits), None)
+            wanted = {ids[name] for name in row["right"]}
+            right.append(first is not None and first.document.id in wanted)
+            wrong.append(first is not None and first.document.id in {ids[name] for name in row["wrong"]})
+            asked_to_end = any(_ends(catalog, key) for key in wanted)
+            ends.append(first is not None and not asked_to_end and _ends(catalog, first.document.id))
+    return {"contrast_first": mean(right), "contrast_wrong": mean(wrong), "destructive_first": mean(ends)}
+
+
+def _ends(catalog: Catalog, key: str) -> bool:
+    return any(destroys(each.api, each.effect) for each in catalog.engine.fetch([key], _EVERYBODY))
+
+
+STYLES: Mapping[str, Callable[[ApiDocument], str]] = {
+    "snake_case": lambda document: "_".join(split_identifier(document.api).lower().split()),
+    "spaces": lambda document: split_identifier(document.api).lower(),
+    "tool.api": lambda document: f"{document.tool}.{document.api}",
+    "question": lambda document: f"what are the inputs of `{document.api}`, please?",
+}
+
+
+def exact(options: Options) -> Figures:
+    """Names of the catalog: each as it is, every fifth in another style."""
+    found = []
+    catalog, _ = _cloud(options)
+    with catalog:
+        documents = list(catalog.documents())[: options.limit]
+        named: dict[str, set[str]] = {}
+        for each in catalog.documents():
+            named.setdefault(name_key(each.api), set()).add(each.id)
+        for place, each in enumerate(documents):
+            asked = [each.api, *([style(each) for style in STYLES.values()] if place % 5 == 0 else ())]
+            for text in asked:
+                result = catalog.search(text, 1)
+                same = named[name_key(each.api)] if text != STYLES["tool.api"](each) else {each.id}
+                found.append(not result.abstained and result.hits[0].document.id in same)
+    return {"exact_first": mean(found), "exact_requests": float(len(found))}
+
+
+def typos(options: Options) -> Figures:
+    """Requests with slips of spelling, and without."""
+    plain, typed = [], []
+    catalog, ids = _cloud(options)
+    with catalog:
+        for row in list(read_records(DATASETS / "typos.jsonl"))[: options.limit]:
+            right = {ids[name] for name in row["right"]}
+            plain.append(recall(catalog.search(row["request"], DEPTH), right))
+            typed.append(recall(catalog.search(row["typed"], DEPTH), right))
+    return {
+        "typo_share": share(mean(typed), mean(plain)),
+        "typo_recall": mean(typed),
+        "plain_recall": mean(plain),
+    }
+
+
+def confirmed(options: Options) -> Figures:
+    """Requests for which an API was confirmed that the models would not find, and others."""
+    rows = list(read_records(DATASETS / "contrasts.jsonl"))[: options.limit]
+    asked, others = rows[::2], rows[1::2]
+    first, changed = [], []
+    catalog, ids = _cloud(options)
+    with catalog:
+        chosen = list(ids.values())[:: max(1, len(ids) // max(1, len(asked)))]
+        before = [[hit.document.id for hit in catalog.search(row["request"], 1).hits] for row in others]
+        for place, (row, api) in enumerate(zip(asked, chosen, strict=False)):
+            if place % 2:
+                catalog.add_intents([Intent(row["request"], api)])
+            else:
+                for client in ("ann", "bob"):
+                    catalog.feedback(row["request"], [api], client=client)
+        for row, api in zip(asked, chosen, strict=False):
+            result = catalog.search(row["request"].capitalize() + "!", 1)
+            first.append(not result.abstained and result.hits[0].document.id == api)
+        for row, was in zip(others, before, strict=True):
+            changed.append([hit.document.id for hit in catalog.search(row["request"], 1).hits] != was)
+    return {"confirmed_first": mean(first), "others_changed": mean(changed)}
+
+
+def conversations(options: Options) -> Figures:
+    """Conversations whose last message needs one operation."""
+    documents = {api.id: api.document("written") for api in read_apis(DATASETS / "written")}
+    earlier = [case for case in read_cases(documents) if reported(case)][: options.limit]
+    later = read_cases(documents, "followups.jsonl")[: options.limit]
+    cases = [*later, *earlier]
+    needed = dict.fromkeys(key for case in cases for key in (*case.relevant, *case.also))
+    held = sampled({each.id: each for each in documents.values()}, needed, options.documents)
+    first, found = [], []
+    with opened(options, "conversations", _Documents(held)) as catalog:
+        for case in cases:
+            ranking = [hit.document.id for hit in catalog.search(case.messages, 2 * DEPTH).hits]
+            counted = [key for key in ranking if key not in case.also]
+            first.append(bool(counted) and counted[0] in case.relevant)
+            found.append(case.recall(ranking))
+    cut = len(later)
+    return {
+        "conversation_first": mean(first[:cut]),
+        "conversation_recall": mean(found[:cut]),
+        "earlier_first": mean(first[cut:]),
+        "earlier_recall": mean(found[cut:]),
+    }
+
+
+def narratives(options: Options) -> Figures:
+    """Stories, by the profile and by plain vectors."""
+    documents = {
+        api.document("written").id: api.document("written") for api in read_apis(DATASETS / "written")
+    }
+    by_number = {api.id: api.document("written").id for api in read_apis(DATASETS / "written")}
+    rows = [row for row in read_records(DATASETS / "written" / "requests.jsonl.gz") if row["style"] == "C"]
+    rows = sorted(rows, key=lambda row: -len(row["request"]))[: min(options.limit, 200)]
+    long = list(read_records(DATASETS / "narratives.jsonl"))
+    rows = [*long, *rows]
+    needed = dict.fromkeys(by_number[api] for row in rows for api in row["relevant"])
+    own, dense = [], []
+    with opened(options, "narratives", _Documents(sampled(documents, needed, options.documents))) as catalog:
+        for row in rows:
+            right, also = ({by_number[api] for api in row[key]} for key in ("relevant", "also"))
+            own.append(recall(catalog.search(row["request"], 2 * DEPTH), right, also - right))
+            plain = catalog.search(row["request"], 2 * DEPTH, profile="dense")
+            dense.append(recall(plain, right, also - right))
+    cut = len(long)
+    return {
+        "long_minus_dense": mean(own[:cut]) - mean(dense[:cut]),
+        "long_recall": mean(own[:cut]),
+        "narrative_minus_dense": mean(own) - mean(dense),
+        "narrative_recall": mean(own),
+        "dense_recall": mean(dense),
+    }
+
+
+PARTS: Mapping[str, Callable[[Options], Figures]] = {
+    "foreign": foreign,
+    "contrasts": contrasts,
+    "exact": exact,
+    "typos": typos,
+    "confirmed": confirmed,
+    "conversations": conversations,
+    "narratives": narratives,
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""A process beside ours that ends what we started, should we be gone without having done it ourselves.
+
+A started server leads a group of processes, which is ended with its session. Whoever is killed cannot do
+that; the guard then notices that the other end of its standard input is gone, and ends the groups.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+_CODE = """
+import os, signal, sys, time
+groups = set()
+for line in sys.stdin.buffer:
+    (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
+for sent in (signal.SIGTERM, signal.SIGKILL):
+    for group in list(groups):
+        try:
+            os.killpg(group, sent)
+        except OSError:
+            groups.discard(group)
+    time.sleep(1.0 if groups and sent == signal.SIGTERM else 0.0)
+"""
+
+
+class ProcessGuard:
+    """One guard for all groups of this process; it runs as long as there is one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._groups = 0
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """The guard runs; several may want it at a time. Where it cannot be started, there is none."""
+        with self._lock:
+            self._groups += 1
+            if self._process is None:
+                self._process = _started()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._groups -= 1
+                if not self._groups and self._process is not None:
+                    self._end(self._process)
+                    self._process = None
+
+    def watch(self, group: int) -> None:
+        """The group is ended when this process is gone."""
+        self._tell(f"+{group}\n")
+
+    def forget(self, group: int) -> None:
+        """The group is ended: its number may soon be another's."""
+        self._tell(f"-{group}\n")
+
+    def _tell(self, line: str) -> None:
+        with self._lock, suppress(OSError):
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.write(line.encode())
+                self._process.stdin.flush()
+
+    @staticmethod
+    def _end(process: subprocess.Popen[bytes]) -> None:
+        with suppress(OSError, subprocess.TimeoutExpired):
+            process.communicate(timeout=5.0)
+
+
+def _started() -> subprocess.Popen[bytes] | None:
+    if sys.platform == "win32" or not sys.executable:
+        return None
+    with suppress(OSError):
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and code
+            [sys.executable, "-I", "-S", "-c", _CODE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    return None
+
+
+GUARD = ProcessGuard()
+"""Of this process."""

@@ -1,0 +1,83 @@
+"""Agent cards of A2A: what other agents can be asked for, one document for each of their skills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kitpick_engines.document import ApiDocument, document_id
+from kitpick_ingest.entries import (
+    BadEntry,
+    Converted,
+    FoundFile,
+    as_text,
+    convert_entry,
+    dead_letter,
+    find_files,
+    read_parts,
+)
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records
+from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
+from kitpick_ingest.kinds import AGENT
+from kitpick_ingest.repeated_keys import repeated_in
+
+
+class AgentCardsSource:
+    """Cards of a file, a list or lines of them, or of a folder of such files; ids are `name/AGENT/SKILL`."""
+
+    def __init__(self, path: Path, name: str = "agents") -> None:
+        self.path = path
+        self.name = name
+
+    def read(self) -> Iterator[Converted]:
+        """Documents in the order of the files; their definition is the whole card.
+
+        Raises:
+            SourceError: the file cannot be read, or is not JSON.
+        """
+        yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
+
+    def _read_file(self, file: FoundFile) -> Iterator[Converted]:
+        for record in records(file.path):
+            yield from repeated_in(self.name, record)
+            yield from self._read(record)
+
+    def _read(self, entry: Entry) -> Iterator[Converted]:
+        try:
+            card = as_object(msgspec.json.decode(entry.raw))
+        except UNREADABLE as error:
+            yield dead_letter(self.name, entry, entry.problem or reason_in_line(entry.raw, error))
+            return
+        skills = [as_object(skill) for skill in as_list(card.get("skills"))]
+        if not as_string(card.get("name")) or not skills:
+            yield dead_letter(self.name, entry, "an agent card without `name` or without `skills`")
+            return
+        for skill in skills:
+            yield convert_entry(self.name, entry, partial(self._document, card=card, skill=skill))
+
+    def _document(self, entry: Entry, card: JsonObject, skill: JsonObject) -> ApiDocument:
+        agent = as_string(card["name"])
+        known = as_string(skill.get("id")) or as_string(skill.get("name"))
+        if not known:
+            raise BadEntry("a skill without `id` and `name`")
+        return ApiDocument(
+            id=document_id(self.name, agent, known),
+            source=self.name,
+            category=AGENT,
+            tool=agent,
+            api=as_string(skill.get("name")) or known,
+            description=as_text(skill.get("description")),
+            examples=_texts(skill.get("examples")),
+            tags=_texts(skill.get("tags")),
+            version=as_string(card.get("version")),
+            about=as_text(card.get("description")),
+            definition=entry.raw.decode(),
+        )
+
+
+def _texts(given: Any) -> tuple[str, ...]:  # noqa: ANN401 - whatever a card says
+    return tuple(text for text in as_list(given) if isinstance(text, str))

@@ -1,0 +1,193 @@
+"""HTTP to an MCP server, bounded: an answer is counted while it is unpacked, and parsed only if it fits."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import AsyncIterator
+from urllib.request import getproxies, proxy_bypass
+
+import anyio
+import httpx2
+import msgspec
+
+from kitpick_foundation.decoding import UNDECODABLE, decode_as
+from kitpick_ingest.sources.mcp_endpoint import LiveSettings
+from kitpick_ingest.sources.mcp_output import ServerOutput
+from kitpick_ingest.unpacking import unpacker
+from kitpick_ingest.urls import split_url
+
+_EVENT_BYTES = 1024 * 1024
+"""For one event that nobody asked for."""
+_CALLS = frozenset({"tools/call", "resources/read", "prompts/get"})
+_ENDLESS = frozenset({"", "subscriptions/listen"})
+"""What is asked for where the answer is a stream of events without an end; empty for a GET."""
+_REFUSAL = 300
+_NOT_FOUND = 404
+
+
+class AnswerRefused(httpx2.SSEError):
+    """An answer above its limit, or packed in a way that cannot be read.
+
+    The SDK lets the one request fail because of it, and the session go on.
+    """
+
+
+class _Asking(msgspec.Struct):
+    method: str = ""
+    id: int | str | None = None
+
+
+def result_limit(method: str, settings: LiveSettings) -> int:
+    """Bytes that the answer to a request may have."""
+    return settings.max_result_bytes if method in _CALLS else settings.max_answer_bytes
+
+
+def too_large(method: str, limit: int) -> str:
+    """Why an answer was not read to its end."""
+    field = "max_result_bytes" if method in _CALLS else "max_answer_bytes"
+    return f"its answer to {method or 'a request'} is above the limit of {limit:,} bytes ({field})"
+
+
+class BoundedSockets(httpx2.AsyncBaseTransport):
+    """Carries the requests of one session, and reads no more of an answer than the request may cost.
+
+    Args:
+        url: where the server is.
+        settings: the limits.
+        output: is told what HTTP refuses.
+        ended: is set when the server has forgotten the session.
+        sockets: carries the bytes, in place of sockets of its own.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        settings: LiveSettings,
+        output: ServerOutput,
+        ended: anyio.Event,
+        sockets: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._settings = settings
+        self._output = output
+        self._ended = ended
+        self._sockets = sockets or httpx2.AsyncHTTPTransport(proxy=_proxy_of(url))
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer: whole where it is one message, as a stream where it is events."""
+        asked = _asked(request)
+        # Whoever packs an answer all the same gets it unpacked, piece by piece.
+        request.headers["accept-encoding"] = "identity"
+        try:
+            answer = await self._sockets.handle_async_request(request)
+        except httpx2.TransportError as error:
+            if asked.id is None:
+                raise
+            # A connection that breaks costs its request; the SDK would end the session of all.
+            return _error(asked, self._broken(error))
+        self._note(request, answer)
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        headers = [
+            (name, value)
+            for name, value in answer.headers.multi_items()
+            if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
+        ]
+        if kind == "text/event-stream":
+            stream = _Unpacked(answer, asked.method, self._bound(asked))
+            return httpx2.Response(answer.status_code, headers=headers, stream=stream)
+        return await self._whole(answer, headers, asked)
+
+    async def aclose(self) -> None:
+        """Closes the sockets."""
+        await self._sockets.aclose()
+
+    def _bound(self, asked: _Asking) -> int:
+        return _EVENT_BYTES if asked.method in _ENDLESS else result_limit(asked.method, self._settings)
+
+    def _broken(self, error: httpx2.TransportError) -> str:
+        if isinstance(error, httpx2.TimeoutException):
+            return f"no answer within {self._settings.request_seconds:g} s"
+        return f"{type(error).__name__}: {error}"
+
+    def _note(self, request: httpx2.Request, answer: httpx2.Response) -> None:
+        if request.method != "POST":
+            return
+        refused = answer.status_code >= _REFUSAL
+        self._output.status = answer.status_code if refused else 0
+        if answer.status_code == _NOT_FOUND and "mcp-session-id" in request.headers:
+            self._ended.set()
+
+    async def _whole(
+        self, answer: httpx2.Response, headers: list[tuple[str, str]], asked: _Asking
+    ) -> httpx2.Response:
+        body = bytearray()
+        stream = _Unpacked(answer, asked.method, self._bound(asked))
+        try:
+            async for piece in stream:
+                body += piece
+        except AnswerRefused as error:
+            return _error(asked, str(error))
+        except httpx2.TransportError as error:
+            return _error(asked, self._broken(error))
+        finally:
+            await stream.aclose()
+        return httpx2.Response(answer.status_code, headers=headers, content=bytes(body))
+
+
+class _Unpacked(httpx2.AsyncByteStream):
+    """The body of an answer, unpacked piece by piece, up to a number of bytes in all or of each event."""
+
+    def __init__(self, answer: httpx2.Response, method: str, limit: int) -> None:
+        self._answer = answer
+        self._method = method
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        assert isinstance(self._answer.stream, httpx2.AsyncByteStream)
+        size = 0
+        try:
+            unpack = unpacker(self._answer.headers.get("content-encoding", ""))
+            async for chunk in self._answer.stream:
+                for piece in unpack(chunk):
+                    size = self._counted(size, piece)
+                    if size > self._limit:
+                        raise AnswerRefused(too_large(self._method, self._limit))
+                    yield piece
+        except zlib.error as error:
+            raise AnswerRefused(f"its answer cannot be unpacked: {error}") from error
+
+    def _counted(self, size: int, piece: bytes) -> int:
+        """Bytes so far; of events, those since the end of the last."""
+        each_event = self._method in _ENDLESS
+        ends = max(piece.rfind(b"\n\n"), piece.rfind(b"\r\n\r\n")) if each_event else -1
+        return len(piece) - ends if ends >= 0 else size + len(piece)
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+def _asked(request: httpx2.Request) -> _Asking:
+    if request.method != "POST":
+        return _Asking()
+    try:
+        return decode_as(request.content, _Asking)
+    except (httpx2.RequestNotRead, *UNDECODABLE):
+        return _Asking()
+
+
+def _error(asked: _Asking, reason: str) -> httpx2.Response:
+    """An answer that says what is wrong with the one that came."""
+    if asked.id is None:
+        return httpx2.Response(202)
+    error = {"code": -32603, "message": reason}
+    content = json.dumps({"jsonrpc": "2.0", "id": asked.id, "error": error}).encode()
+    return httpx2.Response(200, headers={"content-type": "application/json"}, content=content)
+
+
+def _proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for a URL."""
+    parts = split_url(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    found = getproxies()
+    return found.get(parts.scheme) or found.get("all")

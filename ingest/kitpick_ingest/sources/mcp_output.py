@@ -1,0 +1,74 @@
+"""What a server shows beside its answers: the last lines that it wrote, and how HTTP refused a request."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from kitpick_foundation.visible import one_line
+
+_KEPT_LINES = 20
+_LINE_BYTES = 2_000
+_SHOWN_LINES = 3
+_SHOWN_CHARACTERS = 300
+
+_CURES = {
+    400: "it does not take the request: see whether the URL is that of an MCP endpoint",
+    401: "it wants credentials: give them with --header Authorization=VARIABLE, or `headers` of the upstream",
+    402: "it wants to be paid first",
+    403: "the credentials do not allow it: take others, with --header, or `headers` of the upstream",
+    404: "there is no MCP endpoint at this path: it often is /mcp",
+    405: "this path takes no MCP requests: it often is /mcp; servers that only speak SSE are too old",
+    406: "it does not answer with JSON or events: see whether the URL is that of an MCP endpoint",
+    415: "it does not take JSON: see whether the URL is that of an MCP endpoint",
+    429: "it is asked too often: try later",
+}
+
+
+def status_reason(status: int) -> str:
+    """What a status of HTTP means here, with the cure."""
+    if status >= 500:
+        return f"HTTP {status}: the server itself failed: try later, or look into its log"
+    if status < 400:
+        return f"HTTP {status}: it leads to another address: take that one"
+    return f"HTTP {status}: {_CURES.get(status, 'it refuses the request')}"
+
+
+class ServerOutput:
+    """Keeps the last lines of a started server and the last refusal of one behind a URL."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        """Status of the last answer over HTTP where it was a refusal, else 0."""
+        self.exit_code: int | None = None
+        """Of a started server that ended by itself."""
+        self._lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
+        self._begun = b""
+
+    def write(self, data: bytes) -> None:
+        """Takes what came, in pieces of any size. Of a long line the beginning is kept."""
+        *whole, begun = (self._begun + data).split(b"\n")
+        self._begun = begun[:_LINE_BYTES]
+        for line in whole:
+            if line.strip():
+                self._lines.append(line[:_LINE_BYTES])
+
+    def line(self, data: bytes) -> None:
+        """Takes one line."""
+        if data.strip():
+            self._lines.append(data[:_LINE_BYTES])
+
+    def last_lines(self) -> str:
+        """The last lines, without anything that a terminal would obey; empty where nothing was written."""
+        lines = [*self._lines, self._begun] if self._begun.strip() else list(self._lines)
+        return " | ".join(_shown(line) for line in lines[-_SHOWN_LINES:])
+
+    def added_to(self, reason: str) -> str:
+        """A reason with what is known beside it."""
+        refused = f" ({status_reason(self.status)})" if self.status else ""
+        ended = "" if self.exit_code is None else f"; it ended with exit code {self.exit_code}"
+        wrote = self.last_lines()
+        return f"{reason}{refused}{ended}" + (f"; it wrote: {wrote}" if wrote else "")
+
+
+def _shown(line: bytes) -> str:
+    return one_line(line.decode("utf-8", "replace").strip())[:_SHOWN_CHARACTERS]

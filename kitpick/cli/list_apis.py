@@ -1,0 +1,70 @@
+"""`kitpick list`: what a catalog holds."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated, Literal
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from kitpick.cli.catalogs import check_names, existing_catalog
+from kitpick.cli.console import note, print_json, print_table
+from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption
+from kitpick_engines.contract import Filter
+from kitpick_engines.document import Effect
+from kitpick_engines.text import plain
+
+
+def _many(name: str, text: str) -> object:
+    return typer.Option(name, help=f"{text} Repeatable.")
+
+
+def list_apis(
+    catalog: CatalogOption = None,
+    tenant: TenantOption = "",
+    principal: PrincipalOption = None,
+    category: Annotated[list[str] | None, _many("--category", "Only APIs of this category.")] = None,
+    tool: Annotated[
+        list[str] | None, _many("--tool", "Only APIs of this tool, written CATEGORY/TOOL.")
+    ] = None,
+    effect: Annotated[list[Effect] | None, _many("--effect", "Only APIs with this effect.")] = None,
+    deprecated: Annotated[
+        Literal["include", "exclude", "only"],
+        typer.Option("--deprecated", help="Include deprecated APIs, exclude them, or list only them."),
+    ] = "include",
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="List at most so many.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Lists the APIs of a catalog by id: their tools, categories and effects."""
+    wanted = Filter(
+        tenant=tenant,
+        principals=frozenset(principal or ()),
+        categories=frozenset(category or ()),
+        tools=frozenset(tool or ()),
+        effects=frozenset(effect or ()),
+        deprecated=deprecated,
+    )
+    with existing_catalog(catalog) as opened:
+        check_names(opened, wanted)
+        rows = [
+            {
+                "id": each.id,
+                "category": each.category,
+                "tool": each.tool_key,
+                "effect": each.effect.value,
+                "deprecated": each.deprecated,
+            }
+            for each in islice(opened.documents(wanted), limit)
+        ]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table("id", "category", "tool", "effect")
+    for row in rows:
+        mark = " (deprecated)" if row["deprecated"] else ""
+        shown = (f"{row['id']}{mark}", row["category"], row["tool"], row["effect"])
+        table.add_row(*(escape(plain(str(each), 300)) for each in shown))
+    print_table(table)
+    note(f"{len(rows):,} APIs")

@@ -1,0 +1,318 @@
+"""A trial: two profiles answer live requests together, and what users choose says which is better.
+
+Both profiles search, and their hits are interleaved (`kitpick_evaluation.interleaving`), so both serve the
+same people. What `Catalog.feedback` hears, from whatever door, is counted. A baseline that is surely better
+ends the trial by itself: from then on it answers alone.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from kitpick.result import SearchResult
+from kitpick_engines.errors import EngineUnavailable
+from kitpick_engines.text import storable
+from kitpick_evaluation.interleaving import Drafted, Score, Team, team_draft
+from kitpick_foundation.decoding import decode_as
+from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
+from kitpick_foundation.errors import KitpickError
+from kitpick_foundation.forks import fork_lock
+from kitpick_rescorers.state import Degradation
+
+State = Literal["running", "promoted", "stopped", "guarded"]
+MAX_ANSWERS = 200_000
+"""Answers of which a trial remembers who drew which hit: the latest."""
+_TABLES = """
+CREATE TABLE IF NOT EXISTS plan (one INTEGER PRIMARY KEY CHECK (one = 1), plan BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS drawn (
+    answer TEXT NOT NULL, tenant TEXT NOT NULL, api TEXT NOT NULL, team TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (answer, tenant, api)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS drawn_by_age ON drawn (at);
+CREATE TABLE IF NOT EXISTS chosen (
+    answer TEXT NOT NULL, tenant TEXT NOT NULL, api TEXT NOT NULL, client TEXT NOT NULL,
+    PRIMARY KEY (answer, tenant, api, client)
+) WITHOUT ROWID;
+"""
+_SCORES = """
+SELECT tenant, points, count(*) FROM (
+    SELECT drawn.tenant AS tenant, drawn.answer,
+        sum(CASE drawn.team WHEN 'candidate' THEN 1 ELSE -1 END) AS points
+    FROM drawn JOIN (SELECT DISTINCT answer, tenant, api FROM chosen) AS picked
+        ON picked.answer = drawn.answer AND picked.tenant = drawn.tenant AND picked.api = drawn.api
+    GROUP BY drawn.tenant, drawn.answer
+) GROUP BY tenant, CASE WHEN points > 0 THEN 1 WHEN points < 0 THEN -1 ELSE 0 END
+"""
+
+
+class NoTrial(KitpickError):
+    """A file that holds no trial."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: holds no trial: `kitpick trial start {path}` begins one")
+
+
+class TrialUnderWay(KitpickError):
+    """A trial that would be overwritten."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: holds a trial already: take another file, or remove this one")
+
+
+class TrialPlan(msgspec.Struct, frozen=True):
+    """What is compared, and how sure the result has to be."""
+
+    baseline: str
+    """Profile that answers today: a shipped name or a file."""
+    candidate: str
+    alpha: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
+    """Probability of a wrong result, over all looks."""
+    state: State = "running"
+
+
+class TrialReport(msgspec.Struct, frozen=True):
+    """What a trial says so far."""
+
+    plan: TrialPlan
+    answers: int
+    """Answers that both profiles gave together."""
+    clients: int
+    """Different clients that chose something."""
+    score: Score
+    by_tenant: Mapping[str, Score]
+    interval: tuple[float, float]
+    """Share of decided answers that fall to the candidate: valid whenever it is looked at."""
+    evidence: float
+    """How many times likelier the score is than if both were equal."""
+    winner: Team | None
+    summary: str
+    """The result in words."""
+
+
+class ProfileTrial:
+    """A trial in a SQLite file. Safe to use from several threads and processes."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens the file when it is first used."""
+        self.path = path
+        self._lock = fork_lock()
+
+    def start(self, plan: TrialPlan) -> None:
+        """Begins a trial.
+
+        Raises:
+            TrialUnderWay: the file holds one already.
+            EngineUnavailable: the file cannot be written.
+        """
+        with self._connection(make=True) as connection:
+            if connection.execute("SELECT 1 FROM plan").fetchone():
+                raise TrialUnderWay(self.path)
+            connection.execute("INSERT INTO plan VALUES (1, ?)", (msgspec.json.encode(plan),))
+
+    @property
+    def plan(self) -> TrialPlan:
+        """What is compared, and how far it is.
+
+        Raises:
+            NoTrial, EngineUnavailable: there is none, or its file cannot be read.
+        """
+        with self._connection() as connection:
+            return self._plan(connection)
+
+    def end(self, state: State) -> TrialPlan:
+        """Ends the trial: `promoted` lets the candidate answer alone, anything else the baseline.
+
+        Raises:
+            NoTrial, EngineUnavailable: as `plan`.
+        """
+        with self._connection() as connection:
+            plan = replace(self._plan(connection), state=state)
+            connection.execute("UPDATE plan SET plan = ?", (msgspec.json.encode(plan),))
+        return plan
+
+    def answer(
+        self, by: Callable[[str], SearchResult], otherwise: str
+    ) -> tuple[SearchResult, list[Drafted[str]]]:
+        """The answer to one request: of both profiles while the trial runs, else of the one that won.
+
+        A candidate that fails costs the trial this answer, and the user nothing: `degraded` says so, also
+        where the trial itself cannot be read.
+
+        Args:
+            by: the answer of a profile; both are asked to the same depth.
+            otherwise: profile that answers where the trial cannot be read.
+        """
+        try:
+            plan = self.plan
+        except KitpickError as error:
+            return _without(by(otherwise), str(error)), []
+        if plan.state != "running":
+            return by(plan.candidate if plan.state == "promoted" else plan.baseline), []
+        baseline = by(plan.baseline)
+        try:
+            candidate = by(plan.candidate)
+        except KitpickError as error:
+            return _without(baseline, f"the candidate {plan.candidate} gave no answer: {error}"), []
+        most = max(len(baseline.hits), len(candidate.hits))
+        return interleave(baseline, candidate, most, random.Random())
+
+    def remember(self, answer: str, tenant: str, drafted: Sequence[Drafted[str]]) -> None:
+        """Remembers which profile drew which API of an answer; the first time counts.
+
+        An answer without an id, or of one profile alone, says nothing of the two.
+
+        Raises:
+            NoTrial, EngineUnavailable: as `plan`.
+        """
+        if not answer or not drafted:
+            return
+        tenant = storable(tenant)
+        rows = [(answer, tenant, each.item, each.team, time.time()) for each in drafted]
+        with self._connection() as connection:
+            connection.executemany("INSERT OR IGNORE INTO drawn VALUES (?, ?, ?, ?, ?)", rows)
+            connection.execute(
+                "DELETE FROM drawn WHERE at < (SELECT at FROM drawn ORDER BY at DESC LIMIT 1 OFFSET ?)",
+                (MAX_ANSWERS * 5,),
+            )
+
+    def choose(self, answers: Iterable[str], tenant: str, apis: Iterable[str], client: str) -> None:
+        """Counts what a client chose from answers; ends the trial where the baseline is surely better.
+
+        Where there is no trial (any more), nothing is counted.
+
+        Raises:
+            EngineUnavailable: the file cannot be written.
+        """
+        if not self.path.is_file():
+            return
+        tenant = storable(tenant)
+        rows = [(answer, tenant, api, storable(client)) for answer in answers for api in apis]
+        with self._connection() as connection:
+            connection.executemany("INSERT OR IGNORE INTO chosen VALUES (?, ?, ?, ?)", rows)
+            plan = self._plan(connection)
+            score = _total(_scores(connection).values())
+            if plan.state == "running" and score.winner(plan.alpha) == "baseline":
+                guarded = msgspec.json.encode(replace(plan, state="guarded"))
+                connection.execute("UPDATE plan SET plan = ?", (guarded,))
+
+    def forget(self, tenant: str | None = None) -> None:
+        """Removes answers and choices of a tenant, None: of all; what is compared stays.
+
+        Raises:
+            NoTrial, EngineUnavailable: as `plan`.
+        """
+        with self._connection() as connection:
+            for table in ("drawn", "chosen"):
+                connection.execute(f"DELETE FROM {table} WHERE ? IS NULL OR tenant = ?", (tenant, tenant))  # noqa: S608
+
+    def report(self) -> TrialReport:
+        """What users chose so far, over all and by tenant.
+
+        Raises:
+            NoTrial, EngineUnavailable: as `plan`.
+        """
+        with self._connection() as connection:
+            plan, by_tenant = self._plan(connection), _scores(connection)
+            (answers,) = connection.execute(
+                "SELECT count(*) FROM (SELECT DISTINCT answer, tenant FROM drawn)"
+            ).fetchone()
+            (clients,) = connection.execute("SELECT count(DISTINCT client) FROM chosen").fetchone()
+        score = _total(by_tenant.values())
+        winner = score.winner(plan.alpha)
+        return TrialReport(
+            plan,
+            answers,
+            clients,
+            score,
+            by_tenant,
+            score.interval(plan.alpha),
+            score.evidence(),
+            winner,
+            _summary(plan, score, winner),
+        )
+
+    def _plan(self, connection: sqlite3.Connection) -> TrialPlan:
+        row = connection.execute("SELECT plan FROM plan").fetchone()
+        if row is None:
+            raise NoTrial(self.path)
+        return decode_as(row[0], TrialPlan)
+
+    @contextmanager
+    def _connection(self, make: bool = False) -> Iterator[sqlite3.Connection]:
+        if not make and not self.path.is_file():
+            raise NoTrial(self.path)
+        try:
+            with (
+                self._lock,
+                closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection,
+                connection,
+            ):
+                use_write_ahead_log(connection, BUSY_SECONDS)
+                connection.execute("PRAGMA secure_delete = ON")
+                connection.executescript(_TABLES)
+                yield connection
+        except sqlite3.Error as error:
+            why = full_disk(self.path) if is_full(error) else error
+            raise EngineUnavailable(f"{self.path}: the trial cannot be read or written: {why}") from error
+
+
+def _without(result: SearchResult, why: str) -> SearchResult:
+    return replace(result, degraded=(*result.degraded, Degradation("trial", why)))
+
+
+def interleave(
+    baseline: SearchResult, candidate: SearchResult, most: int, draws: random.Random
+) -> tuple[SearchResult, list[Drafted[str]]]:
+    """One answer of two: hits in the order in which they were drawn, and who drew each.
+
+    Everything but the hits is as the baseline says it; `degraded` names what went wrong in either.
+    """
+    results: dict[Team, SearchResult] = {"baseline": baseline, "candidate": candidate}
+    hits = {team: {hit.document.id: hit for hit in found.hits} for team, found in results.items()}
+    drafted = team_draft(list(hits["baseline"]), list(hits["candidate"]), most, draws)
+    joint = replace(
+        baseline,
+        profile=f"{baseline.profile}|{candidate.profile}",
+        hits=tuple(hits[each.team][each.item] for each in drafted),
+        degraded=tuple(dict.fromkeys((*baseline.degraded, *candidate.degraded))),
+        slimmed=baseline.slimmed | candidate.slimmed,
+    )
+    return joint, drafted
+
+
+def _scores(connection: sqlite3.Connection) -> dict[str, Score]:
+    found: dict[str, Score] = {}
+    for tenant, points, count in connection.execute(_SCORES):
+        name = "tied" if points == 0 else "candidate" if points > 0 else "baseline"
+        found[tenant] = replace(found.get(tenant, Score()), **{name: count})
+    return found
+
+
+def _total(scores: Iterable[Score]) -> Score:
+    listed = list(scores)
+    return Score(
+        sum(score.baseline for score in listed),
+        sum(score.candidate for score in listed),
+        sum(score.tied for score in listed),
+    )
+
+
+def _summary(plan: TrialPlan, score: Score, winner: Team | None) -> str:
+    if score.share is None:
+        return "nobody has chosen anything yet that only one of the two had drawn"
+    said = (
+        f"users chose what {plan.candidate} drew in {score.candidate:,} of {score.decided:,} decided answers"
+    )
+    if winner is None:
+        return f"{said}: which is better is open"
+    better = plan.candidate if winner == "candidate" else plan.baseline
+    return f"{said}: {better} is better, and that is wrong with probability {plan.alpha:g} at most"

@@ -1,0 +1,72 @@
+"""Searches for what a request names: an API in quotes or code, or a call by its path.
+
+A name is searched for by its words alone, with the caller's filter, so that what is named is among the
+candidates however the rest of the request reads. Only a whole name counts then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from kitpick_engines.contract import Candidate, Filter, SearchRequest, Sentence
+from kitpick_engines.document import ApiDocument
+from kitpick_rescorers.reading.names import name_key, named
+
+if TYPE_CHECKING:
+    from kitpick_rescorers.search import SearchedIndex
+
+_SIZE = 100
+"""Candidates of each name that are looked at."""
+_READ = 40
+"""Documents that are read to compare the path of a call: descriptions hold it, candidates do not."""
+
+
+class NamedApis(NamedTuple):
+    """What a request names."""
+
+    candidates: list[Candidate]
+    """Without places: they are of another search."""
+    by_path: dict[str, str]
+    """Ids of those whose path is named, and why they come first."""
+
+
+def find_named(index: SearchedIndex, names: Sequence[str], permitted: Filter) -> NamedApis:
+    """The APIs that names mean, of those that the caller may see.
+
+    Raises:
+        EngineError: the index cannot be searched.
+    """
+    sentences = tuple(Sentence(name, None) for name in names)
+    found = index.search(SearchRequest("", None, _SIZE, permitted, sentences))
+    meant = named(found, names)
+    paths = {name_key(name): name for name in names if "/" in name}
+    by_path = _by_path(index, paths, found, permitted) if paths else {}
+    wanted = {*meant, *by_path}
+    return NamedApis([_placeless(item) for item in found if item.id in wanted], by_path)
+
+
+def _by_path(
+    index: SearchedIndex, paths: dict[str, str], found: Sequence[Candidate], permitted: Filter
+) -> dict[str, str]:
+    """Ids of the candidates whose call has one of the paths, by the last line of what they say."""
+    documents = index.fetch([item.id for item in found[:_READ]], permitted)
+    named_by = {document.id: name for document in documents if (name := _path_named(document, paths))}
+    return {key: f"its path is asked for: {name[:80]!r}" for key, name in named_by.items()}
+
+
+def _path_named(document: ApiDocument, paths: dict[str, str]) -> str | None:
+    """The path that a document's call has, where it is one of these."""
+    call = document.description.rstrip().rpartition("\n")[2]
+    for said in (call, document.api):
+        method, _, path = said.partition(" ")
+        for text in (said, path):
+            if path.startswith("/") and method.isupper() and name_key(text) in paths:
+                return paths[name_key(text)]
+    return None
+
+
+def _placeless(candidate: Candidate) -> Candidate:
+    return replace(candidate, lexical=None, dense=None, sentence=None, intent=None)

@@ -1,0 +1,168 @@
+"""A glossary of deeds and things of APIs in fourteen languages: the English words of a foreign request.
+
+No translation: the words that are known, in the order of the request, with names, numbers and loan words as
+they stand. It brings a model that reads English near to what is asked; it does not make it read the language.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib import resources
+
+LANGUAGES = ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "ru", "tr", "ar", "zh", "ja", "ko")
+"""Languages of the glossary, in the order of its columns."""
+UNSPACED = frozenset({"zh", "ja", "ko"})
+_JOINING = frozenset({"de", "nl", "sv"})
+"""Languages that write words together: "Kundenkonto"."""
+_MAX_READ = 1_000
+_LONGEST = {"tr": 10}
+_ENDING = 4
+"""Letters that a word may have beyond its stem; twice as many where the stem is twice as long."""
+_LEAST_PREFIX = 3
+_LEAST_PART = 4
+"""Letters that a part of a compound has at least."""
+_ELIDED = re.compile(
+    r"^(?:[ldjmtsnc]|qu|dell|all|nell|sull|dall|un|quell|quest|lorsqu|jusqu)['’](?=\w)", re.I
+)
+_ARABIC = ("وال", "بال", "كال", "فال", "لل", "ال", "و", "ب", "ل", "ف", "س", "ي", "ت", "ن")
+"""What Arabic writes before a word without a space: article, conjunctions, prepositions, persons."""
+_LINK = re.compile(r"^(?:s|es|n|en|e|er)?$")
+"""What stands between the parts of a compound."""
+_TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_NAME = re.compile(r"^(?:[A-Za-z]*\d[\w.-]*|[A-Z][\w-]*|[a-z]+[A-Z]\w*)$")
+_ASCII_RUN = re.compile(r"[A-Za-z0-9][\w.@/:-]*")
+_FOLDED = str.maketrans({"ß": "ss", "ł": "l", "ø": "o", "æ": "ae", "ı": "i", "ة": "ه", "ى": "ي", "ـ": ""})
+
+
+def gloss(text: str, language: str) -> tuple[str, ...]:
+    """The English words for a request, with what it holds of names and numbers; empty if no word is known.
+
+    Args:
+        text: the request.
+        language: code of its language.
+    """
+    if language not in LANGUAGES:
+        return ()
+    read = unicodedata.normalize("NFC", text[:_MAX_READ])
+    words = list(_unspaced(read, language) if language in UNSPACED else _spaced(read, language))
+    return tuple(dict.fromkeys(word for word, _ in words)) if any(known for _, known in words) else ()
+
+
+def _spaced(text: str, language: str) -> Iterator[tuple[str, bool]]:
+    """English words by the beginnings of words, longest first; of two words together before one."""
+    tokens = [_ELIDED.sub("", match.group()) for match in _TOKEN.finditer(text)]
+    place = 0
+    while place < len(tokens):
+        pair = folded(" ".join(tokens[place : place + 2]))
+        if place + 1 < len(tokens) and (meant := _meant(pair, language, whole=True)):
+            yield meant, True
+            place += 2
+            continue
+        words = _meanings(folded(tokens[place]), language)
+        yield from ((word, True) for word in words)
+        if not words and _NAME.match(tokens[place]) and place:
+            yield tokens[place], False
+        place += 1
+
+
+def _meanings(word: str, language: str) -> tuple[str, ...]:
+    """The English words for a word: one, or for a compound two; none if it is unknown."""
+    heard = [word]
+    if language == "ar":
+        heard += [
+            word[len(before) :]
+            for before in _ARABIC
+            if word.startswith(before) and len(word) > len(before) + 2
+        ]
+    _, meant = max((known_stem(each, language) for each in heard), key=lambda found: len(found[0]))
+    if meant:
+        return (meant,)
+    return _of_compound(word, language) if language in _JOINING else ()
+
+
+def _meant(word: str, language: str, *, whole: bool = False) -> str:
+    """The English word whose stem is the longest beginning of a word; empty if none is."""
+    return known_stem(word, language, whole=whole)[1]
+
+
+def known_stem(word: str, language: str, *, whole: bool = False) -> tuple[str, str]:
+    """The longest stem with which a word begins, and its English word; both empty if none is known.
+
+    Args:
+        word: folded.
+        language: code of the language.
+        whole: whether only the whole word, or two words together, count.
+    """
+    stems = _stems(language)
+    for length in range(len(word), 0, -1):
+        stem = word[:length]
+        long_enough = length == len(word) or " " in stem or (length >= _LEAST_PREFIX and not whole)
+        if long_enough and stem in stems:
+            ending = _LONGEST.get(language, _ENDING if length < 2 * _ENDING else 2 * _ENDING)
+            if len(word) - length <= ending:
+                return stem, stems[stem]
+    return "", ""
+
+
+def _of_compound(word: str, language: str) -> tuple[str, ...]:
+    """The English words for the parts of a compound: both, or the last one, which says what it is."""
+    stems = _stems(language)
+    for cut in range(_LEAST_PART, len(word) - _LEAST_PART + 1):
+        last = _meant(word[cut:], language)
+        if not last:
+            continue
+        first = next(
+            (stems[word[:end]] for end in range(cut, _LEAST_PREFIX - 1, -1)
+             if word[:end] in stems and _LINK.match(word[end:cut])),
+            "",
+        )  # fmt: skip
+        return (first, last) if first else (last,)
+    return ()
+
+
+def _unspaced(text: str, language: str) -> Iterator[tuple[str, bool]]:
+    """English words by what stands anywhere in a text without spaces, and its runs of Latin letters."""
+    known = _stems(language)
+    longest = max(map(len, known))
+    place = 0
+    while place < len(text):
+        run = _ASCII_RUN.match(text, place)
+        if run is not None:
+            yield run.group(), False
+            place = run.end()
+            continue
+        stem = next(
+            (text[place : place + n] for n in range(longest, 0, -1) if text[place : place + n] in known), ""
+        )
+        if stem:
+            yield known[stem], True
+        place += max(1, len(stem))
+
+
+def folded(word: str) -> str:
+    """A word in small letters without marks: "Übersicht" and "ubersicht" are one."""
+    apart = unicodedata.normalize("NFD", word.lower())
+    return "".join(letter for letter in apart if not unicodedata.combining(letter)).translate(_FOLDED)
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def _stems(language: str) -> Mapping[str, str]:
+    """Beginning of a foreign word → English word; of equal ones the first counts."""
+    column = 1 + LANGUAGES.index(language)
+    found: dict[str, str] = {}
+    for row in _rows():
+        for stem in row[column].split(","):
+            plain = stem.strip().lower()
+            key = plain if language in UNSPACED else folded(plain)
+            found.setdefault(unicodedata.normalize("NFC", key), row[0].partition(" (")[0])
+    found.pop("", None)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _rows() -> Sequence[Sequence[str]]:
+    text = (resources.files(__package__) / "glossary.txt").read_text("utf-8")
+    return tuple(tuple(line.split("|")) for line in text.splitlines() if line and not line.startswith("#"))

@@ -1,0 +1,141 @@
+"""The reading of a request: names that it holds, what it rules out, and the words to search with."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import msgspec
+
+from kitpick_engines.lexical import STOP_WORDS
+from kitpick_rescorers.reading.foreign_negation import split_foreign
+from kitpick_rescorers.reading.glossary import UNSPACED, gloss
+from kitpick_rescorers.reading.languages import ENGLISH, NAMES, language_of
+from kitpick_rescorers.reading.names import names_in, whole_name
+from kitpick_rescorers.reading.negation import split_ruled_out
+from kitpick_rescorers.reading.verbs import ACTIONS, verb_stem
+from kitpick_rescorers.state import Degradation
+
+_VERSION = re.compile(r"(?<![\w.])(?:version|v)\s?\.?(\d{1,4})(?![\w.]*\d)", re.IGNORECASE)
+_VERSION_OF_CALL = re.compile(
+    r"[,(]?\s*(?:(?:by|in|with|using)\s+)?(?:the\s+)?(?:version|v)\s?\.?\d{1,4}\s+of\s+(?:the|this|that)\s+"
+    r"(?:call|api|operation|method|endpoint|function)\b\)?",
+    re.IGNORECASE,
+)
+"""What says which version of an API is wanted, and nothing of what it does."""
+_MAX_READ = 4_000
+_ENOUGH = 3
+"""English words from which on they say more than a script that the models cannot read."""
+_WORD = re.compile(r"[^\W_]+")
+_MAY_RULE_OUT = re.compile(
+    r"\b(?:not|no|nor|never|none|nothing|nobody|dont|without|avoid(?:ing)?|instead|rather|opposed|lieu)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""Words without one of which nothing is ruled out."""
+MAX_READ = 20_000
+"""Characters of a request that are read: of a longer one, such as a pasted log, its beginning and its end."""
+_END = 4_000
+"""Of these, from its end: what is wanted often stands behind what was pasted."""
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What a request says, read without the catalog."""
+
+    searched: str
+    """What is searched and scored: the request without what it rules out."""
+    ruled_out: tuple[str, ...] = ()
+    """What it rules out, in its words."""
+    whole: tuple[str, ...] = ()
+    """The request as a name, where it is short enough to be one."""
+    names: tuple[str, ...] = ()
+    """What it holds in quotes or as code."""
+    versions: frozenset[str] = frozenset()
+    """Numbers of versions that it wants."""
+    other_versions: frozenset[str] = frozenset()
+    """Numbers of versions that it rules out."""
+    lacks: str = ""
+    """Why nothing can be found for it: it has no words, or none that says something; empty otherwise."""
+    language: str = ENGLISH
+    """Code of its language."""
+    english: tuple[str, ...] = ()
+    """For another language, the English words that a glossary has for it."""
+
+    @property
+    def embedded(self) -> str:
+        """What models read: in a script of which they know single letters only, the English words alone."""
+        return (
+            " ".join(self.english)
+            if self.language in UNSPACED and len(self.english) >= _ENOUGH
+            else self.searched
+        )
+
+    @property
+    def foreign(self) -> str:
+        """Name of its language; empty for English."""
+        return "" if self.language == ENGLISH else NAMES[self.language]
+
+
+def shortened(text: str, most: int = MAX_READ, end: int = _END) -> str:
+    """A text of at most `most` characters: its beginning, and the last `end` in a line of their own."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most - end - 1]}\n{text[-end:]}"
+
+
+def as_read(request: str) -> tuple[str, tuple[Degradation, ...]]:
+    """A request as far as it is read, and what the answer says of the rest."""
+    if len(request) <= MAX_READ:
+        return request, ()
+    reason = (
+        f"{len(request):,} characters: the first {MAX_READ - _END:,} and the last {_END:,} were read: "
+        "say in fewer words what is wanted"
+    )
+    return shortened(request), (Degradation("long_request", reason),)
+
+
+@lru_cache(maxsize=256)
+def read_request(text: str) -> Reading:
+    """Reads a request. Takes well under a millisecond, however long the request is."""
+    language = language_of(text)
+    if language != ENGLISH:
+        wanted, out = split_foreign(text, language)
+    else:
+        wanted, out = split_ruled_out(text) if _MAY_RULE_OUT.search(text) else (text, ())
+    versions = _versions(wanted)
+    if versions and (bare := _VERSION_OF_CALL.sub("", wanted[:_MAX_READ])).strip():
+        wanted = bare + wanted[_MAX_READ:]
+    english = () if language == ENGLISH else _english(wanted, out, language)
+    return Reading(
+        searched=f"{' '.join(english)}: {wanted}" if english else wanted,
+        ruled_out=out,
+        whole=whole_name(text),
+        names=names_in(wanted),
+        versions=versions,
+        lacks=_lack(text) if language == ENGLISH else "",
+        other_versions=_versions(" ".join(out)),
+        language=language,
+        english=english,
+    )
+
+
+def _lack(text: str) -> str:
+    """What is missing in a request that says neither a deed nor a thing."""
+    words = _WORD.findall(text[:_MAX_READ])
+    if not words and text.strip():
+        return "the request has no words, only signs: say in words what is to be done"
+    if words and len(text) <= _MAX_READ and all(word.lower() in STOP_WORDS for word in words):
+        return f"the request has only words such as {words[0]!r}, which name no deed and no thing"
+    return ""
+
+
+def _english(wanted: str, out: tuple[str, ...], language: str) -> tuple[str, ...]:
+    """The English words for what is wanted; things that only the ruled out part names belong to it."""
+    words = gloss(wanted, language)
+    if any(verb_stem(word) not in ACTIONS for word in words):
+        return words
+    ruled = (word for part in out for word in gloss(part, language))
+    return (*words, *(word for word in ruled if verb_stem(word) not in ACTIONS))
+
+
+def _versions(text: str) -> frozenset[str]:
+    return frozenset(str(int(number)) for number in _VERSION.findall(text[:_MAX_READ]))

@@ -1,0 +1,58 @@
+"""The language of a text of few words, by the glossary: "zatrzymaj serwer" has no common word that tells it.
+
+A word speaks for a language if the glossary knows it there, by a stem that does not begin as its English
+meaning does, and if it is no English word that only looks like it (`english.txt`).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib import resources
+
+from kitpick_rescorers.reading.glossary import LANGUAGES as ALL
+from kitpick_rescorers.reading.glossary import UNSPACED, folded, known_stem
+
+LANGUAGES = tuple(language for language in ALL if language not in UNSPACED and language not in ("ru", "ar"))
+"""Languages in Latin script."""
+MOST_WORDS = 8
+_WORD = re.compile(r"[^\W_]+")
+_SAME = 3
+"""Letters with which a loan word begins as its English meaning does."""
+_LEAST = 4
+
+
+def language_of_few(text: str) -> str:
+    """The language for which the words of a short text speak; empty if none does, or it has many words."""
+    words = [word for word in _WORD.findall(text) if not any(letter.isdigit() for letter in word)]
+    if not 0 < len(words) <= MOST_WORDS:
+        return ""
+    worth = {language: _worth(words, language) for language in LANGUAGES}
+    best = max(worth, key=lambda language: worth[language])
+    return best if worth[best] > (0, 0) else ""
+
+
+def _worth(words: list[str], language: str) -> tuple[int, int]:
+    """How many words speak for a language, and their letters; zeros if more are unknown than speak."""
+    speak = letters = unknown = 0
+    for word in words:
+        plain = folded(word)
+        stem, meaning = known_stem(plain, language)
+        if not stem:
+            unknown += 1
+        elif speaks(plain, stem, meaning):
+            speak += 1
+            letters += len(stem)
+    return (speak, letters) if speak and unknown <= speak else (0, 0)
+
+
+def speaks(word: str, stem: str, meaning: str) -> bool:
+    """Whether a word tells the language whose stem it has."""
+    long_enough = len(stem) >= _LEAST or (stem == word and len(stem) >= _SAME)
+    return long_enough and stem[:_SAME] != meaning[:_SAME] and word not in _english()
+
+
+@lru_cache(maxsize=1)
+def _english() -> frozenset[str]:
+    """English words that begin as a word of another language does."""
+    return frozenset((resources.files(__package__) / "english.txt").read_text("utf-8").split())

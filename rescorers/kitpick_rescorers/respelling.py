@@ -1,0 +1,86 @@
+"""The second look at a request, by what the first search found: slips of spelling, and abbreviations.
+
+Everything it is compared with comes from searches with the caller's own filter. So a correction never holds a
+word of documents that the caller may not see, and equal catalogs, as the caller sees them, correct alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kitpick_engines.contract import Candidate, Filter, SearchRequest, Sentence
+from kitpick_foundation.errors import MissingExtra
+from kitpick_models.errors import ModelError
+from kitpick_rescorers.reading.abbreviations import WRITTEN, abbreviations, written_out
+from kitpick_rescorers.reading.languages import ENGLISH, language_of
+from kitpick_rescorers.reading.spelling import corrections, respelt, suspects, words_of
+
+if TYPE_CHECKING:
+    from kitpick_rescorers.search import QueryEncoder, SearchedIndex
+
+_PROBED = 5
+"""Candidates that are read for each long form."""
+_SHORT = re.compile(r"(?<!\w)(?:[A-Z][A-Z0-9]{1,4}|[a-z0-9]{2,5})(?!\w)")
+_LONG = re.compile(r"(?<![\w'’])[A-Za-z]{4,24}(?!\w)")
+_MAX_READ = 2_000
+
+
+class ReadAs(NamedTuple):
+    """A request as it is understood."""
+
+    text: str
+    notes: tuple[str, ...] = ()
+    """What was changed, such as `cansel → cancel`; empty where nothing was."""
+
+
+class SecondLook:
+    """Reads requests again over what a first search found for a caller."""
+
+    def __init__(self, index: SearchedIndex, encoder: QueryEncoder, permitted: Filter) -> None:
+        self._index = index
+        self._encoder = encoder
+        self._permitted = permitted
+
+    def at(self, text: str, found: Sequence[Candidate]) -> ReadAs:
+        """The request with its abbreviations written out and its slips corrected.
+
+        Raises:
+            EngineError: the index cannot be searched.
+        """
+        read = text[:_MAX_READ]
+        notes: list[str] = []
+        if any(short.isupper() or short in WRITTEN for short in _SHORT.findall(read)):
+            text, notes = self._written_out(text, found)
+        if language_of(text) != ENGLISH:
+            return ReadAs(text, tuple(notes))
+        try:
+            unknown = any(not self._encoder.knows(word.lower()) for word in _LONG.findall(read))
+        except (ModelError, MissingExtra):
+            return ReadAs(text, tuple(notes))
+        if unknown:
+            text, more = self._corrected(text, found, self._encoder.knows)
+            notes += more
+        return ReadAs(text, tuple(notes))
+
+    def _written_out(self, text: str, found: Sequence[Candidate]) -> tuple[str, list[str]]:
+        shorts = abbreviations(text, (item.text for item in found))
+        if not shorts:
+            return text, []
+        forms = tuple(Sentence(form, None) for each in shorts for form in each.forms)
+        near = self._index.search(SearchRequest("", None, _PROBED, self._permitted, forms))
+        return written_out(text, shorts, [item.text for item in (*near, *found)])
+
+    def _corrected(
+        self, text: str, found: Sequence[Candidate], is_known: Callable[[str], bool]
+    ) -> tuple[str, list[str]]:
+        """The text with the suspects corrected that no document the caller may see has."""
+        doubtful = suspects(text, is_known)
+        if not doubtful:
+            return text, []
+        right = corrections(doubtful, words_of(item.text for item in found))
+        if not right or self._index.search(SearchRequest(" ".join(right), None, 1, self._permitted)):
+            return text, []
+        notes = [f"{word} → {better}" for word, better in right.items()]
+        return respelt(text, doubtful, right), notes

@@ -1,0 +1,135 @@
+"""What one tenant says never moves what another finds, to the last bit; nobody takes anybody's place."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kitpick_engines.intents import store as stores
+from kitpick_engines.intents.answers import AnswerLog, RememberedAnswer
+from kitpick_engines.intents.store import Chooser, Intent, IntentStore
+from kitpick_engines.intents.votes import Intents, Tally, Voting, near_samples, tally_votes
+
+AXES = np.eye(8, dtype=np.float32)
+SECRET = "tell ZEBRASECRET that the merger is off"
+
+said = st.tuples(
+    st.sampled_from(["ann", "bob", "carl"]),
+    st.integers(0, 3),
+    st.sampled_from(["email", "pay"]),
+    st.sampled_from(["chosen", "failed", "not_needed"]),
+)
+
+
+def say(store: IntentStore, tenant: str, client: str, request: int, api: str, verdict: str) -> None:
+    intent, by = Intent(f"request {request}", api), Chooser(client, tenant)
+    store.put([intent], [AXES[request]], "m@1", by, verdict)  # type: ignore[arg-type]
+
+
+def told(store: IntentStore, tenant: str) -> list[object]:
+    """Everything that a search of a tenant reads of a file."""
+    found = store.of_model("m@1", tenant)
+    near = [near_samples(found, AXES[request], Voting()) for request in range(4)]
+    tallies = [tally_votes(found, rows, Voting(), now=2e9) for rows in near]
+    return [found.covered, found.apis, found.clients, found.requests, found.verdicts, near, tallies]
+
+
+@given(own=st.lists(said, max_size=6), others=st.lists(said, min_size=1, max_size=6), forgets=st.booleans())
+@settings(max_examples=15)
+def test_a_hostile_tenant_changes_nothing_for_another(
+    tmp_path_factory: pytest.TempPathFactory,
+    own: list[tuple[str, int, str, str]],
+    others: list[tuple[str, int, str, str]],
+    forgets: bool,
+) -> None:
+    folder = tmp_path_factory.mktemp("tenants")
+    alone, shared = IntentStore(folder / "alone.db"), IntentStore(folder / "shared.db")
+    for store in (alone, shared):
+        store.put([Intent("request 0", "email")], [AXES[0]], "m@1")
+    for each in others:
+        say(shared, "globex", *each)
+    for each in own:
+        say(alone, "acme", *each)
+        say(shared, "acme", *each)
+    if forgets:
+        shared.forget("globex")
+    assert told(shared, "acme") == told(alone, "acme")
+
+
+@pytest.mark.parametrize(("tenant", "left"), [("acme", 3), ("globex", 2), ("", 1)])
+def test_a_flood_evicts_only_choices_of_its_own_tenant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tenant: str, left: int
+) -> None:
+    monkeypatch.setattr(stores, "MAX_PER_TENANT", 3)
+    store = IntentStore(tmp_path / "samples.db")
+    store.put([Intent("by the operator", "email")], [AXES[0]], "m@1")
+    for number in range(9):
+        say(store, "acme", f"client{number}", 1, "pay", "chosen")
+    for client in ("ann", "bob"):
+        say(store, "globex", client, 2, "email", "chosen")
+    found = store.of_model("m@1", tenant)
+    assert sum(owner == tenant for owner in found.tenants) == left
+    assert "by the operator" in found.requests
+
+
+@pytest.mark.parametrize("spellings", [1, 24, 200])
+def test_one_client_with_many_spellings_takes_nobodys_place(spellings: int) -> None:
+    clients = ["mallory"] * spellings + ["", "ann", "bob"]
+    apis = ["delete"] * spellings + ["email"] * 3
+    vectors = np.array([[1.0, 0.0]] * spellings + [[0.8, 0.6]] * 3, dtype=np.float32)
+    rows = Intents(apis, clients, np.zeros(len(apis)), vectors, frozenset(apis), apis, [""] * len(apis))
+    near = near_samples(rows, np.array([1.0, 0.0], dtype=np.float32), Voting())
+    tally = tally_votes(rows, near, Voting(), now=0.0)
+    assert tally["email"].samples == pytest.approx(0.8**8)
+    assert set(tally["email"].choices) == {"ann", "bob"}
+    assert tally.get("delete", Tally()).total == 0.0
+
+
+def test_an_api_that_one_client_chose_is_not_covered(tmp_path: Path) -> None:
+    store = IntentStore(tmp_path / "samples.db")
+    say(store, "acme", "ann", 0, "email", "chosen")
+    say(store, "acme", "ann", 1, "email", "chosen")
+    assert store.of_model("m@1", "acme").covered == frozenset()
+    say(store, "acme", "bob", 0, "email", "chosen")
+    assert store.of_model("m@1", "acme").covered == {"email"}
+    assert store.of_model("m@1", "globex").covered == frozenset()
+
+
+@pytest.mark.parametrize("whose", ["acme", None])
+def test_what_is_forgotten_is_in_no_file_while_a_server_has_them_open(
+    tmp_path: Path, whose: str | None
+) -> None:
+    log, store = AnswerLog(tmp_path / "answers.db"), IntentStore(tmp_path / "samples.db")
+    log.remember(RememberedAnswer(SECRET, "acme", (), "hybrid", ("email",)))
+    store.put([Intent(SECRET, "email")], [AXES[0]], "m@1", Chooser("ann", "acme"))
+    reader = sqlite3.connect(tmp_path / "samples.db")
+    assert reader.execute("SELECT count(*) FROM intents").fetchone() == (1,)
+    assert b"ZEBRASECRET" in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    other = AnswerLog(tmp_path / "answers.db")
+    assert (other.forget(whose), store.forget(whose)) == (1, 1)
+    assert b"ZEBRASECRET" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    reader.close()
+    log.close()
+    other.close()
+
+
+def test_the_id_of_an_answer_cannot_be_guessed_from_what_was_asked(tmp_path: Path) -> None:
+    answer = RememberedAnswer("how do I fire Bob", "acme", ("boss",), "hybrid", ("fire",))
+    first, second = AnswerLog(tmp_path / "a.db"), AnswerLog(tmp_path / "b.db")
+    name = first.remember(answer)
+    assert first.remember(answer) == name, "the same answer to the same people has one id"
+    assert second.remember(answer) != name
+    assert answer.id != name
+    assert first.find(answer.id, "acme") is None
+    assert first.find(name, "acme") == answer
+    first.close()
+    again = AnswerLog(tmp_path / "a.db")
+    assert again.remember(answer) == name, "the secret is kept with the answers"
+    assert again.find(name, "globex") is None
+    again.close()
+    second.close()

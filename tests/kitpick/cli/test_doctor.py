@@ -1,0 +1,50 @@
+"""`kitpick doctor` names every extra that a user can install, and the set of models in use."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kitpick.cli.doctor import EXTRAS
+from kitpick.errors import ExitCode
+from kitpick.settings import Settings
+
+PROJECT = (Path(__file__).resolve().parents[3] / "pyproject.toml").read_text("utf-8")
+OF_DEVELOPERS = {"browser", "clients", "compare", "dev"}
+
+
+def test_every_extra_is_named() -> None:
+    listed = PROJECT.partition("[project.optional-dependencies]")[2].partition("\n[project.")[0]
+    assert set(re.findall(r"^([a-z-]+) = \[", listed, re.MULTILINE)) - OF_DEVELOPERS == set(EXTRAS)
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_models_that_do_not_belong_together_are_broken(
+    settings: Settings, kitpick: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = kitpick("doctor", "--json")
+    assert sound.code == ExitCode.OK
+    rows = {row["name"]: row for row in json.loads(sound.out) if row["topic"] == "model"}
+    assert rows["set"]["value"] == "default"
+    assert "list_ranker" in rows
+    monkeypatch.setenv("KITPICK_ENCODER", "minilm-l6")
+    mixed = kitpick("doctor", "--json")
+    assert mixed.code == ExitCode.UNAVAILABLE
+    rows = {row["name"]: row for row in json.loads(mixed.out) if row["topic"] == "model"}
+    assert rows["set"]["value"] == "default, but for encoder"
+    assert rows["list_ranker"]["ok"] is False
+    assert "KITPICK_MODELS" in rows["list_ranker"]["value"]
+
+
+@pytest.mark.parametrize("variable", ["KITPICK_MODELS", "KITPICK_ENCODER", "KITPICK_QUERY_KIND"])
+def test_a_model_that_is_not_there_is_broken(
+    variable: str, settings: Settings, kitpick: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "foo")
+    found = kitpick("doctor", "--json")
+    assert found.code == ExitCode.UNAVAILABLE
+    assert "no model" in next(row["value"] for row in json.loads(found.out) if row["ok"] is False)

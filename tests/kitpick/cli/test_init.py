@@ -1,0 +1,126 @@
+"""`kitpick init` and `kitpick mcp --config-for`: a beginner's first minutes, with and without questions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kitpick.catalog import Catalog
+from kitpick.errors import ExitCode
+from kitpick.mcp.clients import McpClient, absolute_catalog, client_config
+from kitpick.mcp.config import read_config
+from kitpick.settings import Settings
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime")
+
+
+@pytest.fixture
+def folder(settings: Settings, functions_file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(functions_file.parent)
+    return functions_file.parent
+
+
+def test_three_answers_fill_a_catalog_and_print_the_clients_entry(folder: Path, kitpick) -> None:
+    ran = kitpick("init", "--tools", "functions.json", "--client", "cursor", "--store", "sqlite:mine.db")
+    assert ran.code == ExitCode.OK, ran.err
+    first, rest = ran.out.split("\n", 1)
+    assert first == f"8 tools are in sqlite:{folder / 'mine.db'}; wrote kitpick.toml."
+    entry, end = json.JSONDecoder().raw_decode(rest)
+    started = entry["mcpServers"]["kitpick"]
+    assert Path(started["command"]).is_absolute()
+    assert started["args"][-4:] == [
+        "--catalog", f"sqlite:{folder / 'mine.db'}", "--config", str(folder / "kitpick.toml"),
+    ]  # fmt: skip
+    assert rest[end:].strip().startswith("1. ")
+    assert read_config(folder / "kitpick.toml").upstreams == ()
+    with Catalog.open("mine.db") as catalog:
+        assert len(list(catalog.documents())) == 8
+
+
+def test_nobody_who_can_be_asked_needs_only_the_tools(folder: Path, kitpick) -> None:
+    refused = kitpick("init")
+    assert (refused.code, "--tools" in refused.err) == (ExitCode.USAGE, True)
+    assert kitpick("init", "--tools", "functions.json").code == ExitCode.OK
+    assert (folder / "tools.db").is_file()
+
+
+def test_questions_are_asked_where_somebody_sits(folder: Path, kitpick, monkeypatch) -> None:
+    asked: list[str] = []
+    answers = iter(["functions.json", "zed", "sqlite:asked.db"])
+    monkeypatch.setattr("typer.prompt", lambda question, **_: asked.append(question) or next(answers))
+    monkeypatch.setattr("kitpick.cli.init._can_ask", lambda: True)
+    ran = kitpick("init")
+    assert len(asked) == 3
+    assert '"context_servers"' in ran.out
+
+
+def test_what_is_there_is_not_overwritten_unless_asked(folder: Path, kitpick) -> None:
+    (folder / "kitpick.toml").write_text("# mine")
+    refused = kitpick("init", "--tools", "functions.json")
+    assert refused.code == ExitCode.INPUT
+    assert (folder / "kitpick.toml").read_text() == "# mine"
+    assert not (folder / "tools.db").exists(), "nothing was begun"
+    assert kitpick("init", "--tools", "functions.json", "--force").code == ExitCode.OK
+
+
+@pytest.mark.parametrize("wrong", [["--client", "emacs"], ["--tools", "absent.json"]])
+def test_a_wrong_answer_is_named(folder: Path, kitpick, wrong: list[str]) -> None:
+    refused = kitpick("init", "--tools", "functions.json", *wrong)
+    assert refused.code in (ExitCode.USAGE, ExitCode.INPUT)
+    assert wrong[1] in refused.err
+
+
+def test_a_live_server_becomes_an_upstream_of_which_nothing_may_be_called(tmp_path: Path) -> None:
+    from kitpick.beginning import Beginning, write_config
+
+    target = 'stdio:server --name "odd\\name"'
+    file = write_config(tmp_path, Beginning(f"mcp:{target}", "none", "sqlite:x.db"))
+    (upstream,) = read_config(file).upstreams
+    assert (upstream.target, upstream.allow) == (target, ())
+
+
+@pytest.mark.parametrize("client", list(McpClient))
+def test_every_clients_entry_names_an_absolute_command_and_catalog(client: McpClient, kitpick) -> None:
+    printed = kitpick("mcp", "--config-for", client.value, "-c", "tools.db", "--principal", "ann")
+    assert printed.code == ExitCode.OK
+    (servers,) = json.loads(printed.out).values()
+    started = servers["kitpick"]
+    assert Path(started["command"]).is_absolute()
+    assert f"sqlite:{Path('tools.db').absolute()}" in started["args"]
+    assert started["args"][-2:] == ["--principal", "ann"]
+
+
+@pytest.mark.needs("mcp")
+def test_the_printed_command_starts_the_server_in_another_folder(
+    catalog: Catalog, settings: Settings, tmp_path: Path
+) -> None:
+    config = client_config(McpClient.CLAUDE_CODE, ["--catalog", absolute_catalog(settings.catalog)])
+    started = config.content["mcpServers"]["kitpick"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    client = {"name": "t", "version": "1"}
+    asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asked}
+    ran = subprocess.run(
+        [started["command"], *started["args"]],
+        cwd=elsewhere,
+        input=json.dumps(hello) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert json.loads(ran.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "kitpick", ran.stderr
+    assert "empty" not in ran.stderr
+
+
+def test_this_python_has_a_command_beside_it() -> None:
+    assert (
+        client_config(McpClient.ZED, [])
+        .content["context_servers"]["kitpick"]["command"]
+        .startswith(str(Path(sys.executable).parent))
+    )

@@ -1,0 +1,138 @@
+"""Servers that are started: none outlives its session or this process, and what they write is shown."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kitpick_engines.document import ApiDocument
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.sources.mcp_endpoint import LiveSettings
+from kitpick_ingest.sources.mcp_live import McpLiveSource
+
+pytestmark = [
+    pytest.mark.needs("mcp"),
+    pytest.mark.skipif(sys.platform == "win32", reason="groups of processes are of POSIX"),
+]
+
+SERVER = """
+import json, os, signal, subprocess, sys, time
+TOOL = {"name": "read_note", "description": "Read a note", "inputSchema": {"type": "object"}}
+RESULTS = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                          "serverInfo": {"name": "notes", "version": "1"}}, "tools/list": {"tools": [TOOL]}}
+def serve():
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" in message:
+            found = RESULTS.get(message["method"])
+            body = {"result": found} if found else {"error": {"code": -32601, "message": "no"}}
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **body}), flush=True)
+"""
+STUBBORN = """
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+SLEEP = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"]
+child = subprocess.Popen(SLEEP, stdin=subprocess.DEVNULL)
+with open(sys.argv[1], "w") as file:
+    file.write(f"{os.getpid()} {child.pid}")
+"""
+QUICK = LiveSettings(request_seconds=60, total_seconds=120)
+
+
+def source(tmp_path: Path, more: str, *arguments: str, settings: LiveSettings = QUICK) -> McpLiveSource:
+    script = tmp_path / "server.py"
+    script.write_text(SERVER + textwrap.dedent(more))
+    command = shlex.join([sys.executable, "-I", "-S", str(script), *arguments])
+    return McpLiveSource(f"stdio:{command}", "notes", settings)
+
+
+def gone(pid: int) -> bool:
+    """Whether a process ends within a moment."""
+    for _ in range(600):
+        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_a_server_that_will_not_end_ends_with_its_session_and_so_does_what_it_started(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    (tool,) = source(tmp_path, STUBBORN + "serve()\ntime.sleep(600)\n", str(pids)).read()
+    assert isinstance(tool, ApiDocument)
+    assert all(gone(int(pid)) for pid in pids.read_text().split())
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
+def test_who_is_killed_while_a_server_starts_leaves_nobody_behind(
+    tmp_path: Path, sent: signal.Signals
+) -> None:
+    pids = tmp_path / "pids"
+    spec = source(tmp_path, STUBBORN + "time.sleep(600)\n", str(pids))._endpoint
+    code = (
+        "import sys; from kitpick_ingest.sources.mcp_live import McpLiveSource; "
+        "list(McpLiveSource('stdio:' + sys.argv[1]).read())"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, shlex.join(spec.command)]) as killed:
+        while not pids.exists() or len(pids.read_text().split()) < 2:
+            assert killed.poll() is None
+            time.sleep(0.05)
+        killed.send_signal(sent)
+        killed.wait()
+    assert all(gone(int(pid)) for pid in pids.read_text().split())
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            "sys.stderr.write('missing licence\\n'); sys.exit(3)",
+            "it ended with exit code 3; it wrote: missing licence",
+        ),
+        ("print('no key is set'); sys.exit(1)", "it wrote: no key is set"),
+        ("sys.stderr.write('a\\x1b[2J\\x07b\\u202ec'); sys.exit(1)", r"it wrote: a\x1b[2J\x07b\u202ec"),
+        ("sys.stderr.write('\\n'.join('abcde')); sys.exit(1)", "it wrote: c | d | e"),
+        ("sys.stderr.write('x' * 10_000_000 + '\\nthe end\\n'); sys.exit(1)", "| the end"),
+        ("sys.stderr.buffer.write(b'\\xff\\xfe\\n'); sys.exit(1)", "it wrote: \ufffd\ufffd"),
+    ],
+)
+def test_what_a_server_wrote_before_it_failed_is_shown(tmp_path: Path, more: str, said: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        list(source(tmp_path, more).read())
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 1_500
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "print('ready'); print()",
+        "print('[1, 2')",
+        "sys.stdout.buffer.write(b'\\xff\\n')",
+        "print('x' * 3_000_000)",
+    ],
+)
+def test_noise_between_the_messages_costs_nothing(
+    tmp_path: Path, noise: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tool,) = source(tmp_path, f"{noise}; sys.stdout.flush()\nserve()\n").read()
+    assert isinstance(tool, ApiDocument)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_line_above_the_limit_costs_its_request(tmp_path: Path) -> None:
+    more = "TOOL['description'] = 'x' * 3_000_000\nserve()\n"
+    small = LiveSettings(request_seconds=60, max_answer_bytes=100_000)
+    with pytest.raises(SourceError, match=r"tools/list failed: .* above the limit of 100,000 bytes"):
+        list(source(tmp_path, more, settings=small).read())
+
+
+def test_a_program_that_is_not_there_is_named() -> None:
+    with pytest.raises(SourceError, match="no-such-program"):
+        list(McpLiveSource("stdio:no-such-program --key secret").read())

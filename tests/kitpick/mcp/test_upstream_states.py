@@ -1,0 +1,215 @@
+"""The session with an upstream as a machine of states: at each, each fault, and what the next call gets.
+
+The model is small: a call is answered, or it says why not; and once the server answers as usual again, the
+next call is answered, whatever came before. An error in an answer ends no session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+from plain_server import USUAL, PlainServer, slowly
+
+from kitpick.mcp.config import UpstreamConfig
+from kitpick.mcp.errors import UpstreamFailed
+from kitpick.mcp.upstream import Upstream
+from kitpick_ingest.sources.mcp_endpoint import Listing
+
+pytestmark = pytest.mark.needs("mcp")
+
+CODES = (-32000, -32001, -32002, -32020, -32021, -32022, -32042, -32600, -32601, -32602, -32603, -32700, 0, 7)
+"""Of JSON-RPC, of MCP, of the SDK itself, and two that nobody defines."""
+FAULTS: dict[str, Any] = {
+    f"error {code}": {"error": {"code": code, "message": "no"}} for code in (-32000, -32022, -32601, 7)
+}
+FAULTS |= {f"HTTP {status}": status for status in (401, 404, 500)}
+FAULTS |= {"close": "close", "no JSON": b"<html>", "no result": {"result": None}}
+STATES = ("initialize", "tools/list", "tools/call", "ping")
+PATIENCE = 240.0
+
+
+def machine(server: PlainServer, ask: Callable[[Upstream], Awaitable[None]], **config: Any) -> list[Listing]:
+    """Runs a conversation with an upstream; returns the lists that it gave."""
+    listings: list[Listing] = []
+    anyio.run(partial(conversation, server, ask, listings, **config))
+    return listings
+
+
+def machine_until_listed(server: PlainServer, ask: Callable[[Upstream], Awaitable[None]]) -> list[Listing]:
+    """The same, and waits for the first list: calls are answered while it is being read."""
+    listings: list[Listing] = []
+
+    async def then_listed(upstream: Upstream) -> None:
+        await ask(upstream)
+        while not listings:
+            await anyio.sleep(0.02)
+
+    anyio.run(partial(conversation, server, then_listed, listings))
+    return listings
+
+
+async def conversation(
+    server: PlainServer, ask: Callable[[Upstream], Awaitable[None]], listings: list[Listing], **config: Any
+) -> None:
+    async def take_in(listing: Listing) -> bool:
+        listings.append(listing)
+        return True
+
+    settings = {"allow": ("*",), "timeout_seconds": 20.0} | config
+    upstream = Upstream(UpstreamConfig(name="notes", target=server.url, **settings), take_in)
+    async with anyio.create_task_group() as group:
+        group.start_soon(upstream.run)
+        with anyio.fail_after(PATIENCE):
+            await ask(upstream)
+        group.cancel_scope.cancel()
+
+
+async def called(upstream: Upstream) -> str:
+    """The answer to a call, or why there is none."""
+    try:
+        return str((await upstream.call("read_note", {})).content[0].text)  # type: ignore[union-attr]
+    except UpstreamFailed as error:
+        return str(error)
+
+
+async def recovered(upstream: Upstream) -> None:
+    """A call is answered within a few."""
+    while await called(upstream) != "fine":
+        await anyio.sleep(0.05)
+
+
+async def hurt_everywhere(fault: str, server: PlainServer, upstream: Upstream) -> None:
+    """The fault at each state: of a session that is open, and of one that has to be opened."""
+    server.headers["mcp-session-id"] = "one"
+    await recovered(upstream)
+    for forgotten, states in ((False, STATES), (True, STATES[:2])):
+        for state in states:
+            server.answers[state] = FAULTS[fault]
+            if forgotten:
+                server.answers["tools/call"] = 404
+            for _ in range(2):
+                said = await called(upstream)
+                assert said == "fine" or said.startswith("the server 'notes' failed: "), (fault, state, said)
+            server.answers |= USUAL
+            await recovered(upstream)
+
+
+@pytest.mark.slow
+def test_after_each_fault_at_each_state_the_next_calls_are_answered() -> None:
+    async def one(fault: str, server: PlainServer, limiter: anyio.CapacityLimiter) -> None:
+        async with limiter:
+            await conversation(server, partial(hurt_everywhere, fault, server), [], poll_seconds=0.5)
+
+    async def main() -> None:
+        limiter = anyio.CapacityLimiter(6)
+        async with anyio.create_task_group() as group:
+            for fault, server in servers.items():
+                group.start_soon(one, fault, server, limiter)
+
+    with ExitStack() as stack:
+        servers = {fault: stack.enter_context(PlainServer().running()) for fault in FAULTS}
+        anyio.run(main)
+
+
+def test_a_slow_answer_costs_its_call_alone() -> None:
+    with PlainServer().running() as server:
+
+        async def ask(upstream: Upstream) -> None:
+            await recovered(upstream)
+            server.answers["tools/call"] = slowly(USUAL["tools/call"], 4.0)
+            assert "no answer within 2 s" in await called(upstream)
+            server.answers["tools/call"] = USUAL["tools/call"]
+            await recovered(upstream)
+            assert server.times("initialize") == 1
+
+        machine(server, ask, timeout_seconds=2.0)
+
+
+def test_an_error_in_an_answer_costs_its_call_and_no_session() -> None:
+    with PlainServer().running() as server:
+
+        async def ask(upstream: Upstream) -> None:
+            await recovered(upstream)
+            sessions = server.times("initialize")
+            for code in CODES * 2:
+                server.answers["tools/call"] = {"error": {"code": code, "message": f"id is {code}"}}
+                assert await called(upstream) == f"the server 'notes' failed: id is {code}"
+                server.answers["tools/call"] = USUAL["tools/call"]
+                assert await called(upstream) == "fine"
+            assert server.times("initialize") == sessions
+
+        machine(server, ask)
+
+
+def test_one_callers_error_leaves_the_calls_of_others_alone() -> None:
+    with PlainServer().running() as server:
+
+        def answer(message: dict[str, Any]) -> Any:
+            if message["params"]["arguments"].get("bad"):
+                return {"error": {"code": -32000, "message": "no"}}
+            return slowly(USUAL["tools/call"], 0.2)(message)
+
+        async def ask(upstream: Upstream) -> None:
+            await recovered(upstream)
+            server.answers["tools/call"] = answer
+            said: list[str] = []
+
+            async def good() -> None:
+                said.append(await called(upstream))
+
+            async with anyio.create_task_group() as group:
+                for _ in range(3):
+                    group.start_soon(good)
+                with pytest.raises(UpstreamFailed, match="no"):
+                    await upstream.call("read_note", {"bad": True})
+            assert said == ["fine"] * 3
+
+        machine(server, ask)
+
+
+@pytest.mark.parametrize("fault", ["HTTP 500", "close", "error -32000"])
+def test_calls_that_wait_for_a_server_hear_that_it_cannot_be_reached(fault: str) -> None:
+    with PlainServer().running() as server:
+        server.answers["initialize"] = FAULTS[fault]
+
+        async def ask(upstream: Upstream) -> None:
+            assert (await called(upstream)).startswith("the server 'notes' failed: ")
+            server.answers["initialize"] = USUAL["initialize"]
+            await recovered(upstream)
+
+        assert machine_until_listed(server, ask)
+
+
+@pytest.mark.parametrize(
+    ("status", "cure"), [(401, "wants credentials"), (404, "often is /mcp"), (503, "try later")]
+)
+def test_a_status_of_http_is_told_with_its_cure(status: int, cure: str) -> None:
+    with PlainServer().running() as server:
+        server.answers |= dict.fromkeys(("initialize", "server/discover"), status)
+
+        async def ask(upstream: Upstream) -> None:
+            said = await called(upstream)
+            assert f"HTTP {status}" in said
+            assert cure in said
+
+        machine(server, ask)
+
+
+def test_a_server_that_forgot_the_session_is_given_a_new_one() -> None:
+    with PlainServer().running() as server:
+        server.headers["mcp-session-id"] = "first"
+
+        async def ask(upstream: Upstream) -> None:
+            await recovered(upstream)
+            server.answers["tools/call"] = 404
+            assert "HTTP 404" in await called(upstream)
+            server.answers["tools/call"] = USUAL["tools/call"]
+            assert await called(upstream) == "fine"
+            assert server.times("initialize") == 2
+
+        machine(server, ask)

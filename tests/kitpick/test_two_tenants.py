@@ -1,0 +1,119 @@
+"""A second tenant, however hostile, moves nothing of what the first one finds, to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kitpick.catalog import Catalog
+from kitpick.feedback import UnknownResult
+from kitpick.settings import Settings
+from kitpick_engines.contract import Filter
+from kitpick_engines.document import ApiDocument, encode_document
+from kitpick_engines.intents.store import Intent
+from kitpick_ingest.sync import SyncOptions
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime")
+REQUESTS = ("tell the team lunch is at noon", "how wet will it be", "wipe the old report")
+APIS = ("send_email", "get_weather", "delete_file", "book_room")
+SHARED = {
+    "send_email": "Send an email message to a recipient.",
+    "get_weather": "Current weather of a city: temperature, wind and rain.",
+    "delete_file": "Delete a file from the disk for ever.",
+    "book_room": "Book a meeting room for a team.",
+}
+operation = st.one_of(
+    st.tuples(
+        st.sampled_from(["chosen", "failed", "not_needed"]),
+        st.sampled_from(REQUESTS),
+        st.sampled_from(APIS),
+        st.sampled_from(["ann", "bob", "carl"]),
+    ),
+    st.tuples(st.just("search"), st.sampled_from(REQUESTS)),
+    st.tuples(st.just("forget")),
+)
+hostile = operation | st.tuples(
+    st.just("ingest"),
+    st.lists(st.sampled_from(["email", "rain", "team lunch", "wipe"]), min_size=1, max_size=3),
+)
+
+
+def document(name: str, description: str, tenant: str = "") -> ApiDocument:
+    return ApiDocument(
+        id=f"{tenant or 'house'}/tool/{name}", source=tenant or "house", category="c", tool="tool", api=name,
+        description=description, tenant=tenant,
+    )  # fmt: skip
+
+
+def opened(folder: Path, documents: Sequence[ApiDocument]) -> Catalog:
+    folder.mkdir()
+    settings = Settings(embedding_cache=folder.parent / "embeddings.db")
+    catalog = Catalog.open(f"sqlite:{folder / 'catalog.db'}", settings=settings)
+    ingest(catalog, folder, documents)
+    catalog.add_intents(
+        [Intent("lunch plans", "house/tool/book_room"), Intent("is it wet", "house/tool/get_weather")]
+    )
+    return catalog
+
+
+def ingest(catalog: Catalog, folder: Path, documents: Sequence[ApiDocument]) -> None:
+    lines = folder / f"{documents[0].source}.jsonl"
+    lines.write_bytes(b"\n".join(map(encode_document, documents)))
+    options = SyncOptions(allow_shrink=True)
+    catalog.ingest(f"documents:{lines}", name=documents[0].source, options=options)
+
+
+def act(catalog: Catalog, folder: Path, tenant: str, doing: tuple[Any, ...]) -> Any:
+    """What the tenant is told."""
+    mine = Filter(tenant=tenant)
+    match doing:
+        case "search", request:
+            return found(catalog, request, mine)
+        case ("forget",):
+            return catalog.forget(tenant)
+        case "ingest", texts:
+            own = [
+                document(f"own{number}", f"{text} {text} lunch", tenant) for number, text in enumerate(texts)
+            ]
+            return ingest(catalog, folder, own)
+        case verdict, request, api, client:
+            try:
+                return catalog.feedback(
+                    request, **{verdict: [f"house/tool/{api}"]}, client=client, filter=mine
+                )
+            except UnknownResult as error:
+                return str(error)
+
+
+def found(catalog: Catalog, request: str, mine: Filter) -> Any:
+    results = [catalog.search(request, 4, profile=profile, filter=mine) for profile in ("hybrid", "bm25")]
+    return [
+        ([(hit.id, hit.score, hit.reasons) for hit in each.hits], each.abstained, each.degraded)
+        for each in results
+    ]
+
+
+@given(own=st.lists(operation, max_size=6), others=st.lists(hostile, min_size=1, max_size=6))
+@settings(max_examples=10)
+def test_a_hostile_tenant_moves_nothing_of_another(
+    tmp_path_factory: pytest.TempPathFactory, own: list[tuple[Any, ...]], others: list[tuple[Any, ...]]
+) -> None:
+    folder = tmp_path_factory.mktemp("tenants")
+    documents = [document(name, text) for name, text in SHARED.items()]
+    with opened(folder / "alone", documents) as alone, opened(folder / "shared", documents) as shared:
+        for step in range(max(len(own), len(others))):
+            for doing in others[step : step + 1]:
+                act(shared, folder / "shared", "globex", doing)
+            for doing in own[step : step + 1]:
+                assert act(shared, folder / "shared", "acme", doing) == act(
+                    alone, folder / "alone", "acme", doing
+                )
+        for request in REQUESTS:
+            assert found(shared, request, Filter(tenant="acme")) == found(
+                alone, request, Filter(tenant="acme")
+            )

@@ -1,0 +1,118 @@
+"""The catalog as a caller may see it: sizes, shelves, and requests that find what they ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kitpick.catalog import Catalog
+from kitpick.settings import Settings
+from kitpick.ui.desk import catalog_name
+from kitpick.ui.shelves import Shelves, as_request, examples
+from kitpick_engines.contract import Filter
+from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.service.keys import digest, new_key
+
+pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
+BOSS = Filter(principals=frozenset({"boss"}))
+
+
+def test_the_overview_counts_what_the_caller_may_see(shown: Any) -> None:
+    overview = shown.ask("overview").json()
+    assert (overview["name"], overview["apis"], overview["more"]) == ("shop.db", 11, False)
+    assert overview["categories"] == [{"name": "office", "tools": 9, "apis": 11}]
+    assert overview["models"] == "default"
+
+
+def test_its_examples_find_what_they_were_written_for(shown: Any) -> None:
+    requests = shown.ask("overview").json()["examples"]
+    assert len(requests) == 3
+    first = [shown.explain(request, k=1)["hits"][0]["description"] for request in requests]
+    assert all(said.lower().startswith(text[:20].lower()) for said, text in zip(first, requests, strict=True))
+
+
+def test_a_shelf_is_a_category_or_a_tool_of_it(shown: Any) -> None:
+    tools = shown.ask("browse", {"category": "office"}).json()["tools"]
+    assert {"name": "weather", "apis": 2} in tools
+    assert "payroll" not in {tool["name"] for tool in tools}
+    apis = shown.ask("browse", {"category": "office", "tool": "weather"}).json()["apis"]
+    assert [api["api"] for api in apis] == ["get_forecast", "get_weather"]
+    assert shown.ask("browse", {"category": "none"}).json() == {"tools": [], "apis": []}
+
+
+def test_an_api_of_others_is_shown_to_nobody(show: Any, shop: str, shown: Any, tmp_path: Path) -> None:
+    secret = {"id": "shop/payroll/pay_salaries"}
+    assert shown.ask("show", secret).status_code == 404
+    assert shown.ask("show", {"id": "shop/mail/list_emails"}).json()["restricted"] is False
+    key = new_key()
+    keys = tmp_path / "keys.toml"
+    keys.write_text(f"[[keys]]\nname = 'b'\nsha256 = '{digest(key)}'\nprincipals = ['boss']\n")
+    with show(shop, keys=str(keys)) as guarded:
+        named = {"authorization": f"Bearer {key}"}
+        assert guarded.ask("show", secret).status_code == 401
+        assert guarded.ask("show", secret, **named).json()["restricted"] is True
+        assert guarded.ask("overview", **named).json()["apis"] == 12
+
+
+def test_a_listing_is_kept_for_a_minute_and_for_one_caller(shop: str) -> None:
+    now = [0.0]
+    with Catalog.open(shop, settings=Settings()) as catalog:
+        shelves = Shelves(catalog, lambda: now[0])
+        mine = shelves.of(Filter())
+        assert shelves.of(Filter()) is mine
+        assert len(shelves.of(BOSS).lines) == len(mine.lines) + 1
+        now[0] = 61.0
+        again = shelves.of(Filter())
+        assert again == mine
+        assert again is not mine
+
+
+def test_an_empty_catalog_has_no_listing(tmp_path: Path) -> None:
+    with (
+        Catalog.open(f"sqlite:{tmp_path / 'empty.db'}", settings=Settings()) as catalog,
+        pytest.raises(EmptyCatalog),
+    ):
+        Shelves(catalog).of(Filter())
+
+
+@pytest.mark.parametrize(
+    ("description", "request_text"),
+    [
+        ("Lists the messages of a mailbox. Newest first.", "list the messages of a mailbox"),
+        ("Copies a file to another place", "copy a file to another place"),
+        ("Pushes a commit to the branch!", "push a commit to the branch"),
+        ("Current weather of a city: rain and wind.", "current weather of a city: rain and wind"),
+        ("Deprecated.", ""),
+        ("**Note** this is an internal tool", ""),
+        ("", ""),
+        ("word " * 40, ""),
+    ],
+)
+def test_a_first_sentence_becomes_a_request(description: str, request_text: str) -> None:
+    assert as_request(description) == request_text
+
+
+def test_only_what_is_found_first_is_an_example() -> None:
+    asked: list[str] = []
+
+    def first(text: str) -> str | None:
+        asked.append(text)
+        return {"b": "2", "c": "3", "d": "4", "e": "5"}.get(text)
+
+    found = examples([("1", "a"), ("2", "b"), ("3", "c"), ("4", "d"), ("5", "e")], first)
+    assert found == ("b", "c", "d")
+    assert asked == ["a", "b", "c", "d"], "no more is searched for than is shown"
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("sqlite:/home/me/tools.db", "tools.db"),
+        ("sqlite:tools.db", "tools.db"),
+        ("opensearch+https://me:secret@host:9200/tools?verify=false", "tools"),
+    ],
+)
+def test_a_catalogs_name_tells_neither_folder_nor_secret(url: str, name: str) -> None:
+    assert catalog_name(url) == name

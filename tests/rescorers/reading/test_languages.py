@@ -1,0 +1,159 @@
+"""Requests in other languages: told, glossed, and what they rule out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.pipeline import rescore
+from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.reading import glossary
+from kitpick_rescorers.reading.glossary import LANGUAGES, gloss
+from kitpick_rescorers.reading.languages import ENGLISH, NAMES, language_of
+from kitpick_rescorers.reading.request_reading import read_request
+from kitpick_rescorers.request import Rescored, RescoreRequest
+from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.stages import Abstain, CrossEncode, Fuse
+
+ORDERS = {
+    "de": "Storniere bitte die Bestellung 123",
+    "fr": "annule la commande 123, merci à toi pour ton aide",
+    "es": "cancela por favor el pedido 123",
+    "pt": "cancela por favor o meu pedido 123",
+    "it": "annulla per favore il mio ordine 123",
+    "nl": "annuleer alsjeblieft mijn bestelling 123 van de site",
+    "sv": "avbryt min beställning 123 tack",
+    "pl": "proszę anuluj moje zamówienie 123",
+    "tr": "lütfen benim siparişim 123 iptal et",
+    "ru": "отмени, пожалуйста, мой заказ 123",
+    "ar": "من فضلك قم بإلغاء طلبي رقم 123",
+    "zh": "请取消订单 123",
+    "ja": "注文 123 をキャンセルしてください",
+    "ko": "주문 123 취소해 주세요",
+}
+
+
+@pytest.mark.parametrize("language", ORDERS)
+def test_a_request_is_told_by_its_language_and_glossed(language: str) -> None:
+    text = ORDERS[language]
+    assert language_of(text) == language
+    assert "cancel" in gloss(text, language)
+    assert read_request(text).english[0] in read_request(text).searched
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cancel order 123", "list all buckets", "show da-12; delete da-12", "mail Aylin Demir in İzmir",
+        "PTO", "I am in São Paulo, find a hotel", "translate 'guten Morgen' to French", "", "12:30", "🙂",
+    ],
+)  # fmt: skip
+def test_english_stays_english_whatever_names_it_holds(text: str) -> None:
+    assert language_of(text) == ENGLISH
+    assert read_request(text).searched == text
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "ruled"),
+    [
+        ("Stoppe die Server, aber lösche sie nicht", "stop", "delete"),
+        ("Archiviere den Kanal statt ihn zu löschen", "archive", "delete"),
+        ("arrête les serveurs sans les supprimer", "stop", "delete"),
+        ("no elimines el canal, archívalo", "archive", "delete"),
+        ("envia a mensagem, não apague", "send", "delete"),
+        ("ferma i server ma non eliminarli", "stop", "delete"),
+        ("stop de servers zonder ze te verwijderen", "stop", "delete"),
+        ("サーバーを削除せずに停止して", "stop", "delete"),
+        ("停止服务器，不要删除", "stop", "delete"),
+        ("서버를 삭제하지 말고 중지해줘", "stop", "delete"),
+        ("останови серверы, но не удаляй их", "stop", "delete"),
+    ],
+)
+def test_what_is_ruled_out_is_told_in_other_languages(text: str, wanted: str, ruled: str) -> None:
+    reading = read_request(text)
+    assert wanted in reading.english
+    assert ruled not in reading.english
+    assert ruled in reading.ruled_out[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["Zeige die Server die nicht laufen", "les utilisateurs sans rôle dans le groupe"]
+)
+def test_what_describes_a_thing_stays(text: str) -> None:
+    assert read_request(text).ruled_out == ()
+
+
+def answer(bench, query: str) -> Rescored:  # type: ignore[no-untyped-def]
+    names = ("shop/createOrder", "shop/deleteOrder")
+    candidates = [bench.candidate(name, lexical=rank) for rank, name in enumerate(names, start=1)]
+    models = Models(scorer=bench.scorer(dict.fromkeys(names, -5.0)), cache=ScoreCache())
+    profile = Profile("p", (Fuse(), CrossEncode(), Abstain(threshold=0.5)))
+    return rescore(RescoreRequest(query, candidates), profile, models)
+
+
+def test_an_answer_names_a_language_that_is_hardly_read_and_does_not_abstain(bench) -> None:  # type: ignore[no-untyped-def]
+    found = answer(bench, ORDERS["de"])
+    assert not found.abstained
+    (said,) = found.degraded
+    assert (said.stage, "German" in said.reason) == ("language", True)
+    assert "cancel order 123" in found.trace[-1].note
+    assert answer(bench, "cancel the order 123").abstained
+
+
+def test_what_nothing_reads_is_not_given_to_the_model(bench) -> None:  # type: ignore[no-untyped-def]
+    found = answer(bench, "Ποιος είναι ο καιρός")
+    assert [each.stage for each in found.degraded] == ["language"]
+    assert "Greek, which nothing here reads" in found.degraded[0].reason
+    assert [entry.skipped for entry in found.trace][1] == "it does not read Greek"
+    assert [hit.probability for hit in found.results] == [None, None]
+
+
+def test_the_glossary_has_a_word_in_every_language_for_every_row_and_no_row_twice() -> None:
+    rows = glossary._rows()
+    assert set(LANGUAGES) <= NAMES.keys()
+    assert {len(row) for row in rows} == {1 + len(LANGUAGES)}
+    assert all(all(cell.strip() for cell in row) for row in rows)
+    assert len({row[0] for row in rows}) == len(rows) > 600
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("zatrzymaj serwer", "pl", {"stop", "server"}),
+        ("usuń bucket", "pl", {"delete", "bucket"}),
+        ("zresetuj hasło", "pl", {"reset", "password"}),
+        ("sunucuyu durdur", "tr", {"stop", "server"}),
+        ("kuyrukları göster", "tr", {"queue", "show"}),
+        ("yeni kullanıcı", "tr", {"new", "user"}),
+        ("Kundenkonto löschen", "de", {"customer", "account", "delete"}),
+        ("supprime l'utilisateur d'hier", "fr", {"delete", "user"}),
+        ("احذف المستخدم", "ar", {"delete", "user"}),
+    ],
+)
+def test_a_short_request_is_told_by_its_words(text: str, language: str, words: set[str]) -> None:
+    assert language_of(text) == language
+    assert words <= set(gloss(text, language))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hold mail", "rate hotel", "bill customer", "start server", "plan trip", "create user", "art gallery",
+     "order pizza", "list pods", "note paper", "run tests", "ban user", "export contacts", "stock price"],
+)  # fmt: skip
+def test_a_short_english_request_stays_english(text: str) -> None:
+    assert language_of(text) == ENGLISH
+
+
+def test_of_a_script_that_the_models_cannot_read_only_the_english_words_are_embedded() -> None:
+    reading = read_request("请取消订单 123 并发送邮件")
+    assert reading.embedded.isascii()
+    assert "订单" in reading.searched
+
+
+@given(st.text(max_size=2_000))
+def test_any_text_is_read(text: str) -> None:
+    reading = read_request(text)
+    assert language_of(text) in NAMES
+    assert bool(reading.searched.strip()) == bool(text.strip())

@@ -1,0 +1,83 @@
+"""What a request rules out, and what is left to search with."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kitpick_rescorers.reading.negation import MAX_READ, split_ruled_out
+
+
+@pytest.mark.parametrize(
+    ("request_", "wanted", "out"),
+    [
+        ("stop the servers but do not terminate them", "stop the servers", "but do not terminate them"),
+        ("halt instances without terminating them", "halt instances", "without terminating them"),
+        ("enable mfa, don't disable it", "enable mfa", "don't disable it"),
+        ("send a message but not as a batch", "send a message", "but not as a batch"),
+        ("delete one message, no batch", "delete one message", "no batch"),
+        ("archive the channel rather than deleting it", "archive the channel", "rather than deleting it"),
+        ("save it as a draft, never send it", "save it as a draft", "never send it"),
+        ("let the alarm ring, don't silence it", "let the alarm ring", "don't silence it"),
+        ("tag the queue, do not untag it", "tag the queue", "do not untag it"),
+        ("which checks do we have? delete none", "which checks do we have?", "delete none"),
+        ("apply the change now, not just list it", "apply the change now", "not just list it"),
+        ("what did the alarm do, never mind setting it", "what did the alarm do", "never mind setting it"),
+        ("preview the change (do not apply it)", "preview the change", "do not apply it"),
+    ],
+)
+def test_a_deed_or_an_alternative_is_ruled_out(request_: str, wanted: str, out: str) -> None:
+    assert split_ruled_out(request_) == (wanted, (out,))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    ["don't delete the channel, archive it", "instead of deleting the channel, archive it",
+     "I do not want to delete the channel, just archive it"],
+)  # fmt: skip
+def test_a_thing_that_only_the_ruled_out_part_names_stays(request_: str) -> None:
+    wanted, out = split_ruled_out(request_)
+    assert "archive it" in wanted
+    assert "channel" in wanted
+    assert "delet" not in wanted
+    assert len(out) == 1
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "list servers that are not running",
+        "find users without a role",
+        "I don't know how to send a mail",
+        "why is my build not working?",
+        "it does not open and I can't log in",
+        "not only list but also delete the files",
+        "no batch",
+        "do not delete",
+        "never mind, cancel it",
+        "send the mail, don't forget the attachment",
+        "don't we have a report about sales?",
+        "not just the orders, but the invoices as well",
+        "",
+    ],
+)
+def test_what_describes_a_thing_or_is_all_there_is_stays(request_: str) -> None:
+    assert split_ruled_out(request_) == (request_, ())
+
+
+@given(st.text(max_size=2 * MAX_READ))
+def test_no_text_is_lost_whole(text: str) -> None:
+    wanted, out = split_ruled_out(text)
+    assert bool(wanted.strip()) == bool(text.strip())
+    assert out or wanted == text
+
+
+@given(
+    st.sampled_from(["delete", "send", "terminate", "apply", "cancel"]),
+    st.sampled_from(["but do not", "; don't", ", never"]),
+)
+def test_the_verb_that_is_ruled_out_is_not_searched(verb: str, cue: str) -> None:
+    wanted, out = split_ruled_out(f"show me the order{cue if cue[0] in ',;' else ' ' + cue} {verb} it")
+    assert wanted == "show me the order"
+    assert verb in out[0]
