@@ -118,14 +118,26 @@ public final class Rescorer {
     statistics.add(Count.REQUEST_BYTES, body.length);
     CompletableFuture<byte[]> exchange =
         http.post(path, body, () -> statistics.count(Count.RETRIES));
-    CompletableFuture<T> answer = exchange.thenApply(bytes -> checked(bytes, read));
-    answer.whenComplete(
-        (result, failure) -> {
-          heap.give(body.length);
-          report(failure, fullTime);
-          exchange.cancel(true);
-        });
+    CompletableFuture<T> answer = new CompletableFuture<>();
+    exchange
+        .thenApply(bytes -> checked(bytes, read))
+        .whenComplete(
+            (result, failure) -> {
+              heap.give(body.length);
+              report(failure, fullTime);
+              end(answer, result, failure);
+            });
+    answer.whenComplete((result, failure) -> exchange.cancel(true));
     return answer;
+  }
+
+  /** Last of all: whoever reads the answer sees its effect on the breaker and the memory, too. */
+  private static <T> void end(CompletableFuture<T> answer, T result, Throwable failure) {
+    if (failure == null) {
+      answer.complete(result);
+    } else {
+      answer.completeExceptionally(failure);
+    }
   }
 
   /** Why no call can go out for now, whatever it is about; null where one could. */

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -34,6 +35,7 @@ public class RescorerTests extends OpenSearchTestCase {
   private final AtomicInteger status = new AtomicInteger(200);
   private final AtomicReference<String> retryAfter = new AtomicReference<>("");
   private final AtomicInteger asked = new AtomicInteger();
+  private volatile CountDownLatch mayAnswer = new CountDownLatch(0);
   private final AtomicLong now = new AtomicLong();
   private final AtomicInteger most = new AtomicInteger(2);
   private final org.opensearch.core.common.breaker.CircuitBreaker memory =
@@ -57,6 +59,7 @@ public class RescorerTests extends OpenSearchTestCase {
         exchange -> {
           asked.incrementAndGet();
           exchange.getRequestBody().readAllBytes();
+          await(mayAnswer);
           byte[] body =
               "{\"results\": [{\"id\": \"a\", \"score\": 1.0}]}".getBytes(StandardCharsets.UTF_8);
           if (!retryAfter.get().isEmpty()) {
@@ -77,6 +80,7 @@ public class RescorerTests extends OpenSearchTestCase {
 
   @Override
   public void tearDown() throws Exception {
+    mayAnswer.countDown();
     server.stop(0);
     http.close();
     executor.shutdownNow();
@@ -149,6 +153,7 @@ public class RescorerTests extends OpenSearchTestCase {
   }
 
   public void testOnlyTimeoutsWithAllTheTimeCountAgainstTheService() {
+    mayAnswer = new CountDownLatch(1);
     for (boolean fullTime : new boolean[] {false, false, false, false, true, true, true}) {
       assertEquals("closed", ((Map<?, ?>) rescorer.snapshot().get("breaker")).get("state"));
       rescorer.call(new byte[0], Set.of("a"), fullTime).cancel(true);
@@ -229,6 +234,14 @@ public class RescorerTests extends OpenSearchTestCase {
 
   private static FailureReason reasonOf(CompletableFuture<?> future) {
     return Failures.of(expectThrows(CompletionException.class, future::join)).reason();
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   private static URI endpoint(int port) {
