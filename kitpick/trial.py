@@ -26,7 +26,7 @@ from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
 from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.forks import fork_lock
-from kitpick_rescorers.state import Degradation
+from kitpick_rescorers.state import Degradation, joined
 
 State = Literal["running", "promoted", "stopped", "guarded"]
 MAX_ANSWERS = 200_000
@@ -283,7 +283,7 @@ def interleave(
         baseline,
         profile=f"{baseline.profile}|{candidate.profile}",
         hits=tuple(hits[each.team][each.item] for each in drafted),
-        degraded=tuple(dict.fromkeys((*baseline.degraded, *candidate.degraded))),
+        degraded=joined(baseline.degraded, candidate.degraded),
         slimmed=baseline.slimmed | candidate.slimmed,
     )
     return joint, drafted

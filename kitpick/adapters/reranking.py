@@ -17,6 +17,7 @@ from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.request import Hit, Rescored, RescoreRequest
 from kitpick_rescorers.search import LocalRescorer, prepare
 from kitpick_rescorers.service.documents import RerankDocument, read_document
+from kitpick_rescorers.state import joined
 
 _log = logging.getLogger(__name__)
 
@@ -94,8 +95,7 @@ class Reranker:
         query = prepare(request.query, self._profile.needs() & {"vector"}, self._models.queries)
         embedded = replace(request, vector=query.vector, vector_model=query.model)
         rescored = LocalRescorer(self._models)(embedded, self._profile)
-        degraded = dict.fromkeys((*query.degraded, *rescored.degraded))
-        return replace(rescored, degraded=tuple(degraded))
+        return replace(rescored, degraded=joined(query.degraded, rescored.degraded))
 
 
 def in_hierarchy(text: str, metadata: Mapping[str, Any]) -> RerankDocument:

@@ -43,7 +43,7 @@ from kitpick_rescorers.request import MAX_PLACED, NOTHING_SPOKEN, Hit, Rescored,
 from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.respelling import SecondLook
 from kitpick_rescorers.stages import Requirement
-from kitpick_rescorers.state import Degradation
+from kitpick_rescorers.state import Degradation, joined
 
 MAX_SIBLINGS = 500
 """APIs of the tools in question: some tools have hundreds, and every one costs a cross-encoder score."""
@@ -368,7 +368,7 @@ class Search:
         read_as = SecondLook(self._index, self._encoder, permitted).at(asked, found)
         if read_as.notes:
             again = self.prepare(read_as.text, needs)
-            query = replace(again, degraded=tuple(dict.fromkeys((*query.degraded, *again.degraded))))
+            query = replace(again, degraded=joined(query.degraded, again.degraded))
             found = self._found(query.turned(matrix), needs, size, permitted)
         if found.schema is None:
             raise EmptyCatalog(self._index.url)

@@ -110,6 +110,11 @@ class Degradation(msgspec.Struct, frozen=True):
     """What was missing, where, and the cure."""
 
 
+def joined(*lists: Iterable[Degradation]) -> tuple[Degradation, ...]:
+    """What several steps say is degraded, in their order, each entry once."""
+    return tuple(dict.fromkeys(each for said in lists for each in said))
+
+
 def faults(degraded: Sequence[Degradation]) -> list[Degradation]:
     """What went wrong with what ranks, as far as it is not the request that could not be read in full.
 

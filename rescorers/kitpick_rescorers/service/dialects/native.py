@@ -25,7 +25,7 @@ from kitpick_rescorers.service.exchange import answer_of, request_of
 from kitpick_rescorers.service.protocol import ErrorAnswer, Problem, RescoreAnswer, RescoreCall
 from kitpick_rescorers.service.ticket import Ticket
 from kitpick_rescorers.stages import CrossEncode
-from kitpick_rescorers.state import Degradation
+from kitpick_rescorers.state import Degradation, joined
 
 
 class NativeDialect:
@@ -191,8 +191,7 @@ def _ranked(service: Service, prepared: Prepared, profile: Profile, ticket: Tick
         ticket.check()
     failed = {each.stage for each in rescored.degraded}
     read = tuple(each for each in shortened if each.stage not in failed)
-    degraded = dict.fromkeys((*prepared.degraded, *read, *rescored.degraded))
-    return replace(rescored, degraded=tuple(degraded))
+    return replace(rescored, degraded=joined(prepared.degraded, read, rescored.degraded))
 
 
 def _in_time(
