@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from kitpick.cli.console import note, print_json, print_table
+from kitpick.cli.console import print_json, print_table
 from kitpick.cli.evaluate import (
     LimitOption,
     QueriesOption,
@@ -25,9 +25,7 @@ from kitpick.evaluation import TIMED, Plan
 from kitpick.systems import parse_system
 from kitpick_evaluation.comparison import ALPHA, Comparison
 from kitpick_evaluation.evaluate import Sampling
-from kitpick_evaluation.html.page import comparison_page
 from kitpick_evaluation.metrics import CUTOFFS, figure_names
-from kitpick_evaluation.report import write_whole
 
 SystemsArgument = Annotated[
     list[str],
@@ -67,15 +65,12 @@ def compare(
         int, typer.Option("--timed", min=0, help="Number of requests to time; 0 for none.")
     ] = TIMED,
     seed: SeedOption = 0,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Write the comparison as one HTML page to this file.")
-    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compares profiles, models or engines on requests whose right answers are known.
 
-    Tests each pair for significance, and shows the requests that differ most with the work of each stage. The
-    HTML page loads nothing from the network. It contains the texts of the requests it shows.
+    Tests each pair for significance. With --json also: the requests that differ most, with the work of each
+    stage, recall by the number of candidates, and calibration.
     """
     specs = [parse_system(text) for text in systems]
     figures = tuple(metric or FIGURES)
@@ -84,9 +79,6 @@ def compare(
     plan = Plan(profiles=profiles, limit=limit, sampling=Sampling(seed=seed), timed=timed)
     with open_judged(dataset, data, queries, catalog, plan) as judged:
         found = compare_systems(judged, specs, plan, Wishes(figures, changed), progress())
-    if html:
-        write_whole(html, comparison_page(found).encode())
-        note(f"the page is {html}")
     print_json(found) if as_json else _print(found, list(figures))
 
 

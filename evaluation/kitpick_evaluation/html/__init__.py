@@ -1,1 +1,0 @@
-"""A comparison as one HTML page with SVG charts. It loads nothing, and has a light and a dark theme."""
