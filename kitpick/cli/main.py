@@ -57,7 +57,6 @@ COMMANDS = {
     ),
     "adopt": ("adopt", "Makes a catalog that was restored from a snapshot one of its own."),
     "setup": ("setup", "Prepares OpenSearch or Elasticsearch for a catalog."),
-    "plan": ("plan", "Estimates shards, memory, disk and rescorers for a catalog in OpenSearch."),
     "advise": (
         "advise",
         "Says what it costs to send all tools, deferred ones, or those that a search found.",
