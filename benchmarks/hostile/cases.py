@@ -114,12 +114,6 @@ ASKING = (
     "/v2/rerank",
     "/v1/rerank",
     "/rerank",
-    "/predict",
-    "/embed",
-    "/similarity",
-    "/tokenize",
-    "/decode",
-    "/",
     "/v1/embeddings",
 )
 
@@ -133,7 +127,7 @@ def request_cases() -> Iterator[Case]:
             yield Case(f"{path}: text, {name}", path, body(query="w", **{where: [text, "x"]}), DONE | BUSY)
         asked = body(query="w", documents=[text, "x"], document_format="yaml")
         yield Case(f"/v2/rerank: YAML, {name}", "/v2/rerank", asked, DONE | BUSY)
-        yield Case(f"/embed: {name}", "/embed", body(inputs=text or " "), DONE | BUSY)
+        yield Case(f"/v1/embeddings: {name}", "/v1/embeddings", body(input=text or " "), DONE | BUSY)
     for name, document in OBJECTS.items():
         for path in ("/v2/rerank", "/v1/rerank"):
             asked = body(query="w", documents=[document, "x"])

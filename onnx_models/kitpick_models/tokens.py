@@ -67,23 +67,9 @@ class TokenIds:
         pairs_of = zip(found.ids[:limit], found.offsets[:limit], strict=True)
         return [(token, start, end) for token, (start, end) in pairs_of]
 
-    def word(self, token: int) -> str:
-        """A token as the vocabulary has it."""
-        return self._tokenizer.id_to_token(token) or ""
-
     def has_word(self, word: str) -> bool:
         """Whether a word is one entry of the vocabulary."""
         return self._tokenizer.token_to_id(word) is not None
-
-    def text(self, ids: Sequence[int], skip_special: bool) -> str:
-        """The text of tokens, without special ones if `skip_special`; words are a space apart.
-
-        Raises:
-            UnknownToken: an id that the vocabulary does not have.
-        """
-        self.require_known(ids)
-        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=skip_special)
-        return text
 
     def require_known(self, ids: Sequence[int] | Ids) -> None:
         """Raises `UnknownToken` for an id that the vocabulary does not have."""

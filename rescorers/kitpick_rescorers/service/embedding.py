@@ -1,4 +1,4 @@
-"""Vectors for the embedding dialects."""
+"""Vectors for clients of embeddings."""
 
 from __future__ import annotations
 

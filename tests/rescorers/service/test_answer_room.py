@@ -42,14 +42,12 @@ def test_what_every_search_repeats_counts_for_each(service: Any, room: int, more
 @pytest.mark.parametrize(
     ("path", "few", "many"),
     [
-        ("/embed", {"inputs": ["a"] * 10}, {"inputs": ["a"] * 60}),
         ("/v1/embeddings", {"input": ["a"] * 10}, {"input": ["a"] * 60}),
         ("/v1/embeddings", {"input": ["a"] * 60, "encoding_format": "base64"}, {"input": ["a"] * 200}),
-        ("/tokenize", {"inputs": ["word " * 200] * 2}, {"inputs": ["word " * 200] * 60}),
     ],
 )
 @pytest.mark.usefixtures("room")
-def test_vectors_and_tokens_are_refused_before_any_work(
+def test_vectors_are_refused_before_any_work(
     service: Any, path: str, few: dict[str, Any], many: dict[str, Any]
 ) -> None:
     assert service.post(path, few).status_code == 200
@@ -63,7 +61,7 @@ def test_vectors_and_tokens_are_refused_before_any_work(
 def test_room_that_others_take_is_waited_for(service: Any) -> None:
     with service.service.gate.hold() as others:
         others.grow(300_000)
-        refused = service.post("/embed", {"inputs": ["a"] * 20})
+        refused = service.post("/v1/embeddings", {"input": ["a"] * 20})
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "2")
-        assert service.post("/embed", {"inputs": ["a"]}).status_code == 200
-    assert service.post("/embed", {"inputs": ["a"] * 20}).status_code == 200
+        assert service.post("/v1/embeddings", {"input": ["a"]}).status_code == 200
+    assert service.post("/v1/embeddings", {"input": ["a"] * 20}).status_code == 200

@@ -40,12 +40,9 @@ def test_what_is_no_json_for_another_reason_is_refused() -> None:
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("/embed", b'{"inputs": ["a", "%s"]}'),
         ("/v1/embeddings", b'{"input": ["a", "%s"]}'),
         ("/rerank", b'{"query": "q", "texts": ["a", "%s"]}'),
         ("/v2/rerank", b'{"model": "kitpick", "query": "q", "documents": ["a", "%s"]}'),
-        ("/predict", b'{"inputs": [["q", "a"], ["q", "%s"]]}'),
-        ("/tokenize", b'{"inputs": ["a", "%s"]}'),
         ("/v1/rescore", b'{"query": "%s", "candidates": [{"id": "a", "text": "a"}]}'),
     ],
 )

@@ -60,7 +60,8 @@ def test_scores_in_company_are_those_of_a_model_alone(start: Any, alone: Any) ->
 
 def test_vectors_over_http_are_those_of_an_encoder_alone(service: Any) -> None:
     texts = texts_of(7, 12)
-    sent = service.post("/embed", {"inputs": texts}).json()
+    data = service.post("/v1/embeddings", {"input": texts}).json()["data"]
+    sent = [item["embedding"] for item in data]
     assert np.array(sent, np.float32).tobytes() == load_encoder().encode(texts).tobytes()
 
 

@@ -1,6 +1,6 @@
-"""Text Embeddings Inference, by its published description (`docs/openapi.json` there).
+"""Reranking by Text Embeddings Inference, by its published description (`docs/openapi.json` there).
 
-Its `/rerank` is also where vLLM's clients, LiteLLM among them, send `documents` instead of `texts`: they get
+Its path is also where vLLM's clients, LiteLLM among them, send `documents` instead of `texts`: they get
 the answer of `/v1/rerank`.
 """
 
@@ -11,22 +11,11 @@ from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 import msgspec
-import numpy as np
-from msgspec.structs import replace
 
-from kitpick_rescorers.scoring import score_pairs
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint, PlainNumber, plain_number
 from kitpick_rescorers.service.dialects.cohere import SharedAnswer, SharedCall, answer_shared
 from kitpick_rescorers.service.documents import Given, read_documents
-from kitpick_rescorers.service.embedding import (
-    TEXT_BYTES,
-    Input,
-    TokenId,
-    as_numbers,
-    embed,
-    require_dimensions,
-)
 from kitpick_rescorers.service.errors import Empty, Failure, Invalid
 from kitpick_rescorers.service.health import answer_ready
 from kitpick_rescorers.service.reranking import PLAIN, rank_documents, require_count
@@ -67,8 +56,6 @@ class TeiDialect:
 
 Direction = Literal["left", "right", "Left", "Right"]
 _LABEL = "LABEL_0"
-_BYTES_A_TOKEN = 96
-"""Of one in an answer, as JSON."""
 
 
 class Truncated(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,80 +119,6 @@ class Rank(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str | None = None
 
 
-class PredictCall(Truncated, frozen=True, kw_only=True):
-    """Body of `POST /predict`: a pair of texts, or a list of pairs."""
-
-    inputs: str | list[str | list[str]]
-    raw_scores: bool = False
-
-
-class Prediction(msgspec.Struct, frozen=True):
-    """How well the second text of a pair answers the first."""
-
-    score: PlainNumber
-    label: str = _LABEL
-
-
-class EmbedCall(Truncated, frozen=True, kw_only=True):
-    """Body of `POST /embed`."""
-
-    inputs: Input
-    normalize: bool = True
-    dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None
-
-
-class SimilarityInput(msgspec.Struct, frozen=True):
-    """A text and others to compare it with."""
-
-    source_sentence: str
-    sentences: list[str]
-
-
-class SimilarityCall(msgspec.Struct, frozen=True, kw_only=True):
-    """Body of `POST /similarity`."""
-
-    inputs: SimilarityInput
-    parameters: Truncated = Truncated()
-
-
-class RootCall(Truncated, frozen=True, kw_only=True):
-    """Body of `POST /`, where clients of TEI send to whatever model is there: its fields say to which."""
-
-    inputs: Input | SimilarityInput | None = None
-    normalize: bool = True
-    dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    parameters: Truncated = Truncated()
-    query: str | None = None
-    texts: list[str] | None = None
-    raw_scores: bool = False
-    return_text: bool = False
-
-
-class TokenizeCall(msgspec.Struct, frozen=True, kw_only=True):
-    """Body of `POST /tokenize`."""
-
-    inputs: str | list[str]
-    add_special_tokens: bool = True
-    prompt_name: str | None = None
-
-
-class DecodeCall(msgspec.Struct, frozen=True, kw_only=True):
-    """Body of `POST /decode`: the token ids of one text, or of several."""
-
-    ids: list[TokenId | list[TokenId]]
-    skip_special_tokens: bool = True
-
-
-class Token(msgspec.Struct, frozen=True):
-    """A token, and where in the text it stands (characters); special ones stand nowhere."""
-
-    id: int
-    text: str
-    special: bool
-    start: int | None
-    stop: int | None
-
-
 class RerankerLabels(msgspec.Struct, frozen=True):
     """The one label of a reranker."""
 
@@ -265,123 +178,6 @@ def answer_rerank(service: Service, call: RerankCall, ticket: Ticket) -> list[Ra
     ]
 
 
-def answer_predict(
-    service: Service, call: PredictCall, ticket: Ticket
-) -> list[Prediction] | list[list[Prediction]]:
-    """How well the second text of each pair answers its first; raises like `answer_rerank`."""
-    one = isinstance(call.inputs, list) and len(call.inputs) == 2 and isinstance(call.inputs[0], str)
-    pairs = [_pair(item) for item in ([call.inputs] if one or isinstance(call.inputs, str) else call.inputs)]
-    if not pairs:
-        raise Empty("`inputs` cannot be empty")
-    require_count(service, len(pairs), "inputs")
-    if call.asks:
-        call.require_allowed(_all_fit(service, ticket, pairs))
-    scorer, known = service.models.scorer(ticket), service.models.scores_of(ticket)
-    logits = np.empty(len(pairs), np.float32)
-    for query in dict.fromkeys(query for query, _ in pairs):
-        rows = [row for row, pair in enumerate(pairs) if pair[0] == query]
-        logits[rows] = score_pairs(scorer, known, query, [pairs[row][1] for row in rows])[0]
-    numbers = logits if call.raw_scores else scorer.probability(logits)
-    predictions = [[Prediction(plain_number(float(number)))] for number in numbers]
-    return predictions[0] if one else predictions
-
-
-def answer_embed(service: Service, call: EmbedCall, ticket: Ticket) -> list[msgspec.Raw]:
-    """Unit vectors of the inputs, each as a JSON list.
-
-    Raises:
-        Empty: there is none.
-        Invalid: vectors of another length were asked for, or inputs are too long and may not be cut.
-    """
-    if not call.inputs:
-        raise Empty("`inputs` cannot be empty")
-    if not call.normalize:
-        raise Invalid("the vectors of this model have length 1: `normalize` cannot be false")
-    require_dimensions(service, call.dimensions)
-    if call.asks:
-        call.require_allowed(_embeds_whole(service, ticket, call.inputs))
-    return as_numbers(embed(service, call.inputs, ticket, TEXT_BYTES))
-
-
-def answer_similarity(service: Service, call: SimilarityCall, ticket: Ticket) -> list[float]:
-    """Cosines of the sentences with the source sentence; raises like `answer_embed`."""
-    texts: list[Any] = [call.inputs.source_sentence, *call.inputs.sentences]
-    if not call.inputs.sentences:
-        raise Empty("`inputs` cannot be empty")
-    if call.parameters.asks:
-        call.parameters.require_allowed(_embeds_whole(service, ticket, texts))
-    vectors = embed(service, texts, ticket)
-    cosines: list[float] = (vectors[1:] @ vectors[0]).tolist()
-    return cosines
-
-
-def answer_root(service: Service, call: RootCall, ticket: Ticket) -> object:
-    """As the path for these fields answers.
-
-    Raises:
-        Invalid: neither `inputs` nor `query` and `texts`; and whatever that path raises.
-    """
-    shared = {name: getattr(call, name) for name in ("truncate", "truncation_direction", "prompt_name")}
-    if call.query is not None and call.texts is not None:
-        ranking = RerankCall(query=call.query, texts=call.texts, **shared)
-        return answer_rerank(
-            service, replace(ranking, raw_scores=call.raw_scores, return_text=call.return_text), ticket
-        )
-    if isinstance(call.inputs, SimilarityInput):
-        similarity = SimilarityCall(inputs=call.inputs, parameters=call.parameters)
-        return answer_similarity(service, similarity, ticket)
-    if call.inputs is None:
-        raise Invalid("`inputs`, or `query` and `texts`, are required")
-    embedding = EmbedCall(inputs=call.inputs, **shared)
-    return answer_embed(
-        service, replace(embedding, normalize=call.normalize, dimensions=call.dimensions), ticket
-    )
-
-
-def answer_tokenize(service: Service, call: TokenizeCall, ticket: Ticket) -> list[msgspec.Raw]:
-    """Tokens of each text as the cross-encoder has them, as many as it reads; each list as JSON.
-
-    Raises:
-        Empty: there is no text.
-        Invalid: a prompt was asked for.
-    """
-    texts = [call.inputs] if isinstance(call.inputs, str) else call.inputs
-    if not texts:
-        raise Empty("`inputs` cannot be empty")
-    require_count(service, len(texts), "inputs")
-    Truncated(prompt_name=call.prompt_name).require_allowed(fits=True)
-    most = service.models.cross_encoder.manifest.max_tokens
-    tokens = sum(min(len(text) + 2, most) for text in texts)
-    ticket.reserve(_BYTES_A_TOKEN * tokens, f"tokens of {len(texts):,} texts: send fewer")
-    found = []
-    for text in texts:
-        ticket.check()
-        found.append(msgspec.Raw(msgspec.json.encode(_tokens(service, text, call.add_special_tokens))))
-    return found
-
-
-def answer_decode(service: Service, call: DecodeCall, ticket: Ticket) -> list[str]:
-    """The texts of token ids.
-
-    Raises:
-        Empty: there are none.
-        Invalid: one text and several in one list.
-        UnknownToken: an id that the vocabulary does not have.
-    """
-    if not call.ids:
-        raise Empty("`ids` cannot be empty")
-    single = [item for item in call.ids if isinstance(item, int)]
-    several = [item for item in call.ids if not isinstance(item, int)]
-    if single and several:
-        raise Invalid("`ids` must be token ids, or lists of them")
-    require_count(service, len(several), "ids")
-    found = []
-    for ids in several or [single]:
-        ticket.check()
-        found.append(service.models.cross_encoder.tokens.text(ids, call.skip_special_tokens))
-    return found
-
-
 def answer_info(service: Service, call: None, ticket: Ticket) -> Info:
     """What is served, and how much of it at once."""
     model, settings = service.models.cross_encoder, service.settings
@@ -425,14 +221,6 @@ def _documents_ranked(service: Service, call: RerankCall, ticket: Ticket) -> Sha
     return answer_shared(service, shared, ticket)
 
 
-def _pair(given: str | list[str] | list[str | list[str]]) -> tuple[str, str]:
-    if isinstance(given, list) and len(given) == 2:
-        first, second = given
-        if isinstance(first, str) and isinstance(second, str):
-            return first, second
-    raise Invalid("`inputs` must be pairs of texts: this model compares two")
-
-
 def _all_fit(service: Service, ticket: Ticket, pairs: list[tuple[str, str]]) -> bool:
     model = service.models.cross_encoder
     for query, text in pairs:
@@ -440,33 +228,6 @@ def _all_fit(service: Service, ticket: Ticket, pairs: list[tuple[str, str]]) -> 
         if not model.fits(query, text):
             return False
     return True
-
-
-def _embeds_whole(service: Service, ticket: Ticket, inputs: Input) -> bool:
-    model = service.models.encoder
-    room = model.manifest.max_tokens - 2
-    items = [inputs] if isinstance(inputs, str) else inputs
-    require_count(service, len(items), "inputs")
-    if items and isinstance(items[0], int):
-        return len(items) <= room + 2
-    for item in items:
-        ticket.check()
-        fits = model.fits(item) if isinstance(item, str) else isinstance(item, int) or len(item) <= room + 2
-        if not fits:
-            return False
-    return True
-
-
-def _tokens(service: Service, text: str, special: bool) -> list[Token]:
-    tokens, most = service.models.cross_encoder.tokens, service.models.cross_encoder.manifest.max_tokens
-    inner = [
-        Token(token, tokens.word(token), False, start, stop)
-        for token, start, stop in tokens.spans(text, most - 2 if special else most)
-    ]
-    if not special:
-        return inner
-    ends = [Token(token, tokens.word(token), True, None, None) for token in (tokens.start, tokens.separator)]
-    return [ends[0], *inner, ends[1]]
 
 
 _endpoint = partial(Endpoint, dialect=TeiDialect())
@@ -477,48 +238,6 @@ ENDPOINTS = (
         request=RerankCall,
         reply=list[Rank] | SharedAnswer,
         answer=answer_rerank,
-    ),
-    _endpoint(
-        path="/predict",
-        summary="TEI: scores pairs",
-        request=PredictCall,
-        reply=list[Prediction | list[Prediction]],
-        answer=answer_predict,
-    ),
-    _endpoint(
-        path="/embed",
-        summary="TEI: vectors of texts",
-        request=EmbedCall,
-        reply=list[list[float]],
-        answer=answer_embed,
-    ),
-    _endpoint(
-        path="/similarity",
-        summary="TEI: cosines with a text",
-        request=SimilarityCall,
-        reply=list[float],
-        answer=answer_similarity,
-    ),
-    _endpoint(
-        path="/tokenize",
-        summary="TEI: tokens of texts",
-        request=TokenizeCall,
-        reply=list[list[Token]],
-        answer=answer_tokenize,
-    ),
-    _endpoint(
-        path="/decode",
-        summary="TEI: texts of tokens",
-        request=DecodeCall,
-        reply=list[str],
-        answer=answer_decode,
-    ),
-    _endpoint(
-        path="/",
-        summary="TEI: as its fields ask",
-        request=RootCall,
-        reply=Any,
-        answer=answer_root,
     ),
     _endpoint(
         path="/info",

@@ -17,7 +17,6 @@ PATHS = (
     "/v2/rerank",
     "/v1/rerank",
     "/rerank",
-    "/embed",
     "/v1/embeddings",
     "/v1/models",
     "/health/live",

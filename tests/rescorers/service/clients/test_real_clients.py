@@ -153,26 +153,6 @@ def test_openai_raises_its_own_errors(keyed: Any) -> None:
         client.embeddings.create(model="encoder-l12", input="a", dimensions=7)
 
 
-def test_huggingface_hub_reads_tei(keyed: Any) -> None:
-    from huggingface_hub import InferenceClient
-
-    client = InferenceClient(f"{keyed.url}/embed", token="secret")
-    assert np.asarray(client.feature_extraction(QUERY)).shape == (1, 384)
-
-
-def test_huggingface_hub_asks_the_root(keyed: Any) -> None:
-    """As it does for any endpoint: the fields of the body say what for."""
-    from huggingface_hub import InferenceClient
-
-    client = InferenceClient(keyed.url, token="secret")
-    assert np.asarray(client.feature_extraction(QUERY)).shape == (1, 384)
-    cosines = client.sentence_similarity(QUERY, other_sentences=TEXTS)
-    assert int(np.argmax(cosines)) == 1
-    served = InferenceClient(keyed.url, token="secret", provider="hf-inference")
-    assert served.health_check()
-    assert served.get_endpoint_info()["max_input_length"] > 100
-
-
 def test_llama_index_reranks_through_tei(keyed: Any) -> None:
     from llama_index.core.schema import NodeWithScore, TextNode
     from llama_index.postprocessor.tei_rerank import TextEmbeddingInference

@@ -80,8 +80,6 @@ def test_tei_answers_a_bare_list(service: Any) -> None:
         ("/rerank", {"query": "q", "texts": []}, 400, {"error", "error_type"}),
         ("/rerank", {"query": "q"}, 422, {"error", "error_type"}),
         ("/rerank", {"query": "q", "texts": ["a"] * 3_000}, 413, {"error", "error_type"}),
-        ("/embed", {"inputs": []}, 400, {"error", "error_type"}),
-        ("/embed", {"inputs": "a", "normalize": False}, 422, {"error", "error_type"}),
         ("/v1/embeddings", {"input": "a", "model": "gpt"}, 404, {"error"}),
         ("/v1/embeddings", {"model": "encoder-l12"}, 400, {"error"}),
         ("/v1/embeddings", {"input": [1, 99_999], "model": "encoder-l12"}, 400, {"error"}),
@@ -131,7 +129,6 @@ def test_fields_that_are_null_count_as_left_out(service: Any) -> None:
             "texts": ["a"],
             **dict.fromkeys(("truncate", "truncation_direction", "raw_scores", "return_text")),
         },
-        "/embed": {"inputs": "a", "truncate": None, "normalize": None, "dimensions": None},
         "/v1/embeddings": {
             "input": "a",
             "model": "encoder-l12",
@@ -180,24 +177,19 @@ LONG = "weather " * 900
 
 
 @pytest.mark.parametrize(
-    ("path", "call"),
+    "call",
     [
-        ("/rerank", {"query": "q", "texts": ["a", LONG]}),
-        ("/rerank", {"query": LONG, "texts": ["a"]}),
-        ("/predict", {"inputs": ["a", LONG]}),
-        ("/embed", {"inputs": ["a", LONG]}),
-        ("/embed", {"inputs": [[5] * 900]}),
-        ("/", {"inputs": LONG}),
+        {"query": "q", "texts": ["a", LONG]},
+        {"query": LONG, "texts": ["a"]},
     ],
 )
-def test_tei_refuses_what_is_too_long_where_it_must_not_be_cut(service: Any, path: str, call: Any) -> None:
+def test_tei_refuses_what_is_too_long_where_it_must_not_be_cut(service: Any, call: Any) -> None:
     for option in ({"truncate": False}, {"truncation_direction": "Left"}):
-        refused = service.post(path, {**call, **option})
+        refused = service.post("/rerank", {**call, **option})
         assert (refused.status_code, refused.json()["error_type"]) == (422, "Validation")
-    assert service.post(path, call).status_code == 200
-    short = {"/rerank": {"query": "q", "texts": ["a"]}, "/predict": {"inputs": ["a", "b"]}}
-    fits = short.get(path, {"inputs": "a"})
-    assert service.post(path, {**fits, "truncate": False, "truncation_direction": "Left"}).status_code == 200
+    assert service.post("/rerank", call).status_code == 200
+    fits = {"query": "q", "texts": ["a"], "truncate": False, "truncation_direction": "Left"}
+    assert service.post("/rerank", fits).status_code == 200
 
 
 def test_max_tokens_per_doc_cuts_documents(service: Any) -> None:
@@ -484,59 +476,6 @@ def test_tei_tells_what_it_serves(service: Any) -> None:
     assert info["model_type"] == {"reranker": {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}}
     assert info["max_input_length"] > 100
     assert service.get("/health").status_code == 200
-
-
-def test_tei_predicts_what_it_ranks(service: Any) -> None:
-    ranks = service.post("/rerank", {"query": QUERY, "texts": TEXTS}).json()
-    by_index = {rank["index"]: rank["score"] for rank in ranks}
-    batch = service.post("/predict", {"inputs": [[QUERY, text] for text in TEXTS]}).json()
-    assert [item["score"] for (item,) in batch] == [by_index[place] for place in range(len(TEXTS))]
-    assert service.post("/predict", {"inputs": [QUERY, TEXTS[0]]}).json() == batch[0]
-    for inputs in ("alone", [["alone"]], [["a", "b", "c"]], ["a", ["b", "c"]]):
-        assert service.post("/predict", {"inputs": inputs}).status_code == 422
-
-
-def test_tei_compares_texts(service: Any) -> None:
-    inputs = {"source_sentence": QUERY, "sentences": TEXTS}
-    cosines = service.post("/similarity", {"inputs": inputs}).json()
-    vectors = service.post("/embed", {"inputs": [QUERY, *TEXTS]}).json()
-    expected = [sum(a * b for a, b in zip(vectors[0], row, strict=True)) for row in vectors[1:]]
-    assert cosines == pytest.approx(expected, abs=1e-5)
-    assert service.post("/", {"inputs": inputs}).json() == cosines
-
-
-def test_tei_answers_at_its_root_by_what_was_sent(service: Any) -> None:
-    assert service.post("/", {"inputs": TEXTS}).json() == service.post("/embed", {"inputs": TEXTS}).json()
-    call = {"query": QUERY, "texts": TEXTS, "raw_scores": True}
-    assert service.post("/", call).json() == service.post("/rerank", call).json()
-    nothing = service.post("/", {})
-    assert (nothing.status_code, nothing.json()["error_type"]) == (422, "Validation")
-
-
-def test_tei_tokenizes(service: Any) -> None:
-    (tokens,) = service.post("/tokenize", {"inputs": "Hello world"}).json()
-    assert [token["special"] for token in tokens] == [True, False, False, True]
-    assert [(token["start"], token["stop"]) for token in tokens] == [
-        (None, None),
-        (0, 5),
-        (6, 11),
-        (None, None),
-    ]
-    plain = service.post("/tokenize", {"inputs": ["a b", ""], "add_special_tokens": False}).json()
-    assert [len(tokens) for tokens in plain] == [2, 0]
-    refused = service.post("/tokenize", {"inputs": "a", "prompt_name": "query"})
-    assert refused.status_code == 422
-
-
-def test_tei_decodes_what_it_tokenized(service: Any) -> None:
-    tokens = service.post("/tokenize", {"inputs": ["Hello world", "rain"]}).json()
-    ids = [[token["id"] for token in text] for text in tokens]
-    assert service.post("/decode", {"ids": ids}).json() == ["hello world", "rain"]
-    assert service.post("/decode", {"ids": ids[1], "skip_special_tokens": False}).json() == [
-        "[CLS] rain [SEP]"
-    ]
-    for wrong, status in (([], 400), ([1, [2]], 422), ([10**9], 422), ([-1], 422)):
-        assert service.post("/decode", {"ids": wrong}).status_code == status, wrong
 
 
 def test_vllm_sends_documents_to_tei_s_path(service: Any) -> None:
