@@ -42,6 +42,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from engine_routes import METRICS, PROFILES, measure_routes, route_figures
+from nnn.columns import solve_by_columns
 from numpy.typing import NDArray
 from own_query import compare_own_query, node_with_plugin
 
@@ -58,7 +59,6 @@ from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_ingest.sync import SyncOptions, sync
 from kitpick_rescorers.nnn.active_set import solve_active_set
-from kitpick_rescorers.nnn.columns import solve_by_columns
 from kitpick_rescorers.nnn.corpus import InvalidProblem
 from kitpick_rescorers.nnn.problem import NnnProblem
 from kitpick_rescorers.profiles import load_profile

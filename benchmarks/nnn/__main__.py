@@ -35,10 +35,11 @@ from rich.table import Table
 
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_ingest.sources.botocore_models import BotocoreSource
-from kitpick_rescorers.nnn import Corpus, NnnProblem, Solution, solve_active_set, solve_by_columns
+from kitpick_rescorers.nnn import Corpus, NnnProblem, Solution, solve_active_set
 from kitpick_rescorers.nnn.kernels import COMPILED
 from nnn.batch import solve_batch
 from nnn.codes import Codes
+from nnn.columns import solve_by_columns
 from nnn.fista import solve_fista as fista
 from nnn.vectors import DATA, Vectors, encoded, grown, texts_of
 

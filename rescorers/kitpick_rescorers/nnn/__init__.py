@@ -1,21 +1,11 @@
 """Non-negative elastic net (NNN) decoding: the set of documents that together reconstruct the query.
 
 Modules: `problem` states the problem and certifies solutions, `corpus` holds the document vectors, `hybrid`
-adds words to them. There are three exact solvers: `active_set` for one problem, `path` for all penalties at
-once, `columns` for an index that can only be searched. `gram` and `kernels` are their inner loops. See
-docs/nnn.md.
+adds words to them. There are two exact solvers: `active_set` for one problem, `path` for all penalties at
+once. `gram` and `kernels` are their inner loops. See docs/nnn.md.
 """
 
 from kitpick_rescorers.nnn.active_set import solve_active_set
-from kitpick_rescorers.nnn.columns import (
-    ColumnSearch,
-    ColumnSolution,
-    Document,
-    HybridSearch,
-    HybridSolution,
-    solve_by_columns,
-    solve_hybrid_by_columns,
-)
 from kitpick_rescorers.nnn.corpus import Corpus, InvalidProblem
 from kitpick_rescorers.nnn.hybrid import Hybrid, Lexicon
 from kitpick_rescorers.nnn.path import Breakpoint, Path, shift_of_residual_drop, shift_of_support, solve_path
@@ -25,13 +15,8 @@ __all__ = [
     "Account",
     "Breakpoint",
     "Certificate",
-    "ColumnSearch",
-    "ColumnSolution",
     "Corpus",
-    "Document",
     "Hybrid",
-    "HybridSearch",
-    "HybridSolution",
     "InvalidProblem",
     "Lexicon",
     "NnnProblem",
@@ -42,7 +27,5 @@ __all__ = [
     "shift_of_residual_drop",
     "shift_of_support",
     "solve_active_set",
-    "solve_by_columns",
-    "solve_hybrid_by_columns",
     "solve_path",
 ]

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nnn.columns import ColumnSearch, solve_by_columns
 from sizes import examples
 
-from kitpick_rescorers.nnn import ColumnSearch, InvalidProblem, NnnProblem, solve_active_set, solve_by_columns
+from kitpick_rescorers.nnn import InvalidProblem, NnnProblem, solve_active_set
 
 
 class Index:

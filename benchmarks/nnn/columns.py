@@ -11,22 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_rescorers.nnn.active_set import solve_active_set
 from kitpick_rescorers.nnn.corpus import Float32, Float64, InvalidProblem
-from kitpick_rescorers.nnn.hybrid import Hybrid, Lexicon
 from kitpick_rescorers.nnn.problem import NnnProblem, Solution
 
 NearestVectors = Callable[[Float32, int], Sequence[tuple[Hashable, NDArray[np.floating]]]]
 """The k rows of largest inner product with a vector (d,), as (key, vector)."""
-
-
-_MISSED = 0.5
-"""A word is searched for where so large a share of it is left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,99 +119,3 @@ def _directions(seen: _Seen, solution: Solution, count: int) -> list[Float64]:
         for place in largest
     ]
     return [solution.residual, *replaced]
-
-
-class Document(NamedTuple):
-    """A document that a search returns."""
-
-    key: Hashable
-    vector: NDArray[np.floating]
-    text: str
-
-
-class DocumentIndex(Protocol):
-    """An index that can be searched by vectors and by words."""
-
-    def neighbours(self, vector: Float32, k: int) -> Sequence[Document]:
-        """The k documents of largest inner product with a vector (d,)."""
-
-    def matching(self, words: Sequence[str], k: int) -> Sequence[Document]:
-        """The k best documents for these words, the most wanted first."""
-
-
-@dataclass(frozen=True)
-class HybridSearch:
-    """The penalties of the problem, and the settings of the search."""
-
-    l1: float
-    l2: float
-    dense_share: float = 0.5
-    neighbours: int = 64
-    """New documents to look for in one search by either way, > 0."""
-    max_rounds: int = 3
-    """The one around the whole query included."""
-
-
-class HybridSolution(NamedTuple):
-    """The optimum over the documents that were found."""
-
-    documents: Sequence[Document]
-    """The documents in order of appearance: the rows of `solution`."""
-    rows: Hybrid
-    solution: Solution
-    complete: bool
-    """The last round brought nothing new."""
-
-    @property
-    def support(self) -> list[Hashable]:
-        """Keys of the chosen, largest coefficient first."""
-        order = np.argsort(-self.solution.coefficients, kind="stable")
-        return [self.documents[row].key for row in self.solution.support[order]]
-
-
-def solve_hybrid_by_columns(
-    index: DocumentIndex, text: str, query: NDArray[np.floating], how: HybridSearch
-) -> HybridSolution:
-    """Searches by the query, then by its residual in vectors and words, until nothing new is found.
-
-    Raises:
-        InvalidProblem: nothing was found, or vectors or penalties that define no problem.
-    """
-    seen: dict[Hashable, Document] = {}
-    words = Lexicon.of([], text).words
-    _look(index, seen, np.asarray(query, dtype=np.float64), words, how.neighbours)
-    if not seen:
-        raise InvalidProblem("index", "found nothing near the query")
-    answer = _solved(list(seen.values()), text, query, how)
-    for _ in range(1, how.max_rounds):
-        before, residual = len(seen), answer.solution.residual
-        left = answer.rows.words_left(residual)
-        words = tuple(word for word, share in left.items() if share >= _MISSED)
-        wanted = how.neighbours + len(answer.solution.support)
-        _look(index, seen, answer.rows.direction_left(residual), words, wanted)
-        if len(seen) == before:
-            return answer._replace(complete=True)
-        answer = _solved(list(seen.values()), text, query, how)
-    return answer
-
-
-def _look(
-    index: DocumentIndex,
-    seen: dict[Hashable, Document],
-    direction: Float64,
-    words: Sequence[str],
-    wanted: int,
-) -> None:
-    """Adds the results of both searches."""
-    for document in (*index.neighbours(direction.astype(np.float32), wanted), *index.matching(words, wanted)):
-        seen.setdefault(document.key, document)
-
-
-def _solved(
-    documents: Sequence[Document], text: str, query: NDArray[np.floating], how: HybridSearch
-) -> HybridSolution:
-    lexicon = Lexicon.of([document.text for document in documents], text)
-    vectors = np.stack([document.vector for document in documents])
-    rows = Hybrid.of(vectors, query, lexicon, how.dense_share)
-    solution = solve_active_set(NnnProblem(rows.rows, rows.query, how.l1, how.l2))
-    return HybridSolution(documents, rows, solution, complete=False)
