@@ -16,7 +16,6 @@ from kitpick_foundation.deadline import UNLIMITED, Deadline, DeadlineExceeded
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.reading.request_reading import as_read, read_request
 from kitpick_rescorers.reading.rules import follow_rules
 from kitpick_rescorers.request import Rescored, RescoreRequest, closing_answer, opening_state
 from kitpick_rescorers.stages import (
@@ -51,7 +50,7 @@ def rescore(
     """
     opening = state = replace(opening_state(request), deadline=deadline)
     ranking = _ranking_stages(profile.stages)
-    reading = read_request(as_read(request.query)[0])
+    reading = request.reading
     for stage in profile.stages[:ranking]:
         if isinstance(stage, _READS) and reading.foreign and not reading.english:
             state = _recorded(stage, state, state, 0.0, f"it does not read {reading.foreign}")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate, Place, Vector
 from kitpick_rescorers.errors import InvalidRequest
-from kitpick_rescorers.reading.request_reading import as_read, read_request
+from kitpick_rescorers.reading.request_reading import Reading, as_read, read_request
 from kitpick_rescorers.scoring import isotonic
 from kitpick_rescorers.state import (
     ANSWERABLE,
@@ -77,6 +77,11 @@ class RescoreRequest(msgspec.Struct, frozen=True, eq=False):
     read_as: tuple[str, ...] = ()
     """How the query was read before the search, for the trace: `cansel → cancel`."""
 
+    @property
+    def reading(self) -> Reading:
+        """What the query says, as far as it is read. Models see its `embedded`, the rules all of it."""
+        return read_request(as_read(self.query)[0])
+
 
 class Hit(msgspec.Struct, frozen=True):
     """One API of the answer. Ranks count from 1.
@@ -139,16 +144,15 @@ def opening_state(request: RescoreRequest) -> State:
     late = [_placeless(c) for c in _merged(request.fetched) if c.id not in known]
     ranked = [Ranked(c, c.tool_key, rank) for rank, c in enumerate(proposed, start=1)]
     ranked += [Ranked(c, c.tool_key, len(proposed) + 1, fetched=True) for c in late]
-    query, cut = as_read(request.query)
     state = State(
-        query=read_request(query).embedded,
+        query=request.reading.embedded,
         vector=None,
         ranked=tuple(ranked),
         complete_tools=request.complete_tools,
         sizes=request.sizes,
         intent_trust=request.intent_trust,
         held=request.held,
-        degraded=cut,
+        degraded=as_read(request.query)[1],
     )
     return _with_vector(state, request.vector)
 

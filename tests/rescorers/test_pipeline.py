@@ -8,7 +8,7 @@ from kitpick_rescorers.errors import InvalidRequest
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile, load_profile
-from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.request import RescoreRequest, opening_state
 from kitpick_rescorers.stages import Blend, Classify, CrossEncode, Fuse
 
 
@@ -114,3 +114,9 @@ def test_requests_that_make_no_sense_are_refused(bench, three):
     wrong = Candidate("t/a", "", "t", "a", "", np.zeros(2, dtype=np.float32), lexical=Place(0, 1.0))
     with pytest.raises(InvalidRequest, match="ranks count from 1"):
         rescore(RescoreRequest("q", [wrong]), hybrid, Models())
+
+
+def test_models_see_less_of_a_request_than_the_rules_read():
+    request = RescoreRequest("halt instances without terminating them", [])
+    assert opening_state(request).query == request.reading.embedded == "halt instances"
+    assert request.reading.ruled_out == ("without terminating them",)
