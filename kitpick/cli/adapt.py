@@ -27,11 +27,11 @@ from kitpick.cli.options import (
     JsonOption,
     PrincipalOption,
     TenantOption,
+    filter_of,
 )
 from kitpick.cli.progress import progress
 from kitpick.evaluation import Plan
 from kitpick.fitted_requests import fitted_comment
-from kitpick_engines.contract import Filter
 from kitpick_evaluation.abstention import ALARMS
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.report import write_whole
@@ -73,7 +73,7 @@ def adapt(
     """
     if output:
         check_profile_file(output)
-    permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    permitted = filter_of(tenant, principal)
     plan = Plan(profiles=(profile,), limit=limit, permitted=permitted)
     fitted_to: tuple[JudgedQuery, ...] = ()
     if dataset is None and queries is None:

@@ -12,9 +12,8 @@ from kitpick.advice import SHIPPED_PRICES, Advice, ModelUsage, read_prices
 from kitpick.advice import advise as compare_ways
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import note, print_json, print_table
-from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption
+from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption, filter_of
 from kitpick.definition_tokens import DefinitionTokens
-from kitpick_engines.contract import Filter
 
 _DEFAULT = ModelUsage()
 
@@ -56,7 +55,7 @@ def advise(
     """
     table = read_prices(prices)
     table.of(model)  # refused before the catalog is read
-    permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    permitted = filter_of(tenant, principal)
     tokens = DefinitionTokens()
     with existing_catalog(catalog) as opened:
         sizes = [tokens.of([document]) for document in opened.documents(permitted)]

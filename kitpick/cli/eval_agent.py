@@ -11,10 +11,9 @@ from rich.table import Table
 from kitpick.agent_evaluation import AgentEvaluation, Played, ToolsShown, WayReport, read_tasks, summed
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import note, print_json, print_table
-from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption
+from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption, filter_of
 from kitpick.cli.progress import progress
 from kitpick.model_set import llm_settings
-from kitpick_engines.contract import Filter
 from kitpick_foundation.errors import InvalidSetting
 from kitpick_rescorers.llm.endpoint import ChatEndpoint
 
@@ -42,7 +41,7 @@ def eval_agent(
     Tools are not called: their answers are recorded in the tasks.
     """
     asked = read_tasks(tasks)[:limit]
-    permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    permitted = filter_of(tenant, principal)
     with existing_catalog(catalog) as opened:
         if not opened.settings.llm_url:
             raise InvalidSetting("no language model is named: set KITPICK_LLM_URL and KITPICK_LLM_MODEL")

@@ -14,14 +14,20 @@ from rich.table import Table
 
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import complain_gate, note, print_json, print_table
-from kitpick.cli.options import CatalogOption, DataOption, JsonOption, PrincipalOption, TenantOption
+from kitpick.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    PrincipalOption,
+    TenantOption,
+    filter_of,
+)
 from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
 from kitpick.evaluation import TIMED, Judged, Plan, failure_collector, judged_dataset, judged_queries, measure
 from kitpick.fitted_requests import overlap_warnings
 from kitpick.model_figures import record_report
 from kitpick.settings import Settings
-from kitpick_engines.contract import Filter
 from kitpick_evaluation.datasets.published import DATASETS
 from kitpick_evaluation.datasets.queries_file import unused_fields
 from kitpick_evaluation.evaluate import Sampling
@@ -132,7 +138,7 @@ def evaluate(
         limit=limit,
         sampling=Sampling(cutoffs=cutoffs, seed=seed),
         timed=timed,
-        permitted=Filter(tenant=tenant, principals=frozenset(principal or ())),
+        permitted=filter_of(tenant, principal),
     )
     with open_judged(dataset, data, queries, catalog, plan) as judged:
         if not (k or metric or gate.floors or gate.drops):

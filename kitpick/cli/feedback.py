@@ -9,9 +9,15 @@ import typer
 
 from kitpick.cli.catalogs import EmptyRequest, existing_catalog
 from kitpick.cli.console import note, print_json
-from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption
+from kitpick.cli.options import (
+    CatalogOption,
+    JsonOption,
+    PrincipalOption,
+    TenantOption,
+    filter_of,
+    repeatable,
+)
 from kitpick.known_ids import require_visible
-from kitpick_engines.contract import Filter
 from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.visible import is_blank
 
@@ -27,10 +33,6 @@ class NothingShown(KitpickError):
         )
 
 
-def _many(name: str, text: str) -> object:
-    return typer.Option(name, help=f"{text} Repeatable.")
-
-
 def feedback(
     request: Annotated[
         str,
@@ -39,12 +41,12 @@ def feedback(
             metavar="ANSWER",
         ),
     ],
-    chosen: Annotated[list[str] | None, _many("--chosen", "Id of an API that did the job.")] = None,
+    chosen: Annotated[list[str] | None, repeatable("--chosen", "Id of an API that did the job.")] = None,
     failed: Annotated[
-        list[str] | None, _many("--failed", "Id of an API that was called and did not do it.")
+        list[str] | None, repeatable("--failed", "Id of an API that was called and did not do it.")
     ] = None,
     not_needed: Annotated[
-        list[str] | None, _many("--not-needed", "Id of an API that had no part in it.")
+        list[str] | None, repeatable("--not-needed", "Id of an API that had no part in it.")
     ] = None,
     client: Annotated[
         str, typer.Option("--client", help="Who says so; two different ones have to agree.")
@@ -58,7 +60,7 @@ def feedback(
 
     Answers have ids across commands where KITPICK_ANSWERS names a file that remembers them.
     """
-    permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    permitted = filter_of(tenant, principal)
     named = (*(chosen or ()), *(failed or ()), *(not_needed or ()))
     if not named:
         raise typer.BadParameter(

@@ -11,7 +11,7 @@ from rich.table import Table
 from kitpick.catalog import Catalog
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import complain_gate, print_json, print_table
-from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption
+from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption, filter_of
 from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
 from kitpick_engines.contract import Filter
@@ -74,7 +74,7 @@ def lint(
     Every API is searched for with a request made of its own description. Each finding comes with the rank
     that the API has then, and the rank that it would have without the API it is confused with.
     """
-    permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    permitted = filter_of(tenant, principal)
     with existing_catalog(catalog) as opened:
         health = lint_catalog(opened, permitted, sample, progress())
     wanted = set(kind or FindingKind)

@@ -11,25 +11,26 @@ from rich.table import Table
 
 from kitpick.cli.catalogs import check_names, existing_catalog
 from kitpick.cli.console import note, print_json, print_table
-from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption
-from kitpick_engines.contract import Filter
-from kitpick_engines.document import Effect
+from kitpick.cli.options import (
+    CatalogOption,
+    CategoryOption,
+    EffectOption,
+    JsonOption,
+    PrincipalOption,
+    TenantOption,
+    ToolOption,
+    filter_of,
+)
 from kitpick_engines.text import plain
-
-
-def _many(name: str, text: str) -> object:
-    return typer.Option(name, help=f"{text} Repeatable.")
 
 
 def list_apis(
     catalog: CatalogOption = None,
     tenant: TenantOption = "",
     principal: PrincipalOption = None,
-    category: Annotated[list[str] | None, _many("--category", "Only APIs of this category.")] = None,
-    tool: Annotated[
-        list[str] | None, _many("--tool", "Only APIs of this tool, written CATEGORY/TOOL.")
-    ] = None,
-    effect: Annotated[list[Effect] | None, _many("--effect", "Only APIs with this effect.")] = None,
+    category: CategoryOption = None,
+    tool: ToolOption = None,
+    effect: EffectOption = None,
     deprecated: Annotated[
         Literal["include", "exclude", "only"],
         typer.Option("--deprecated", help="Include deprecated APIs, exclude them, or list only them."),
@@ -38,14 +39,7 @@ def list_apis(
     as_json: JsonOption = False,
 ) -> None:
     """Lists the APIs of a catalog by id: their tools, categories and effects."""
-    wanted = Filter(
-        tenant=tenant,
-        principals=frozenset(principal or ()),
-        categories=frozenset(category or ()),
-        tools=frozenset(tool or ()),
-        effects=frozenset(effect or ()),
-        deprecated=deprecated,
-    )
+    wanted = filter_of(tenant, principal, category, tool, effect, deprecated)
     with existing_catalog(catalog) as opened:
         check_names(opened, wanted)
         rows = [

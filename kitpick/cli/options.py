@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from kitpick_engines.contract import Filter
+from kitpick_engines.document import Effect
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
+
+
+def repeatable(name: str, text: str) -> object:
+    """An option that may be given more than once; `text` says what one of them does."""
+    return typer.Option(name, help=f"{text} Repeatable.")
+
 
 CatalogOption = Annotated[
     str | None,
@@ -28,6 +37,11 @@ PrincipalOption = Annotated[
     list[str] | None,
     typer.Option("--principal", help="User or group to search as. Repeatable. Default: public APIs only."),
 ]
+CategoryOption = Annotated[list[str] | None, repeatable("--category", "Only APIs of this category.")]
+ToolOption = Annotated[
+    list[str] | None, repeatable("--tool", "Only APIs of this tool, written CATEGORY/TOOL.")
+]
+EffectOption = Annotated[list[Effect] | None, repeatable("--effect", "Only APIs with this effect.")]
 DataOption = Annotated[Path, typer.Option("--data", help="Folder with one folder for each dataset.")]
 HeaderOption = Annotated[
     list[str] | None,
@@ -54,6 +68,25 @@ HoursOption = Annotated[float, typer.Option("--hours", min=0.001, help="Most hou
 RetriesOption = Annotated[
     int, typer.Option("--retries", min=0, help="Most retries, over all calls together.")
 ]
+
+
+def filter_of(
+    tenant: str,
+    principals: Iterable[str] | None,
+    categories: Iterable[str] | None = None,
+    tools: Iterable[str] | None = None,
+    effects: Iterable[Effect] | None = None,
+    deprecated: Literal["include", "exclude", "only"] = "include",
+) -> Filter:
+    """The filter that the options of a command make together."""
+    return Filter(
+        tenant=tenant,
+        principals=frozenset(principals or ()),
+        categories=frozenset(categories or ()),
+        tools=frozenset(tools or ()),
+        effects=frozenset(effects or ()),
+        deprecated=deprecated,
+    )
 
 
 def live_settings(headers: list[str] | None, variables: list[str] | None) -> LiveSettings:

@@ -12,10 +12,18 @@ from rich.table import Table
 
 from kitpick.cli.catalogs import EmptyRequest, check_names, existing_catalog
 from kitpick.cli.console import OUT, note, print_json, print_table
-from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, ProfileOption, TenantOption
+from kitpick.cli.options import (
+    CatalogOption,
+    CategoryOption,
+    EffectOption,
+    JsonOption,
+    PrincipalOption,
+    ProfileOption,
+    TenantOption,
+    ToolOption,
+    filter_of,
+)
 from kitpick.result import Depth, SearchResult
-from kitpick_engines.contract import Filter
-from kitpick_engines.document import Effect
 from kitpick_engines.text import plain
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import DefinitionFormat
@@ -43,10 +51,6 @@ RequestArgument = Annotated[
 ]
 
 
-def _many(name: str, text: str) -> object:
-    return typer.Option(name, help=f"{text} Repeatable.")
-
-
 def search(
     request: RequestArgument,
     catalog: CatalogOption = None,
@@ -60,11 +64,9 @@ def search(
     ] = None,
     tenant: TenantOption = "",
     principal: PrincipalOption = None,
-    category: Annotated[list[str] | None, _many("--category", "Only APIs of this category.")] = None,
-    tool: Annotated[
-        list[str] | None, _many("--tool", "Only APIs of this tool, written CATEGORY/TOOL.")
-    ] = None,
-    effect: Annotated[list[Effect] | None, _many("--effect", "Only APIs with this effect.")] = None,
+    category: CategoryOption = None,
+    tool: ToolOption = None,
+    effect: EffectOption = None,
     deprecated: Annotated[
         Literal["include", "exclude", "only"],
         typer.Option("--deprecated", help="Include deprecated APIs, exclude them, or find only them."),
@@ -84,14 +86,7 @@ def search(
     """Finds the APIs that a request needs."""
     depth = parse_depth(k)
     text = sys.stdin.read() if request == "-" else request
-    permitted = Filter(
-        tenant=tenant,
-        principals=frozenset(principal or ()),
-        categories=frozenset(category or ()),
-        tools=frozenset(tool or ()),
-        effects=frozenset(effect or ()),
-        deprecated=deprecated,
-    )
+    permitted = filter_of(tenant, principal, category, tool, effect, deprecated)
     if is_blank(text):
         raise EmptyRequest
     with existing_catalog(catalog) as opened:

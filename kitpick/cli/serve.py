@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kitpick.cli.console import ERR, note
-from kitpick.cli.options import CatalogOption, PrincipalOption, TenantOption
+from kitpick.cli.options import CatalogOption, PrincipalOption, TenantOption, filter_of
 from kitpick.settings import read_service_settings
 from kitpick.ui.desk import UiSettings
-from kitpick_engines.contract import Filter
 from kitpick_foundation.errors import InvalidSetting, MissingExtra
 from kitpick_rescorers.service.keys import digest, new_key
 
@@ -74,7 +73,7 @@ def serve(
     own |= {"keys": _text(keys), "tls_certificate": _text(tls_certificate), "tls_key": _text(tls_key)}
     # An option that was not given must not take away what --set says: a service without its keys is open.
     flags = _pairs(other or ()) | {name: value for name, value in own.items() if value is not None}
-    permitted = Filter(tenant=tenant, principals=frozenset(principal or ()))
+    permitted = filter_of(tenant, principal)
     shown = UiSettings(catalog=catalog, marks=marks, permitted=permitted)
     _run(flags, config, shown, page=ui, tools=tools)
 
