@@ -6,10 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from kitpick_engines.contract import Engine, Filter
-from kitpick_foundation.errors import KitpickError, suggestion
-
-_LOOKED_AT = 20_000
-"""Ids that are looked through for a suggestion, and documents that are read for it."""
+from kitpick_foundation.errors import LOOKED_AT, KitpickError, suggestion
 
 
 class UnknownIds(KitpickError):
@@ -34,7 +31,7 @@ def require_known(engine: Engine, ids: Iterable[str]) -> None:
         return
     known = {key for key, _ in engine.hashes(live[0])}
     if unknown := [each for each in named if each not in known]:
-        raise UnknownIds(unknown, islice(sorted(known), _LOOKED_AT))
+        raise UnknownIds(unknown, sorted(known))
 
 
 def require_visible(engine: Engine, ids: Iterable[str], permitted: Filter) -> None:
@@ -47,5 +44,5 @@ def require_visible(engine: Engine, ids: Iterable[str], permitted: Filter) -> No
     found = {document.id for document in engine.fetch(named, permitted)}
     if unknown := [each for each in named if each not in found]:
         live = engine.live()
-        keys = [] if live is None else [key for key, _ in islice(engine.hashes(live[0]), _LOOKED_AT)]
+        keys = [] if live is None else [key for key, _ in islice(engine.hashes(live[0]), LOOKED_AT)]
         raise UnknownIds(unknown, [document.id for document in engine.fetch(keys, permitted)])

@@ -62,10 +62,6 @@ class Dataset(msgspec.Struct, frozen=True):
     queries: tuple[JudgedQuery, ...]
 
 
-_LOOKED_AT = 20_000
-"""Ids that are looked through for a suggestion."""
-
-
 def check_dataset(dataset: Dataset) -> Dataset:
     """Returns the dataset if all its judgements are valid.
 
@@ -113,7 +109,7 @@ def _check_query(name: str, query: JudgedQuery, known: Set[str]) -> None:
     if unknown:
         raise InvalidDataset(
             f"dataset {name!r}: query {query.id!r} names {len(unknown)} APIs that the catalog lacks,"
-            f" e.g. {unknown[0]!r}: {suggestion(unknown[0], sorted(known)[:_LOOKED_AT])}"
+            f" e.g. {unknown[0]!r}: {suggestion(unknown[0], sorted(known))}"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import enum
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 
 class FailureKind(enum.Enum):
@@ -51,6 +52,8 @@ class MissingExtra(KitpickError, ImportError):
 
 _LISTED = 8
 """So many known names are listed where none is near; more of them help nobody."""
+LOOKED_AT = 20_000
+"""So many known names are compared with an unknown one, or read for it: more would take too long."""
 
 
 def suggestion(name: str, known: Iterable[str], also: Mapping[str, str] | None = None) -> str:
@@ -58,13 +61,13 @@ def suggestion(name: str, known: Iterable[str], also: Mapping[str, str] | None =
 
     Args:
         name: what somebody wrote; case does not matter.
-        known: the names that there are.
+        known: the names that there are; of more than `LOOKED_AT`, those that come first.
         also: other ways to write a known name → that name.
 
     Returns:
         The end of a sentence, empty where nothing is known.
     """
-    names = list(dict.fromkeys(known))
+    names = list(dict.fromkeys(islice(known, LOOKED_AT)))
     written = {item.casefold(): item for item in reversed(names)}
     for other, item in (also or {}).items():
         written.setdefault(other.casefold(), item)

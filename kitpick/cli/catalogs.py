@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
 from kitpick_engines.sqlite import SqliteEngine
-from kitpick_foundation.errors import KitpickError, suggestion
+from kitpick_foundation.errors import LOOKED_AT, KitpickError, suggestion
 from kitpick_rescorers.errors import EmptyCatalog
 
 
@@ -46,10 +46,6 @@ class UnknownName(KitpickError):
         named = [each for each in known if each]
         hint = suggestion(name, named, also) or f"none that this tenant and principal may see has a {kind}"
         super().__init__(f"no API of the catalog has the {kind} {name[:200]!r}: {hint}")
-
-
-_LOOKED_AT = 20_000
-"""APIs whose names are looked through for a suggestion: a few seconds' work, however large the catalog is."""
 
 
 @contextmanager
@@ -89,11 +85,11 @@ def check_names(catalog: Catalog, wanted: Filter) -> None:
     anyone = Filter(tenant=wanted.tenant, principals=wanted.principals)
     for name in sorted(wanted.categories):
         if not _any_visible(catalog, replace(anyone, categories=frozenset({name}))):
-            categories = sorted({item.category for item in catalog.documents(anyone, _LOOKED_AT)})
+            categories = sorted({item.category for item in catalog.documents(anyone, LOOKED_AT)})
             raise UnknownName("category", name, categories)
     for name in sorted(wanted.tools):
         if not _any_visible(catalog, replace(anyone, tools=frozenset({name}))):
-            keys = {item.tool: item.tool_key for item in catalog.documents(anyone, _LOOKED_AT)}
+            keys = {item.tool: item.tool_key for item in catalog.documents(anyone, LOOKED_AT)}
             raise UnknownName("tool", name, sorted(keys.values()), keys)
 
 

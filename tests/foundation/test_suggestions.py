@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kitpick_foundation.errors import suggestion
+from kitpick_foundation.errors import LOOKED_AT, suggestion
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,12 @@ def test_the_nearest_names_are_suggested_else_the_known_ones(name: str, known: l
 
 def test_of_many_names_the_first_are_listed() -> None:
     assert suggestion("?", [f"n{i}" for i in range(1_010)]).endswith("'n7' and 1,002 more")
+
+
+def test_of_very_many_names_only_the_first_are_compared() -> None:
+    names = [f"n{i}" for i in range(LOOKED_AT)]
+    assert suggestion("weather", [*names, "weather"]).endswith(f"and {LOOKED_AT - 8:,} more")
+    assert suggestion("weather", ["weather", *names]) == "did you mean 'weather'?"
 
 
 def test_a_name_may_be_written_another_way() -> None:
