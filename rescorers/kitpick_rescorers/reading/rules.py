@@ -17,7 +17,14 @@ from kitpick_engines.document import Effect
 from kitpick_engines.lexical import STOP_WORDS
 from kitpick_engines.text import split_identifier
 from kitpick_rescorers.features import effect_of_name, wanted_effects
-from kitpick_rescorers.reading.deeds import asked_deeds, effects_asked, milder_deeds, near_deeds, opposites
+from kitpick_rescorers.reading.deeds import (
+    asked_deeds,
+    effects_asked,
+    may_oppose,
+    milder_deeds,
+    near_deeds,
+    opposites,
+)
 from kitpick_rescorers.reading.names import name_key, named
 from kitpick_rescorers.reading.request_reading import Reading
 from kitpick_rescorers.reading.verbs import (
@@ -44,14 +51,6 @@ _HEAD = 10
 _VERSION = re.compile(
     r"(?:^|[\W_])v(?:ersion)?[\W_]?(\d+)(?=$|[\W_])|(?<=[a-z])V(\d+)(?![a-z0-9])|(?<=[A-Za-z])(\d)$"
 )
-_MAY_OPPOSE = re.compile(
-    r"start|stop|terminat|enable|disab|reject|remov|revok|resum|restor|decrea|decrypt|deny|detach|activat|attach|associat|add|create|delete|lock|accept|approv"
-    r"|grant|authoriz|subscrib|follow|mute|pin|publish|regist|connect|block|encrypt|import|export|upload|download"
-    r"|open|close|hide|show|assign|tag|suspend|pause|link|allow|install|archiv|increas|join|leave|cancel|schedul"
-    r"|book|order",
-    re.IGNORECASE,
-)
-"""Parts of names whose verb may have an opposite."""
 _DIGITS = re.compile(r"[vV]?\d+")
 
 
@@ -211,7 +210,7 @@ class _Rules:
         """What does the opposite of what is asked does not stand before what does it to the same thing."""
         if not ranked or ranked[0].id in self.first:
             return ranked
-        if not _MAY_OPPOSE.search(ranked[0].candidate.api):
+        if not may_oppose(ranked[0].candidate.api):
             return ranked
         asked = asked_deeds(self._reading.searched)
         first, against = ranked[0], opposites(asked)
