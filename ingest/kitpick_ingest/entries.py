@@ -15,7 +15,7 @@ import msgspec
 from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_engines.errors import InvalidDocument
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, unusable_text
+from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, records, unusable_text
 from kitpick_ingest.repeated_keys import repeated_in
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
 
@@ -80,6 +80,19 @@ def _below(path: Path) -> tuple[Path, Iterator[Path]]:
         raise SourceError(str(path), "does not exist")
     root = Path(*path.parts[:fixed])
     return root, root.glob(str(Path(*path.parts[fixed:])))
+
+
+def read_records(
+    source: str, path: Path, read: Callable[[Entry], Iterator[Converted]]
+) -> Iterator[Converted]:
+    """What `read` makes of each record of a file; before it, a dead letter for each key that stands twice.
+
+    Raises:
+        SourceError: the file cannot be read, or is not JSON.
+    """
+    for record in records(path):
+        yield from repeated_in(source, record)
+        yield from read(record)
 
 
 class BadEntry(ValueError):

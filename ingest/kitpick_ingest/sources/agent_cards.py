@@ -19,11 +19,11 @@ from kitpick_ingest.entries import (
     dead_letter,
     find_files,
     read_parts,
+    read_records,
 )
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
 from kitpick_ingest.kinds import AGENT
-from kitpick_ingest.repeated_keys import repeated_in
 
 
 class AgentCardsSource:
@@ -42,9 +42,7 @@ class AgentCardsSource:
         yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
-        for record in records(file.path):
-            yield from repeated_in(self.name, record)
-            yield from self._read(record)
+        yield from read_records(self.name, file.path, self._read)
 
     def _read(self, entry: Entry) -> Iterator[Converted]:
         try:

@@ -23,11 +23,11 @@ from kitpick_ingest.entries import (
     dead_letter,
     find_files,
     read_parts,
+    read_records,
 )
 from kitpick_ingest.function_forms import schema_of
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records, within
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, within
 from kitpick_ingest.json_schema import parameters, schema_fields
-from kitpick_ingest.repeated_keys import repeated_in
 
 _MAX_NESTING = 4
 """A file, its tools, a namespace, its functions: nothing nests deeper."""
@@ -105,9 +105,8 @@ class FunctionSchemasSource:
         yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
-        for record in records(file.path):
-            yield from repeated_in(self.name, record)
-            yield from self._read(record, "", _MAX_NESTING)
+        read = partial(self._read, namespace="", depth=_MAX_NESTING)
+        yield from read_records(self.name, file.path, read)
 
     def _read(self, entry: Entry, namespace: str, depth: int) -> Iterator[Converted]:
         try:

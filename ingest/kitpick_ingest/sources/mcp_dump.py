@@ -10,10 +10,17 @@ from typing import Any
 import msgspec
 
 from kitpick_foundation.decoding import decode_as
-from kitpick_ingest.entries import Converted, FoundFile, convert_entry, dead_letter, find_files, read_parts
+from kitpick_ingest.entries import (
+    Converted,
+    FoundFile,
+    convert_entry,
+    dead_letter,
+    find_files,
+    read_parts,
+    read_records,
+)
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records, within
-from kitpick_ingest.repeated_keys import repeated_in
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, within
 from kitpick_ingest.sources.mcp_tools import McpServer, about, tool_document
 
 Reading = Generator[Converted, None, str]
@@ -65,7 +72,7 @@ class McpDumpSource:
     def __init__(self, path: Path, name: str = "mcp") -> None:
         self.path = path
         self.name = name
-        self._instructions = ""
+        self._instructions = self._cursor = ""
 
     def read(self) -> Iterator[Converted]:
         """Documents in the order of the file.
@@ -76,21 +83,18 @@ class McpDumpSource:
         yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
-        cursor = ""
-        self._instructions = ""
-        for record in records(file.path):
-            yield from repeated_in(self.name, record)
-            cursor = yield from self._read_record(record)
-        if cursor:
+        self._instructions = self._cursor = ""
+        yield from read_records(self.name, file.path, self._read_record)
+        if self._cursor:
             what = "the last page has a nextCursor, so tools are missing"
             raise SourceError(str(file.path), what, "save every page, one a line")
 
-    def _read_record(self, record: Entry) -> Reading:
+    def _read_record(self, record: Entry) -> Iterator[Converted]:
+        self._cursor = ""
         try:
-            return (yield from self._dispatch(record, decode_as(record.raw, _Record)))
+            self._cursor = yield from self._dispatch(record, decode_as(record.raw, _Record))
         except UNREADABLE as error:
             yield dead_letter(self.name, record, record.problem or reason_in_line(record.raw, error))
-            return ""
 
     def _dispatch(self, record: Entry, found: _Record) -> Reading:
         server = McpServer(self.name, self.name, about=self._instructions)

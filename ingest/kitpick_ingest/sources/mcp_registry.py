@@ -15,12 +15,11 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_foundation.decoding import decode_as
-from kitpick_ingest.entries import BadEntry, Converted, as_text, convert_entry, dead_letter
+from kitpick_ingest.entries import BadEntry, Converted, as_text, convert_entry, dead_letter, read_records
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, records, within
+from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, within
 from kitpick_ingest.json_values import as_object, as_string
 from kitpick_ingest.kinds import SERVER
-from kitpick_ingest.repeated_keys import repeated_in
 from kitpick_ingest.source import Source
 
 OFFICIAL = "io.modelcontextprotocol.registry/official"
@@ -54,9 +53,7 @@ class McpRegistrySource:
         Raises:
             SourceError: the file cannot be read, or is not JSON.
         """
-        for record in records(self.path):
-            yield from repeated_in(self.name, record)
-            yield from self._read(record)
+        yield from read_records(self.name, self.path, self._read)
 
     def _read(self, entry: Entry) -> Iterator[Converted]:
         try:

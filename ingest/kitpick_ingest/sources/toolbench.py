@@ -24,9 +24,9 @@ from kitpick_ingest.entries import (
     dead_letter,
     find_files,
     read_parts,
+    read_records,
 )
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records, within
-from kitpick_ingest.repeated_keys import repeated_in
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, within
 
 _MAX_RETURNS = 2_000
 
@@ -91,9 +91,8 @@ class ToolBenchSource:
         yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
-        for record in records(file.path):
-            yield from repeated_in(self.name, record)
-            yield from self._read_record(record, folder=file.path.resolve().parent.name)
+        folder = file.path.resolve().parent.name
+        yield from read_records(self.name, file.path, partial(self._read_record, folder=folder))
 
     def _read_record(self, record: Entry, folder: str) -> Iterator[Converted]:
         try:
