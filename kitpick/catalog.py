@@ -312,8 +312,9 @@ class Catalog:
 
         Args:
             request: the id of an answer (`SearchResult.id`; several joined by `+`), or what was wanted, in
-                words. What an answer did not show is left out.
-            chosen: ids of the APIs that served it; those the client may not see are left out.
+                words.
+            chosen: ids of the APIs that served it. An id that the answer did not show, or with words that no
+                API has which the client may see, is refused, and nothing is remembered.
             failed: ids of APIs that were called and did not do the job.
             not_needed: ids of APIs that had no part in it.
             client: who says so, as one and the same name each time; nameless ones count as one client.
@@ -321,6 +322,7 @@ class Catalog:
 
         Raises:
             UnknownResult: there is no such answer of this tenant.
+            NotShown, UnknownIds: one of the ids is wrong; the message names the nearest.
             EngineUnavailable, ModelError: as `add_intents`.
         """
         stored = self.learning.take(request, Outcome(chosen, failed, not_needed), client, filter)

@@ -13,10 +13,11 @@ from kitpick.intents import CatalogIntents
 from kitpick.result import SearchResult
 from kitpick_engines.contract import Filter
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents.answers import AnswerLog, RememberedAnswer, answer_ids
+from kitpick_engines.intents.answers import MAX_SHOWN, AnswerLog, RememberedAnswer, answer_ids
 from kitpick_engines.intents.store import Verdict
 from kitpick_engines.text import storable
-from kitpick_foundation.errors import KitpickError
+from kitpick_foundation.errors import KitpickError, suggestion
+from kitpick_foundation.visible import is_blank
 from kitpick_rescorers.state import Degradation
 
 _ANONYMOUS = "anonymous"
@@ -31,6 +32,18 @@ class UnknownResult(KitpickError):
     def __init__(self, result: str, where: str) -> None:
         super().__init__(
             f"no answer has the id {result[:200]!r}: {where}; or say what the request was in place of the id"
+        )
+
+
+class NotShown(KitpickError):
+    """Ids of APIs that an answer did not show, as far as whoever names them may know."""
+
+    def __init__(self, named: Sequence[str], shown: Sequence[str]) -> None:
+        more = f" nor {len(named) - 1:,} more" if len(named) > 1 else ""
+        near = f"{hint}; or" if (hint := suggestion(named[0][:200], shown)) else "name what it showed, or"
+        super().__init__(
+            f"nothing was remembered: the answer did not show {named[0][:200]!r}{more}: {near} say what was "
+            "wanted, in words, in place of the answer's id"
         )
 
 
@@ -73,7 +86,7 @@ class Feedback:
                 RememberedAnswer(
                     request=request.encode("utf-8", "replace").decode("utf-8"),  # lone surrogates
                     tenant=storable(permitted.tenant),
-                    principals=tuple(sorted(map(storable, permitted.principals))),
+                    principals=_names(permitted),
                     profile=result.profile,
                     shown=tuple(hit.id for hit in result.hits),
                 )
@@ -85,7 +98,7 @@ class Feedback:
     def take(self, about: str, outcome: Outcome, client: str, permitted: Filter) -> int:
         """Takes what became of APIs; how many verdicts were stored.
 
-        What was not shown in an answer is left out, as is what the client may not see (any more).
+        An id that is wrong is refused, and nothing is stored. What an answer showed and is gone is left out.
 
         Args:
             about: id of an answer, or ids joined by `+`, or a request in words.
@@ -94,19 +107,20 @@ class Feedback:
             permitted: what they may see.
 
         Raises:
-            UnknownResult: there is no such answer of this tenant.
+            UnknownResult: there is no such answer of this tenant, or no request.
+            NotShown: no answer showed one of the ids.
+            UnknownIds: nothing that the client may see has one of the ids.
             EngineUnavailable, ModelError: as `CatalogIntents.judge`.
         """
         names = answer_ids(about)
-        if not names and _LIKE_AN_ID.fullmatch(about.strip()):
+        if not names and (is_blank(about) or _LIKE_AN_ID.fullmatch(about.strip())):
             raise UnknownResult(about, self._where())
         if not names:
             return self._on_request(about, outcome, client, permitted)
+        answers = {name: self._answer(name, permitted) for name in names}
+        self._require_shown(list(outcome.verdicts), list(answers.values()), permitted)
         stored = 0
-        for name in names:
-            answer = self.answers.find(name, storable(permitted.tenant))
-            if answer is None:
-                raise UnknownResult(name, self._where())
+        for name, answer in answers.items():
             for verdict, apis in _by_verdict(outcome, answer.shown).items():
                 at = time.time()
                 kept = self._intents.judge(answer.request, apis, client, permitted, verdict)
@@ -131,7 +145,27 @@ class Feedback:
             found |= self._intents.confirmed(request, permitted)
         return found
 
+    def _answer(self, name: str, permitted: Filter) -> RememberedAnswer:
+        answer = self.answers.find(name, storable(permitted.tenant))
+        if answer is None:
+            raise UnknownResult(name, self._where())
+        return answer
+
+    def _require_shown(
+        self, named: Sequence[str], answers: Sequence[RememberedAnswer], permitted: Filter
+    ) -> None:
+        """Refuses ids that no answer showed to this client; of long answers only the first are known."""
+        own = {api for answer in answers if answer.principals == _names(permitted) for api in answer.shown}
+        if not (unknown := [api for api in named if api not in own]):
+            return
+        shown = self._intents.visible([api for answer in answers for api in answer.shown], permitted)
+        cut = any(len(answer.shown) >= MAX_SHOWN for answer in answers)
+        known = {*shown, *(self._intents.visible(unknown, permitted) if cut else ())}
+        if wrong := [api for api in unknown if api not in known]:
+            raise NotShown(wrong, shown)
+
     def _on_request(self, request: str, outcome: Outcome, client: str, permitted: Filter) -> int:
+        self._intents.require_visible(tuple(outcome.verdicts), permitted)
         return sum(
             len(self._intents.judge(request, apis, client, permitted, verdict))
             for verdict, apis in _by_verdict(outcome, tuple(outcome.verdicts)).items()
@@ -150,6 +184,10 @@ class Feedback:
         if self.answers.path is None:
             return "this process remembers its latest answers alone, KITPICK_ANSWERS names a file for more"
         return f"{self.answers.path} does not hold it (any more)"
+
+
+def _names(permitted: Filter) -> tuple[str, ...]:
+    return tuple(sorted(map(storable, permitted.principals)))
 
 
 def _by_verdict(outcome: Outcome, shown: Sequence[str]) -> dict[Verdict, list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from kitpick.known_ids import require_visible
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter
 from kitpick_engines.intents.confirmed import confirmed
@@ -54,6 +55,19 @@ class CatalogIntents:
         by = Chooser(storable(client) or _ANONYMOUS, storable(permitted.tenant))
         self._put([Intent(storable(request), document.id) for document in visible], by, verdict)
         return [document.id for document in visible]
+
+    def visible(self, apis: Sequence[str], permitted: Filter) -> list[str]:
+        """Those of these ids that a caller may see."""
+        return [document.id for document in self._engine.fetch(list(dict.fromkeys(apis)), permitted)]
+
+    def require_visible(self, apis: Sequence[str], permitted: Filter) -> None:
+        """Refuses ids of no API that a caller may see.
+
+        Raises:
+            UnknownIds: some are.
+            ModelError: the encoder cannot be loaded.
+        """
+        require_visible(self._engine, self._encoder, apis, permitted)
 
     def forget(self, tenant: str | None, before: float) -> int:
         """Removes what clients said, as `IntentStore.forget`; how many rows."""

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+import numpy as np
+from msgspec.structs import replace
+
 from kitpick_engines.contract import Engine, Filter
 from kitpick_foundation.errors import LOOKED_AT, KitpickError, suggestion
+from kitpick_rescorers.search import QueryEncoder
+
+_NEAR = 200
+"""Of a tool, and of the whole catalog: visible APIs that are looked through for a suggestion to a caller."""
+_MOST_READ = 200
+"""Characters of an unknown id that are read, and shown."""
+_SIGNS = re.compile(r"[\W_]+")
 
 
 class UnknownIds(KitpickError):
@@ -14,8 +25,9 @@ class UnknownIds(KitpickError):
 
     def __init__(self, unknown: Sequence[str], known: Iterable[str]) -> None:
         more = f" (nor {len(unknown) - 1:,} more ids)" if len(unknown) > 1 else ""
-        hint = suggestion(unknown[0], known) or "there is none"
-        super().__init__(f"no API of the catalog has the id {unknown[0][:200]!r}{more}: {hint}")
+        first, names = unknown[0][:_MOST_READ], list(islice(known, LOOKED_AT))
+        hint = suggestion(first, names, {name.rpartition("/")[2]: name for name in names})
+        super().__init__(f"no API of the catalog has the id {first!r}{more}: {hint or 'there is none'}")
 
 
 def require_known(engine: Engine, ids: Iterable[str]) -> None:
@@ -34,15 +46,27 @@ def require_known(engine: Engine, ids: Iterable[str]) -> None:
         raise UnknownIds(unknown, sorted(known))
 
 
-def require_visible(engine: Engine, ids: Iterable[str], permitted: Filter) -> None:
+def require_visible(engine: Engine, encoder: QueryEncoder, ids: Iterable[str], permitted: Filter) -> None:
     """Refuses ids of no document that a caller may see; what they may not see is not suggested either.
 
     Raises:
         UnknownIds: some are.
+        ModelError: the encoder, which finds what is near such an id, cannot be loaded.
     """
     named = list(dict.fromkeys(ids))
     found = {document.id for document in engine.fetch(named, permitted)}
     if unknown := [each for each in named if each not in found]:
-        live = engine.live()
-        keys = [] if live is None else [key for key, _ in islice(engine.hashes(live[0]), LOOKED_AT)]
-        raise UnknownIds(unknown, [document.id for document in engine.fetch(keys, permitted)])
+        raise UnknownIds(unknown, _near(engine, encoder, unknown[0], permitted))
+
+
+def _near(engine: Engine, encoder: QueryEncoder, unknown: str, permitted: Filter) -> list[str]:
+    """Ids that a caller may see: of the tool that an unknown id names, and those near to its words."""
+    live = engine.live()
+    if live is None:
+        return []
+    (vector,) = encoder.vectors((_SIGNS.sub(" ", unknown[:_MOST_READ]),))
+    if len(vector) != live[1].dimensions:
+        vector = np.full(live[1].dimensions, live[1].dimensions ** -0.5, np.float32)
+    tool = unknown[:_MOST_READ].rpartition("/")[0]
+    of_tool = [] if permitted.tools or not tool else [replace(permitted, tools=frozenset({tool}))]
+    return [each.id for seen in (*of_tool, permitted) for each in engine.neighbours(vector, _NEAR, seen)]

@@ -18,8 +18,9 @@ from kitpick.capabilities import Capabilities, Steps, search_steps
 from kitpick.catalog import Catalog
 from kitpick.conversation import NothingAsked, done_before, request_of
 from kitpick.definition_tokens import measure_definitions
-from kitpick.feedback import Outcome, UnknownResult
+from kitpick.feedback import NotShown, Outcome, UnknownResult
 from kitpick.held_identifiers import held_identifiers
+from kitpick.known_ids import UnknownIds
 from kitpick.result import SearchResult, ToolSearchProvider
 from kitpick.settings import Settings
 from kitpick.ui.errors import CatalogProblem, OpenToOthers
@@ -155,6 +156,7 @@ class ToolsApi:
 
         Raises:
             NotFound: no answer of this tenant has that id.
+            Invalid: an API's id is wrong, as far as the caller may know.
             CatalogProblem: it cannot be stored.
         """
         key = ticket.bearer.name if self._service.settings.keys else ""
@@ -165,6 +167,8 @@ class ToolsApi:
                 stored = self._catalog.learning.take(call.answer, outcome, client, self._caller(ticket))
             except UnknownResult as error:
                 raise NotFound(str(error)) from error
+            except (NotShown, UnknownIds) as error:
+                raise Invalid(str(error)) from error
         return FeedbackReply(stored)
 
     def close(self) -> None:

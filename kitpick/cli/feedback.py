@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -17,19 +16,17 @@ from kitpick.cli.options import (
     filter_of,
     repeatable,
 )
-from kitpick.known_ids import require_visible
 from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.visible import is_blank
 
 
-class NothingShown(KitpickError):
-    """Feedback on APIs of which the answer showed none."""
+class NothingRemembered(KitpickError):
+    """Feedback on APIs that are gone, or of a catalog without a place for it."""
 
-    def __init__(self, named: Sequence[str]) -> None:
-        others = " or the others" if len(named) > 1 else ""
+    def __init__(self) -> None:
         super().__init__(
-            f"nothing was remembered: the answer did not show {named[0]!r}{others}: name what it showed, or "
-            "say what was wanted, in words, in place of its id"
+            "nothing was remembered: what the answer showed is gone, or the catalog has no file for choices: "
+            "KITPICK_INTENTS names one"
         )
 
 
@@ -69,7 +66,6 @@ def feedback(
     if is_blank(request):
         raise EmptyRequest
     with existing_catalog(catalog) as opened:
-        require_visible(opened.engine, named, permitted)
         count = opened.feedback(
             request,
             chosen or (),
@@ -79,7 +75,7 @@ def feedback(
             filter=permitted,
         )
         if not count:
-            raise NothingShown(named)
+            raise NothingRemembered
         first = opened.confirmed(request, filter=permitted)
     if as_json:
         print_json({"remembered": count, "first": first})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,15 @@ import pytest
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
-from kitpick.feedback import UnknownResult
+from kitpick.feedback import NotShown, UnknownResult
+from kitpick.known_ids import UnknownIds
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_engines.intents.store import Intent
+from kitpick_ingest.opening import open_source
+from kitpick_ingest.sync import SyncOptions
+
+from .conftest import function
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 
@@ -56,9 +63,87 @@ def test_several_answers_are_named_at_once(learner: Catalog) -> None:
         learner.feedback(f"{one.id[:-4]}0000", [EMAIL])
 
 
-def test_what_was_not_shown_is_left_out(learner: Catalog) -> None:
+def nothing_said(catalog: Catalog) -> bool:
+    tallies = catalog.intents.behind(SLANG, Filter()).values()
+    return not any(tally.choices or tally.objections for tally in tallies)
+
+
+def test_what_was_not_shown_is_refused_with_the_nearest(learner: Catalog) -> None:
     shown = learner.search(SLANG, 1, profile="hybrid")
-    assert learner.feedback(shown.id, [EMAIL, "no/such/api"], client="ann") == 0
+    best = shown.hits[0].id
+    with pytest.raises(NotShown, match=f"did not show 'no/such/api' nor 1 more: known are '{best}'; or"):
+        learner.feedback(shown.id, [EMAIL], failed=["no/such/api"], not_needed=[best], client="ann")
+    with pytest.raises(NotShown, match=f"did you mean '{best}'"):
+        learner.feedback(shown.id, [best[:-1]], client="ann")
+    assert nothing_said(learner), "nothing of a refused outcome is stored"
+
+
+def test_in_words_an_id_of_no_api_is_refused_with_the_nearest(learner: Catalog) -> None:
+    for wrong in (EMAIL.replace("email", "emial"), "send_mail", f"{EMAIL} ", EMAIL.upper()):
+        with pytest.raises(UnknownIds, match=f"did you mean '{EMAIL}'"):
+            learner.feedback(SLANG, [EMAIL], failed=[wrong], client="ann")
+    for wrong in ("", "\ud800", "x" * 5_000, "a/b/c"):
+        with pytest.raises(UnknownIds, match="no API of the catalog has the id"):
+            learner.feedback(SLANG, [wrong], client="ann")
+    for request in ("", " \u200b", "answer-1"):
+        with pytest.raises(UnknownResult, match="in place of the id"):
+            learner.feedback(request, [EMAIL], client="ann")
+    assert nothing_said(learner)
+
+
+def test_what_an_answer_showed_and_is_gone_is_left_out(learner: Catalog, functions_file: Path) -> None:
+    result = ask(learner)
+    kept = function("send_email", "Send an email message to a recipient", "recipient")
+    functions_file.write_text(json.dumps([kept]))
+    learner.ingest(f"functions:{functions_file}", options=SyncOptions(allow_shrink=True))
+    ids = [hit.id for hit in result.hits]
+    assert learner.feedback(result.id, [EMAIL], not_needed=[each for each in ids if each != EMAIL]) == 1
+
+
+@pytest.fixture
+def shared_out(settings: Settings, tmp_path: Path) -> Iterator[Catalog]:
+    """APIs that all see, that only acme sees, and that only the chiefs of acme see."""
+    with Catalog.open(settings=settings) as opened:
+        for name, options in {
+            "open_door": {},
+            "open_vault": {"tenant": "acme"},
+            "open_vaults": {"tenant": "acme", "allowed": ("chiefs",)},
+        }.items():
+            file = tmp_path / f"{name}.json"
+            file.write_text(json.dumps([function(name, f"Opens with a key: {name}", "key")]))
+            opened.ingest(open_source(f"functions:{file}", **options))
+        yield opened
+
+
+def refusal(catalog: Catalog, about: str, api: str, **options: Any) -> str:
+    with pytest.raises((UnknownIds, NotShown)) as refused:
+        catalog.feedback(about, [api], client="eve", **options)
+    return str(refused.value)
+
+
+def test_ids_of_others_are_refused_as_those_that_nobody_has(shared_out: Catalog) -> None:
+    all_of_acme = Filter("acme", frozenset({"chiefs"}))
+    seen = {document.api: document.id for document in shared_out.documents(all_of_acme)}
+    hidden, nobodys = seen["open_vault"], seen["open_vault"].replace("vault", "moult")
+    for about in ("open it", shared_out.search("open it", filter=OTHER).id):
+        for api in (hidden, nobodys):
+            said = refusal(shared_out, about, api, filter=OTHER).replace(api, "")
+            assert seen["open_door"] in said
+            assert "vault" not in said
+    wrong = f"{seen['open_vaults']}x"
+    assert f"'{seen['open_vaults']}'" not in refusal(shared_out, "open it", wrong, filter=ACME)
+    assert f"'{seen['open_vaults']}'" in refusal(shared_out, "open it", wrong, filter=all_of_acme)
+
+
+def test_an_answer_of_a_colleague_does_not_tell_what_it_showed(shared_out: Catalog) -> None:
+    chief = Filter("acme", frozenset({"chiefs"}))
+    found = shared_out.search("open the vaults", filter=chief)
+    shown = next(hit.id for hit in found.hits if hit.document.api == "open_vaults")
+    for api in (shown, shown.replace("vault", "moult")):
+        said = refusal(shared_out, found.id, api, filter=ACME)
+        assert f"the answer did not show '{api}'" in said
+        assert shown not in said.replace(api, "")
+    assert shared_out.feedback(found.id, [shown], client="ann", filter=chief) == 1
 
 
 def test_failures_take_back_what_choices_gave_and_no_more(learner: Catalog) -> None:

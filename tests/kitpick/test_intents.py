@@ -90,9 +90,12 @@ def test_what_may_not_be_seen_is_neither_found_nor_remembered(
         opened.ingest(open_source(f"functions:{functions_file}", allowed=("staff",)))
         opened.add_intents([Intent(SLANG, email(opened))])
         assert opened.search(SLANG, profile="hybrid").hits == ()
-        assert opened.feedback(SLANG, [email(opened)], client="guest") == 0
+        with pytest.raises(UnknownIds, match="there is none"):
+            opened.feedback(SLANG, [email(opened)], client="guest")
         staff = Filter(principals=frozenset({"staff"}))
-        assert opened.feedback(SLANG, [email(opened), "no/such/api"], client="alice", filter=staff) == 1
+        with pytest.raises(UnknownIds, match=f"'no/such/api': known are .*'{email(opened)}'"):
+            opened.feedback(SLANG, [email(opened), "no/such/api"], client="alice", filter=staff)
+        assert opened.feedback(SLANG, [email(opened)], client="alice", filter=staff) == 1
         assert opened.search(SLANG, profile="hybrid", filter=staff).hits
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
+from kitpick_ingest.opening import open_source
 from kitpick_rescorers.service.keys import digest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
@@ -71,6 +72,9 @@ def test_tools_are_found_and_what_became_of_them_is_taken(catalog: Catalog) -> N
         assert told.json() == {"remembered": 1}
         unknown = ask(url, "feedback", {"answer": "answer-" + "0" * 24, "chosen": [WEATHER]})
         assert unknown.status_code == 404
+        for about in (found["answer"], "will it rain in Paris?"):
+            wrong = ask(url, "feedback", {"answer": about, "chosen": [WEATHER], "failed": [WEATHER[:-1]]})
+            assert (wrong.status_code, f"did you mean '{WEATHER}'" in wrong.text) == (422, True), wrong.text
     tally = catalog.intents.behind("will it rain in Paris?", Filter())[WEATHER]
     assert list(tally.choices) == ["ann"]
 
@@ -130,6 +134,24 @@ def test_a_key_says_what_may_be_seen_and_who_speaks(catalog: Catalog, tmp_path: 
     tally = catalog.intents.behind("will it rain?", Filter(tenant="acme"))[WEATHER]
     assert list(tally.choices) == ["acme/ann"]
     assert catalog.intents.behind("will it rain?", Filter(tenant="other")) == {}
+
+
+def test_ids_of_another_tenant_are_refused_like_those_of_nobody(
+    catalog: Catalog, tmp_path: Path, functions_file: Path
+) -> None:
+    catalog.ingest(open_source(f"functions:{functions_file}", name="vault", tenant="acme", category="vault"))
+    keys = tmp_path / "keys.toml"
+    keys.write_text(f"[[keys]]\nname = 'eve'\ntenant = 'other'\nsha256 = '{digest('eve')}'\n")
+    hidden = next(document.id for document in catalog.documents(Filter(tenant="acme")) if document.tenant)
+    with serving("--keys", str(keys)) as url:
+        answer = ask(url, "search", {"query": "will it rain?"}, "eve").json()["answer"]
+        for about in (answer, "will it rain?"):
+            said = [
+                ask(url, "feedback", {"answer": about, "chosen": [api]}, "eve")
+                for api in (hidden, "vault/x/y")
+            ]
+            assert [each.status_code for each in said] == [422, 422]
+            assert "vault" not in said[0].text.replace(hidden, "")
 
 
 def test_a_catalog_that_others_could_reach_needs_keys(catalog: Catalog) -> None:

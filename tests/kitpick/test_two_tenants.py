@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kitpick.catalog import Catalog
-from kitpick.feedback import UnknownResult
+from kitpick.feedback import NotShown, UnknownResult
+from kitpick.known_ids import UnknownIds
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, encode_document
@@ -86,7 +87,7 @@ def act(catalog: Catalog, folder: Path, tenant: str, doing: tuple[Any, ...]) -> 
                 return catalog.feedback(
                     request, **{verdict: [f"house/tool/{api}"]}, client=client, filter=mine
                 )
-            except UnknownResult as error:
+            except (NotShown, UnknownIds, UnknownResult) as error:
                 return str(error)
 
 

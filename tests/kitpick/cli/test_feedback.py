@@ -61,4 +61,5 @@ def test_feedback_on_what_an_answer_did_not_show_is_refused(
     other = next(each.id for each in catalog.documents() if each.id != answer["hits"][0]["id"])
     refused = kitpick("feedback", answer["id"], "--chosen", other)
     assert refused.code == ExitCode.INPUT
-    assert f"nothing was remembered: the answer did not show '{other}'" in refused.err
+    assert f"nothing was remembered: the answer did not show '{other}': " in refused.err
+    assert f"'{answer['hits'][0]['id']}'" in refused.err

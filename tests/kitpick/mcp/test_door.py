@@ -64,12 +64,16 @@ def test_what_became_of_tools_is_said_by_the_answer(catalog: Catalog) -> None:
             )
         )
         assert len(two["answer"].split("+")) == 2
-        for answer, stored in ((found["answer"], 2), (two["answer"], 1)):
-            said = {"answer": answer, "chosen": [email], "not_needed": ["functions/functions/delete_file"]}
+        idle = {"not_needed": ["functions/functions/delete_file"]}
+        for answer, more, stored in ((found["answer"], idle, 2), (two["answer"], {}, 1)):
+            said = {"answer": answer, "chosen": [email], **more}
             told = Door.content(await door.client.call_tool("feedback", said))
             assert told["remembered"] >= stored
         unknown = await door.problem("feedback", answer="answer-" + "0" * 24, chosen=[email])
         assert "no answer has the id" in unknown
+        for about in (found["answer"], "write to Bob"):
+            wrong = await door.problem("feedback", answer=about, chosen=[email], failed=[email[:-1]])
+            assert f"did you mean '{email}'" in wrong
 
     at_the_door(ask)
     tally = catalog.intents.behind("write to Bob", Filter())[email]
