@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from nnn.fista import solve_fista
 from nnn.learned_penalty import LearnedPenalty
+from nnn.path_penalties import shift_of_residual_drop, shift_of_support
 from nnn.vectors import DATA, encoded
 from numpy.typing import NDArray
 from rich.console import Console
@@ -42,8 +43,6 @@ from kitpick_rescorers.nnn import (
     NnnProblem,
     Solution,
     ranking,
-    shift_of_residual_drop,
-    shift_of_support,
     solve_path,
 )
 from kitpick_rescorers.nnn import Path as PenaltyPath

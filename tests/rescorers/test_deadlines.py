@@ -71,8 +71,8 @@ def passed() -> Deadline:
 
 @pytest.mark.parametrize(
     "stages",
-    [(Decode(**HARD),) * 49, (Decode(**HARD, order="joining"),), (Decode(**HARD, support=900),)],
-    ids=["forty-nine", "joining", "support"],
+    [(Decode(**HARD),) * 49, (Decode(**HARD, order="joining"),)],
+    ids=["forty-nine", "joining"],
 )
 def test_decoding_ends_with_its_deadline(request_of_thousand: RescoreRequest, stages: Any) -> None:
     deadline = Looks(5)

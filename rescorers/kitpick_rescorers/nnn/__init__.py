@@ -8,7 +8,7 @@ once. `gram` and `kernels` are their inner loops. See docs/nnn.md.
 from kitpick_rescorers.nnn.active_set import solve_active_set
 from kitpick_rescorers.nnn.corpus import Corpus, InvalidProblem
 from kitpick_rescorers.nnn.hybrid import Hybrid, Lexicon
-from kitpick_rescorers.nnn.path import Breakpoint, Path, shift_of_residual_drop, shift_of_support, solve_path
+from kitpick_rescorers.nnn.path import Breakpoint, Path, solve_path
 from kitpick_rescorers.nnn.problem import Account, Certificate, NnnProblem, Solution, account, ranking
 
 __all__ = [
@@ -24,8 +24,6 @@ __all__ = [
     "Solution",
     "account",
     "ranking",
-    "shift_of_residual_drop",
-    "shift_of_support",
     "solve_active_set",
     "solve_path",
 ]

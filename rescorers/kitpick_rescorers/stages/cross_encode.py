@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from kitpick_engines.sentences import sentences_of
 from kitpick_foundation.deadline import DeadlineExceeded
 from kitpick_rescorers.errors import ScoredInPart, StageUnavailable
 from kitpick_rescorers.models import Models, Scorer
@@ -33,15 +31,6 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
     cosine: Weight = 0.0
     """Candidates are ordered by logit + `cosine` · cosine with the request, probabilities stay the model's:
     vectors read people's own words better than a small cross-encoder does, which reads names better."""
-    sentence_share: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.0
-    """Weight of the best logit of any sentence of the request; the whole request has the rest."""
-    sentence_candidates: Count = 20
-    """How many of the first candidates are scored for each sentence."""
-    spare_below: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.0
-    """Share of the best candidate's score, below which a candidate is not read: where the first stage is
-    sure, few are near its best, and few are read. 0 reads them all."""
-    least: Count = 10
-    """How many are read however low their scores are."""
 
     def apply(self, state: State, models: Models) -> State:
         """The list by cross-encoder score; ties by first-stage rank, then id."""
@@ -87,32 +76,15 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
 
     def _chosen(self, state: State) -> list[Ranked]:
         proposed = [item for item in state.ranked if not item.fetched][: self.candidates]
-        proposed = proposed[: self._worth_reading([item.score for item in proposed])]
         return proposed + [item for item in state.ranked if item.fetched][: self.fetched]
-
-    def _worth_reading(self, scores: Sequence[float]) -> int:
-        """How many of the first candidates are read, by their scores in the order of the list."""
-        best = max(scores, default=0.0)
-        if not self.spare_below or best <= 0.0:
-            return len(scores)
-        low = (place for place, score in enumerate(scores) if score < self.spare_below * best)
-        return max(self.least, next(low, len(scores)))
 
     def _scores(
         self, models: Models, scorer: Scorer, state: State, chosen: list[Ranked]
     ) -> tuple[Logits, Logits, int]:
         """Logits, calibrated probabilities and the number of cache hits."""
         texts = [item.candidate.text for item in chosen]
-        sentences = sentences_of(state.query) if self.sentence_share else ()
-        first = texts[: self.sentence_candidates]
         try:
-            whole, known = score_pairs(scorer, models.cache, state.query, texts)
-            parts = []
-            for sentence in sentences:
-                state.deadline.check("reading each sentence")
-                parts.append(score_pairs(scorer, models.cache, sentence, first))
-            logits = self._mixed(whole, [found for found, _ in parts])
-            known += sum(hits for _, hits in parts)
+            logits, known = score_pairs(scorer, models.cache, state.query, texts)
             return logits, checked(scorer.probability(logits.astype(np.float32)), len(chosen)), known
         except (DeadlineExceeded, ScoredInPart):
             raise
@@ -126,11 +98,3 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
     def _nearness(self, state: State, chosen: list[Ranked]) -> Logits:
         """What the cosines add to the scores, (n,): nothing where there are no vectors."""
         return self.cosine * cosines_of(state, chosen) if self.cosine else np.zeros(len(chosen))
-
-    def _mixed(self, whole: Logits, parts: Sequence[Logits]) -> Logits:
-        """Logits (n,) of the whole request with the best ones (m,) of its sentences, m ≤ n, mixed in."""
-        if not parts:
-            return whole
-        best = whole.copy()
-        best[: len(parts[0])] = np.max(parts, axis=0)
-        return (1 - self.sentence_share) * whole + self.sentence_share * best

@@ -20,8 +20,6 @@ from kitpick_rescorers.nnn import (
     Path,
     Solution,
     account,
-    shift_of_residual_drop,
-    shift_of_support,
     solve_active_set,
     solve_path,
 )
@@ -50,8 +48,7 @@ class Decode(Stage, frozen=True, tag="decode"):
     The chosen APIs come first, by coefficient z or, with `order = "joining"`, by the l1 at which they join.
     The others follow by how near they came to being chosen, d_iᵀr − (l1 − γ·s_i). s_i is the current score
     (standardised by `blend`), γ is `relevance`; γ > 0 needs scored candidates. With `dense_share` w < 1, rows
-    and query are [√w · vector; √(1−w) · words]. `support` and `residual_drop` choose l1 for each query, at
-    least `l1`.
+    and query are [√w · vector; √(1−w) · words].
 
     With `neighbours` > 0 the stage needs that many documents nearest to the residual r = q − Dᵀz, beyond the
     chosen ones. This is column generation: if an exact search finds nothing new, the set is optimal over all
@@ -64,10 +61,6 @@ class Decode(Stage, frozen=True, tag="decode"):
     l2: Weight = 1.0
     relevance: Weight = 0.0
     dense_share: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = 1.0
-    support: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
-    """Raise l1 until at most this many are chosen; 0: no limit."""
-    residual_drop: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 0.0
-    """Raise l1 to where ‖r‖² begins to fall by less than this share of ‖q‖² per unit of l1."""
     order: Literal["weight", "joining"] = "weight"
     candidates: Window = 200
     neighbours: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
@@ -103,23 +96,12 @@ class Decode(Stage, frozen=True, tag="decode"):
         return state.query if self.dense_share < 1 else ""
 
     def _decoded(self, items: Sequence[Ranked], rows: Hybrid, deadline: Deadline) -> _Decoded:
-        """The solution, at the penalty chosen from the path if `support` or `residual_drop` is set."""
+        """The solution, and with `order = "joining"` the path that leads to it."""
         penalties = self.l1 - self.relevance * np.array([item.score for item in items])
         problem = NnnProblem(rows.rows, rows.query, penalties, self.l2)
-        path, shift = None, 0.0
-        if self.support or self.residual_drop or self.order == "joining":
-            path = solve_path(problem, deadline=deadline)
-            shift = self._shift(path)
-            problem = NnnProblem(problem.corpus, rows.query, penalties + shift, self.l2)
+        path = solve_path(problem, deadline=deadline) if self.order == "joining" else None
         solution = solve_active_set(problem, max_rounds=_MAX_ROUNDS, deadline=deadline)
-        joining = path if self.order == "joining" else None
-        return _Decoded(rows, problem, solution, account(problem, solution), self.l1 + shift, joining)
-
-    def _shift(self, path: Path) -> float:
-        return max(
-            shift_of_support(path, self.support) if self.support else 0.0,
-            shift_of_residual_drop(path, self.residual_drop) if self.residual_drop else 0.0,
-        )
+        return _Decoded(rows, problem, solution, account(problem, solution), self.l1, path)
 
     def _need(self, state: State, decoded: _Decoded) -> Need:
         direction = decoded.rows.direction_left(decoded.solution.residual)

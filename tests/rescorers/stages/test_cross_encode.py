@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from kitpick_rescorers.errors import ScoredInPart, StageUnavailable
 from kitpick_rescorers.stages import CrossEncode
@@ -69,29 +68,6 @@ def test_a_model_that_raises_is_named_with_its_error(bench):
         bench.apply(bench.fused(["t/a"]), CrossEncode(), scorer=bench.scorer({}))
 
 
-@pytest.mark.parametrize(
-    ("settings", "read"),
-    [
-        ({}, 4),
-        ({"spare_below": 0.5, "least": 1}, 3),
-        ({"spare_below": 0.9, "least": 1}, 1),
-        ({"spare_below": 0.9, "least": 2}, 2),
-        ({"spare_below": 0.9}, 4),  # at least ten
-        ({"spare_below": 0.01, "least": 1}, 4),
-    ],
-)
-def test_what_the_first_stage_holds_for_far_worse_is_not_read(bench, settings, read):
-    names = ["t/a", "t/b", "t/c", "t/d"]
-    state = bench.fused(names)
-    scores = [1.0, 0.8, 0.5, 0.2]
-    ranked = tuple(replace(item, score=score) for item, score in zip(state.ranked, scores, strict=True))
-    after = bench.apply(
-        replace(state, ranked=ranked), CrossEncode(**settings), scorer=bench.scorer(dict.fromkeys(names, 0.0))
-    )
-    assert sum(item.logit is not None for item in after.ranked) == read
-    assert bench.ids(after) == names
-
-
 class Stopped:
     """Logits of some texts; a deadline came before the others were read."""
 
@@ -125,60 +101,3 @@ def test_without_the_first_one_nothing_counts(bench):
     state = bench.fused(["t/a", "t/b"])
     with pytest.raises(StageUnavailable, match="not done within 20 ms"):
         bench.apply(state, CrossEncode(), scorer=Stopped({"t/b": 9.0}))
-
-
-REQUEST = "I plan a trip to Rome. Find me a room there. What will the weather be?"
-
-
-class BySentence:
-    """Logits by what is asked and text; whatever is not written down has -4."""
-
-    identity = "by-sentence@1"
-
-    def __init__(self, logits):
-        self.logits, self.asked = logits, []
-
-    def score(self, query, texts):
-        self.asked.append((query, list(texts)))
-        return np.array([self.logits.get((query, text), -4.0) for text in texts], np.float32)
-
-    def probability(self, logits):
-        return 1.0 / (1.0 + np.exp(-logits))
-
-
-def asked_by_sentence(bench, request, **settings):
-    scorer = BySentence(
-        {
-            (REQUEST, "hotels/rooms"): 2.0,
-            ("Find me a room there.", "hotels/rooms"): 1.0,
-            ("What will the weather be?", "weather/now"): 4.0,
-        }
-    )
-    state = replace(bench.fused(["hotels/rooms", "maps/route", "weather/now"]), query=request)
-    return bench.apply(state, CrossEncode(**settings), scorer=scorer), scorer
-
-
-def test_the_best_sentence_of_a_text_has_its_share_in_the_score(bench):
-    after, _ = asked_by_sentence(bench, REQUEST, sentence_share=0.75)
-    assert {item.id: item.logit for item in after.ranked} == {
-        "weather/now": 0.25 * -4 + 0.75 * 4,
-        "hotels/rooms": 0.25 * 2 + 0.75 * 1,
-        "maps/route": -4.0,
-    }
-    assert bench.ids(after) == ["weather/now", "hotels/rooms", "maps/route"]
-
-
-def test_only_the_first_candidates_are_read_with_each_sentence(bench):
-    after, scorer = asked_by_sentence(bench, REQUEST, sentence_share=0.75, sentence_candidates=2)
-    assert [len(texts) for _, texts in scorer.asked] == [3, 2, 2, 2]
-    assert bench.ids(after) == ["hotels/rooms", "maps/route", "weather/now"]
-
-
-def test_a_request_of_one_sentence_is_read_once(bench):
-    _, scorer = asked_by_sentence(bench, "What will the weather be?", sentence_share=0.5)
-    assert len(scorer.asked) == 1
-
-
-def test_without_a_share_sentences_are_not_read(bench):
-    _, scorer = asked_by_sentence(bench, REQUEST)
-    assert len(scorer.asked) == 1

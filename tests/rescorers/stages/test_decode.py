@@ -61,21 +61,6 @@ def test_a_relevant_row_pays_a_smaller_penalty(bench):
     assert [item.score for item in after.ranked] == pytest.approx([(0.6 - 0.1) / 2, (0.8 - 0.5) / 2])
 
 
-def test_a_largest_support_raises_the_penalty_of_this_query_alone(bench):
-    state = bench.fused(["a/1", "b/1"], AXES, vector=QUERY)
-    after = bench.apply(state, Decode(l1=0.1, l2=0.0, support=1))
-    assert after.note.startswith("1 of 2")
-    assert after.details["l1"] == pytest.approx(0.6), "where the second is about to join"
-    assert bench.apply(state, Decode(l1=0.1, l2=0.0)).details["l1"] == pytest.approx(0.1)
-
-
-def test_the_penalty_stays_where_more_would_explain_little(bench):
-    """With both axes ‖r‖² falls at 4·l1, on average by 1.4 a unit from 0.6 to 0.1."""
-    state = bench.fused(["a/1", "b/1"], AXES, vector=QUERY)
-    assert bench.apply(state, Decode(l1=0.1, l2=0.0, residual_drop=1.5)).details["l1"] == pytest.approx(0.6)
-    assert bench.apply(state, Decode(l1=0.1, l2=0.0, residual_drop=1.3)).details["l1"] == pytest.approx(0.1)
-
-
 def test_the_order_of_joining_is_not_that_of_the_weights(bench):
     """c/1 joins first and hands its weight over to the two axes that it lies between."""
     vectors = {"a/1": (1.0, 0.0), "b/1": (0.0, 1.0), "c/1": (0.8, 0.6)}

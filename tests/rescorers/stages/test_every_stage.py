@@ -46,7 +46,7 @@ PERMUTING = (
 PERMUTING += (
     Decode(),
     Decode(relevance=0.1, candidates=3),
-    Decode(dense_share=0.6, support=2, residual_drop=0.1, order="joining"),
+    Decode(dense_share=0.6, order="joining"),
     Learned(),
     Learned(abstains=False, calibrated=False),
     Complete(),

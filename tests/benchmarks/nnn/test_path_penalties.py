@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nnn.path_penalties import shift_of_residual_drop, shift_of_support
 from sizes import examples
 
-from kitpick_rescorers.nnn import (
-    NnnProblem,
-    Path,
-    shift_of_residual_drop,
-    shift_of_support,
-    solve_active_set,
-    solve_path,
-)
+from kitpick_rescorers.nnn import NnnProblem, Path, solve_active_set, solve_path
 
 
 @pytest.fixture
