@@ -7,6 +7,7 @@ servers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -34,7 +35,7 @@ class _Listing(msgspec.Struct):
 
     servers: list[msgspec.Raw] | None = None
     metadata: Any = None
-    server: msgspec.Raw = msgspec.field(default=msgspec.Raw(), name="server")
+    server: msgspec.Raw = msgspec.Raw()
     meta: Any = msgspec.field(default=None, name="_meta")
 
 
@@ -53,28 +54,29 @@ class McpRegistrySource:
         Raises:
             SourceError: the file cannot be read, or is not JSON.
         """
-        yield from read_records(self.name, self.path, self._read)
+        yield from read_records(self.name, self.path, partial(self._decoded, read=self._page))
 
-    def _read(self, entry: Entry) -> Iterator[Converted]:
+    def _decoded(
+        self, entry: Entry, read: Callable[[Entry, _Listing], Iterator[Converted]]
+    ) -> Iterator[Converted]:
         try:
             listing = decode_as(entry.raw, _Listing)
         except UNREADABLE as error:
             yield dead_letter(self.name, entry, entry.problem or reason_in_line(entry.raw, error))
             return
+        yield from read(entry, listing)
+
+    def _page(self, entry: Entry, listing: _Listing) -> Iterator[Converted]:
         metadata = as_object(listing.metadata)
         self.cursor = as_string(metadata.get("nextCursor") or metadata.get("next_cursor"))
         if listing.servers is None:
-            yield from self._server(entry)
+            yield from self._server(entry, listing)
             return
         for index, raw in enumerate(listing.servers):
-            yield from self._server(Entry(within(entry.position, "servers", index), bytes(raw)))
+            server = Entry(within(entry.position, "servers", index), bytes(raw))
+            yield from self._decoded(server, self._server)
 
-    def _server(self, entry: Entry) -> Iterator[Converted]:
-        try:
-            wrapped = decode_as(entry.raw, _Listing)
-        except UNREADABLE as error:
-            yield dead_letter(self.name, entry, reason_in_line(entry.raw, error))
-            return
+    def _server(self, entry: Entry, wrapped: _Listing) -> Iterator[Converted]:
         inner = bytes(wrapped.server)
         if inner:
             entry = Entry(within(entry.position, "server"), inner)
