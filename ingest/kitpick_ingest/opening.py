@@ -69,9 +69,12 @@ def open_source(
 def _open(spec: str, name: str | None, live: LiveSettings) -> Source:
     kind, text = _kind_and_target(spec)
     name = name or default_name(kind, text)
-    if kind == "skills" and is_url(text):
-        raise UnknownSource(shown_url(text), "skills are read from a folder", "fetch it, and name the folder")
-    if is_url(text) and kind not in {"mcp", "registry"}:
+    at_url = READERS[kind].at_url if kind else "fetched"
+    if at_url == "refused" and is_url(text):
+        raise UnknownSource(
+            shown_url(text), f"{kind} are read from a folder", "fetch it, and name the folder"
+        )
+    if at_url == "fetched" and is_url(text):
         return RemoteFileSource(text, name, lambda file: _open_file(file, kind, name, live), live)
     return READERS[kind].open(Target(text, name, live))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from kitpick_ingest.errors import UnknownSource
 from kitpick_ingest.sample import Sample, user_path
@@ -43,6 +43,8 @@ class SourceKind(NamedTuple):
     open: Callable[[Target], Source]
     recognises: Callable[[Sample], bool] = lambda _: False
     """Whether a file or folder looks like this kind."""
+    at_url: Literal["fetched", "opened", "refused"] = "fetched"
+    """What becomes of a URL: it is fetched as a file, `open` reads it itself, or this kind has none."""
 
 
 def _open_openapi(target: Target) -> Source:
@@ -192,11 +194,11 @@ READERS: dict[str, SourceKind] = {
     "documents": SourceKind("documents:FILE", _open_documents, _is_documents),
     "toolbench": SourceKind("toolbench:FILE", _open_toolbench, _is_toolbench),
     "beir": SourceKind("beir:DIR", _open_beir, _is_beir),
-    "mcp": SourceKind("mcp:URL, mcp:stdio:COMMAND … or mcp:FILE", _open_mcp, _is_mcp),
+    "mcp": SourceKind("mcp:URL, mcp:stdio:COMMAND … or mcp:FILE", _open_mcp, _is_mcp, "opened"),
     "functions": SourceKind("functions:FILE", _open_functions, _is_functions),
     "graphql": SourceKind("graphql:FILE", _open_graphql, _is_graphql),
-    "registry": SourceKind("registry:FILE or registry:URL", _open_registry, _is_registry),
+    "registry": SourceKind("registry:FILE or registry:URL", _open_registry, _is_registry, "opened"),
     "a2a": SourceKind("a2a:FILE", _open_agents, _is_agents),
-    "skills": SourceKind("skills:DIR", _open_skills),
+    "skills": SourceKind("skills:DIR", _open_skills, at_url="refused"),
 }
 """Kind → reader. A bare path is given to the first reader that recognises it."""
