@@ -152,10 +152,7 @@ def _toml(path: Path) -> dict[str, Any]:
 def _beside(config: McpConfig, folder: Path) -> McpConfig:
     """The configuration with paths that do not depend on where this process was started."""
     lock = config.lock and folder / config.lock.expanduser()
-    issuers = tuple(
-        issuer if "://" in issuer.jwks else replace(issuer, jwks=str(folder / Path(issuer.jwks).expanduser()))
-        for issuer in config.issuers
-    )
+    issuers = tuple(issuer.beside(folder) for issuer in config.issuers)
     catalog = catalog_beside(config.catalog, folder)
     return replace(config, catalog=catalog, lock=lock, issuers=issuers)
 

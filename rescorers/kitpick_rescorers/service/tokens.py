@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from kitpick_foundation.errors import MissingExtra
 from kitpick_rescorers.service.errors import InvalidIssuer
@@ -61,6 +62,12 @@ class Issuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     max_requests: Annotated[int, msgspec.Meta(ge=1)] = 1_000_000
     """Under way at the same time, of one user."""
 
+    def beside(self, folder: Path) -> Issuer:
+        """The same issuer, with a relative path of its key set counted from a folder."""
+        if "://" in self.jwks:
+            return self
+        return replace(self, jwks=str(folder / Path(self.jwks).expanduser()))
+
 
 class TokenBearer(msgspec.Struct, frozen=True):
     """Who asks, by a token that was verified."""
@@ -101,8 +108,7 @@ class TokenCheck:
                 raise InvalidIssuer(issuer.name, "another entry has the same name or issuer")
             _check(issuer)
             names.add(issuer.name)
-            place = issuer.jwks if "://" in issuer.jwks else str(folder / Path(issuer.jwks).expanduser())
-            self._issuers[issuer.issuer] = issuer, KeySet(place, issuer.name)
+            self._issuers[issuer.issuer] = issuer, KeySet(issuer.beside(folder).jwks, issuer.name)
 
     async def prepare(self, token: str) -> None:
         """Fetches the keys that this token may need, where they are not there yet."""

@@ -258,3 +258,9 @@ def test_the_service_answers_all_refused_tokens_alike_and_logs_nothing_of_them(
     logged = " ".join(str(vars(record)) for record in caplog.records if record.name.startswith("kitpick"))
     assert "corp:" in logged, "the user whose token was good has a name in the log"
     assert not [part for part in (*parts, "somebody") if part in logged]
+
+
+@pytest.mark.parametrize("jwks", ["https://login.example.com/keys", "/etc/keys.json"])
+def test_only_a_relative_path_of_a_key_set_counts_from_a_folder(jwks: str, tmp_path: Path) -> None:
+    assert entry(jwks).beside(tmp_path).jwks == jwks
+    assert entry("keys.json").beside(tmp_path).jwks == str(tmp_path / "keys.json")
