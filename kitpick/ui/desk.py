@@ -46,7 +46,7 @@ from kitpick.ui.protocol import (
     ShownHit,
     Spent,
 )
-from kitpick.ui.shelves import Shelves, examples
+from kitpick.ui.shelves import CatalogListing, Shelves, examples
 from kitpick_engines.contract import Candidate, Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineError
@@ -148,7 +148,7 @@ class Desk:
         with _problems_of_the_catalog():
             _, schema = self._catalog.live()
             shelves = self._shelves.of(permitted)
-            found = examples(shelves.candidates(self._written()), self._first(ticket, permitted))
+            found = self._shelves.examples(permitted, lambda shown: self._examples(shown, ticket, permitted))
         return Overview(
             name=catalog_name(self._catalog.engine.url),
             apis=len(shelves.lines),
@@ -176,10 +176,11 @@ class Desk:
         """
         with _problems_of_the_catalog():
             found = self._catalog.engine.fetch([call.id], self._permitted(ticket))
-            written = self._written().get(call.id, ())
-        if not found:
-            raise UnknownApi(call.id)
-        return _whole(found[0], written)
+            if not found:
+                raise UnknownApi(call.id)
+            store = self._catalog.intents.written
+            written = None if store is None else store.entry(call.id)
+        return _whole(found[0], () if written is None else written.kept)
 
     def mark(self, call: MarkCall, ticket: Ticket) -> MarkAnswer:
         """Stores a judgement of an API for a request.
@@ -215,10 +216,12 @@ class Desk:
             return None
         return Judgements(file_of_caller(file, self._permitted(ticket).tenant, ticket.bearer.name))
 
-    def _written(self) -> dict[str, tuple[str, ...]]:
-        """Id → requests that were written for an API and help to find it."""
+    def _examples(self, shown: CatalogListing, ticket: Ticket, permitted: Filter) -> tuple[str, ...]:
+        """Requests that find their API: those that were written for one come first."""
         store = self._catalog.intents.written
-        return {} if store is None else {id_: entry.kept for id_, entry in store.entries().items()}
+        entries = {} if store is None else store.entries()
+        written = {id_: entry.kept for id_, entry in entries.items()}
+        return examples(shown.candidates(written), self._first(ticket, permitted))
 
     def _first(self, ticket: Ticket, permitted: Filter) -> Callable[[str], str | None]:
         """The id of what plain rankings put first for a request of this caller."""

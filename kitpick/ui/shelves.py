@@ -111,6 +111,15 @@ def examples(candidates: Iterable[tuple[str, str]], first: Callable[[str], str |
     return tuple(islice((text for id_, text in tried if first(text) == id_), EXAMPLES))
 
 
+class KeptListing:
+    """A listing, when it was made, and the examples of it, once somebody asked for them."""
+
+    def __init__(self, since: float, shown: CatalogListing) -> None:
+        self.since = since
+        self.shown = shown
+        self.examples: tuple[str, ...] | None = None
+
+
 class Shelves:
     """Listings of a catalog, kept for a minute for a few callers. Safe to use from several threads."""
 
@@ -118,7 +127,7 @@ class Shelves:
         self._catalog = catalog
         self._clock = clock
         self._lock = Lock()
-        self._kept: OrderedDict[Filter, tuple[float, CatalogListing]] = OrderedDict()
+        self._kept: OrderedDict[Filter, KeptListing] = OrderedDict()
 
     def of(self, permitted: Filter) -> CatalogListing:
         """What a caller may see.
@@ -127,15 +136,33 @@ class Shelves:
             EmptyCatalog: nothing was ingested yet.
             EngineError: the catalog cannot be read.
         """
+        return self._listing(permitted).shown
+
+    def examples(
+        self, permitted: Filter, find: Callable[[CatalogListing], tuple[str, ...]]
+    ) -> tuple[str, ...]:
+        """The examples of what a caller may see, kept as long as the listing; `find` finds them in it.
+
+        Raises:
+            EmptyCatalog, EngineError: as `of`.
+            Exception: whatever `find` raises; nothing is kept then.
+        """
+        listed = self._listing(permitted)
+        if listed.examples is None:
+            listed.examples = find(listed.shown)
+        return listed.examples
+
+    def _listing(self, permitted: Filter) -> KeptListing:
         now = self._clock()
         with self._lock:
-            since, kept = self._kept.get(permitted, (now - 2 * _KEPT_SECONDS, None))
-            if kept is not None and now - since < _KEPT_SECONDS:
+            kept = self._kept.get(permitted)
+            if kept is not None and now - kept.since < _KEPT_SECONDS:
                 return kept
         stats = self._catalog.stats()
-        found = listing(self._catalog.documents(permitted, MOST), 0 if stats is None else stats.documents)
+        shown = listing(self._catalog.documents(permitted, MOST), 0 if stats is None else stats.documents)
+        found = KeptListing(now, shown)
         with self._lock:
-            self._kept[permitted] = (now, found)
+            self._kept[permitted] = found
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return found

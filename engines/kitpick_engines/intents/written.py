@@ -160,6 +160,18 @@ class WrittenStore:
         found = [decode_as(row[0], Enrichment) for row in rows]
         return {entry.api: entry for entry in found}
 
+    def entry(self, api: str) -> Enrichment | None:
+        """The enrichment of one API; None where it has none.
+
+        Raises:
+            EngineUnavailable: the file cannot be read.
+        """
+        if not self.path.exists():
+            return None
+        with self._connection() as connection:
+            row = connection.execute("SELECT entry FROM enrichments WHERE api = ?", (api,)).fetchone()
+        return None if row is None else decode_as(row[0], Enrichment)
+
     def undo(self) -> int:
         """Forgets everything; of how many APIs. The file is gone afterwards."""
         count = len(self.entries())

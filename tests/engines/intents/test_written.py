@@ -91,6 +91,8 @@ def test_only_what_was_kept_votes_and_all_of_it_is_remembered(store: WrittenStor
     store.put(entry, [NORTH], MODEL)
     assert near(store, "a b", EAST)["mail"] == (0, 0, 0)
     assert store.entries() == {"mail": entry}
+    assert store.entry("mail") == entry
+    assert store.entry("post") is None
 
 
 def test_a_new_enrichment_takes_the_place_of_the_old(store: WrittenStore) -> None:
@@ -108,6 +110,7 @@ def test_all_of_it_can_be_taken_back(store: WrittenStore) -> None:
     assert not list(store.path.parent.iterdir())
     assert near(store, "tell the gang", EAST) == {}
     assert store.undo() == 0
+    assert store.entry("mail") is None
 
 
 def test_the_share_of_words_is_a_cosine_that_rare_words_decide() -> None:

@@ -10,7 +10,7 @@ import pytest
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick.ui.desk import catalog_name
-from kitpick.ui.shelves import Shelves, as_request, examples
+from kitpick.ui.shelves import CatalogListing, Shelves, as_request, examples
 from kitpick_engines.contract import Filter
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.service.keys import digest, new_key
@@ -67,6 +67,26 @@ def test_a_listing_is_kept_for_a_minute_and_for_one_caller(shop: str) -> None:
         again = shelves.of(Filter())
         assert again == mine
         assert again is not mine
+
+
+def test_examples_are_kept_as_long_as_their_listing(shop: str) -> None:
+    now, asked = [0.0], list[CatalogListing]()
+
+    def find(listing: CatalogListing) -> tuple[str, ...]:
+        asked.append(listing)
+        if len(asked) == 1:
+            raise TimeoutError
+        return (f"example {len(asked)}",)
+
+    with Catalog.open(shop, settings=Settings()) as catalog:
+        shelves = Shelves(catalog, lambda: now[0])
+        with pytest.raises(TimeoutError):
+            shelves.examples(Filter(), find)
+        assert [shelves.examples(Filter(), find) for _ in range(2)] == [("example 2",)] * 2
+        assert asked[1] is shelves.of(Filter())
+        assert shelves.examples(BOSS, find) == ("example 3",)
+        now[0] = 61.0
+        assert shelves.examples(Filter(), find) == ("example 4",)
 
 
 def test_an_empty_catalog_has_no_listing(tmp_path: Path) -> None:
