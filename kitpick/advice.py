@@ -51,9 +51,9 @@ class ModelPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     input: _Price
     cached: _Price
-    """Of a token that the prompt cache serves."""
+    """Price of a token that the prompt cache serves."""
     written: _Price
-    """Of a token that is written to the prompt cache."""
+    """Price of a token that is written to the prompt cache."""
     output: _Price
     window: Annotated[int, msgspec.Meta(gt=0)]
 
@@ -109,7 +109,7 @@ class Advice(msgspec.Struct, frozen=True):
     """What counted the tokens."""
     tools: int
     tokens: int
-    """Of all definitions."""
+    """Tokens of all definitions."""
     usage: ModelUsage
     ways: tuple[Way, ...]
     worth_from: int

@@ -55,7 +55,7 @@ class Estimate(msgspec.Struct, frozen=True):
     """What asking for all that is missing would take."""
 
     documents: int
-    """Of the catalog."""
+    """Number of documents in the catalog."""
     asked: int
     """New or changed ones."""
     gone: int

@@ -35,7 +35,7 @@ from kitpick_rescorers.state import MAX_HELD, HeldIdentifier
 MAX_READ = 20
 """Calls and results that are read: the latest."""
 MAX_CHARACTERS = 100_000
-"""Of one of them; what is longer is not read at all."""
+"""Characters of a call or result; a longer one is not read at all."""
 MAX_VALUE = 200
 """Characters of an identifier."""
 _MAX_NAME = 60

@@ -78,7 +78,7 @@ class Recorder:
     """Records requests with their candidates, as a catalog proposes them to a profile."""
 
     def __init__(self, catalog: Catalog, profile: Profile, plan: Plan, depth: int | None = None) -> None:
-        """Of a request's candidates, those that can come within the depth are near."""
+        """A request's candidates that can come within the depth are near."""
         self._catalog = catalog
         self._profile = profile
         self._permitted = plan.permitted

@@ -40,7 +40,7 @@ COSINES = (0.0, 5.0, 10.0, 20.0, 40.0)
 FIGURES = ("ndcg@5", "recall@5")
 _HITS = 5
 Figures: TypeAlias = NDArray[np.float64]
-"""Of every request, (n, 2), by the names of `FIGURES`."""
+"""Figures of every request, (n, 2), by the names of `FIGURES`."""
 Record: TypeAlias = Callable[[Sequence[RequestMatrix]], Sequence[Recorded]]
 """Records the same requests again, each turned by a matrix of its own."""
 

@@ -45,9 +45,9 @@ class Approved(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     description: Digest
     definition: Digest
-    """Of all else that a model or a client may come to see: name, schemas, examples, effect, version."""
+    """Digest of all else that a model or a client may see: name, schemas, examples, effect, version."""
     category: Digest
-    """Of the category that its source gives it."""
+    """Digest of the category that its source gives it."""
 
     @classmethod
     def of(cls, document: ApiDocument) -> Approved:

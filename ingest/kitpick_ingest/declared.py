@@ -15,7 +15,7 @@ from kitpick_foundation.decoding import convert_to
 from kitpick_ingest.entries import BadEntry
 
 MAX_DECLARED = 100
-"""Of one API."""
+"""So many declarations of one API are read."""
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=150)]
 
 
@@ -23,7 +23,7 @@ class Dependency(msgspec.Struct, frozen=True):
     """A call that must come before another one. Other fields, such as the reason, are left alone."""
 
     name: _Name
-    """Of the API."""
+    """Name of the API."""
     tool: Annotated[str, msgspec.Meta(max_length=150)] = ""
     """Where it is not of the same tool."""
     input: Annotated[str, msgspec.Meta(max_length=80)] = ""

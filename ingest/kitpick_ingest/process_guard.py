@@ -86,4 +86,4 @@ def _started() -> subprocess.Popen[bytes] | None:
 
 
 GUARD = ProcessGuard()
-"""Of this process."""
+"""The guard of this process."""

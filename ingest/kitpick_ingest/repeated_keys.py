@@ -10,7 +10,7 @@ from kitpick_ingest.json_files import Entry, within
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
 
 MAX_REPEATED = 1_000
-"""Of one document are named."""
+"""So many repeated keys of one document are named."""
 
 _Pairs = tuple[tuple[str, Any], ...]
 

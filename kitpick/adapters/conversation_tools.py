@@ -47,7 +47,7 @@ class Findings(msgspec.Struct, frozen=True):
 
     text: str
     ids: tuple[str, ...] = ()
-    """Of the tools that can be called from now on."""
+    """Ids of the tools that can be called from now on."""
     answer: str = ""
     """Names the answer in `Catalog.feedback`."""
 

@@ -25,7 +25,7 @@ from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
 
 MAX_REQUESTS = 8
-"""Of one turn."""
+"""So many requests are sent for one turn."""
 _CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 _MAIL = {
     "type": "object",

@@ -92,7 +92,7 @@ class DefinitionArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
 
 class FeedbackArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of `feedback`."""
+    """Arguments of `feedback`."""
 
     answer: Annotated[
         str, msgspec.Meta(min_length=1, max_length=2_000, description="`answer` of a search_tools result.")

@@ -92,11 +92,11 @@ class Hit(msgspec.Struct, frozen=True):
     """
 
     id: str
-    """Of the API's document."""
+    """Id of the API's document."""
     rank: int
     """From 1."""
     score: float
-    """Of the last stage that scored, on its own scale: comparable within one answer only."""
+    """What the last stage that scored gave it, on its own scale: comparable within one answer only."""
     probability: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     """How likely the API serves the request; None where the cross-encoder did not score it."""
     reasons: tuple[str, ...] = ()

@@ -48,7 +48,7 @@ class RememberedAnswer(msgspec.Struct, frozen=True):
     request: str
     tenant: str
     principals: tuple[str, ...]
-    """Of whoever asked, in order."""
+    """Principals of whoever asked, in order."""
     profile: str
     shown: tuple[str, ...]
     """Ids of the APIs, best first."""

@@ -44,7 +44,7 @@ class Enrichment(msgspec.Struct, frozen=True):
     api: str
     """Id of the document."""
     digest: str
-    """Of all that the model was shown."""
+    """Digest of all that the model was shown."""
     model: str
     """Name and host of the language model."""
     at: float
@@ -62,9 +62,9 @@ class WrittenWeights(msgspec.Struct, frozen=True):
     """How much what was written counts, and when a text says anything about another at all."""
 
     trust: float = 0.5
-    """Of its ranking, where no sample of the operator speaks for or against any of the best candidates."""
+    """Weight of its ranking, where no sample of the operator speaks for or against a best candidate."""
     words: float = 1.0
-    """Of the order by `Nearness.words`, likewise of the next two; an order of 0 has no say."""
+    """Weight of the order by `Nearness.words`; the next two likewise. An order of weight 0 has no say."""
     nearest: float = 1.0
     usage: float = 1.0
     near: float = 0.3

@@ -34,10 +34,10 @@ class RemoteSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     """Options of a catalog's URL. None of them is a secret."""
 
     shards: int = 0
-    """Of a new index; 0 leaves it to the server or its index template. Elsewhere than on one shard a term is
-    weighed by shard when candidates are chosen."""
+    """Shards of a new index; 0 leaves the number to the server or its index template. With more than one,
+    each shard weighs terms by its own documents when candidates are chosen."""
     replicas: int = -1
-    """Of a new index; -1 leaves it to the server or its index template."""
+    """Replicas of a new index; -1 leaves the number to the server or its index template."""
     vectors: Literal["hnsw", "exact"] = "hnsw"
     """How the nearest vectors are found. `exact` compares all that are visible: up to about 100,000 APIs."""
     graph: Literal["lucene", "faiss"] = "lucene"

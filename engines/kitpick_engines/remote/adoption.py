@@ -33,7 +33,7 @@ class Adoption(msgspec.Struct, frozen=True):
     """What adopting a restored catalog does."""
 
     name: str
-    """Of the catalog."""
+    """Name of the catalog."""
     formerly: str
     """Name of the catalog that the snapshot was taken of; it may be the same."""
     index: str

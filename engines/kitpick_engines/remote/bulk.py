@@ -36,7 +36,7 @@ class RefusedAction(NamedTuple):
     status: int
     reason: str
     block_cure: str = ""
-    """Of a refusal that is about the index, not about this action."""
+    """The cure where the refusal is about the index, not about this action."""
 
 
 def send(server: SearchServer, index: str, actions: Sequence[Action]) -> list[RefusedAction]:

@@ -45,7 +45,7 @@ def counted(aggregations: Json) -> dict[str, dict[str, int]]:
 
 
 def rewritten(server: SearchServer, index: str, hits: Sequence[Json], terms: Terms) -> set[str]:
-    """Of some hits with `_version`, the `_id`s of those that no longer hold what their document says."""
+    """The `_id`s of those hits (with `_version`) that no longer hold what their document says."""
     suspects = [hit["_id"] for hit in hits if hit["_version"] > 1]
     wrong: set[str] = set()
     for start in range(0, len(suspects), _READ_AT_ONCE):

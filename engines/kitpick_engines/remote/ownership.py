@@ -49,7 +49,7 @@ def bound(state: CatalogState, name: str, found: dict[str, str]) -> CatalogState
 
 
 def deletable(server: SearchServer, name: str, state: CatalogState) -> list[str]:
-    """Of the indexes that a state wants deleted, those that are still the ones that this catalog made."""
+    """The indexes that a state wants deleted, as far as they are still the ones that this catalog made."""
     found = uuids_of(server, state.dropped)
     return [
         index
@@ -62,7 +62,7 @@ def deletable(server: SearchServer, name: str, state: CatalogState) -> list[str]
 
 
 def strangers(aliased: Json, state: CatalogState) -> list[str]:
-    """Of the indexes that an alias shows, those that the catalog of this state did not make."""
+    """The indexes behind an alias that the catalog of this state did not make."""
     return [index for index in aliased if index not in _named(state)]
 
 

@@ -188,7 +188,7 @@ def _values(by_name: Json) -> Json:
 
 
 _LEVELS = ("transient", "persistent", "defaults")
-"""Of a cluster's settings; the first that has one counts."""
+"""The levels of a cluster's settings: the first that has a setting counts."""
 _LOOKED_AT = 100
 _PRIORITY = 200
 _DEFAULT = 1

@@ -74,7 +74,7 @@ class CatalogState(msgspec.Struct, frozen=True):
     parts: dict[str, PartHeld] = {}
     """Sessions that write parts of one job at the same time, by number."""
     name: str = ""
-    """Of the catalog; empty in a state from before 28 November 2026, until the next session."""
+    """Name of the catalog; empty in a state from before 28 November 2026, until the next session."""
     home: str = ""
     """UUID of the index that holds this state."""
     uuids: dict[str, str] = {}

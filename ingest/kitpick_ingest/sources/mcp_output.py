@@ -40,7 +40,7 @@ class ServerOutput:
         self.status = 0
         """Status of the last answer over HTTP where it was a refusal, else 0."""
         self.exit_code: int | None = None
-        """Of a started server that ended by itself."""
+        """Exit code of a started server that ended by itself."""
         self._lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
         self._begun = b""
 

@@ -128,7 +128,7 @@ class _Received:
 
     @property
     def last_context(self) -> Any:  # noqa: ANN401 - as the SDK's stream
-        """Of the newest message, where the transport keeps it."""
+        """Context of the newest message, where the transport keeps it."""
         return getattr(self._messages, "last_context", None)
 
     async def receive(self) -> Message:

@@ -118,7 +118,7 @@ class Description:
 
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
-"""Of descriptions and their parts."""
+"""Suffixes of the files of descriptions and their parts."""
 MAX_PARTS = 10_000
 """Files that one description is split into."""
 _PART = re.compile(rb"""\$ref["']?\s*:\s*["']?([^"'#\s,}\]]+)""")

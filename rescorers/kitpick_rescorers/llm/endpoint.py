@@ -85,7 +85,7 @@ class ChatTurn(msgspec.Struct, frozen=True):
     """As the endpoint gave it: `content`, `tool_calls`."""
     prompt_tokens: int
     cached_tokens: int
-    """Of the prompt, served by the provider's cache; 0 where the endpoint does not say."""
+    """Tokens of the prompt that the provider's cache served; 0 where the endpoint does not say."""
     completion_tokens: int
     cost: float
 

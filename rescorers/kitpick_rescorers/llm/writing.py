@@ -23,7 +23,7 @@ from kitpick_rescorers.llm.meter import CallMeter
 from kitpick_rescorers.llm.model import Message
 
 LEAST_REQUESTS, MOST_REQUESTS = 2, 5
-"""Of the three to five that are asked for, fewer than the first of these are no answer."""
+"""Three to five requests are asked for: fewer than two are no answer, and more than five do not count."""
 MAX_TOKENS = 400
 """Length of an answer, at most."""
 _MAX_SHOWN = 1_500

@@ -63,7 +63,7 @@ _INNER_SHARE = 1e-4
 _WORTH_GATHERING = 0.3
 """Reading scattered rows costs up to three times as much a row as a scan does."""
 _SAMPLED = 16
-"""Of a long list, every n-th score is read to see where its largest begin."""
+"""Every n-th score of a long list is read to see where the largest begin."""
 _LONG = 8192
 
 

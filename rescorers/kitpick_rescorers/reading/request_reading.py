@@ -33,9 +33,9 @@ _MAY_RULE_OUT = re.compile(
 )
 """Words without one of which nothing is ruled out."""
 MAX_READ = 20_000
-"""Characters of a request that are read: of a longer one, such as a pasted log, its beginning and its end."""
+"""Characters of a request that are read: the beginning and the end of a longer one, such as a pasted log."""
 _END = 4_000
-"""Of these, from its end: what is wanted often stands behind what was pasted."""
+"""So many of them are from its end: what is wanted often stands behind what was pasted."""
 
 
 class Reading(msgspec.Struct, frozen=True):

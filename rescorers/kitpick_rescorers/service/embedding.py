@@ -14,7 +14,7 @@ from kitpick_rescorers.service.ticket import Ticket
 
 TokenId = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 TEXT_BYTES, BASE64_BYTES = 24, 8
-"""Of one number of a vector in an answer."""
+"""Bytes of one number of a vector in an answer, as text and as base64."""
 Input = str | list[str | TokenId | list[TokenId]]
 """One text, several, the token ids of one (in this model's vocabulary), or of several."""
 

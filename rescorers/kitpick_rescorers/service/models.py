@@ -103,7 +103,7 @@ class ServiceModels:
 
     @property
     def schema(self) -> IndexSchema:
-        """Of an index that this encoder's vectors can be searched in."""
+        """Schema of an index that this encoder's vectors can be searched in."""
         return IndexSchema(self.encoder.identity, self.encoder.dimensions, TEMPLATE_VERSION)
 
     def scorer(self, ticket: Ticket) -> QueuedScorer:

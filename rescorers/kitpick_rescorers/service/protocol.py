@@ -72,7 +72,7 @@ class WireCandidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     """The rerank text, as ingestion stored it."""
     fields: Fields | None = None
     vector: VectorBytes | None = None
-    """Of the document; only some profiles use it."""
+    """Vector of the document; only some profiles use it."""
     lexical: WirePlace | None = None
     """Place in the ranking by words."""
     dense: WirePlace | None = None
@@ -115,7 +115,7 @@ class RescoreCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     deadline_ms: Annotated[int, msgspec.Meta(ge=1, le=600_000)] | None = None
     """The answer is of no use later; the service's own limit when absent, and never more than that."""
     vector: VectorBytes | None = None
-    """Of the query. When absent and a stage needs it, the service embeds the query."""
+    """Vector of the query. When absent and a stage needs it, the service embeds the query."""
     vector_model: Name = ""
     """Identity of the model that made all vectors in this request, as in the index's metadata."""
     intent_trust: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 1.0

@@ -24,7 +24,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     port: Port = 8080
     """0 takes a free one, and says which."""
     profile: str = DEFAULT_PROFILE
-    """Of a request that names none."""
+    """Profile of a request that names none."""
     models: str = DEFAULT_SET
     """Model set: `default`, `small`, or a folder with a `set.toml`."""
     encoder: str = ""
@@ -57,19 +57,19 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     tls_certificate: str = ""
     tls_key: str = ""
     max_body_bytes: Positive = 16 * 2**20
-    """Of one request, decompressed."""
+    """Bytes of one request, decompressed."""
     max_values: Positive = 500_000
     """Strings, numbers, lists and objects in one request."""
     max_waiting_bytes: Positive = 128 * 2**20
-    """Of all bodies that are being worked on, as they are and as they are decoded, and of unsent answers."""
+    """Bytes of all bodies that are being worked on, as they came and as decoded, and of unsent answers."""
     max_requests: Positive = 128
     """Requests in progress; further ones are refused with 429."""
     max_connections: Positive = 1_024
     """Open at the same time, idle ones included."""
     max_documents: Positive = 2_000
-    """Of one rerank or embedding request."""
+    """Documents of one rerank or embedding request."""
     max_waiting_tokens: Positive = 600_000
-    """Of all texts that wait for one model; about 16 bytes each."""
+    """Tokens of all texts that wait for one model; about 16 bytes each."""
     score_cache: Annotated[int, msgspec.Meta(ge=0)] = 65_536
     """Scores of pairs to remember, about 250 bytes each."""
     cached_tokens: Annotated[int, msgspec.Meta(ge=0)] = 4_000_000

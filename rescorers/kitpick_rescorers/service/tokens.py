@@ -50,7 +50,7 @@ class Issuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     skew_seconds: Annotated[float, msgspec.Meta(ge=0, le=600)] = 30.0
     """By how much its clock and this one may differ."""
     tenant: str = ""
-    """Of everybody whom it signs for."""
+    """Tenant of everybody whom it signs for."""
     tenant_claim: str = ""
     """… or the claim that holds the tenant: a text; without it a token is refused."""
     principal_claims: tuple[Text, ...] = ()

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 
 _SHORT_SECONDS = 0.25
-"""Of processor time in its thread, which a request may have without a turn."""
+"""Seconds of processor time that a request may use in its thread without a turn."""
 _SLICE_SECONDS = 0.05
-"""Of processor time, for which a turn lasts while others wait."""
+"""Seconds of processor time that a turn lasts while others wait."""
 _REST_SECONDS = 0.15
 """After a slice, at most, while models are busy: what computes for long then has a quarter of a core."""
 _LOOK_SECONDS = 0.1
@@ -84,7 +84,7 @@ class Turn:
         self.spent = 0.0
         """Seconds of processor time so far."""
         self.until = 0.0
-        """Of `spent`, at which the turn it has may go to another."""
+        """At so many seconds of `spent`, its turn may go to another."""
 
     def take(self, wanted: Callable[[], bool]) -> None:
         """Waits for a turn if the request has computed for long; called often, between two pieces of work.

@@ -26,7 +26,7 @@ from kitpick_rescorers.state import HeldIdentifier, State
 
 _MOST_NEEDS = 8
 _MOST_THINGS = 64
-"""Of one API: a document of ours has fewer, one that somebody else made may have any number."""
+"""So many things of one API count: documents that others made may have any number of them."""
 _GUESS = 0.3
 """Confidence of what a document only has out of its prose."""
 _MOST_TOOLS = 200

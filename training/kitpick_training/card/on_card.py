@@ -32,7 +32,7 @@ _CHUNK = 256
 """Pairs that are read together: the activations of a step of 1,024 fit 80 GB several times."""
 _BCE_WEIGHT = 0.2
 _KEPT = 0.5
-"""Of the time, that the learning rate stays at its height; then it falls to nothing."""
+"""Share of the time that the learning rate stays at its height; then it falls to nothing."""
 
 
 class CardSchedule(NamedTuple):

@@ -45,7 +45,7 @@ _NO_ANSWERS = "found: no answers of a search server to the searches asked for"
 _CLAIMED = "the call names a tenant or principals that its key does not have: they were left out"
 _SAMPLES = "sample requests take no part for a key of a tenant or of principals"
 _BYTES_A_SEARCH = 32_768
-"""Of its vector, terms and fields."""
+"""Bytes of one search: its vector, terms and fields."""
 
 
 class SearchesAsked(BaseException):
@@ -58,7 +58,7 @@ class SearchesAsked(BaseException):
         super().__init__(f"{len(searches)} searches")
         self.searches = tuple(searches)
         self.shown_bytes = shown_bytes
-        """Of the query for what may be seen, which stands in each of them."""
+        """Bytes of the query for what may be seen, which stands in each search."""
 
 
 class RelayedState:
@@ -81,7 +81,7 @@ class RelayedState:
 
     @property
     def shown_bytes(self) -> int:
-        """Of the longest query for what a filter shows, as JSON."""
+        """Bytes of the longest query for what a filter shows, as JSON."""
         return max((len(msgspec.json.encode(each)) for each in self._shown.values()), default=0)
 
 
