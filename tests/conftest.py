@@ -18,14 +18,21 @@ from node_fixtures import elasticsearch_url, opensearch_url
 from once import this_run
 from outside import mark_outside
 from shared_models import share, unshared
+from sizes import LARGE
+from unsynced import unsync
 
 __all__ = ["elasticsearch_url", "fake", "opensearch_url"]
 
 if importlib.util.find_spec("hypothesis") is not None:  # absent where only clients of others are tried
-    from hypothesis import settings
+    from hypothesis import HealthCheck, settings
 
-    # An example may take as long as a busy machine needs: what is tested is never its speed.
-    settings.register_profile("any machine", parent=settings(), deadline=None)
+    # An example may take as long as a busy machine needs: what is tested is never its speed. The examples are
+    # the same each time, so that a run can be repeated; a release tries some that nobody saw before.
+    chosen = {} if LARGE else {"derandomize": True, "database": None}
+    slow = [HealthCheck.too_slow]
+    settings.register_profile(
+        "any machine", parent=settings(**chosen, deadline=None, suppress_health_check=slow)
+    )
     settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -143,6 +150,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(this_run().end)
     os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_START)  # of nodes, and of Maven
     share()
+    unsync()
 
 
 @pytest.hookimpl(optionalhook=True)
