@@ -45,7 +45,7 @@ MISDEEDS: dict[str, tuple[Behaviour, set[str]]] = {
     "silent": (silent, {"timeout"}),
     "headers and no body": (headers_only, {"timeout"}),
     "a byte now and then": (dripping, {"timeout"}),
-    "slow": (answering(backwards, after=3.0), {"timeout"}),
+    "slow": (answering(backwards, after=30.0), {"timeout"}),
     "endless headers": (endless_headers, {"timeout", "connection"}),
     "connection reset": (reset, {"connection"}),
     "half a body, then gone": (cut_off, {"connection"}),

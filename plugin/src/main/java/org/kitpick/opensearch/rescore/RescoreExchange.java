@@ -41,12 +41,15 @@ final class RescoreExchange {
 
   /** Completes at the deadline at the latest, on any thread. */
   CompletableFuture<Ranking> run(Rescorer rescorer) {
-    result.whenComplete((ranking, failure) -> abortRunning());
     // The timer first: what it starts may take long already.
     CompletableFuture<Ranking> limited =
         result.orTimeout(Math.max(1, job.leftMillis()), TimeUnit.MILLISECONDS);
     ask(rescorer, job.firstCall(), job.documents(), 0);
-    return limited.handle(this::bestOrFailure);
+    return limited.handle(
+        (ranking, failure) -> {
+          abortRunning(); // with its effect on the breaker and the memory, before the answer
+          return bestOrFailure(ranking, failure);
+        });
   }
 
   private void ask(Rescorer rescorer, RescoreCall call, Documents documents, int rounds) {

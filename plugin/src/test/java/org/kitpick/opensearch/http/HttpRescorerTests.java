@@ -146,7 +146,7 @@ public class HttpRescorerTests extends OpenSearchTestCase {
             CompletionException.class,
             () ->
                 http.post(HttpRescorer.RESCORE, new byte[0], () -> {})
-                    .orTimeout(30, TimeUnit.SECONDS)
+                    .orTimeout(300, TimeUnit.SECONDS)
                     .join()));
   }
 

@@ -59,7 +59,7 @@ final class NodeSearch {
     new SearchRescore(node, config, request, found(request.source()), Page.in(context, request))
         .start(ActionListener.wrap(answer::complete, answer::completeExceptionally));
     try {
-      return answer.get(30, TimeUnit.SECONDS);
+      return answer.get(300, TimeUnit.SECONDS);
     } catch (ExecutionException e) {
       throw (Exception) e.getCause();
     }
