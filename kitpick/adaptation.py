@@ -27,8 +27,12 @@ from kitpick_evaluation.abstention import (
     can_abstain,
     cohort_requests,
     cohort_threshold,
+    confident_threshold,
+    decided_alone,
     fit_to_requests,
+    fit_with_confidence,
     judges_lists,
+    least_requests,
     refused_at_most,
     undecided,
     with_threshold,
@@ -36,6 +40,7 @@ from kitpick_evaluation.abstention import (
 from kitpick_evaluation.answer import Answer
 from kitpick_evaluation.dataset import JudgedQuery, select
 from kitpick_evaluation.errors import EvaluationError
+from kitpick_evaluation.held_out import held_out_requests
 from kitpick_evaluation.request_fit import MAX_REQUESTS
 from kitpick_evaluation.tuning.recording import Recorded
 from kitpick_ingest.progress import Progress
@@ -46,7 +51,7 @@ from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.stages import Abstain, Learned
 from kitpick_rescorers.stages.depth import FALLBACK
 
-Basis: TypeAlias = Literal["requests", "descriptions"]
+Basis: TypeAlias = Literal["requests", "descriptions", "held-out"]
 
 
 class AdaptReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +60,7 @@ class AdaptReport(msgspec.Struct, frozen=True, kw_only=True):
     profile: str
     catalog: str
     basis: Basis
-    """What it was fitted to: judged requests, or descriptions of the catalog's own APIs."""
+    """What it was fitted to: judged requests, descriptions of the catalog's own APIs, or other catalogs."""
     asked: int
     """How many of these were asked."""
     left: str = ""
@@ -79,10 +84,18 @@ class AdaptReport(msgspec.Struct, frozen=True, kw_only=True):
     """Share of requests like the judged ones that is refused wrongly, in the mean; None without any."""
     most_false_at_worst: float | None = None
     """No more than this share is, with a confidence of 95 %: few requests tell it loosely."""
+    sample: str = ""
+    """Of held-out requests, what they are."""
     caught_before: float | None = None
     """Share refused of the same texts while the tools that serve them are hidden; by the old threshold."""
     caught: float | None = None
     """The same by the new one."""
+
+
+class AtMost(msgspec.Struct, frozen=True):
+    """A share in (0, 1) that is not to be exceeded, with a confidence of 95 %."""
+
+    share: float
 
 
 class Adapted(msgspec.Struct, frozen=True):
@@ -99,7 +112,7 @@ def adapt_to_requests(
     profile: str,
     plan: Plan,
     progress: Progress,
-    most_false: float = ALARMS,
+    most_false: float | AtMost = ALARMS,
     *,
     vectors: bool = True,
 ) -> Adapted:
@@ -113,7 +126,7 @@ def adapt_to_requests(
         profile: its name or file.
         plan: who asks, and how many requests.
         progress: receives every phase.
-        most_false: share of requests that may be refused wrongly, in (0, 1).
+        most_false: share of requests that may be refused wrongly, in (0, 1): in the mean, or `AtMost`.
         vectors: whether the vectors are fitted, beside the threshold.
 
     Raises:
@@ -128,8 +141,9 @@ def adapt_to_requests(
     if not (turning or can_abstain(base)):
         raise EvaluationError(f"profile {base.name!r} reads no vectors and never abstains: nothing to adapt")
     judged = _answerable(judged, plan)
-    _check_enough(len(judged.queries), base, most_false, turning=turning)
-    at_worst = refused_at_most(len(judged.queries), most_false) if can_abstain(base) else 0.0
+    aim = _Aim.of(most_false)
+    _check_enough(len(judged.queries), base, aim, turning=turning)
+    at_worst = aim.at_worst(len(judged.queries)) if can_abstain(base) else 0.0
     given = base
     if turning:  # a matrix that it has may have been fitted to the same requests
         base = _unfitted(base)
@@ -139,7 +153,37 @@ def adapt_to_requests(
     found = basis.fitted(plain) if turning else basis.as_they_are(plain)
     if not can_abstain(base):
         return Adapted(found.report, _renamed(found.profile), found.matrix)
-    return basis.with_fitted_threshold(found, plain, most_false, at_worst)
+    return basis.with_fitted_threshold(found, plain, aim, at_worst)
+
+
+class _Aim(msgspec.Struct, frozen=True):
+    """How many of the answerable requests may be refused, and whether in the mean or with confidence."""
+
+    most_false: float
+    confident: bool
+
+    @classmethod
+    def of(cls, most_false: float | AtMost) -> _Aim:
+        if isinstance(most_false, AtMost):
+            return cls(most_false.share, confident=True)
+        return cls(most_false, confident=False)
+
+    @property
+    def least(self) -> int:
+        """Requests that it takes."""
+        if self.confident:
+            return least_requests(self.most_false)
+        return math.ceil(1 / self.most_false - 1e-9) - 1
+
+    def at_worst(self, requests: int) -> float:
+        return self.most_false if self.confident else refused_at_most(requests, self.most_false)
+
+    def open(self, profile: Profile) -> Profile:
+        return decided_alone(profile, 0.0) if self.confident else undecided(profile)
+
+    def fitted(self, profile: Profile, answers: Sequence[Answer]) -> Profile:
+        fit = fit_with_confidence if self.confident else fit_to_requests
+        return fit(profile, answers, self.most_false)
 
 
 def _answerable(judged: Judged, plan: Plan) -> Judged:
@@ -154,11 +198,11 @@ def _answerable(judged: Judged, plan: Plan) -> Judged:
     return replace(judged, queries=select(queries, MAX_REQUESTS))
 
 
-def _check_enough(requests: int, profile: Profile, most_false: float, *, turning: bool) -> None:
-    least = math.ceil(1 / most_false - 1e-9) - 1 if can_abstain(profile) else 0
+def _check_enough(requests: int, profile: Profile, aim: _Aim, *, turning: bool) -> None:
+    least = aim.least if can_abstain(profile) else 0
     if requests < least:
         raise EvaluationError(
-            f"{requests} requests cannot tell what {100 * most_false:.3g} % of them are: it takes {least}"
+            f"{requests} requests cannot tell what {100 * aim.most_false:.3g} % of them are: it takes {least}"
         )
     if not least and turning and requests < LEAST_REQUESTS:
         raise EvaluationError(_too_few(requests))
@@ -232,7 +276,7 @@ class _Basis(msgspec.Struct, frozen=True):
         return _Turned(chosen.recorded, chosen.profile, report, chosen.matrix)
 
     def with_fitted_threshold(
-        self, found: _Turned, plain: Sequence[Recorded], most_false: float, at_worst: float
+        self, found: _Turned, plain: Sequence[Recorded], aim: _Aim, at_worst: float
     ) -> Adapted:
         """The profile with a threshold that refuses few enough of these requests."""
         verdict = _Verdict(self.profile, self.models)
@@ -240,11 +284,11 @@ class _Basis(msgspec.Struct, frozen=True):
         deprived = [item.without(tools) for item, tools in zip(found.recorded, hidden, strict=True)]
         unturned = [item.without(tools) for item, tools in zip(plain, hidden, strict=True)]
         with self.progress.phase("adapt", 3 * len(deprived)) as advance:
-            answers = verdict.answers(found.recorded, undecided(found.profile), advance)
-            fitted = fit_to_requests(found.profile, answers, most_false)
+            answers = verdict.answers(found.recorded, aim.open(found.profile), advance)
+            fitted = aim.fitted(found.profile, answers)
             before = verdict.answers(unturned, self.profile, advance)
             after = verdict.answers(deprived, fitted, advance)
-        told = replace(found.report, most_false=most_false, most_false_at_worst=at_worst)
+        told = replace(found.report, most_false=aim.most_false, most_false_at_worst=at_worst)
         report = verdict.reported(told, fitted, before, after)
         return Adapted(report, _renamed(fitted), found.matrix)
 
@@ -314,6 +358,36 @@ def adapt_to_descriptions(catalog: Catalog, profile: str, plan: Plan, progress: 
     return Adapted(told, _renamed(fitted), base.request_matrix())
 
 
+def adapt_to_held_out(catalog: Catalog, profile: str, most_false: float = ALARMS) -> Adapted:
+    """Chooses the threshold by requests of held-out catalogs of about this size, with a confidence of 95 %.
+
+    Raises:
+        EvaluationError: the profile's verdict is no list ranker's, or the ranker in use judged too few such
+            requests.
+        EmptyCatalog: nothing was taken in yet.
+        RescorerError: there is no such profile.
+        EngineError, ModelError: the catalog or a model cannot be read.
+    """
+    base = load_profile(profile)
+    verdict = _Verdict(base, models_of(catalog, base))
+    stats = catalog.engine.stats()
+    if stats is None:
+        raise EmptyCatalog(catalog.engine.url)
+    found = held_out_requests(verdict.ranker(), stats.documents)
+    least = least_requests(most_false)
+    if found is None or len(found.answerable) < least:
+        raise EvaluationError(
+            f"{len(found.answerable) if found else 0} requests of held-out catalogs were judged by this list "
+            f"ranker, and it takes {least}: adapt the profile to judged requests, with --queries FILE"
+        )
+    fitted = decided_alone(base, confident_threshold(found.answerable, most_false))
+    report = AdaptReport(
+        profile=base.name, catalog=catalog.engine.url, basis="held-out", asked=len(found.answerable),
+        sample=found.of, most_false=most_false, most_false_at_worst=most_false,
+    )  # fmt: skip
+    return Adapted(verdict.thresholds(report, fitted), _renamed(fitted), base.request_matrix())
+
+
 LEAST_DESCRIPTIONS = 20
 """Fewer descriptions say nothing about a catalog."""
 
@@ -357,6 +431,21 @@ class _Verdict(msgspec.Struct, frozen=True):
             )
         return margin
 
+    def ranker(self) -> str:
+        """Identity of the list ranker that decides."""
+        if self.models.ranker is None or not judges_lists(self.profile):
+            raise EvaluationError(
+                f"profile {self.profile.name!r} has no list ranker that decides: adapt it to judged "
+                "requests, with --queries FILE"
+            )
+        return self.models.ranker.identity
+
+    def thresholds(self, report: AdaptReport, fitted: Profile) -> AdaptReport:
+        """The report with both thresholds."""
+        return replace(
+            report, threshold_before=self._threshold(self.profile), threshold=self._threshold(fitted)
+        )
+
     def answers(
         self, recorded: Sequence[Recorded], profile: Profile, advance: Callable[[int], None]
     ) -> list[Answer]:
@@ -376,13 +465,8 @@ class _Verdict(msgspec.Struct, frozen=True):
         self, report: AdaptReport, fitted: Profile, before: Sequence[Answer], after: Sequence[Answer]
     ) -> AdaptReport:
         """The report with both thresholds, and what they refuse of requests that the catalog cannot serve."""
-        return replace(
-            report,
-            threshold_before=self._threshold(self.profile),
-            threshold=self._threshold(fitted),
-            caught_before=_refused(before),
-            caught=_refused(after),
-        )
+        told = self.thresholds(report, fitted)
+        return replace(told, caught_before=_refused(before), caught=_refused(after))
 
     def _threshold(self, profile: Profile) -> float:
         """The one that decides."""

@@ -98,6 +98,28 @@ def undecided(profile: Profile) -> Profile:
     return with_threshold(profile, 0.0)
 
 
+def decided_alone(profile: Profile, threshold: float) -> Profile:
+    """The profile with this threshold, and nothing refused by an `abstain` before the list ranker.
+
+    Of what the cross-encoder alone rules out, the list ranker calls half likely, and rightly so.
+    """
+    return with_threshold(_with(profile, Abstain, 0.0), threshold)
+
+
+def fit_with_confidence(profile: Profile, answers: Sequence[Answer], most_false: float = ALARMS) -> Profile:
+    """The profile with a threshold that refuses at most this share of answerable requests, with `CONFIDENCE`.
+
+    Args:
+        profile: it can abstain.
+        answers: of `decided_alone(profile, 0.0)` to answerable requests.
+        most_false: share of requests, in (0, 1).
+    """
+    ranked = judges_lists(profile)
+    sure = [(each.answerable or 0.0) if ranked else each.confidence for each in answers]
+    kept = [0.0 if each.abstained else value for each, value in zip(answers, sure, strict=True)]
+    return decided_alone(profile, confident_threshold(kept, most_false))
+
+
 def fit_to_requests(profile: Profile, answers: Sequence[Answer], most_false: float = ALARMS) -> Profile:
     """The profile with a threshold that refuses at most this share of further answerable requests.
 
@@ -166,6 +188,54 @@ def refused_at_most(requests: int, most_false: float = ALARMS) -> float:
     except ImportError as error:
         raise MissingExtra("eval", "fitting to requests") from error
     return float(betaincinv(place, requests + 1 - place, CONFIDENCE))
+
+
+def confident_threshold(sure: Sequence[float], most_false: float = ALARMS) -> float:
+    """The largest threshold that refuses at most this share of further requests, with `CONFIDENCE`.
+
+    What is below a threshold is refused. Of requests drawn alike, the share below the k-th smallest of n
+    values is above p as often as fewer than k of n tosses of a coin come up that does so with p (Wilks 1941,
+    Determination of sample sizes for setting tolerance limits). 0 where there are too few values.
+    """
+    place = _confident_place(len(sure), most_false)
+    return sorted(sure)[place - 1] if place else 0.0
+
+
+def least_requests(most_false: float) -> int:
+    """So many requests tell a threshold with `CONFIDENCE`: 59 that of 5 %."""
+    return math.ceil(math.log(1.0 - CONFIDENCE) / math.log1p(-most_false) - 1e-9)
+
+
+def most_refused(refused: int, requests: int) -> float:
+    """The largest share of all requests that goes with so many refused, with `CONFIDENCE`.
+
+    The bound of Clopper and Pearson (1934), for requests drawn alike and a threshold chosen without them.
+    """
+    if refused >= requests:
+        return 1.0
+    low, high = refused / requests, 1.0
+    for _ in range(50):  # halved each time
+        share = (low + high) / 2
+        low, high = (share, high) if _at_most(refused, requests, share) > 1.0 - CONFIDENCE else (low, share)
+    return high
+
+
+def _confident_place(requests: int, most_false: float) -> int:
+    doubt = 1.0 - CONFIDENCE
+    return next(
+        (place for place in range(requests) if _at_most(place, requests, most_false) > doubt), requests
+    )
+
+
+def _at_most(successes: int, tosses: int, share: float) -> float:
+    """Probability of at most so many successes."""
+    return math.fsum(_exactly(count, tosses, share) for count in range(successes + 1))
+
+
+def _exactly(successes: int, tosses: int, share: float) -> float:
+    failures = tosses - successes
+    ways = math.lgamma(tosses + 1) - math.lgamma(successes + 1) - math.lgamma(failures + 1)
+    return math.exp(ways + successes * math.log(share) + failures * math.log1p(-share))
 
 
 _SHORTEST = 20

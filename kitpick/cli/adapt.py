@@ -11,7 +11,14 @@ import typer
 from msgspec.structs import replace
 from rich.table import Table
 
-from kitpick.adaptation import Adapted, AdaptReport, adapt_to_descriptions, adapt_to_requests
+from kitpick.adaptation import (
+    Adapted,
+    AdaptReport,
+    AtMost,
+    adapt_to_descriptions,
+    adapt_to_held_out,
+    adapt_to_requests,
+)
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import OUT, note, print_json, print_table
 from kitpick.cli.evaluate import (
@@ -52,6 +59,16 @@ def adapt(
             "--most-false", min=0.001, max=0.5, help="Largest share of the judged requests to refuse wrongly."
         ),
     ] = ALARMS,
+    refuse_at_most: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            max=0.5,
+            help="Largest share of answerable requests to refuse, with a confidence of 95 %, in place of "
+            "--most-false: by 59 judged requests for 0.05; without any by held-out catalogs of this size.",
+            show_default=False,
+        ),
+    ] = None,
     vectors: Annotated[
         bool, typer.Option(help="Fit the vectors of requests, too, if judged requests find more by it.")
     ] = True,
@@ -69,7 +86,7 @@ def adapt(
     towards the APIs that serve such requests here, and chooses how much their cosine counts, how sure a hit
     is, and the threshold. Documents keep their vectors. Needs the extra `eval`.
     Without requests it fits the threshold alone, by descriptions of the catalog's own APIs that are asked
-    while their tools are hidden.
+    while their tools are hidden; with --refuse-at-most by requests of held-out catalogs.
     """
     if output:
         check_profile_file(output)
@@ -78,10 +95,21 @@ def adapt(
     fitted_to: tuple[JudgedQuery, ...] = ()
     if dataset is None and queries is None:
         with existing_catalog(catalog) as own:
-            adapted = adapt_to_descriptions(own, profile, plan, progress())
+            adapted = (
+                adapt_to_descriptions(own, profile, plan, progress())
+                if refuse_at_most is None
+                else adapt_to_held_out(own, profile, refuse_at_most)
+            )
     else:
         with open_judged(dataset, data, queries, catalog, plan) as judged:
-            adapted = adapt_to_requests(judged, profile, plan, progress(), most_false, vectors=vectors)
+            adapted = adapt_to_requests(
+                judged,
+                profile,
+                plan,
+                progress(),
+                most_false if refuse_at_most is None else AtMost(refuse_at_most),
+                vectors=vectors,
+            )
             fitted_to = tuple(judged.queries)
     if output:
         _write(adapted, output, fitted_to)
@@ -121,9 +149,15 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
+_BY = {
+    "requests": "{} judged requests",
+    "descriptions": "{} descriptions of APIs",
+    "held-out": "{} requests of held-out catalogs",
+}
+
+
 def _told(report: AdaptReport) -> Iterator[str]:
-    what = "judged requests" if report.basis == "requests" else "descriptions of APIs"
-    yield f"Adapted to {report.catalog} by {report.asked} {what}."
+    yield f"Adapted to {report.catalog} by {_BY[report.basis].format(report.asked)}."
     if report.ndcg5 is not None and report.ndcg5 != report.ndcg5_before:
         how = "are turned" if report.turned else "stay as they are"
         counts = f", their cosine counts {report.cosine:g}" if report.cosine else ""
@@ -137,7 +171,11 @@ def _told(report: AdaptReport) -> Iterator[str]:
         yield f"{report.left[:1].upper()}{report.left[1:]}."
     if report.threshold is not None:
         yield f"Threshold {report.threshold:.4f}."
-    if report.most_false is not None and report.most_false_at_worst is not None:
+    if report.most_false is not None and report.most_false == report.most_false_at_worst:
+        whose = f"requests like these ({report.sample})" if report.sample else "requests like these"
+        share = f"{100 * report.most_false:.3g} %"
+        yield f"At most {share} of {whose} are refused wrongly, with a confidence of 95 %."
+    elif report.most_false is not None and report.most_false_at_worst is not None:
         yield (
             f"About {100 * report.most_false:.3g} % of requests like these are refused wrongly; "
             f"by {report.asked} of them it is hardly ever above {100 * report.most_false_at_worst:.3g} %."

@@ -28,9 +28,11 @@ from kitpick_engines.errors import ForeignState
 from kitpick_engines.opening import without_secrets
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.setup import compare, detect, endpoints
+from kitpick_evaluation.held_out import held_out_requests, judge_of
 from kitpick_foundation.errors import InvalidSetting, KitpickError
 from kitpick_foundation.text_files import read_text
 from kitpick_models.errors import ModelError
+from kitpick_rescorers.profiles import load_profile
 from kitpick_rescorers.service.keys import KeyRing
 
 EXTRAS = {
@@ -187,6 +189,7 @@ def _catalog(url: str | None, settings: Settings) -> Iterator[CheckLine]:
     yield CheckLine("catalog", name, size, ok=True)
     for source, count in stats.by_source.items():
         yield CheckLine("source", source, f"{count:,} documents")
+    yield from _refusals(settings, stats.documents)
     for source, count in damaged.items():
         fault = f"{count:,} vectors are damaged or missing: ingest this source again"
         yield CheckLine("vectors", source, fault, ok=False)
@@ -194,6 +197,24 @@ def _catalog(url: str | None, settings: Settings) -> Iterator[CheckLine]:
         named = ", ".join(f"{count:,} lack {field}" for field, count in fields.items() if count)
         fault = f"{named}, and are not found by it: somebody wrote them again. Ingest this source again"
         yield CheckLine("fields", source, fault, ok=False)
+
+
+def _refusals(settings: Settings, apis: int) -> Iterator[CheckLine]:
+    """What the profile in use refuses of answerable requests that took part in nothing."""
+    try:
+        profile = load_profile(settings.profile)
+        judge = judge_of(profile)
+        ranker = ModelSet(settings).for_needs(frozenset({"scorer", "ranker"}))[0].ranker
+        if judge is None or ranker is None:
+            return
+        held_out = held_out_requests(ranker.identity, apis)
+    except KitpickError:  # a line above names it
+        return
+    threshold = ranker.threshold if judge.threshold is None else judge.threshold
+    refused = None if held_out is None else held_out.refused(profile, threshold)
+    if held_out is not None and refused is not None:
+        says = f"threshold {threshold:.4f}; {held_out.of}: {held_out.told(refused)}"
+        yield CheckLine("abstention", profile.name, says)
 
 
 def _server(engine: RemoteEngine, encoder: str) -> Iterator[CheckLine]:

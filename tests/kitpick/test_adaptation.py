@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kitpick.adaptation import Adapted, adapt_to_descriptions, adapt_to_requests
+from kitpick.adaptation import (
+    Adapted,
+    AtMost,
+    adapt_to_descriptions,
+    adapt_to_held_out,
+    adapt_to_requests,
+)
 from kitpick.catalog import Catalog
 from kitpick.evaluation import Judged, Plan
 from kitpick.settings import Settings
@@ -73,6 +79,31 @@ def test_judged_requests_choose_the_threshold(judged: Judged) -> None:
     ]
     assert sum(refused) == 2, "what is below the third smallest of eighteen"
     assert "18 requests are too few to fit the vectors to" in report.left
+
+
+def test_judged_requests_choose_a_threshold_that_holds_with_confidence(judged: Judged) -> None:
+    adapted = adapt_to_requests(judged, "kitpick", PLAN, NullProgress(), AtMost(0.2), vectors=False)
+    report = adapted.report
+    assert (report.asked, report.most_false, report.most_false_at_worst) == (18, 0.2, 0.2)
+    refused = [
+        judged.catalog.search(query.text, 5, profile=adapted.profile).abstained for query in judged.queries
+    ]
+    assert sum(refused) == 0, "what is below the smallest of eighteen: it takes 22 for the second"
+    with pytest.raises(EvaluationError, match="it takes 59"):
+        adapt_to_requests(judged, "kitpick", PLAN, NullProgress(), AtMost(0.05))
+
+
+def test_held_out_catalogs_choose_a_threshold_where_nobody_judged_requests(queues: Catalog) -> None:
+    adapted = adapt_to_held_out(queues, "kitpick", 0.05)
+    report = adapted.report
+    assert (report.basis, report.most_false, report.most_false_at_worst) == ("held-out", 0.05, 0.05)
+    assert threshold_of(adapted.profile) == report.threshold
+    assert "MCP servers" in report.sample
+    assert [stage.threshold for stage in adapted.profile.stages if isinstance(stage, Abstain)] == [0.0]
+    with pytest.raises(EvaluationError, match="it takes 2995"):
+        adapt_to_held_out(queues, "kitpick", 0.001)
+    with pytest.raises(EvaluationError, match="no list ranker that decides"):
+        adapt_to_held_out(queues, "hybrid")
 
 
 def test_where_the_cross_encoder_decides_its_threshold_is_chosen(judged: Judged, tmp_path: Path) -> None:

@@ -40,6 +40,13 @@ def test_models_that_do_not_belong_together_are_broken(
     assert "KITPICK_MODELS" in rows["list_ranker"]["value"]
 
 
+@pytest.mark.needs("weights", "onnxruntime")
+def test_it_says_what_the_profile_refuses_of_held_out_requests(catalog: Any, kitpick: Any) -> None:
+    (found,) = (row for row in json.loads(kitpick("doctor", "--json").out) if row["topic"] == "abstention")
+    assert found["name"] == "kitpick"
+    assert re.search(r"MCP servers, .* tools: \d+ of \d+ refused, at most [\d.]+ %", found["value"])
+
+
 @pytest.mark.parametrize("variable", ["KITPICK_MODELS", "KITPICK_ENCODER", "KITPICK_QUERY_KIND"])
 def test_a_model_that_is_not_there_is_broken(
     variable: str, settings: Settings, kitpick: Any, monkeypatch: pytest.MonkeyPatch
