@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -26,11 +25,8 @@ from kitpick_engines.intents.answers import AnswerLog, answer_ids
 from kitpick_engines.intents.store import Intent
 from kitpick_engines.opening import open_engine
 from kitpick_ingest.embedder import EmbeddingCache
-from kitpick_ingest.opening import open_source
 from kitpick_ingest.progress import NullProgress, Progress
 from kitpick_ingest.source import Source
-from kitpick_ingest.sync import SyncOptions, SyncReport, sync
-from kitpick_rescorers.client import RemoteRescorer, RescorerClient
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.request import Spoken
@@ -43,6 +39,8 @@ if TYPE_CHECKING:
     from kitpick.enrichment import Enricher
     from kitpick.rewriting import Rewriter
     from kitpick.trial import ProfileTrial
+    from kitpick_ingest.sync import SyncOptions, SyncReport
+    from kitpick_rescorers.client import RemoteRescorer
 
 _NOBODY = Filter()
 _FETCHED = 500
@@ -112,6 +110,9 @@ class Catalog:
         Raises:
             IngestError, EngineError, ModelError: nothing that was stored before is lost.
         """
+        from kitpick_ingest.opening import open_source
+        from kitpick_ingest.sync import SyncOptions, sync
+
         opened = open_source(source, name=name) if isinstance(source, str) else source
         cache = EmbeddingCache(self.settings.embedding_cache)
         try:
@@ -216,6 +217,8 @@ class Catalog:
         progress: Progress = _NO_PROGRESS,
     ) -> SyncReport:
         """`ingest` in a worker thread."""
+        import asyncio
+
         return await asyncio.to_thread(self.ingest, source, name=name, options=options, progress=progress)
 
     async def asearch(
@@ -229,6 +232,8 @@ class Catalog:
         held: Sequence[HeldIdentifier] = (),
     ) -> SearchResult:
         """`search` in a worker thread: models and engine release the interpreter while they work."""
+        import asyncio
+
         return await asyncio.to_thread(
             self.search, request, k, filter=filter, profile=profile, budget=budget, held=held
         )
@@ -409,6 +414,8 @@ def remote_rescorer(settings: Settings) -> RemoteRescorer | None:
     """
     if not settings.rescorer:
         return None
+    from kitpick_rescorers.client import RemoteRescorer, RescorerClient
+
     return RemoteRescorer(RescorerClient(settings.rescorer, settings.rescorer_key.reveal()))
 
 

@@ -11,12 +11,15 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
 from platformdirs import user_state_path
 
 from kitpick_ingest.errors import LocalWriteFailed, SourceBusy
 from kitpick_ingest.progress import Progress
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 _PATIENCE = 1.0
 """Seconds of waiting before a note."""
@@ -30,12 +33,8 @@ def source_lock(folder: Path | None, catalog: str, source: str, wait: float) -> 
         SourceBusy: somebody else has had it for `wait` seconds.
     """
     lock = _lock(folder, "source", catalog, source)
-    try:
-        _acquire(lock, wait)
-    except Timeout:
-        raise SourceBusy(
-            f"{source}: another process is syncing it into {catalog}; wait for it to end"
-        ) from None
+    if not _acquired(lock, wait):
+        raise SourceBusy(f"{source}: another process is syncing it into {catalog}; wait for it to end")
     try:
         yield
     finally:
@@ -46,24 +45,26 @@ def source_lock(folder: Path | None, catalog: str, source: str, wait: float) -> 
 def catalog_lock(folder: Path | None, catalog: str, progress: Progress) -> Iterator[None]:
     """The lock for writing to `catalog`. Waits without limit, and reports that it waits."""
     lock = _lock(folder, "catalog", catalog)
-    try:
-        _acquire(lock, _PATIENCE)
-    except Timeout:
+    if not _acquired(lock, _PATIENCE):
         progress.note(f"waiting for another process that is writing to {catalog}")
-        _acquire(lock, -1)
+        _acquired(lock, -1)
     try:
         yield
     finally:
         lock.release()
 
 
-def _acquire(lock: FileLock, seconds: float) -> None:
+def _acquired(lock: FileLock, seconds: float) -> bool:
+    """Whether the lock was free within so many seconds; less than 0 waits without limit."""
+    from filelock import Timeout
+
     try:
         lock.acquire(timeout=seconds)
     except Timeout:
-        raise
+        return False
     except OSError as error:
         raise LocalWriteFailed(f"lock file {lock.lock_file}: {error.strerror or error}") from error
+    return True
 
 
 def state_file(folder: Path | None, suffix: str, *parts: str) -> Path:
@@ -82,4 +83,6 @@ def state_file(folder: Path | None, suffix: str, *parts: str) -> Path:
 
 
 def _lock(folder: Path | None, *parts: str) -> FileLock:
+    from filelock import FileLock
+
     return FileLock(state_file(folder, "lock", *parts), thread_local=False)

@@ -57,6 +57,15 @@ print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))
     assert {"onnxruntime", "torch", "typer", "rich", "starlette", "uvicorn"}.isdisjoint(loaded)
 
 
+def test_a_catalog_that_is_only_searched_loads_nothing_for_syncs_and_services() -> None:
+    code = """
+from kitpick import Catalog
+print(json.dumps(sorted(sys.modules)))
+"""
+    unneeded = {"asyncio", "ssl", "filelock", "kitpick_ingest.sync", "kitpick_ingest.opening"}
+    assert unneeded.isdisjoint(in_a_fresh_process(code))
+
+
 def test_language_models_are_loaded_only_where_a_profile_asks_one() -> None:
     code = """
 from kitpick import Catalog
