@@ -29,8 +29,9 @@ for _pair in _OPPOSITES.split():
 _MOSTLY_NOUNS = frozenset({"request"})
 """Verbs with an opposite that are things in most names: `DescribeSpotFleetRequests`."""
 _VERBS = frozenset(re.findall("[a-z]+", _OPPOSITES)) - _MOSTLY_NOUNS
-_MAY_OPPOSE = re.compile("|".join(sorted(set(map(verb_stem, _VERBS)))), re.IGNORECASE)
-"""Stems of the verbs with an opposite: with `creat` begin `create` and `creating`."""
+MAY_OPPOSE = re.compile("|".join(sorted(set(map(verb_stem, _VERBS)))), re.IGNORECASE)
+"""Stems of the verbs with an opposite, in an API's name: with `creat` begin `create` and `creating`. Where
+none is found, there is no such verb; what is found may be none."""
 _AFTER = r"(?:\s+\S+){0,5}?\s+"
 _TO_END = r"(?=\s*(?:$|[,.;:!?)]|again|please|now|for|and|but|instead|not|without|over|until))"
 _PHRASAL = (
@@ -87,11 +88,6 @@ def opposites(asked: frozenset[str]) -> frozenset[str]:
     """Stems of verbs that do the opposite of what is asked, without those that are asked as well."""
     against = (_OPPOSITE.get(stem, frozenset()) for stem in asked)
     return deeds(frozenset().union(*(stems for stems in against if not stems & asked))) - deeds(asked)
-
-
-def may_oppose(name: str) -> bool:
-    """Whether a verb in an API's name may have an opposite. Cheap: of other names it says so as well."""
-    return _MAY_OPPOSE.search(name) is not None
 
 
 def milder_deeds(text: str) -> frozenset[str]:

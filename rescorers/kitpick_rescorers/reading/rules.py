@@ -18,9 +18,9 @@ from kitpick_engines.lexical import STOP_WORDS
 from kitpick_engines.text import split_identifier
 from kitpick_rescorers.features import effect_of_name, wanted_effects
 from kitpick_rescorers.reading.deeds import (
+    MAY_OPPOSE,
     asked_deeds,
     effects_asked,
-    may_oppose,
     milder_deeds,
     near_deeds,
     opposites,
@@ -210,7 +210,7 @@ class _Rules:
         """What does the opposite of what is asked does not stand before what does it to the same thing."""
         if not ranked or ranked[0].id in self.first:
             return ranked
-        if not may_oppose(ranked[0].candidate.api):
+        if not MAY_OPPOSE.search(ranked[0].candidate.api):
             return ranked
         asked = asked_deeds(self._reading.searched)
         first, against = ranked[0], opposites(asked)
