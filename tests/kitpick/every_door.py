@@ -40,7 +40,7 @@ def served(catalog: str) -> None:
         for path in ("/ui/api/explain", "/v1/tools/search"):
             body = json.dumps({"query": "give the money back"}).encode()
             with urlopen(
-                Request(url + path, body, {"content-type": "application/json"}), timeout=50
+                Request(url + path, body, {"content-type": "application/json"}), timeout=300
             ) as answer:
                 print(f"serve{path}", 0 if answer.status == 200 else answer.status, flush=True)
         process.terminate()
@@ -68,7 +68,7 @@ def spoken_to(catalog: str) -> None:
         answer = next(line for line in process.stdout if '"id":2' in line.replace(" ", ""))
         print("mcp", 0 if "refund_charge" in answer else answer[:300], flush=True)
         process.stdin.close()
-        process.wait(30)
+        process.wait(300)
 
 
 def run(folder: Path) -> None:

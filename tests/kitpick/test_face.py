@@ -17,7 +17,7 @@ from kitpick_foundation.errors import KitpickError
 def in_a_fresh_process(code: str) -> Any:
     """What the code prints as JSON."""
     command = [sys.executable, "-c", f"import json, sys, time\n{code}"]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
+    return json.loads(subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout)
 
 
 @pytest.mark.parametrize("name", kitpick.__all__)

@@ -86,7 +86,7 @@ with closing(SqliteEngine(Path({str(path)!r}))) as engine:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
 
     assert done.returncode == 0, done.stderr

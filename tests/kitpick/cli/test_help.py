@@ -40,7 +40,7 @@ except SystemExit as end:
 
 def imported_by(*arguments: str) -> set[str]:
     ran = subprocess.run(
-        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=600, check=True
     )
     exit_, code, *modules = ran.stdout.splitlines()[-1].split()
     assert (exit_, code) == ("exit", "0"), ran.stdout

@@ -278,9 +278,10 @@ def test_a_gzip_bomb(target: Any) -> None:
 def test_what_follows_a_compressed_body_is_not_kept(target: Any) -> None:
     """Nothing announces how long it is, and none of it would count as a body."""
     behind = [gzip.compress(json.dumps(GOOD).encode()), *([bytes(2**16)] * 160)]
-    before = psutil.Process().memory_info().rss
-    answer = target.post(PATH, iter(behind), headers={"content-encoding": "gzip"})
-    assert code(answer) == (400, "malformed")
+    for _ in range(2):  # what the first of them needs once is no part of it
+        before = psutil.Process().memory_info().rss
+        answer = target.post(PATH, iter(behind), headers={"content-encoding": "gzip"})
+        assert code(answer) == (400, "malformed")
     assert psutil.Process().memory_info().rss - before < 8 * 2**20
 
 
