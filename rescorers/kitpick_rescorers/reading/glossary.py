@@ -12,9 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 
+from kitpick_rescorers.reading.common_words import common_words
+
 LANGUAGES = ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "ru", "tr", "ar", "zh", "ja", "ko")
 """Languages of the glossary, in the order of its columns."""
+_WITH_OWN_ROWS = frozenset({"ar"})
+"""Languages of which `words_CODE.txt` has more."""
+_MARKED = frozenset({"sv"})
 UNSPACED = frozenset({"zh", "ja", "ko"})
+_OTHER_SCRIPTS = frozenset({"ru", "ar"})
 _JOINING = frozenset({"de", "nl", "sv"})
 """Languages that write words together: "Kundenkonto"."""
 _MAX_READ = 1_000
@@ -27,13 +33,34 @@ _LEAST_PART = 4
 _ELIDED = re.compile(
     r"^(?:[ldjmtsnc]|qu|dell|all|nell|sull|dall|un|quell|quest|lorsqu|jusqu)['’](?=\w)", re.I
 )
-_ARABIC = ("وال", "بال", "كال", "فال", "لل", "ال", "و", "ب", "ل", "ف", "س", "ي", "ت", "ن")
+_ARABIC = (
+    "وبال",
+    "ولل",
+    "هال",
+    "وال",
+    "بال",
+    "كال",
+    "فال",
+    "لل",
+    "ال",
+    "و",
+    "ب",
+    "ل",
+    "ف",
+    "س",
+    "ي",
+    "ت",
+    "ن",
+    "ا",
+)
 """What Arabic writes before a word without a space: article, conjunctions, prepositions, persons."""
 _LINK = re.compile(r"^(?:s|es|n|en|e|er)?$")
 """What stands between the parts of a compound."""
 _TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _NAME = re.compile(r"^(?:[A-Za-z]*\d[\w.-]*|[A-Z][\w-]*|[a-z]+[A-Z]\w*)$")
-_ASCII_RUN = re.compile(r"[A-Za-z0-9][\w.@/:-]*")
+_ASCII_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@/:#-]*")
+_VOWEL_SIGNS = re.compile("[\u064b-\u0652\u0670\u0640]")
+"""What Arabic writes over and under letters, and draws between them."""
 _FOLDED = str.maketrans({"ß": "ss", "ł": "l", "ø": "o", "æ": "ae", "ı": "i", "ة": "ه", "ى": "ي", "ـ": ""})
 
 
@@ -46,7 +73,7 @@ def gloss(text: str, language: str) -> tuple[str, ...]:
     """
     if language not in LANGUAGES:
         return ()
-    read = unicodedata.normalize("NFC", text[:_MAX_READ])
+    read = _VOWEL_SIGNS.sub("", unicodedata.normalize("NFC", text[:_MAX_READ]))
     words = list(_unspaced(read, language) if language in UNSPACED else _spaced(read, language))
     return tuple(dict.fromkeys(word for word, _ in words)) if any(known for _, known in words) else ()
 
@@ -56,16 +83,26 @@ def _spaced(text: str, language: str) -> Iterator[tuple[str, bool]]:
     tokens = [_ELIDED.sub("", match.group()) for match in _TOKEN.finditer(text)]
     place = 0
     while place < len(tokens):
-        pair = folded(" ".join(tokens[place : place + 2]))
+        pair = folded(" ".join(tokens[place : place + 2]), language)
         if place + 1 < len(tokens) and (meant := _meant(pair, language, whole=True)):
             yield meant, True
             place += 2
             continue
-        words = _meanings(folded(tokens[place]), language)
+        passed = tokens[place].lower() in common_words().get(language, ())
+        words = () if passed else _meanings(folded(tokens[place], language), language)
         yield from ((word, True) for word in words)
-        if not words and _NAME.match(tokens[place]) and place:
+        if not words and not passed and _as_it_stands(tokens[place], language, place):
             yield tokens[place], False
         place += 1
+
+
+def _as_it_stands(token: str, language: str, place: int) -> bool:
+    """Whether a word is a name, a number or English: in another script, every word in Latin letters."""
+    return token.isascii() and (
+        language in _OTHER_SCRIPTS
+        or (place > 0 and _NAME.match(token) is not None)
+        or token.lower() in _english_words()
+    )
 
 
 def _meanings(word: str, language: str) -> tuple[str, ...]:
@@ -142,8 +179,13 @@ def _unspaced(text: str, language: str) -> Iterator[tuple[str, bool]]:
         place += max(1, len(stem))
 
 
-def folded(word: str) -> str:
-    """A word in small letters without marks: "Übersicht" and "ubersicht" are one."""
+def folded(word: str, language: str = "") -> str:
+    """A word in small letters without marks: "Übersicht" and "ubersicht" are one.
+
+    In Swedish they are letters of their own: "år" is a year, "är" is "is".
+    """
+    if language in _MARKED:
+        return unicodedata.normalize("NFC", word.lower())
     apart = unicodedata.normalize("NFD", word.lower())
     return "".join(letter for letter in apart if not unicodedata.combining(letter)).translate(_FOLDED)
 
@@ -153,16 +195,32 @@ def _stems(language: str) -> Mapping[str, str]:
     """Beginning of a foreign word → English word; of equal ones the first counts."""
     column = 1 + LANGUAGES.index(language)
     found: dict[str, str] = {}
-    for row in _rows():
-        for stem in row[column].split(","):
+    for english, stems in (*_own_rows(language), *((row[0], row[column]) for row in _rows())):
+        for stem in stems.split(","):
             plain = stem.strip().lower()
-            key = plain if language in UNSPACED else folded(plain)
-            found.setdefault(unicodedata.normalize("NFC", key), row[0].partition(" (")[0])
+            key = plain if language in UNSPACED else folded(plain, language)
+            found.setdefault(unicodedata.normalize("NFC", key), english.partition(" (")[0])
     found.pop("", None)
     return found
 
 
 @lru_cache(maxsize=1)
+def _english_words() -> frozenset[str]:
+    return frozenset(row[0].partition(" (")[0] for row in _rows())
+
+
+def _own_rows(language: str) -> Sequence[tuple[str, str]]:
+    """English words and the beginnings that only this language has for them; none if it has no such list."""
+    if language not in _WITH_OWN_ROWS:
+        return ()
+    return tuple((row[0], row[1]) for row in _read(f"words_{language}.txt"))
+
+
+@lru_cache(maxsize=1)
 def _rows() -> Sequence[Sequence[str]]:
-    text = (resources.files(__package__) / "glossary.txt").read_text("utf-8")
+    return _read("glossary.txt")
+
+
+def _read(name: str) -> Sequence[Sequence[str]]:
+    text = (resources.files(__package__) / name).read_text("utf-8")
     return tuple(tuple(line.split("|")) for line in text.splitlines() if line and not line.startswith("#"))

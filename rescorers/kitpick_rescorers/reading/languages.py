@@ -6,7 +6,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from kitpick_rescorers.reading.short_texts import language_of_few
+from kitpick_rescorers.reading.common_words import common_words
+from kitpick_rescorers.reading.short_texts import language_of_few, likeliest
 
 ENGLISH = "en"
 _MAX_READ = 1_000
@@ -22,35 +23,36 @@ _SCRIPTS = (
     ("th", re.compile(r"[\u0e00-\u0e7f]")),
 )
 """Scripts that tell a language. Kana come before Han, which Japanese uses as well."""
+_KANA = dict(_SCRIPTS)["ja"]
+_SIGNS = frozenset({"ja", "ko", "zh"})
+"""Scripts of which a sign says as much as several letters."""
+_QUOTED = re.compile(
+    r"(?<!\w)(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`|“[^”\n]{1,200}”|„[^“”\n]{1,200}[“”]|«[^»\n]{1,200}»)"
+)
+_IDENTIFIER = re.compile(r"[\d@_/=]|\w\.\w")
+"""What a word does not have."""
+_TURKISH_ENDING = re.compile(r"'(?:y?[ıiuü]|n?[ıiuü]n|[dt][ae]n?|[yn]?[ae]|s[ıiuü])\b(?!')")
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
 
-_COMMON = """
-en: the of and to for in is my me a with what which how show get list from this that on it please can
-    all are i no by or as at be do if but not
-de: der die das und ist ein eine einen mit für von zu den dem im ich wie bitte mir nicht auf alle welche
-    meine mein zeig was kannst du an aus bei nach noch vom zum zur hat haben sind lösche erstelle
-    storniere wir uns aber ohne sie ihn es statt als
-fr: le la les des du un une et est pour dans avec sur je mon ma mes quel quels quelle quelles moi ce
-    cette au aux peux tu sont par pas qui que en il comment nous notre l d ne sans mais ou n y
-es: el la los las de del un una y es para en con por mi mis que qué cuál cuáles cómo quiero al se está
-    son puedes todos me lo como necesito nuestro no sin pero le a o
-pt: o os as um uma e é para em com por meu minha meus que qual quais como quero ao do da dos das no na
-    nos está são podes pode todos preciso nosso não a sem mas se lhe ou
-it: il lo la gli le di del della dei un una e è per in con su mio mia miei che quale quali come voglio
-    al alla sono puoi tutti mi nel nella ho questo non ma i se li ogni dal sul alle
-nl: de het een en is van voor in met op mijn ik hoe wat welke kun je alle dat die niet naar aan bij zijn
-    wij ons graag hoi of mij onze dit deze zonder ze te er geen maar mag wil
-sv: och är en ett för med på av att jag min mina hur vad vilka alla som till den det kan du inte i om
-    från vill mig vår vi de utan men eller
-pl: i w na do z ze jest są dla mój moje moja jak co który które wszystkie się nie proszę mi to czy po od
-    chcę pokaż możesz o nasz bez ale albo oraz
-tr: ve bir bu için ile benim nasıl ne hangi tüm bana lütfen mi mı mu olan var da de en son kadar bizim
-    şu değil ama veya her
+_DEEDS = """
+de:zeig lösche erstelle storniere nimm hol mach setz lege prüfe trag schick liste suche
+fr:supprime affiche donne montre crée ajoute annule envoie trouve liste enlève vérifie sors mets vire
+es:muestra borra crea cancela añade envía busca quita manda haz pon elimina dime restaura
+pt:mostra serviço apaga cria cancela adiciona envia procura manda faz põe coloca tira puxa
+it:mostra cancella crea annulla aggiungi invia trova togli manda elenca prendi interrompi
+nl:toon verwijder maak annuleer voeg stuur zoek haal laat zet geef bekijk gooi
+sv:visa radera skapa avbryt lägg skicka hitta ta ge hämta lista stäng skriv sök kolla
+pl:pokaż usuń utwórz anuluj dodaj wyślij znajdź daj wypisz odczytaj zapisz opisz zrób powiedz otwórz
+tr:göster sil oluştur ekle gönder bul getir listele kaldır aç kapat yap söyle oku yaz al
 """
-_WORDS: dict[str, frozenset[str]] = {
-    language.strip(): frozenset(words.split())
-    for language, words in re.findall(r"^(\w\w):((?:.*\n    )*.*)$", _COMMON, re.MULTILINE)
+"""How requests begin: they tell a language as function words do."""
+_WORDS = {
+    "en": common_words()["en"],
+    **{
+        language: common_words()[language] | frozenset(words.split())
+        for language, words in re.findall(r"^(\w\w):(.*)$", _DEEDS, re.MULTILINE)
+    },
 }
 _MARKS = "de:äöüß fr:çèêëîïôœùûàâ es:ñ¿¡ pt:ãõ it:ìò sv:åäö pl:ąćęłńśźż tr:ğışİ"
 _LETTERS = dict(pair.split(":") for pair in _MARKS.split())
@@ -73,24 +75,55 @@ def language_of(text: str) -> str:
     read = unicodedata.normalize("NFC", text[:_MAX_READ])
     if read.isascii() and not _WORD.search(read):
         return "en"
-    letters = len(_LETTER.findall(read))
+    return _by_script(read) or _by_script(unquoted(read)) or _latin(read)
+
+
+def _by_script(text: str) -> str:
+    letters = len(_LETTER.findall(text))
     for language, script in _SCRIPTS:
-        if (count := len(script.findall(read))) and 3 * count >= letters:
-            return language
-    return _latin(read)
+        enough = 3 if language not in _SIGNS or _WORDS["en"] & _said_words(text) else 9
+        if (count := len(script.findall(text))) and enough * count >= letters:
+            return "ja" if language == "zh" and _KANA.search(text) else language
+    return ""
 
 
 def _latin(text: str) -> str:
-    words = [word.lower() for word in _WORD.findall(text)]
-    lower = text.lower()
-    plain = lower.isascii()  # a single letter is no word where no other speaks for the language
-    long = {word for word in words if len(word) > 1 or not plain}
-    counts = {language: sum(word in common for word in long) for language, common in _WORDS.items()}
+    said = unquoted(text)
+    words = _said_words(said)
+    counts = {language: len(words & common) for language, common in _WORDS.items()}
     english = counts.pop("en")
-    marks = {language: sum(mark in lower for mark in found) for language, found in _LETTERS.items()}
-    worth = {language: count + min(2, marks.get(language, 0)) for language, count in counts.items()}
-    best = max(worth, key=lambda language: worth[language])
-    if worth[best] >= 2 and counts[best] >= 1 and worth[best] > english:
+    worth = {language: count + _marked(said, language) for language, count in counts.items()}
+    most = max(worth.values())
+    best = likeliest(said, [language for language, each in worth.items() if each == most])
+    if worth[best] >= 2 and worth[best] > english:
         return best
-    few: str = "" if english else language_of_few(text)
+    few: str = "" if english else language_of_few(said, worth)
     return few or ENGLISH
+
+
+def _said_words(said: str) -> set[str]:
+    """Its words; a single letter is none where no other letter speaks for another language."""
+    words = {word.lower() for word in _WORD.findall(said)}
+    return {word for word in words if len(word) > 1} if said.isascii() else words
+
+
+def _marked(said: str, language: str) -> int:
+    """Words with letters of this language alone, two at most; names may have them in any language."""
+    marks = _LETTERS.get(language, "")
+    words = {
+        word for word in _WORD.findall(said) if word[0].islower() and any(mark in word for mark in marks)
+    }
+    endings = len(_TURKISH_ENDING.findall(said)) if language == "tr" else 0
+    return min(2, len(words) + endings)
+
+
+def unquoted(text: str) -> str:
+    """A text without quotations, addresses and identifiers; the text itself if nothing else is left."""
+    said = " ".join(map(_without_identifier, _QUOTED.sub(" ", text).split()))
+    return said if _WORD.search(said) else text
+
+
+def _without_identifier(token: str) -> str:
+    """A word; of an identifier only what Turkish writes behind it: "9981'in"."""
+    head, mark, ending = token.partition("'")
+    return mark + ending if _IDENTIFIER.search(head) else token

@@ -7,43 +7,60 @@ meaning does, and if it is no English word that only looks like it (`english.txt
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
+from types import MappingProxyType
 
 from kitpick_rescorers.reading.glossary import LANGUAGES as ALL
 from kitpick_rescorers.reading.glossary import UNSPACED, folded, known_stem
 
 LANGUAGES = tuple(language for language in ALL if language not in UNSPACED and language not in ("ru", "ar"))
 """Languages in Latin script."""
-MOST_WORDS = 8
+MOST_WORDS = 12
 _WORD = re.compile(r"[^\W_]+")
 _SAME = 3
 """Letters with which a loan word begins as its English meaning does."""
 _LEAST = 4
 
 
-def language_of_few(text: str) -> str:
-    """The language for which the words of a short text speak; empty if none does, or it has many words."""
+def language_of_few(text: str, common: Mapping[str, int] = MappingProxyType({})) -> str:
+    """The language for which the words of a short text speak; empty if none does, or it has many words.
+
+    Args:
+        text: in Latin script.
+        common: how many function words speak for each language beside these.
+    """
     words = [word for word in _WORD.findall(text) if not any(letter.isdigit() for letter in word)]
     if not 0 < len(words) <= MOST_WORDS:
         return ""
-    worth = {language: _worth(words, language) for language in LANGUAGES}
+    worth = {language: _worth(words, language, common.get(language, 0)) for language in LANGUAGES}
     best = max(worth, key=lambda language: worth[language])
     return best if worth[best] > (0, 0) else ""
 
 
-def _worth(words: list[str], language: str) -> tuple[int, int]:
+def likeliest(text: str, languages: Sequence[str]) -> str:
+    """The language, of these, of which the glossary knows most letters; the first of equals."""
+    if len(languages) == 1:
+        return languages[0]
+    words = [word for word in _WORD.findall(text) if word.isalpha()]
+    return max(
+        languages, key=lambda each: sum(len(known_stem(folded(word, each), each)[0]) for word in words)
+    )
+
+
+def _worth(words: list[str], language: str, common: int) -> tuple[int, int]:
     """How many words speak for a language, and their letters; zeros if more are unknown than speak."""
-    speak = letters = unknown = 0
+    speak, letters, unknown = common, 0, -common
     for word in words:
-        plain = folded(word)
+        plain = folded(word, language)
         stem, meaning = known_stem(plain, language)
         if not stem:
             unknown += 1
         elif speaks(plain, stem, meaning):
             speak += 1
             letters += len(stem)
-    return (speak, letters) if speak and unknown <= speak else (0, 0)
+    return (speak, letters) if letters and unknown <= speak else (0, 0)
 
 
 def speaks(word: str, stem: str, meaning: str) -> bool:

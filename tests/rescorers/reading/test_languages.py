@@ -118,6 +118,58 @@ def test_the_glossary_has_a_word_in_every_language_for_every_row_and_no_row_twic
     assert len({row[0] for row in rows}) == len(rows) > 600
 
 
+def test_rows_of_one_language_have_one_english_word_each() -> None:
+    for language in glossary._WITH_OWN_ROWS:
+        rows = glossary._own_rows(language)
+        assert all(english.strip() and stems.strip(", ") for english, stems in rows)
+        assert len({english for english, _ in rows}) == len(rows) > 300
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("bu kuyruktaki işleri durdur, 'old jobs' kalsın", "tr"),
+        ("TEA-9'u müşteri 4 için al", "tr"),
+        ("Jakie mamy domeny w grupie failover?", "pl"),
+        ("desliga a chave 8c3-1, o cliente já saiu", "pt"),
+        ("klant 4410 heet voortaan 'The Bank of the North'", "nl"),
+        ("注文をcancelして", "ja"),
+        ("把 cpu profile 给我", "zh"),
+    ],
+)
+def test_quotations_and_identifiers_do_not_tell_a_language(text: str, language: str) -> None:
+    assert language_of(text) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Mark a comment as read", "Delete a comment on a pull request", "Go to a bookmarked directory",
+     "Run a local binary connected to a remote pod", "best players of this season", "diff of Ben's commit",
+     "translate 'guten Morgen, wie geht es dir' to French", "pay all due invoices",
+     "weather in Quito in 3 days"],
+)  # fmt: skip
+def test_english_with_words_that_others_have_too_is_searched_as_it_is(text: str) -> None:
+    reading = read_request(text)
+    assert (reading.language, reading.searched, reading.english) == (ENGLISH, text, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("注文order-7をキャンセルしてmailで送って", "ja", ("order", "order-7", "cancel")),
+        ("رجّع الطلب 17 وسكّر الحساب", "ar", ("return", "order", "17", "close", "account")),
+        ("أي فواتير في حسابي", "ar", ("invoice", "account")),
+        ("är det här rätt server", "sv", ("server",)),
+    ],
+)
+def test_words_are_read_apart_from_what_they_stand_beside(
+    text: str, language: str, words: tuple[str, ...]
+) -> None:
+    found = gloss(text, language)
+    assert [word for word in found if word in words] == list(words)
+    assert not {"category", "year"} & set(found)
+
+
 @pytest.mark.parametrize(
     ("text", "language", "words"),
     [
