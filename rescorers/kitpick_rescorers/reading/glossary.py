@@ -16,7 +16,7 @@ from kitpick_rescorers.reading.common_words import common_words
 
 LANGUAGES = ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "ru", "tr", "ar", "zh", "ja", "ko")
 """Languages of the glossary, in the order of its columns."""
-_WITH_OWN_ROWS = frozenset({"ar"})
+_WITH_OWN_ROWS = frozenset({"ar", "pl", "sv"})
 """Languages of which `words_CODE.txt` has more."""
 _MARKED = frozenset({"sv"})
 UNSPACED = frozenset({"zh", "ja", "ko"})

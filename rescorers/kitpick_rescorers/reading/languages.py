@@ -94,9 +94,8 @@ def _latin(text: str) -> str:
     english = counts.pop("en")
     worth = {language: count + _marked(said, language) for language, count in counts.items()}
     most = max(worth.values())
-    best = likeliest(said, [language for language, each in worth.items() if each == most])
-    if worth[best] >= 2 and worth[best] > english:
-        return best
+    if most >= 2 and most > english:
+        return likeliest(said, [language for language, each in worth.items() if each == most])
     few: str = "" if english else language_of_few(said, worth)
     return few or ENGLISH
 
