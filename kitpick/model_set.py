@@ -108,6 +108,14 @@ class RememberedQueries:
         """
         return self._encoder.get().knows(word)
 
+    def reads_at_most(self, text: str) -> int:
+        """As `Encoder.reads_at_most`.
+
+        Raises:
+            ModelError, MissingExtra: it cannot be loaded.
+        """
+        return self._encoder.get().reads_at_most(text)
+
     def forget(self) -> None:
         """Clears the cache."""
         self._remembered.cache_clear()

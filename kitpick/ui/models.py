@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
 from kitpick_rescorers.models import Models
+from kitpick_rescorers.reading.request_reading import BoundedReader
 from kitpick_rescorers.search import ModelSource, QueryEncoder
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.models import QueuedScorer
@@ -59,6 +60,10 @@ class TimedEncoder:
         """What the encoder says."""
         return self._encoder.knows(word)
 
+    def reads_at_most(self, text: str) -> int:
+        """What the encoder says; 0 of one that does not know."""
+        return self._encoder.reads_at_most(text) if isinstance(self._encoder, BoundedReader) else 0
+
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         """The encoder's vectors of the texts; the time is measured."""
         return self._watch.time(lambda: self._encoder.vectors(texts))
@@ -71,6 +76,7 @@ class TimedScorer:
         self.identity = scorer.identity
         self.manifest = scorer.manifest
         self.probability = scorer.probability
+        self.reads_at_most = scorer.reads_at_most
         self._scorer = scorer
         self._watch = watch
 

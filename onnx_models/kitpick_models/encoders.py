@@ -74,6 +74,10 @@ class Encoder(_Network):
         """Whether a text is read to its end, rather than cut."""
         return self.tokens.fits(text, self.manifest.max_tokens - 2)
 
+    def reads_at_most(self, text: str) -> int:
+        """How many tokens are read of a text that is too long; 0 where it is read to its end."""
+        return self.tokens.filled(text, self.manifest.max_tokens - 2)
+
     def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
         """Vectors (n, dimensions) of rows in one batch, each padded to `length` tokens."""
         return self._session.run(feeds(rows, length))
@@ -105,6 +109,13 @@ class CrossEncoder(_Network):
         if not (self.tokens.fits(query, room) and self.tokens.fits(text, room)):
             return False
         return len(self.tokens.of(query, room)) + len(self.tokens.of(text, room)) <= room
+
+    def reads_at_most(self, query: str) -> int:
+        """How many tokens are read of a query that is too long beside any text, fewer beside a long one.
+
+        0 where a short enough text leaves room for all of it.
+        """
+        return self.tokens.filled(query, self.manifest.max_tokens - 3)
 
     def room_beside(self, query: str) -> int:
         """How many tokens of a long text are read beside this query."""

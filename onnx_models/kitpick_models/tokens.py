@@ -86,6 +86,11 @@ class TokenIds:
         """Whether a text has at most `limit` tokens."""
         return len(text) <= limit * _CHARACTERS_PER_TOKEN and len(self.of(text, limit + 1)) <= limit
 
+    def filled(self, text: str, limit: int) -> int:
+        """`limit` where a text has more tokens than that, else 0. Costs nothing where it was just read."""
+        full = len(text) > limit and len(self.of(text, limit)) == limit
+        return limit if full and not self.fits(text, limit) else 0
+
     def _found(self, keys: Sequence[bytes]) -> dict[bytes, Ids]:
         """Those that are kept; from now on they are the most recently used."""
         found = {}

@@ -38,12 +38,12 @@ from kitpick_rescorers.named_apis import find_named
 from kitpick_rescorers.packing import PackingSizes, pack_results
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.reading.request_reading import as_read, read_request
+from kitpick_rescorers.reading.request_reading import as_read, cut_by, read_request
 from kitpick_rescorers.request import MAX_PLACED, NOTHING_SPOKEN, Hit, Rescored, RescoreRequest, Spoken
 from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.respelling import SecondLook
 from kitpick_rescorers.stages import Requirement
-from kitpick_rescorers.state import Degradation, joined
+from kitpick_rescorers.state import Degradation, faults, joined
 
 MAX_SIBLINGS = 500
 """APIs of the tools in question: some tools have hundreds, and every one costs a cross-encoder score."""
@@ -229,7 +229,7 @@ class Query(msgspec.Struct, frozen=True, eq=False):
 def prepare(text: str, needs: frozenset[Requirement], encoder: QueryEncoder) -> Query:
     """Embeds a request and its sentences, if something needs their vectors; without what it rules out.
 
-    A long request is cut before, see `as_read`.
+    A long request is cut before, see `as_read`; where the encoder reads less, the query says so.
 
     Raises:
         ProviderRefused, RuntimeClash: a device was asked for that cannot be used. Whoever asked for a GPU
@@ -245,6 +245,7 @@ def prepare(text: str, needs: frozenset[Requirement], encoder: QueryEncoder) -> 
         (vector,) = encoder.vectors((wanted,))
         vectors = encoder.vectors(parts) if parts else ()
         sentences = tuple(Sentence(part, own) for part, own in zip(parts, vectors, strict=True))
+        cut = (*cut, *cut_by(encoder, "encoder", wanted))
         return Query(text, vector, encoder.identity, sentences, cut)
     except (ProviderRefused, RuntimeClash):
         raise
@@ -335,9 +336,9 @@ class Search:
         hits = self._hits(rescored, permitted)
         clock.lap("fetch")
         stages = {f"rescore.{stage}": spent for stage, spent in rescored.timings.items()}
-        degraded = (*query.degraded, *rescored.degraded)
+        degraded = joined(query.degraded, rescored.degraded)
         # Below which cosine nothing matches is known of vectors as they come, not of turned ones.
-        unmatched = () if query.degraded else self._unmatched(asked, request.candidates)
+        unmatched = () if faults(query.degraded) else self._unmatched(asked, request.candidates)
         return SearchOutcome(hits, rescored, slimmed, degraded, clock.laps | stages, seen, unmatched)
 
     def prepare(self, text: str, needs: frozenset[Requirement]) -> Query:
@@ -442,7 +443,7 @@ class Search:
 
     def _unmatched(self, query: Query, candidates: Sequence[Candidate]) -> tuple[str, ...]:
         """Sentences with a verb of asking whose nearest API is far; none where vectors are lost."""
-        if query.vector is None or not query.sentences or query.degraded:
+        if query.vector is None or not query.sentences or faults(query.degraded):
             return ()
         least = self._encoder.unmatched_below
         if least is None:

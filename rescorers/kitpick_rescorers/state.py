@@ -110,6 +110,10 @@ class Degradation(msgspec.Struct, frozen=True):
     """What was missing, where, and the cure."""
 
 
+LONG_REQUEST = "long_request"
+"""Name of what is said of a request that is not read, by everything or by one model, to its end."""
+
+
 def joined(*lists: Iterable[Degradation]) -> tuple[Degradation, ...]:
     """What several steps say is degraded, in their order, each entry once."""
     return tuple(dict.fromkeys(each for said in lists for each in said))
@@ -122,7 +126,7 @@ def faults(degraded: Sequence[Degradation]) -> list[Degradation]:
     """
     if any(each.stage == "language" for each in degraded):
         return []
-    return [each for each in degraded if each.stage != "long_request"]
+    return [each for each in degraded if each.stage != LONG_REQUEST]
 
 
 class DefinitionSizes(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -14,7 +15,7 @@ from kitpick_rescorers.reading.languages import ENGLISH, NAMES, language_of
 from kitpick_rescorers.reading.names import names_in, whole_name
 from kitpick_rescorers.reading.negation import split_ruled_out
 from kitpick_rescorers.reading.verbs import ACTIONS, verb_stem
-from kitpick_rescorers.state import Degradation
+from kitpick_rescorers.state import LONG_REQUEST, Degradation
 
 _VERSION = re.compile(r"(?<![\w.])(?:version|v)\s?\.?(\d{1,4})(?![\w.]*\d)", re.IGNORECASE)
 _VERSION_OF_CALL = re.compile(
@@ -90,7 +91,24 @@ def as_read(request: str) -> tuple[str, tuple[Degradation, ...]]:
         f"{len(request):,} characters: the first {MAX_READ - _END:,} and the last {_END:,} were read: "
         "say in fewer words what is wanted"
     )
-    return shortened(request), (Degradation("long_request", reason),)
+    return shortened(request), (Degradation(LONG_REQUEST, reason),)
+
+
+@runtime_checkable
+class BoundedReader(Protocol):
+    """A model that reads no more than so many tokens of a request."""
+
+    def reads_at_most(self, text: str, /) -> int:
+        """How many tokens it reads of a request that is too long for it; 0 where it reads all of it."""
+
+
+def cut_by(reader: object, name: str, text: str) -> tuple[Degradation, ...]:
+    """What an answer says of a request that a model cannot read to its end; nothing if it can."""
+    most = reader.reads_at_most(text) if isinstance(reader, BoundedReader) else 0
+    if not most:
+        return ()
+    reason = f"the {name} reads the first {most} tokens of it at most: say in fewer words what is wanted"
+    return (Degradation(LONG_REQUEST, reason),)
 
 
 @lru_cache(maxsize=256)

@@ -184,6 +184,10 @@ class QueuedEncoder:
         """As `Encoder.knows`."""
         return self._models.encoder.knows(word)
 
+    def reads_at_most(self, text: str) -> int:
+        """As `Encoder.reads_at_most`."""
+        return self._models.encoder.reads_at_most(text)
+
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         """Unit vectors, float32 (d,), one a text; raises like `ServiceModels.encode`."""
         return list(self._models.encode(texts, self._ticket))
@@ -242,6 +246,10 @@ class QueuedScorer:
     def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Calibrated probabilities (n,)."""
         return self._model.probability(logits)
+
+    def reads_at_most(self, query: str) -> int:
+        """As `CrossEncoder.reads_at_most`."""
+        return self._model.reads_at_most(query)
 
     def in_time(self, query: str, texts: Sequence[str]) -> int:
         """How many of the texts can be scored before the deadline, were nothing else asked; at least one.

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from kitpick_foundation.deadline import DeadlineExceeded
 from kitpick_rescorers.errors import ScoredInPart, StageUnavailable
 from kitpick_rescorers.models import Models, Scorer
+from kitpick_rescorers.reading.request_reading import cut_by
 from kitpick_rescorers.scoring import Logits, checked, score_pairs
 from kitpick_rescorers.stages.base import Count, Requirement, Stage, Weight
-from kitpick_rescorers.state import Ranked, State, by_score, cosines_of
+from kitpick_rescorers.state import Ranked, State, by_score, cosines_of, joined
 
 
 class CrossEncode(Stage, frozen=True, tag="cross_encode"):
@@ -41,6 +42,8 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
             logits, probabilities, known = self._scores(models, models.scorer, state, chosen)
         except ScoredInPart as part:
             return self._in_part(models.scorer, state, chosen, part)
+        cut = cut_by(models.scorer, "cross-encoder", state.query) if chosen else ()
+        state = replace(state, degraded=joined(state.degraded, cut))
         return self._reranked(state, chosen, logits, probabilities, known)
 
     def _in_part(self, scorer: Scorer, state: State, chosen: list[Ranked], part: ScoredInPart) -> State:

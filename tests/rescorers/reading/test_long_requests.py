@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
+import numpy as np
 import pytest
 
 from kitpick_engines.contract import Candidate, Place
+from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import load_profile
-from kitpick_rescorers.reading.request_reading import MAX_READ, as_read, shortened
+from kitpick_rescorers.reading.request_reading import MAX_READ, as_read, cut_by, shortened
 from kitpick_rescorers.request import RescoreRequest
+from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.search import prepare
+from kitpick_rescorers.state import faults
 
 ASKED = "refund the charge"
 LOG = "File handlers.py, line 117, in dispatch: return self.call(request)\n" * 6_000
@@ -42,3 +47,41 @@ def test_whoever_ranks_says_so_once() -> None:
     assert time.process_time() - started < 10
     assert [said.stage for said in answer.degraded] == ["long_request"]
     assert [said.stage for said in prepare(request.query, frozenset(), None).degraded] == ["long_request"]  # type: ignore[arg-type]
+
+
+STORY = "first I did this and then I did that, and nothing came of it. "
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+@pytest.mark.parametrize(("times", "cut"), [(1, 0), (7, 0), (10, 1), (30, 2), (300, 2)])
+def test_what_a_model_cannot_read_to_its_end_is_told_once_a_model(times: int, cut: int) -> None:
+    encoder, scorer = load_encoder("encoder-l12"), load_cross_encoder("reranker-l6")
+    candidates = [
+        Candidate(f"a/b/{name}", "a", "b", name, text, np.zeros(0, np.float32), Place(rank, 1.0), None)
+        for rank, (name, text) in enumerate((("refund", "Refund a charge"), ("long", "words " * 200)), 1)
+    ]
+    query = ASKED + " " + STORY * times
+    told = prepare(query, frozenset({"vector"}), Queries(encoder)).degraded
+    for _ in range(2):
+        request = RescoreRequest(query, candidates)
+        answer = rescore(request, load_profile("rerank"), Models(scorer=scorer, cache=ScoreCache()))
+        said = [each for each in (*told, *answer.degraded) if each.stage == "long_request"]
+        models = ["the cross-encoder reads the first 125 tokens", "the encoder reads the first 254 tokens"]
+        assert [each.reason[: each.reason.index(" of it")] for each in reversed(said)] == models[:cut]
+    assert faults(answer.degraded) == []
+
+
+class Queries:
+    """An encoder of requests, and one that knows nothing of bounds if it has none."""
+
+    def __init__(self, encoder: Any) -> None:
+        self.identity, self.reads_at_most = encoder.identity, encoder.reads_at_most
+        self._encoder = encoder
+
+    def vectors(self, texts: tuple[str, ...]) -> list[Any]:
+        return list(self._encoder.encode(texts))
+
+
+@pytest.mark.parametrize("reader", [None, object(), 3])
+def test_of_a_model_that_knows_no_bound_nothing_is_told(reader: object) -> None:
+    assert cut_by(reader, "model", ASKED * 5_000) == ()

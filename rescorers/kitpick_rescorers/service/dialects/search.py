@@ -35,7 +35,7 @@ from kitpick_rescorers.service.errors import Invalid
 from kitpick_rescorers.service.keys import Bearer
 from kitpick_rescorers.service.protocol import RescoreAnswer, SearchAnswer, SearchCall
 from kitpick_rescorers.service.ticket import Ticket
-from kitpick_rescorers.state import Degradation
+from kitpick_rescorers.state import Degradation, joined
 
 _DIALECTS: dict[str, ServerDialect] = {
     "opensearch": OpenSearchDialect("hnsw", "lucene"),
@@ -163,7 +163,7 @@ def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticke
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Invalid(_NO_ANSWERS) from error
     rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES, held=call.held), profile, permitted)
-    rescored = replace(rescored, degraded=(*bound, *query.degraded, *rescored.degraded))
+    rescored = replace(rescored, degraded=joined(bound, query.degraded, rescored.degraded))
     embedded = () if query.vector is None else ("encoder",)
     models = replace(used[-1], roles=(*embedded, *used[-1].roles), embed_ms=embed_ms)
     return answered(service, rescored, profile, models, ticket, call.explain)
