@@ -2,11 +2,15 @@
 
 `--part list`, the default: a service (`kitpick serve`) gets every request of the list: bodies, documents,
 headers, raw bytes on a socket. Files are read by the readers of untrusted text, each in a process of its own.
+A second service has two tenants with a key each; one sends what might reach what is the other's. A gateway
+(`kitpick mcp`) has two servers, one of which answers wrongly in every way at every method (`gateway.py`).
 Each case names the statuses (or, for files, the outcome) that are right; anything else is printed and counts
 as `wrong`.
 
 - `crashes`: processes that died, of the service or of a reader.
 - `late`: answers that came more than a second after their deadline.
+- `leaks`: answers to one tenant that hold what only another may see (`identities.py`).
+- `peak_mb`: the most memory of service and gateway beyond what they hold once warm, models included there.
 - `grown_mb`: resident memory of the service after all of it, minus before.
 - `same_after`: 1 where a good request is answered to the last bit as before, else 0.
 
@@ -40,7 +44,9 @@ from rich.console import Console
 from rich.table import Table
 from serving.process import Served, serving, tool_texts
 
+from hostile import gateway
 from hostile.cases import DOCUMENTS, NOT_JSON, Case, body, raw_cases, request_cases
+from hostile.identities import SECRET, identity_cases, two_tenants
 from hostile.soak import soak
 
 GRACE = 1.0
@@ -99,7 +105,8 @@ class Tally:
     """What came of the cases so far."""
 
     def __init__(self) -> None:
-        self.cases, self.late, self.crashes = 0, 0, 0
+        self.cases, self.late, self.crashes, self.leaks = 0, 0, 0, 0
+        self.peaks: dict[str, float] = {}
         self.wrong: list[tuple[str, str]] = []
 
     def requests(self, served: Served, wanted: re.Pattern[str], deadline: float) -> None:
@@ -130,6 +137,37 @@ class Tally:
                 self.late += outcome == "late"
                 if outcome != "right":
                     self.wrong.append((case.group, outcome))
+
+    def tenants(self, wanted: re.Pattern[str], deadline: float) -> None:
+        """Sends every request of one tenant that might reach what is another's."""
+        with tempfile.TemporaryDirectory() as folder, two_tenants(Path(folder), deadline) as (served, ids):
+            warm = gateway.peak_mb(served.pid)
+            for case in identity_cases(ids):
+                if wanted.search(case.group):
+                    self.cases += 1
+                    answer, seconds = _answered(served.url, case, deadline)
+                    status = 0 if answer is None else answer.status_code
+                    self.late += seconds > deadline + GRACE
+                    self.leaks += answer is not None and SECRET in answer.text
+                    if status not in case.right:
+                        self.wrong.append((case.group, f"{status} in {seconds:.1f} s"))
+            self.crashes += not _lives(served.pid)
+            self.peaks["tools"] = gateway.peak_mb(served.pid) - warm
+
+    def gateway(self, wanted: re.Pattern[str]) -> None:
+        """Has one of two servers behind a gateway do everything wrong."""
+        cases = [each for each in gateway.gateway_cases() if wanted.search("gateway: {}, {}".format(*each))]
+        with tempfile.TemporaryDirectory() as folder, gateway.gateway(Path(folder)) as served:
+            gateway.outcome(served, "", "")
+            warm = gateway.peak_mb(served.pid)
+            for method, fault in cases:
+                self.cases += 1
+                outcome = gateway.outcome(served, method, fault)
+                self.crashes += outcome == "crash"
+                self.late += outcome == "late"
+                if outcome != "right":
+                    self.wrong.append((f"gateway: {method}, {fault}", outcome))
+            self.peaks["gateway"] = gateway.peak_mb(served.pid) - warm
 
     def show(self) -> None:
         """Prints what was not right."""
@@ -168,10 +206,15 @@ def whole_list(wanted: re.Pattern[str], deadline: float) -> dict[str, object]:
         tally.requests(served, wanted, deadline)
         if not tally.crashes:
             same = _good(served.url) == before
+            tally.peaks["service"] = gateway.peak_mb(served.pid) - memory / 2**20
             grown = (psutil.Process(served.pid).memory_info().rss - memory) / 2**20
     tally.files(wanted, deadline)
+    tally.tenants(wanted, deadline)
+    tally.gateway(wanted)
     tally.show()
-    figures = {"crashes": tally.crashes, "late": tally.late, "grown_mb": round(grown, 1)}
+    figures: dict[str, object] = {"crashes": tally.crashes, "late": tally.late, "grown_mb": round(grown, 1)}
+    peaks = {name: round(peak, 1) for name, peak in tally.peaks.items()}
+    figures |= {"leaks": tally.leaks, "peak_mb": peaks}
     return {**figures, "same_after": int(same), "cases": tally.cases, "wrong": len(tally.wrong)}
 
 
@@ -184,12 +227,17 @@ def _lives(pid: int) -> bool:
 
 def _asked(url: str, case: Case, deadline: float) -> tuple[int, float]:
     """Status of the answer, 0 for none, and how long it took."""
+    answer, seconds = _answered(url, case, deadline)
+    return 0 if answer is None else answer.status_code, seconds
+
+
+def _answered(url: str, case: Case, deadline: float) -> tuple[httpx2.Response | None, float]:
     started = time.perf_counter()
     try:
         answer = httpx2.post(url + case.path, content=case.body, headers=case.headers, timeout=4 * deadline)
     except httpx2.HTTPError:
-        return 0, time.perf_counter() - started
-    return answer.status_code, time.perf_counter() - started
+        return None, time.perf_counter() - started
+    return answer, time.perf_counter() - started
 
 
 def _spoken(url: str, sent: bytes) -> bytes:
