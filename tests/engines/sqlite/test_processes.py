@@ -47,7 +47,7 @@ def test_a_reader_in_another_process_sees_old_or_new_never_a_mixture(tmp_path):
     process = start(path, 1)
     try:
         with closing(SqliteEngine(path)) as engine:
-            seen, until = set(), time.monotonic() + 60
+            seen, until = set(), time.monotonic() + 300
             while len(seen) <= 3 and time.monotonic() < until:
                 assert mixture(engine) == ""
                 seen.add(engine.fetch(["s/t/00"], Filter())[0].api)

@@ -84,7 +84,7 @@ def showing(
     server = RescorerServer(service, started, partial(page_routes, desk))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    assert listening.wait(60), "the server did not start"
+    assert listening.wait(300), "the server did not start"
     try:
         yield Shown(urls[0])
     finally:

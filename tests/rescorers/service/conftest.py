@@ -50,7 +50,7 @@ def running(settings: ServiceSettings, listening: socket.socket | None = None) -
     sockets = None if listening is None else [listening]
     thread = threading.Thread(target=server.run, args=(sockets,), daemon=True)
     thread.start()
-    assert listens.wait(60), "the server did not start"
+    assert listens.wait(300), "the server did not start"
     try:
         yield Running(urls[0], service)
     finally:

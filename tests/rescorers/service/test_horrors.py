@@ -49,7 +49,7 @@ def _serves_on(target: Any) -> Iterator[None]:
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < until, "it did not happen"
         time.sleep(0.02)

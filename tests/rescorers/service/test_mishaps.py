@@ -48,7 +48,7 @@ def serving(port: int, program: str = MAIN, log: Any = None) -> Iterator[subproc
         command, stderr=log or subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
-            end = time.monotonic() + 60
+            end = time.monotonic() + 300
             while not listens(port):
                 assert process.poll() is None, "it ended"
                 assert time.monotonic() < end, "it does not listen"
@@ -146,7 +146,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)

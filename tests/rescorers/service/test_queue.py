@@ -91,7 +91,7 @@ def row(length: int, value: int = 1) -> Row:
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < until, "it did not happen"
         time.sleep(0.002)

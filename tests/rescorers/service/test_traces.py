@@ -56,7 +56,7 @@ def collecting() -> Iterator[tuple[str, list[Any]]]:
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < until, "it did not happen"
         time.sleep(0.02)

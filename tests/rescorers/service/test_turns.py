@@ -38,7 +38,7 @@ class Worker:
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < until, "it did not happen"
         time.sleep(0.002)
