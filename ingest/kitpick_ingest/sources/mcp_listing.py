@@ -138,8 +138,6 @@ async def _offered(
         failed[offers.method] = f"no answer within {seconds:g} s"
     except SourceError as error:
         cause = error.__cause__
-        if connection.ended.is_set():
-            raise
         if not (isinstance(cause, MCPError) and cause.code == mcp_types.METHOD_NOT_FOUND):
             failed[offers.method] = error.what
 

@@ -81,7 +81,11 @@ def prompt_tool(prompt: dict[str, Any]) -> dict[str, Any]:
 def _tool(
     kind: str, given: dict[str, Any], what: str, inputs: list[dict[str, Any]], offer: Offer
 ) -> dict[str, Any]:
-    about = str(given.get("description") or given.get("title") or given.get("name", ""))
+    """What has no name stays as it came, which is no tool."""
+    name = given.get("name")
+    if not (isinstance(name, str) and name):
+        return given
+    about = str(given.get("description") or given.get("title") or name)
     properties = {
         str(each.get("name", "")): {"type": "string"}
         | ({"description": str(each["description"])} if each.get("description") else {})
@@ -89,7 +93,7 @@ def _tool(
     }
     required = [str(each.get("name", "")) for each in inputs if each.get("required")]
     return {
-        "name": f"{kind}.{given.get('name', '')}",
+        "name": f"{kind}.{name}",
         "description": f"{about} ({what})",
         "inputSchema": {"type": "object", "properties": properties, "required": required},
         "annotations": {"readOnlyHint": True},

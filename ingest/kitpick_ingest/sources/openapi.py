@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_ingest.chains import Field, with_chains
 from kitpick_ingest.declared import declared
@@ -396,14 +398,23 @@ class OperationReader:
     def _body(
         self, operation: JsonObject, swagger_bodies: list[JsonObject]
     ) -> list[tuple[str, Parameter, JsonObject]]:
-        """The properties of the body's schema, or the body itself where it is no object."""
+        """The properties of the body's schemas, or the body itself where it is no object."""
         found = self._body_of(operation, swagger_bodies)
         if found is None:
             return []
         body, schema = found
         if fields := self._properties(schema):
-            return [(_BODY, each, inner) for each, inner in fields]
+            others = self._only_elsewhere(body, {each.name for each, _ in fields})
+            return [(_BODY, each, inner) for each, inner in (*fields, *others)]
         return [(_BODY, self._described(_BODY, schema, body), schema)]
+
+    def _only_elsewhere(self, body: JsonObject, known: set[str]) -> Iterator[tuple[Parameter, JsonObject]]:
+        """Fields that only further media types of the body have, all of them optional."""
+        for media in as_object(body.get("content")).values():
+            for each, inner in self._properties(as_object(as_object(media).get("schema"))):
+                if each.name not in known:
+                    known.add(each.name)
+                    yield msgspec.structs.replace(each, required=False), inner
 
     def _properties(self, schema: JsonObject) -> tuple[tuple[Parameter, JsonObject], ...]:
         reference = unresolved(schema)

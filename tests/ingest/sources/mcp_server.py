@@ -108,6 +108,8 @@ def serve_legacy(behaviour: str) -> None:
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
         if message["method"] == "initialize":
             capabilities = {"tools": {"listChanged": behaviour == "changing"}}
+            if behaviour == "leaving":
+                capabilities |= {"prompts": {}, "resources": {}}
             info = {"name": "old", "version": "0"}
             version = message["params"]["protocolVersion"]
             answer["result"] = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
@@ -118,6 +120,8 @@ def serve_legacy(behaviour: str) -> None:
             answer["result"] = {
                 "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names]
             }
+        elif message["method"] == "prompts/list":
+            sys.exit("no prompts today, says the server")
         else:
             answer["error"] = {"code": -32601, "message": "Method not found"}
         print(json.dumps(answer), flush=True)

@@ -120,6 +120,14 @@ def test_a_server_that_dies_half_way_yields_nothing_but_the_error() -> None:
     assert items == []
 
 
+def test_a_server_that_dies_after_its_tools_keeps_them_and_is_named() -> None:
+    tool, *letters = stdio("leaving", transport="legacy").read()
+    assert isinstance(tool, ApiDocument)
+    assert tool.api == "old_tool"
+    assert all(isinstance(letter, DeadLetter) for letter in letters)
+    assert any("prompts/list" in letter.reason for letter in letters if isinstance(letter, DeadLetter))
+
+
 def test_a_server_that_dies_half_way_over_http_yields_an_error() -> None:
     with serving("dying") as url, pytest.raises(SourceError):
         list(McpLiveSource(url, "notes", QUICK).read())

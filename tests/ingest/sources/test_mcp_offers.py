@@ -49,3 +49,9 @@ def test_a_prompt_has_its_own_arguments() -> None:
 )
 def test_other_definitions_stand_for_themselves(definition: str) -> None:
     assert offer_of(definition) is None
+
+
+@pytest.mark.parametrize("name", [None, "", 3])
+def test_what_has_no_name_stays_as_it_came(name: object) -> None:
+    prompt = {"name": name, "description": "Shortens a text."}
+    assert prompt_tool(prompt) is prompt

@@ -224,6 +224,17 @@ def test_a_body_of_several_media_types_is_read_as_json(tmp_path: Path) -> None:
     assert read_one(tmp_path, {"requestBody": {"content": content}}).parameters == (Parameter("a"),)
 
 
+def test_fields_that_only_another_media_type_has_are_optional(tmp_path: Path) -> None:
+    content = {
+        "multipart/form-data": {
+            "schema": {"properties": {"file": {"type": "string"}, "title": {}}, "required": ["file"]}
+        },
+        "application/json": {"schema": {"properties": {"title": {"type": "string"}}, "required": ["title"]}},
+    }
+    document = read_one(tmp_path, {"requestBody": {"content": content}})
+    assert document.parameters == (Parameter("title", "string", required=True), Parameter("file", "string"))
+
+
 def test_a_parameter_counts_once_and_headers_described_elsewhere_not_at_all(tmp_path: Path) -> None:
     declared = [
         {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}},
