@@ -147,27 +147,38 @@ def share(one: float, other: float) -> float:
 
 
 def foreign(options: Options) -> Figures:
-    """Requests in fourteen languages, and the same in English."""
+    """Requests in fourteen languages, and the same in English; of each language its share, too."""
     written = {api.id: api.document("written") for api in read_apis(options.data / "written")}
     asked = list(read_records(options.data / "written" / "requests.jsonl.gz"))
     rows = list(read_records(options.data / "languages" / "test.jsonl"))[: options.limit]
     needed = dict.fromkeys(written[api].id for row in rows for api in asked[row["n"]]["relevant"])
     documents = sampled({each.id: each for each in written.values()}, needed, options.documents)
-    found: dict[str, list[tuple[float, bool]]] = {"foreign": [], "english": []}
+    found: dict[str, list[tuple[str, float, bool]]] = {"foreign": [], "english": []}
     with opened(options, "foreign", _Documents(documents)) as catalog:
         for row in rows:
             english = asked[row["n"]]
             right, also = ({written[api].id for api in english[key]} for key in ("relevant", "also"))
             for kind, text in (("foreign", row["request"]), ("english", english["request"])):
                 result = catalog.search(text, 2 * DEPTH)
-                found[kind].append((recall(result, right, also - right), result.abstained))
-    means = {kind: mean(value for value, _ in values) for kind, values in found.items()}
+                value = recall(result, right, also - right)
+                found[kind].append((row["language"], value, result.abstained))
+    means = {kind: mean(value for _, value, _ in values) for kind, values in found.items()}
     return {
+        **_by_language(found),
         "foreign_share": share(means["foreign"], means["english"]),
         "foreign_recall": means["foreign"],
         "english_recall": means["english"],
-        "foreign_refused": mean(refused for _, refused in found["foreign"]),
-        "english_refused": mean(refused for _, refused in found["english"]),
+        "foreign_refused": mean(refused for _, _, refused in found["foreign"]),
+        "english_refused": mean(refused for _, _, refused in found["english"]),
+    }
+
+
+def _by_language(found: Mapping[str, Collection[tuple[str, float, bool]]]) -> Figures:
+    """Recall of the requests of each language, as they are and in English."""
+    return {
+        f"{code} {kind}": mean(value for language, value, _ in values if language == code)
+        for code in sorted({language for language, _, _ in found["foreign"]})
+        for kind, values in found.items()
     }
 
 
