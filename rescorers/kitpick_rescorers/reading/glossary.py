@@ -16,7 +16,7 @@ from kitpick_rescorers.reading.common_words import common_words
 
 LANGUAGES = ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "ru", "tr", "ar", "zh", "ja", "ko")
 """Languages of the glossary, in the order of its columns."""
-_WITH_OWN_ROWS = frozenset({"ar", "pl", "sv"})
+_WITH_OWN_ROWS = frozenset({"ar", "de", "it", "ja", "ko", "pl", "pt", "sv", "zh"})
 """Languages of which `words_CODE.txt` has more."""
 _MARKED = frozenset({"sv"})
 UNSPACED = frozenset({"zh", "ja", "ko"})
@@ -125,15 +125,16 @@ def _meant(word: str, language: str, *, whole: bool = False) -> str:
     return known_stem(word, language, whole=whole)[1]
 
 
-def known_stem(word: str, language: str, *, whole: bool = False) -> tuple[str, str]:
+def known_stem(word: str, language: str, *, whole: bool = False, shared: bool = False) -> tuple[str, str]:
     """The longest stem with which a word begins, and its English word; both empty if none is known.
 
     Args:
         word: folded.
         language: code of the language.
         whole: whether only the whole word, or two words together, count.
+        shared: whether only stems count that stand in the glossary of all languages.
     """
-    stems = _stems(language)
+    stems = _stems(language, shared=shared)
     for length in range(len(word), 0, -1):
         stem = word[:length]
         long_enough = length == len(word) or " " in stem or (length >= _LEAST_PREFIX and not whole)
@@ -190,12 +191,13 @@ def folded(word: str, language: str = "") -> str:
     return "".join(letter for letter in apart if not unicodedata.combining(letter)).translate(_FOLDED)
 
 
-@lru_cache(maxsize=len(LANGUAGES))
-def _stems(language: str) -> Mapping[str, str]:
+@lru_cache(maxsize=2 * len(LANGUAGES))
+def _stems(language: str, *, shared: bool = False) -> Mapping[str, str]:
     """Beginning of a foreign word → English word; of equal ones the first counts."""
     column = 1 + LANGUAGES.index(language)
     found: dict[str, str] = {}
-    for english, stems in (*_own_rows(language), *((row[0], row[column]) for row in _rows())):
+    own = () if shared else _own_rows(language)
+    for english, stems in (*own, *((row[0], row[column]) for row in _rows())):
         for stem in stems.split(","):
             plain = stem.strip().lower()
             key = plain if language in UNSPACED else folded(plain, language)

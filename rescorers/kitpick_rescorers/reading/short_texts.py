@@ -1,6 +1,7 @@
 """The language of a text of few words, by the glossary: "zatrzymaj serwer" has no common word that tells it.
 
-A word speaks for a language if the glossary knows it there, by a stem that does not begin as its English
+A word speaks for a language if the glossary of all languages knows it there (longer lists of one language
+have too many beginnings of English words), by a stem that does not begin as its English
 meaning does, and if it is no English word that only looks like it (`english.txt`).
 """
 
@@ -54,7 +55,7 @@ def _worth(words: list[str], language: str, common: int) -> tuple[int, int]:
     speak, letters, unknown = common, 0, -common
     for word in words:
         plain = folded(word, language)
-        stem, meaning = known_stem(plain, language)
+        stem, meaning = known_stem(plain, language, shared=True)
         if not stem:
             unknown += 1
         elif speaks(plain, stem, meaning):
