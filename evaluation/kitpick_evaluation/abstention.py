@@ -23,7 +23,6 @@ import numpy as np
 
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.answer import Answer
-from kitpick_foundation.errors import MissingExtra
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.stages import Abstain, Learned
 
@@ -176,18 +175,10 @@ def refused_at_most(requests: int, most_false: float = ALARMS) -> float:
     `threshold_for` holds in the mean over all draws of the requests. By the draw at hand the share is
     distributed as Beta(k, n + 1 − k), and smaller where values are equal (Vovk 2012, Conditional validity of
     inductive conformal predictors): by 60 requests 5 % may be 10 %, by 1,000 6.2 %.
-
-    Raises:
-        MissingExtra: scipy is not installed.
+    That quantile is the bound of Clopper and Pearson for k − 1 that are refused.
     """
     place = _place(requests, most_false)
-    if not place:
-        return 0.0
-    try:
-        from scipy.special import betaincinv
-    except ImportError as error:
-        raise MissingExtra("eval", "fitting to requests") from error
-    return float(betaincinv(place, requests + 1 - place, CONFIDENCE))
+    return most_refused(place - 1, requests) if place else 0.0
 
 
 def confident_threshold(sure: Sequence[float], most_false: float = ALARMS) -> float:
