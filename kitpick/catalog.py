@@ -110,13 +110,16 @@ class Catalog:
         Raises:
             IngestError, EngineError, ModelError: nothing that was stored before is lost.
         """
+        from kitpick.text_bounds import text_bounds
         from kitpick_ingest.opening import open_source
         from kitpick_ingest.sync import SyncOptions, sync
 
         opened = open_source(source, name=name) if isinstance(source, str) else source
         cache = EmbeddingCache(self.settings.embedding_cache)
+        bounds = text_bounds(self.settings, self.models)
+        encoder = self.models.encoder
         try:
-            return sync(opened, self.engine, self.models.encoder, cache, options or SyncOptions(), progress)
+            return sync(opened, self.engine, encoder, cache, options or SyncOptions(), progress, bounds)
         finally:
             cache.close()
 

@@ -13,8 +13,9 @@ that the new index holds already, with the same content, are not embedded again.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,7 @@ import msgspec
 from kitpick_engines.contract import Engine, IndexedDocument, IndexSchema
 from kitpick_engines.errors import EngineError
 from kitpick_ingest.approvals import ApprovalCheck, Approvals, Unapproved
+from kitpick_ingest.cut_texts import CutTextCounts, CutTexts, TextBound
 from kitpick_ingest.dead_letters import DeadLetterFile, refused_letter, write_accepted
 from kitpick_ingest.embedder import DocumentVectors, Embedder, EmbeddingCache, schema_of
 from kitpick_ingest.errors import CatalogChanged
@@ -124,6 +126,8 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
     """By phase (read, embed, rebuild, write; those that took place), and in total."""
     unapproved: tuple[Unapproved, ...] = ()
     """What differs from the lock file, in the order of the source."""
+    cut_texts: tuple[CutTexts, ...] = ()
+    """Of what was added or changed: what the models do not read to its end."""
     notes: tuple[str, ...] = ()
     """Notes for a person."""
 
@@ -143,10 +147,12 @@ def sync(
     cache: EmbeddingCache | None = None,
     options: SyncOptions = SyncOptions(),  # noqa: B008 - frozen
     progress: Progress | None = None,
+    bounds: Iterable[TextBound] = (),
 ) -> SyncReport:
     """Adds, replaces and deletes documents of one source until the engine holds what the source yields.
 
     Where the live index was built with another model or text template, all sources are moved to the new one.
+    `bounds` are how much models read of a text; what is longer is counted in the report.
 
     Raises:
         SourceError: the source could not be read to its end. Like the following, nothing was changed.
@@ -175,6 +181,7 @@ def sync(
         run = _Sync(
             source, engine, schema_of(embedder), vectors, spool, last, options, recorder, sharding, check
         )
+        run.cut = CutTextCounts(bounds)
         return run.run(letters, cache)
 
 
@@ -192,6 +199,7 @@ class _Sync:
     progress: ProgressRecorder
     sharding: Sharding
     check: ApprovalCheck | None
+    cut: CutTextCounts = field(default_factory=CutTextCounts)
     before: IndexSchema | None = None
     """Schema of the live index when the run began."""
 
@@ -221,6 +229,7 @@ class _Sync:
             from_cache=self.vectors.from_cache,
             rebuilt=rebuilt,
             seconds={**self.progress.seconds, "total": time.monotonic() - started},
+            cut_texts=self.cut.found(),
             notes=tuple(self.progress.notes),
             unapproved=tuple(self.check.unapproved) if self.check else (),
         )
@@ -263,6 +272,7 @@ class _Sync:
             for batch in self.spool.pending(self.options.batch):
                 places, documents = zip(*batch, strict=True)
                 self.spool.attach(places, self.vectors.of(documents))
+                self.cut.add(documents)
                 advance(len(batch))
 
     def _write(self, plan: SyncPlan, letters: DeadLetterFile) -> tuple[str, int]:

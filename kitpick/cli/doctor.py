@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from http.client import HTTPException
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -23,6 +24,7 @@ from kitpick.cli.options import CatalogOption, JsonOption
 from kitpick.errors import ExitCode
 from kitpick.model_set import ModelSet
 from kitpick.settings import Settings, read_service_settings
+from kitpick.text_bounds import text_bounds
 from kitpick_engines.contract import CheckedEngine
 from kitpick_engines.errors import ForeignState
 from kitpick_engines.opening import without_secrets
@@ -31,6 +33,7 @@ from kitpick_engines.remote.setup import compare, detect, endpoints
 from kitpick_evaluation.held_out import held_out_requests, judge_of
 from kitpick_foundation.errors import InvalidSetting, KitpickError
 from kitpick_foundation.text_files import read_text
+from kitpick_ingest.cut_texts import CutTextCounts, CutTexts
 from kitpick_models.errors import ModelError
 from kitpick_rescorers.profiles import load_profile
 from kitpick_rescorers.service.keys import KeyRing
@@ -66,6 +69,9 @@ EXTRAS = {
 
 _PATIENCE = 5.0
 _MOST_READ = 100_000
+_MOST_COUNTED = 5_000
+"""Documents whose texts are counted."""
+_TOGETHER = 256
 
 
 class CheckLine(msgspec.Struct, frozen=True):
@@ -176,6 +182,7 @@ def _catalog(url: str | None, settings: Settings) -> Iterator[CheckLine]:
             absent = absence_of(opened)
             damaged = opened.engine.damaged() if isinstance(opened.engine, CheckedEngine) else {}
             lost = opened.engine.lost() if isinstance(opened.engine, RemoteEngine) else {}
+            cut = _cut_texts(opened)
     except KitpickError as error:
         yield CheckLine("catalog", name, str(error), ok=False)
         return
@@ -189,6 +196,7 @@ def _catalog(url: str | None, settings: Settings) -> Iterator[CheckLine]:
     yield CheckLine("catalog", name, size, ok=True)
     for source, count in stats.by_source.items():
         yield CheckLine("source", source, f"{count:,} documents")
+    yield from (CheckLine("texts", each.model, each.told()) for each in cut)
     yield from _refusals(settings, stats.documents)
     for source, count in damaged.items():
         fault = f"{count:,} vectors are damaged or missing: ingest this source again"
@@ -197,6 +205,17 @@ def _catalog(url: str | None, settings: Settings) -> Iterator[CheckLine]:
         named = ", ".join(f"{count:,} lack {field}" for field, count in fields.items() if count)
         fault = f"{named}, and are not found by it: somebody wrote them again. Ingest this source again"
         yield CheckLine("fields", source, fault, ok=False)
+
+
+def _cut_texts(opened: Catalog) -> tuple[CutTexts, ...]:
+    """Of the first documents, those that the models do not read to their end."""
+    live = opened.engine.live()
+    counts = CutTextCounts(text_bounds(opened.settings, opened.models))
+    if live is not None:
+        stored = islice(opened.engine.documents(live[0]), _MOST_COUNTED)
+        while documents := [each.document for each in islice(stored, _TOGETHER)]:
+            counts.add(documents)
+    return counts.found()
 
 
 def _refusals(settings: Settings, apis: int) -> Iterator[CheckLine]:

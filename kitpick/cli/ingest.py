@@ -220,6 +220,8 @@ def _print(reports: list[SyncReport]) -> None:
     print_table(table)
     for report in reports:
         _name_unapproved(report.unapproved)
+        for cut in report.cut_texts:
+            note(f"{report.source}: {cut.told()}")
 
 
 def _name_unapproved(found: Sequence[Unapproved]) -> None:

@@ -77,6 +77,7 @@ class TimedScorer:
         self.manifest = scorer.manifest
         self.probability = scorer.probability
         self.reads_at_most = scorer.reads_at_most
+        self.request_read = scorer.request_read
         self._scorer = scorer
         self._watch = watch
 

@@ -13,7 +13,7 @@ from kitpick_models.errors import CorruptModel, ModelError
 from kitpick_models.manifest import MODEL, TOKENIZER, Manifest, read_file
 from kitpick_models.session import open_session
 from kitpick_models.settings import RuntimeSettings
-from kitpick_models.tokens import TokenIds, pairs, single_of_ids, singles
+from kitpick_models.tokens import TokenIds, kept_of_first, pairs, single_of_ids, singles
 
 
 class _Network:
@@ -23,7 +23,7 @@ class _Network:
         self.manifest = manifest
         self.identity = manifest.identity
         self.settings = settings
-        self.tokens = _open_tokenizer(folder, manifest, settings)
+        self.tokens = open_tokenizer(folder, manifest, settings)
         self._session = open_session(folder, manifest, settings)
         self.workers = self._session.workers
         _try_out(self, folder)
@@ -72,11 +72,16 @@ class Encoder(_Network):
 
     def fits(self, text: str) -> bool:
         """Whether a text is read to its end, rather than cut."""
-        return self.tokens.fits(text, self.manifest.max_tokens - 2)
+        return self.tokens.fits(text, self.reads)
+
+    @property
+    def reads(self) -> int:
+        """How many tokens of a text are read."""
+        return self.manifest.max_tokens - 2
 
     def reads_at_most(self, text: str) -> int:
         """How many tokens are read of a text that is too long; 0 where it is read to its end."""
-        return self.tokens.filled(text, self.manifest.max_tokens - 2)
+        return self.tokens.filled(text, self.reads)
 
     def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
         """Vectors (n, dimensions) of rows in one batch, each padded to `length` tokens."""
@@ -117,6 +122,17 @@ class CrossEncoder(_Network):
         """
         return self.tokens.filled(query, self.manifest.max_tokens - 3)
 
+    def request_read(self, query: str, texts: Sequence[str]) -> list[int]:
+        """How many tokens of the query are read beside each text; all that it has where a pair is not cut.
+
+        After the texts were scored this costs little: their tokens are still kept.
+        """
+        room = self.manifest.max_tokens - 3
+        own = len(self.tokens.of(query, room))
+        if own <= room // 2:
+            return [own] * len(texts)
+        return [kept_of_first(own, len(ids), room) for ids in self.tokens.of_all(texts, room)]
+
     def room_beside(self, query: str) -> int:
         """How many tokens of a long text are read beside this query."""
         room = self.manifest.max_tokens - 3
@@ -141,7 +157,12 @@ class CrossEncoder(_Network):
         return sigmoid(logits / self.manifest.temperature)
 
 
-def _open_tokenizer(folder: Path, manifest: Manifest, settings: RuntimeSettings) -> TokenIds:
+def open_tokenizer(folder: Path, manifest: Manifest, settings: RuntimeSettings) -> TokenIds:
+    """The tokenizer of a model folder.
+
+    Raises:
+        CorruptModel: its file is damaged, or none.
+    """
     data = read_file(folder, manifest, TOKENIZER)
     try:
         return TokenIds(data, settings.cached_tokens)

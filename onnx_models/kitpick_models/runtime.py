@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kitpick_models.encoders import CrossEncoder, Encoder
+from kitpick_models.encoders import CrossEncoder, Encoder, open_tokenizer
 from kitpick_models.errors import UnsupportedModel
 from kitpick_models.heads import ListRanker, QueryKindClassifier
 from kitpick_models.locate import LEFT_OUT, choose, find_model
-from kitpick_models.manifest import Kind, Manifest, read_manifest
+from kitpick_models.manifest import TOKENIZER, Kind, Manifest, read_manifest
 from kitpick_models.settings import RuntimeSettings
+from kitpick_models.tokens import TokenIds
 
 _DEFAULT = RuntimeSettings()
 
@@ -37,6 +38,17 @@ def load_cross_encoder(
 ) -> CrossEncoder:
     """A cross-encoder by name or path; raises like `load_encoder`."""
     return CrossEncoder(*_open(name_or_path, "cross_encoder", models), settings)
+
+
+def load_pair_tokens(name_or_path: str | Path, encoder: Encoder) -> tuple[TokenIds, int]:
+    """What a cross-encoder reads with, and its room for a request and a text together; nothing is run.
+
+    The tokenizer is that of `encoder`, if both have the same. Raises like `load_encoder`.
+    """
+    folder, manifest = _open(name_or_path, "cross_encoder", None)
+    same = manifest.files.get(TOKENIZER) == encoder.manifest.files.get(TOKENIZER)
+    tokens = encoder.tokens if same else open_tokenizer(folder, manifest, encoder.settings)
+    return tokens, manifest.max_tokens - 3
 
 
 def load_query_kind(name_or_path: str | Path = "", models: Path | None = None) -> QueryKindClassifier:

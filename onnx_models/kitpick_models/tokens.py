@@ -88,8 +88,20 @@ class TokenIds:
 
     def filled(self, text: str, limit: int) -> int:
         """`limit` where a text has more tokens than that, else 0. Costs nothing where it was just read."""
-        full = len(text) > limit and len(self.of(text, limit)) == limit
-        return limit if full and not self.fits(text, limit) else 0
+        return limit if self.longer([text], limit)[0] else 0
+
+    def longer(self, texts: Sequence[str], limit: int) -> list[bool]:
+        """Which of the texts have more than `limit` tokens. Costs little for texts that were just read."""
+        may = [place for place, text in enumerate(texts) if _may_exceed(text, limit)]
+        read = self.of_all([texts[place] for place in may], limit)
+        most = limit * _CHARACTERS_PER_TOKEN
+        full = [
+            place
+            for place, ids in zip(may, read, strict=True)
+            if len(ids) == limit or len(texts[place]) > most
+        ]
+        longer = {place for place in full if not self.fits(texts[place], limit)}
+        return [place in longer for place in range(len(texts))]
 
     def _found(self, keys: Sequence[bytes]) -> dict[bytes, Ids]:
         """Those that are kept; from now on they are the most recently used."""
@@ -116,6 +128,11 @@ class TokenIds:
             self._held += len(ids) + 1  # empty texts take room as well
             while self._held > self._capacity and self._kept:
                 self._held -= len(self._kept.popitem(last=False)[1]) + 1
+
+
+def _may_exceed(text: str, limit: int) -> bool:
+    """Whether a text may have more than `limit` tokens: a syllable of Korean is read as up to three letters."""
+    return len(text) > limit or not text.isascii()
 
 
 def single(tokens: TokenIds, text: str, max_tokens: int) -> tuple[Ids, Ids]:
@@ -161,7 +178,7 @@ def pairs(tokens: TokenIds, query: str, texts: Sequence[str], max_tokens: int) -
 
 
 def _pair(tokens: TokenIds, first: Ids, second: Ids, room: int) -> tuple[Ids, Ids]:
-    kept = _kept(len(first), len(second), room)
+    kept = kept_of_first(len(first), len(second), room)
     first, second = first[:kept], second[: room - kept]
     ids = np.concatenate(([tokens.start], first, [tokens.separator], second, [tokens.separator]))
     types = np.zeros_like(ids)
@@ -169,8 +186,8 @@ def _pair(tokens: TokenIds, first: Ids, second: Ids, room: int) -> tuple[Ids, Id
     return ids, types
 
 
-def _kept(first: int, second: int, room: int) -> int:
+def kept_of_first(first: int, second: int, room: int) -> int:
     """How many of `first` tokens stay beside `second` ones, as `longest_first` of tokenizers has it."""
     if first <= second:
         return min(first, max(room - second, room // 2))
-    return max(room - second, room - room // 2)
+    return min(first, max(room - second, room - room // 2))

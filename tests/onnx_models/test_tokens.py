@@ -56,6 +56,22 @@ def test_a_sequence_is_what_the_tokenizer_itself_makes_of_a_text_and_of_a_pair(t
     assert (ids.tolist(), types.tolist()) == (expected.ids, expected.type_ids)
 
 
+@given(text=st.text(max_size=200), limit=st.integers(1, 40))
+def test_a_text_is_longer_where_the_tokenizer_makes_more_of_it(tokens, reference, text: str, limit: int):
+    whole = len(reference.encode(text, add_special_tokens=False).ids)
+    longer = whole > limit or len(text) > 32 * limit
+    assert tokens.longer([text, ""], limit) == [longer, False]
+    assert tokens.filled(text, limit) == (limit if longer else 0)
+
+
+def test_korean_has_more_tokens_than_characters(tokens):
+    assert tokens.filled("배송이 늦어진 주문을 모두 찾아 " * 3, 60) == 60
+
+
+def test_what_stands_behind_ten_thousand_spaces_is_not_read_and_counts_as_more(tokens):
+    assert tokens.longer([" " * 10_000 + "a word", "a word" + " " * 20], 254) == [True, False]
+
+
 WORDS = st.integers(0, 60).map(lambda count: " ".join(["tool"] * count))
 
 

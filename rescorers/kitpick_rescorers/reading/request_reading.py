@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
@@ -108,6 +109,30 @@ def cut_by(reader: object, name: str, text: str) -> tuple[Degradation, ...]:
     if not most:
         return ()
     reason = f"the {name} reads the first {most} tokens of it at most: say in fewer words what is wanted"
+    return (Degradation(LONG_REQUEST, reason),)
+
+
+@runtime_checkable
+class PairReader(BoundedReader, Protocol):
+    """A model that reads a request beside a text, and may have room for a part of it only."""
+
+    def request_read(self, query: str, texts: Sequence[str], /) -> list[int]:
+        """How many tokens of the request it reads beside each text."""
+
+
+def cut_beside(reader: object, name: str, query: str, texts: Sequence[str]) -> tuple[Degradation, ...]:
+    """What an answer says of a request that a model cannot read to its end beside some of the texts."""
+    told = cut_by(reader, name, query)
+    if told or not texts or not isinstance(reader, PairReader):
+        return told
+    whole, *read = reader.request_read(query, ["", *texts])
+    short = [tokens for tokens in read if tokens < whole]
+    if not short:
+        return ()
+    reason = (
+        f"beside {len(short)} of {len(texts)} texts, which are long, the {name} reads only the first "
+        f"{min(short)} of its {whole} tokens: say in fewer words what is wanted"
+    )
     return (Degradation(LONG_REQUEST, reason),)
 
 

@@ -251,6 +251,10 @@ class QueuedScorer:
         """As `CrossEncoder.reads_at_most`."""
         return self._model.reads_at_most(query)
 
+    def request_read(self, query: str, texts: Sequence[str]) -> list[int]:
+        """As `CrossEncoder.request_read`."""
+        return self._model.request_read(query, texts)
+
     def in_time(self, query: str, texts: Sequence[str]) -> int:
         """How many of the texts can be scored before the deadline, were nothing else asked; at least one.
 

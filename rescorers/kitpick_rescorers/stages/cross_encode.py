@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kitpick_foundation.deadline import DeadlineExceeded
 from kitpick_rescorers.errors import ScoredInPart, StageUnavailable
 from kitpick_rescorers.models import Models, Scorer
-from kitpick_rescorers.reading.request_reading import cut_by
+from kitpick_rescorers.reading.request_reading import cut_beside
 from kitpick_rescorers.scoring import Logits, checked, score_pairs
 from kitpick_rescorers.stages.base import Count, Requirement, Stage, Weight
 from kitpick_rescorers.state import Ranked, State, by_score, cosines_of, joined
@@ -42,9 +42,7 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
             logits, probabilities, known = self._scores(models, models.scorer, state, chosen)
         except ScoredInPart as part:
             return self._in_part(models.scorer, state, chosen, part)
-        cut = cut_by(models.scorer, "cross-encoder", state.query) if chosen else ()
-        state = replace(state, degraded=joined(state.degraded, cut))
-        return self._reranked(state, chosen, logits, probabilities, known)
+        return self._reranked(_told(state, models.scorer, chosen), chosen, logits, probabilities, known)
 
     def _in_part(self, scorer: Scorer, state: State, chosen: list[Ranked], part: ScoredInPart) -> State:
         """The list with the first candidates reranked, as many as were read before the deadline."""
@@ -55,7 +53,8 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
         logits = part.logits[:read]
         probabilities = checked(scorer.probability(logits.astype(np.float32)), read)
         reason = f"read the first {read} of {len(chosen)} candidates: then the time was over"
-        return self._reranked(state.degrading(self.name, reason), chosen[:read], logits, probabilities, 0)
+        told = _told(state.degrading(self.name, reason), scorer, chosen[:read])
+        return self._reranked(told, chosen[:read], logits, probabilities, 0)
 
     def _reranked(
         self, state: State, chosen: list[Ranked], logits: Logits, probabilities: Logits, known: int
@@ -101,3 +100,10 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
     def _nearness(self, state: State, chosen: list[Ranked]) -> Logits:
         """What the cosines add to the scores, (n,): nothing where there are no vectors."""
         return self.cosine * cosines_of(state, chosen) if self.cosine else np.zeros(len(chosen))
+
+
+def _told(state: State, scorer: Scorer, read: list[Ranked]) -> State:
+    """The state, which says if the request was not read to its end."""
+    texts = [item.candidate.text for item in read]
+    cut = cut_beside(scorer, "cross-encoder", state.query, texts) if read else ()
+    return replace(state, degraded=joined(state.degraded, cut))

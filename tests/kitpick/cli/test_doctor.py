@@ -55,3 +55,22 @@ def test_a_model_that_is_not_there_is_broken(
     found = kitpick("doctor", "--json")
     assert found.code == ExitCode.UNAVAILABLE
     assert "no model" in next(row["value"] for row in json.loads(found.out) if row["ok"] is False)
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_texts_that_a_model_does_not_read_to_their_end_are_told(
+    settings: Settings, kitpick: Any, tmp_path: Path
+) -> None:
+    names = {f"a_long_parameter_{number}": {"type": "string"} for number in range(24)}
+    long = {"name": "ring", "description": "Rings", "parameters": {"type": "object", "properties": names}}
+    file = tmp_path / "bells.json"
+    file.write_text(json.dumps([long, {**long, "name": "toll", "parameters": {}}]))
+    taken = kitpick("ingest", f"functions:{file}")
+    told = "the cross-encoder reads 109 tokens of an API's text beside a request of 16; 1 of 2 are longer (bells/"
+    assert told in taken.err
+    (found,) = (row for row in json.loads(kitpick("doctor", "--json").out) if row["topic"] == "texts")
+    assert found["name"] == "cross-encoder"
+    assert found["value"].startswith(told)
+    assert found["ok"] is None
+    again = kitpick("ingest", "--json", f"functions:{file}")
+    assert json.loads(again.out)[0]["cut_texts"] == []

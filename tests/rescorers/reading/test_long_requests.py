@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import load_profile
-from kitpick_rescorers.reading.request_reading import MAX_READ, as_read, cut_by, shortened
+from kitpick_rescorers.reading.request_reading import MAX_READ, as_read, cut_beside, cut_by, shortened
 from kitpick_rescorers.request import RescoreRequest
 from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.search import prepare
@@ -52,23 +53,45 @@ def test_whoever_ranks_says_so_once() -> None:
 STORY = "first I did this and then I did that, and nothing came of it. "
 
 
+BESIDE = "beside 1 of 2 texts, which are long, the cross-encoder reads only the first 62 of its"
+PAIR, ONE = (
+    "the cross-encoder reads the first 125 tokens of it",
+    "the encoder reads the first 254 tokens of it",
+)
+
+
 @pytest.mark.needs("weights", "onnxruntime")
-@pytest.mark.parametrize(("times", "cut"), [(1, 0), (7, 0), (10, 1), (30, 2), (300, 2)])
-def test_what_a_model_cannot_read_to_its_end_is_told_once_a_model(times: int, cut: int) -> None:
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [(1, []), (3, []), (4, [BESIDE]), (7, [BESIDE]), (10, [PAIR]), (30, [ONE, PAIR]), (300, [ONE, PAIR])],
+)
+def test_what_a_model_cannot_read_to_its_end_is_told_once_a_model(times: int, told: list[str]) -> None:
     encoder, scorer = load_encoder("encoder-l12"), load_cross_encoder("reranker-l6")
     candidates = [
         Candidate(f"a/b/{name}", "a", "b", name, text, np.zeros(0, np.float32), Place(rank, 1.0), None)
         for rank, (name, text) in enumerate((("refund", "Refund a charge"), ("long", "words " * 200)), 1)
     ]
     query = ASKED + " " + STORY * times
-    told = prepare(query, frozenset({"vector"}), Queries(encoder)).degraded
+    embedded = prepare(query, frozenset({"vector"}), Queries(encoder)).degraded
     for _ in range(2):
         request = RescoreRequest(query, candidates)
         answer = rescore(request, load_profile("rerank"), Models(scorer=scorer, cache=ScoreCache()))
-        said = [each for each in (*told, *answer.degraded) if each.stage == "long_request"]
-        models = ["the cross-encoder reads the first 125 tokens", "the encoder reads the first 254 tokens"]
-        assert [each.reason[: each.reason.index(" of it")] for each in reversed(said)] == models[:cut]
+        said = [each for each in (*embedded, *answer.degraded) if each.stage == "long_request"]
+        assert len(said) == len(told)
+        assert all(each.reason.startswith(words) for each, words in zip(said, told, strict=True)), said
     assert faults(answer.degraded) == []
+
+
+@pytest.mark.needs("weights", "onnxruntime")
+def test_what_is_said_of_a_pair_is_what_the_model_reads() -> None:
+    scorer = load_cross_encoder("reranker-l6")
+    for asked, long in product((20, 62, 63, 80, 104, 125, 140), (1, 20, 61, 62, 63, 100, 300)):
+        query, text = " ".join(["money"] * asked), " ".join(["charge"] * long)
+        (row,) = scorer.rows(query, [text])
+        read = int((row.types == 0).sum()) - 2
+        assert scorer.request_read(query, [text]) == [read]
+        told = cut_beside(scorer, "cross-encoder", query, [text])
+        assert bool(told) == (read < asked), (asked, long, told)
 
 
 class Queries:
@@ -85,3 +108,4 @@ class Queries:
 @pytest.mark.parametrize("reader", [None, object(), 3])
 def test_of_a_model_that_knows_no_bound_nothing_is_told(reader: object) -> None:
     assert cut_by(reader, "model", ASKED * 5_000) == ()
+    assert cut_beside(reader, "model", ASKED * 5_000, ["a text"]) == ()

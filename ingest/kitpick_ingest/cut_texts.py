@@ -1,0 +1,99 @@
+"""Documents whose texts are longer than what a model reads of them: nothing fails, so it has to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from kitpick_engines.document import ApiDocument
+
+_EXAMPLES = 3
+_CURE = (
+    "what stands at the end of these is not read, names of parameters as a rule: "
+    "shorten descriptions, examples and names, or say what is done first"
+)
+
+
+@dataclass(frozen=True)
+class TextBound:
+    """What a model reads of an API."""
+
+    model: str
+    """What it is called: `encoder`."""
+    tokens: int
+    beside: str
+    """What else it reads with the text; empty if nothing."""
+    text: Callable[[ApiDocument], str]
+    longer: Callable[[Sequence[str], int], Sequence[bool]]
+    """Which of the texts have more than so many tokens."""
+
+
+class CutTexts(msgspec.Struct, frozen=True):
+    """What a model does not read to its end."""
+
+    model: str
+    tokens: int
+    """How many tokens of a text it reads."""
+    beside: str
+    """What else it reads with the text; empty if nothing."""
+    documents: int
+    """How many documents have a longer text."""
+    of: int
+    """How many documents were looked at."""
+    examples: tuple[str, ...]
+    """Ids of the first of them."""
+
+    def told(self) -> str:
+        """The line for an operator: how many, which, and the cure."""
+        beside = f" beside {self.beside}" if self.beside else ""
+        reads = f"the {self.model} reads {self.tokens} tokens of an API's text{beside}"
+        longer = f"{self.documents:,} of {self.of:,} are longer ({', '.join(self.examples)}"
+        return f"{reads}; {longer}{', …' if self.documents > len(self.examples) else ''}): {_CURE}"
+
+
+@dataclass
+class CutTextCount:
+    """Counts, batch by batch, the documents that one model does not read to their end."""
+
+    bound: TextBound
+    documents: int = 0
+    of: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def add(self, documents: Sequence[ApiDocument]) -> None:
+        """Looks at further documents."""
+        texts = [self.bound.text(document) for document in documents]
+        longer = self.bound.longer(texts, self.bound.tokens)
+        cut = [document.id for document, is_longer in zip(documents, longer, strict=True) if is_longer]
+        self.of += len(documents)
+        self.documents += len(cut)
+        self.examples += cut[: _EXAMPLES - len(self.examples)]
+
+    def found(self) -> CutTexts:
+        """What was found so far."""
+        bound = self.bound
+        return CutTexts(
+            bound.model, bound.tokens, bound.beside, self.documents, self.of, tuple(self.examples)
+        )
+
+
+class CutTextCounts:
+    """The counts of several models."""
+
+    def __init__(self, bounds: Iterable[TextBound] = ()) -> None:
+        """The bounds are asked for when there are documents."""
+        self._bounds = bounds
+        self._counts: list[CutTextCount] | None = None
+
+    def add(self, documents: Sequence[ApiDocument]) -> None:
+        """Looks at further documents."""
+        if self._counts is None:
+            self._counts = [CutTextCount(bound) for bound in self._bounds]
+        for count in self._counts:
+            count.add(documents)
+
+    def found(self) -> tuple[CutTexts, ...]:
+        """What was found so far, of models that do not read every text to its end."""
+        return tuple(count.found() for count in self._counts or () if count.documents)
