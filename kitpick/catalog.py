@@ -116,10 +116,9 @@ class Catalog:
 
         opened = open_source(source, name=name) if isinstance(source, str) else source
         cache = EmbeddingCache(self.settings.embedding_cache)
-        bounds = text_bounds(self.settings, self.models)
-        encoder = self.models.encoder
+        options = replace(options or SyncOptions(), bounds=text_bounds(self.settings, self.models))
         try:
-            return sync(opened, self.engine, encoder, cache, options or SyncOptions(), progress, bounds)
+            return sync(opened, self.engine, self.models.encoder, cache, options, progress)
         finally:
             cache.close()
 

@@ -1,4 +1,4 @@
-"""How much the models of the settings read of an API's text: for whoever takes APIs in, or looks after them."""
+"""How much the models of the settings read of an API's text: for ingests and for the doctor."""
 
 from __future__ import annotations
 

@@ -105,6 +105,8 @@ class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that the source may take to yield its next item; None waits for ever."""
     batch: Annotated[int, msgspec.Meta(ge=1)] = 256
     """Documents embedded between two writes to the cache: what a killed sync loses at most."""
+    bounds: Iterable[TextBound] = ()
+    """How much models read of a text: what is longer is counted. `Catalog.ingest` knows them."""
 
 
 class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,12 +149,10 @@ def sync(
     cache: EmbeddingCache | None = None,
     options: SyncOptions = SyncOptions(),  # noqa: B008 - frozen
     progress: Progress | None = None,
-    bounds: Iterable[TextBound] = (),
 ) -> SyncReport:
     """Adds, replaces and deletes documents of one source until the engine holds what the source yields.
 
     Where the live index was built with another model or text template, all sources are moved to the new one.
-    `bounds` are how much models read of a text; what is longer is counted in the report.
 
     Raises:
         SourceError: the source could not be read to its end. Like the following, nothing was changed.
@@ -181,7 +181,7 @@ def sync(
         run = _Sync(
             source, engine, schema_of(embedder), vectors, spool, last, options, recorder, sharding, check
         )
-        run.cut = CutTextCounts(bounds)
+        run.cut = CutTextCounts(options.bounds)
         return run.run(letters, cache)
 
 

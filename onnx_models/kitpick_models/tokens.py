@@ -131,7 +131,7 @@ class TokenIds:
 
 
 def _may_exceed(text: str, limit: int) -> bool:
-    """Whether a text may have more than `limit` tokens: a syllable of Korean is read as up to three letters."""
+    """Whether a text may have more than `limit` tokens: a Korean syllable is read as up to three."""
     return len(text) > limit or not text.isascii()
 
 

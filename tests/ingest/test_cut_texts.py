@@ -28,9 +28,9 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def report(shop: Shop, *documents: object, bounds: Sequence[TextBound] = (ENCODER, PAIRS)):
-    options = SyncOptions(locks=shop.folder / "locks")
+    options = SyncOptions(locks=shop.folder / "locks", bounds=bounds)
     source = Listed("pets", documents)
-    return sync(source, shop.engine, shop.embedder, shop.cache, options, bounds=bounds).cut_texts
+    return sync(source, shop.engine, shop.embedder, shop.cache, options).cut_texts
 
 
 def test_a_report_counts_what_is_longer_than_a_model_reads(shop: Shop) -> None:

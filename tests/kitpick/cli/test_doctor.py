@@ -66,7 +66,8 @@ def test_texts_that_a_model_does_not_read_to_their_end_are_told(
     file = tmp_path / "bells.json"
     file.write_text(json.dumps([long, {**long, "name": "toll", "parameters": {}}]))
     taken = kitpick("ingest", f"functions:{file}")
-    told = "the cross-encoder reads 109 tokens of an API's text beside a request of 16; 1 of 2 are longer (bells/"
+    reads = "the cross-encoder reads 109 tokens of an API's text beside a request of 16"
+    told = f"{reads}; 1 of 2 are longer (bells/"
     assert told in taken.err
     (found,) = (row for row in json.loads(kitpick("doctor", "--json").out) if row["topic"] == "texts")
     assert found["name"] == "cross-encoder"
