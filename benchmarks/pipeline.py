@@ -30,7 +30,8 @@ from kitpick_engines.opening import open_engine
 from kitpick_engines.sentences import sentences_of
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_rescorers.explain import explain
-from kitpick_rescorers.models import Models, Scorer
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.scoring import Scorer
 from kitpick_rescorers.stages import Requirement
 from kitpick_rescorers.state import Degradation
 

@@ -22,11 +22,11 @@ from kitpick_engines.intents.written import Enrichment, WordIndex, WrittenStore,
 from kitpick_engines.lexical import Terms
 from kitpick_foundation.errors import FailureKind, KitpickError
 from kitpick_ingest.locks import source_lock
+from kitpick_rescorers.contracts import QueryEncoder
 from kitpick_rescorers.llm.endpoint import LlmSettings
 from kitpick_rescorers.llm.meter import CallMeter
 from kitpick_rescorers.llm.model import CallFailed, CapReached, Message
 from kitpick_rescorers.llm.writing import Writing, digest_of, estimated_tokens, question, write
-from kitpick_rescorers.search import QueryEncoder
 
 PARALLEL = 8
 """Calls at the same time; as many documents are stored together."""

@@ -12,8 +12,8 @@ from kitpick_engines.intents.confirmed import confirmed
 from kitpick_engines.intents.store import OPERATOR, Chooser, Intent, Verdict
 from kitpick_engines.intents.votes import NO_INTENTS, Intents, Tally, tally_votes
 from kitpick_engines.text import storable
+from kitpick_rescorers.contracts import QueryEncoder
 from kitpick_rescorers.sample_votes import SampleVotes, apis_of
-from kitpick_rescorers.search import QueryEncoder
 
 _ANONYMOUS = "anonymous"
 _BATCH = 256

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Engine, Filter
 from kitpick_foundation.errors import LOOKED_AT, KitpickError, suggestion
-from kitpick_rescorers.search import QueryEncoder
+from kitpick_rescorers.contracts import QueryEncoder
 
 _NEAR = 200
 """Of a tool, and of the whole catalog: visible APIs that are looked through for a suggestion to a caller."""

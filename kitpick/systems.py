@@ -15,8 +15,9 @@ from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.answer import Answer
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_foundation.errors import KitpickError
+from kitpick_rescorers.contracts import SearchedIndex
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.search import Search, SearchedIndex
+from kitpick_rescorers.search import Search
 from kitpick_rescorers.state import faults
 
 HITS = 5

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_ingest.embedder import Embedder, EmbeddingCache, cache_key
-from kitpick_rescorers.models import Scorer, ScorerManifest
+from kitpick_rescorers.scoring import Scorer, ScorerManifest
 
 _REQUEST = 0
 """In place of the version of a text template: the text of a request is taken as it is."""

@@ -38,12 +38,12 @@ from kitpick_ingest.embedder import Embedder, EmbeddingCache
 from kitpick_ingest.progress import NullProgress, Progress
 from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.sync import SyncOptions, sync
-from kitpick_rescorers.models import LearnedFusion, Models, QueryKind, Scorer
+from kitpick_rescorers.models import LearnedFusion, Models, QueryKind
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import Rescored, RescoreRequest
 from kitpick_rescorers.request_matrix import RequestMatrix
-from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.scoring import ScoreCache, Scorer
 from kitpick_rescorers.search import Query
 from kitpick_rescorers.state import faults
 

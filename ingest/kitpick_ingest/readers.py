@@ -106,7 +106,7 @@ def _open_skills(target: Target) -> Source:
 
 
 def _open_registry(target: Target) -> Source:
-    from kitpick_ingest.opening import RemoteFileSource
+    from kitpick_ingest.fetching import RemoteFileSource
     from kitpick_ingest.sources.mcp_registry import McpRegistryPages, McpRegistrySource
 
     if is_url(target.text):

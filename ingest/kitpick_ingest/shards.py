@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 from kitpick_engines.contract import Engine, IndexSchema, JobPart, PartedEngine, Writer
 from kitpick_ingest.entries import Converted
@@ -17,17 +16,14 @@ from kitpick_ingest.errors import CatalogChanged, NotSharded
 from kitpick_ingest.fingerprints import FingerprintedSource
 from kitpick_ingest.source import DeadLetter, Source
 
-if TYPE_CHECKING:
-    from kitpick_ingest.sync import SyncOptions
-
 MOST_SHARDS = 1_000
 
 
 class Sharding:
     """The differences between the sync of a whole source and that of one part."""
 
-    def __init__(self, source: Source, engine: Engine, options: SyncOptions) -> None:
-        """Takes the part that the options name.
+    def __init__(self, source: Source, engine: Engine, shard: tuple[int, int] | None) -> None:
+        """Takes the part that `SyncOptions.shard` names.
 
         Raises:
             NotSharded: the engine has one writer at a time.
@@ -37,8 +33,8 @@ class Sharding:
         self.part: JobPart | None = None
         self.name = source.name
         """Name for locks and records."""
-        if options.shard is not None:
-            self.part = JobPart(source.name, *options.shard)
+        if shard is not None:
+            self.part = JobPart(source.name, *shard)
             self.source = SourcePart(source, self.part)
             self.name = f"{source.name} {self.part.number}/{self.part.parts}"
             if not isinstance(engine, PartedEngine):

@@ -168,7 +168,7 @@ def sync(
         EngineError: the engine failed; its session was rolled back.
     """
     check = _check(source, engine, options)
-    sharding = Sharding(source, engine, options)
+    sharding = Sharding(source, engine, options.shard)
     source = sharding.source
     with (
         source_lock(options.locks, engine.url, sharding.name, options.wait),

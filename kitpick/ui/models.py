@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
+from kitpick_rescorers.contracts import ModelSource, QueryEncoder
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.reading.request_reading import BoundedReader
-from kitpick_rescorers.search import ModelSource, QueryEncoder
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.models import QueuedScorer
 from kitpick_rescorers.service.ticket import Ticket

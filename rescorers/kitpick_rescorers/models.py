@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.scoring import ScoreCache, Scorer
 
 if TYPE_CHECKING:  # loaded where a profile asks a language model
     from kitpick_rescorers.demorank import Demonstration
     from kitpick_rescorers.llm.model import LanguageModel
-
-
-class ScorerManifest(Protocol):
-    """The manifest of a cross-encoder."""
-
-    @property
-    def thresholds(self) -> Mapping[str, float]:
-        """Probabilities tuned for this model: `concentrate`, `abstain`."""
-
-    def is_seen(self, tool_key: str) -> bool:
-        """Whether this model was trained on requests for this tool."""
-
-
-class Scorer(Protocol):
-    """A cross-encoder: how well does a text answer a query?"""
-
-    @property
-    def identity(self) -> str:
-        """Name and digest: equal identities give equal scores."""
-
-    @property
-    def manifest(self) -> ScorerManifest:
-        """Its thresholds and the tools it was trained on."""
-
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Logits (n,), one a text; higher is better."""
-
-    def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Calibrated probabilities (n,) in [0, 1], monotone in the logits."""
 
 
 class QueryKind(Protocol):

@@ -7,16 +7,14 @@ candidates however the rest of the request reads. Only a whole name counts then.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate, Filter, SearchRequest, Sentence
 from kitpick_engines.document import ApiDocument
+from kitpick_rescorers.contracts import SearchedIndex
 from kitpick_rescorers.reading.names import name_key, named
-
-if TYPE_CHECKING:
-    from kitpick_rescorers.search import SearchedIndex
 
 _SIZE = 100
 """Candidates of each name that are looked at."""

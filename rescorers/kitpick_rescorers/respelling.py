@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kitpick_engines.contract import Candidate, Filter, SearchRequest, Sentence
 from kitpick_foundation.errors import MissingExtra
 from kitpick_models.errors import ModelError
+from kitpick_rescorers.contracts import QueryEncoder, SearchedIndex
 from kitpick_rescorers.reading.abbreviations import WRITTEN, abbreviations, written_out
 from kitpick_rescorers.reading.languages import ENGLISH, language_of
 from kitpick_rescorers.reading.spelling import corrections, respelt, suspects, words_of
-
-if TYPE_CHECKING:
-    from kitpick_rescorers.search import QueryEncoder, SearchedIndex
 
 _PROBED = 5
 """Candidates that are read for each long form."""

@@ -15,7 +15,7 @@ from kitpick_engines.intents.store import IntentStore
 from kitpick_engines.intents.votes import NO_INTENTS, Intents, Voting, near_samples, trust, vote
 from kitpick_engines.intents.written import Nearness, WrittenStore, WrittenWeights, written_votes
 from kitpick_engines.text import rerank_text, retrieval_text, storable
-from kitpick_rescorers.search import QueryEncoder, SearchedIndex, Voted
+from kitpick_rescorers.contracts import QueryEncoder, SearchedIndex, Voted
 
 _BATCH = 256
 _RRF = 10.0
@@ -26,7 +26,7 @@ _MAX_NEAREST = 1_000
 
 
 class SampleVotes:
-    """The votes of the samples in two files: a `kitpick_rescorers.search.Voters`."""
+    """The votes of the samples in two files: a `kitpick_rescorers.contracts.Voters`."""
 
     def __init__(self, samples: Path | None, enriched: Path | None) -> None:
         """`samples` is the file of sample requests, `enriched` that of what was written; None without one."""

@@ -1,12 +1,15 @@
-"""Scores of (query, text) pairs: a cache, so that a second round scores only new pairs, and their order."""
+"""Scores of (query, text) pairs: what gives them, their order, and a cache.
+
+With the cache a second round scores only new pairs.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +18,39 @@ from kitpick_foundation.forks import fork_lock
 from kitpick_foundation.visible import says_nothing
 from kitpick_rescorers.errors import InvalidScores, ScoredInPart
 
-if TYPE_CHECKING:
-    from kitpick_rescorers.models import Scorer
-
 Logits = NDArray[np.float64]
 
 BLANK_LOGIT = -12.0
 """Logit of a text that says nothing: about the lowest that cross-encoders give."""
+
+
+class ScorerManifest(Protocol):
+    """The manifest of a cross-encoder."""
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Probabilities tuned for this model: `concentrate`, `abstain`."""
+
+    def is_seen(self, tool_key: str) -> bool:
+        """Whether this model was trained on requests for this tool."""
+
+
+class Scorer(Protocol):
+    """A cross-encoder: how well does a text answer a query?"""
+
+    @property
+    def identity(self) -> str:
+        """Name and digest: equal identities give equal scores."""
+
+    @property
+    def manifest(self) -> ScorerManifest:
+        """Its thresholds and the tools it was trained on."""
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Logits (n,), one a text; higher is better."""
+
+    def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Calibrated probabilities (n,) in [0, 1], monotone in the logits."""
 
 
 class ScoreCache:

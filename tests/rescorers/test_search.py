@@ -14,12 +14,13 @@ from kitpick_engines.document import ApiDocument
 from kitpick_engines.sqlite import SqliteEngine
 from kitpick_foundation.errors import MissingExtra
 from kitpick_models.errors import ModelError, ProviderRefused
+from kitpick_rescorers.contracts import Voted
 from kitpick_rescorers.errors import EmptyCatalog, InvalidRequest
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.packing import PackingSizes
 from kitpick_rescorers.profiles import FirstStage, Profile, load_profile, profile_toml
 from kitpick_rescorers.request_matrix import RequestMatrix
-from kitpick_rescorers.search import ALL_RANKINGS, LocalRescorer, Search, Voted, prepare
+from kitpick_rescorers.search import ALL_RANKINGS, LocalRescorer, Search, prepare
 from kitpick_rescorers.stages import CrossEncode, Fuse
 from kitpick_rescorers.state import Degradation
 

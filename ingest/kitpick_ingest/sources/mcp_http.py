@@ -12,9 +12,9 @@ import httpx2
 import msgspec
 
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
+from kitpick_ingest.fetching import unpacker
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.sources.mcp_output import ServerOutput
-from kitpick_ingest.unpacking import unpacker
 from kitpick_ingest.urls import split_url
 
 _EVENT_BYTES = 1024 * 1024

@@ -12,6 +12,7 @@ from kitpick_engines.remote.indexes import is_of_schema
 from kitpick_models.batching import available_cpus
 from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
 from kitpick_rescorers.sample_votes import SampleVotes
+from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.service.connections import ConnectionCount
 from kitpick_rescorers.service.errors import Invalid, NotFound
 from kitpick_rescorers.service.gate import Gate
@@ -100,6 +101,11 @@ class Service:
     def queues(self) -> tuple[ModelQueue, ...]:
         """The queues of all models."""
         return (*self.models.queues, *(() if self.former is None else self.former.queues))
+
+    @property
+    def score_cache(self) -> ScoreCache:
+        """The scores of all callers by the models in use."""
+        return self.models.cache
 
     def _models_busy(self) -> bool:
         return any(queue.busy for queue in self.queues)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from prometheus_client import (
     CollectorRegistry,
@@ -15,14 +15,29 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-if TYPE_CHECKING:
-    from kitpick_rescorers.service.core import Service
+from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.service.gate import Gate
+from kitpick_rescorers.service.queue import ModelQueue
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _FILL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _SPACE = "kitpick"
+
+
+class WatchedService(Protocol):
+    """The work in progress of a service."""
+
+    gate: Gate
+
+    @property
+    def queues(self) -> Iterable[ModelQueue]:
+        """The queues of all models."""
+
+    @property
+    def score_cache(self) -> ScoreCache:
+        """The scores of all callers."""
 
 
 class Metrics:
@@ -58,7 +73,7 @@ class Metrics:
         """The models were loaded anew (`done`), or not (`failed`)."""
         self._reloads.labels(outcome).inc()
 
-    def watch(self, service: Service) -> None:
+    def watch(self, service: WatchedService) -> None:
         """Adds gauges that are read from the service at each scrape."""
         self.registry.register(_Present(service))
 
@@ -103,12 +118,12 @@ class QueueMetrics:
 class _Present(Collector):
     """Gauges of the work in progress."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: WatchedService) -> None:
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
         """Gauges of the gate and of every queue, counters of the score cache."""
-        gate, cache = self._service.gate, self._service.models.cache
+        gate, cache = self._service.gate, self._service.score_cache
         yield _gauge("requests_under_way", "Requests that were admitted", gate.requests)
         yield _gauge("body_bytes_under_way", "Bytes of their bodies", gate.bytes)
         waiting = GaugeMetricFamily(f"{_SPACE}_queue_tokens", "Padded tokens that wait", labels=["model"])

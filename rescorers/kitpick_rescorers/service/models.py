@@ -164,7 +164,7 @@ class ServiceModels:
 
 
 class QueuedEncoder:
-    """The encoder behind its queue, for one request: a `kitpick_rescorers.search.QueryEncoder`."""
+    """The encoder behind its queue, for one request: a `kitpick_rescorers.contracts.QueryEncoder`."""
 
     def __init__(self, models: ServiceModels, ticket: Ticket) -> None:
         self._models = models

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from kitpick_foundation.deadline import DeadlineExceeded
 from kitpick_rescorers.errors import ScoredInPart, StageUnavailable
-from kitpick_rescorers.models import Models, Scorer
+from kitpick_rescorers.models import Models
 from kitpick_rescorers.reading.request_reading import cut_beside
-from kitpick_rescorers.scoring import Logits, checked, score_pairs
+from kitpick_rescorers.scoring import Logits, Scorer, checked, score_pairs
 from kitpick_rescorers.stages.base import Count, Requirement, Stage, Weight
 from kitpick_rescorers.state import Ranked, State, by_score, cosines_of, joined
 

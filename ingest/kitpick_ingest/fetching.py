@@ -1,0 +1,134 @@
+"""Fetches files behind URLs, and unpacks what came packed piece by piece: few bytes never become many."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import BinaryIO
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import msgspec
+
+from kitpick_ingest.entries import Converted
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.json_files import MAX_FILE_BYTES, os_reason
+from kitpick_ingest.source import DeadLetter, Source
+from kitpick_ingest.sources.mcp_endpoint import LiveSettings
+from kitpick_ingest.urls import shown_url
+
+_CHUNK = 1024 * 1024
+_CREDENTIALS = "give credentials with --header Authorization=VARIABLE"
+_A_PAGE = f"the server sent a web page, mostly one to log in: {_CREDENTIALS}"
+_PIECE = 64 * 1024
+_ANY_WINDOW = 47
+"""For zlib: gzip or zlib, as the data say."""
+
+Unpack = Callable[[bytes], Iterable[bytes]]
+
+
+def unpacker(encoding: str) -> Unpack:
+    """A function that unpacks chunk after chunk of a body, by its `Content-Encoding`.
+
+    Raises:
+        zlib.error: an encoding that nobody asked for; or, from the function, a body that is not as it says.
+    """
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return lambda chunk: [chunk]
+    if name not in ("gzip", "x-gzip", "deflate"):
+        raise zlib.error(f"nobody asked for the encoding {name[:50]!r}")
+    packed = zlib.decompressobj(_ANY_WINDOW)
+
+    def unpack(chunk: bytes) -> Iterator[bytes]:
+        while chunk:
+            piece = packed.decompress(chunk, _PIECE)
+            if piece:
+                yield piece
+            chunk = packed.unconsumed_tail
+
+    return unpack
+
+
+class RemoteFileSource:
+    """A file behind a URL, downloaded for each reading and not kept, and read by the reader of its kind.
+
+    Args:
+        url: `http://…` or `https://…`.
+        name: owner of the documents.
+        open_file: opens the source of the fetched file, whose name is that of the URL's path.
+        settings: limits and headers.
+    """
+
+    def __init__(
+        self, url: str, name: str, open_file: Callable[[Path], Source], settings: LiveSettings | None = None
+    ) -> None:
+        self.name = name
+        self._url = url
+        self._open_file = open_file
+        self._settings = settings or LiveSettings()
+
+    def read(self) -> Iterator[Converted]:
+        """Documents of the fetched file; positions of dead letters name the URL.
+
+        Raises:
+            SourceError: the URL cannot be fetched within the limits, or its content cannot be read.
+        """
+        where = shown_url(self._url)
+        with tempfile.TemporaryDirectory(prefix="kitpick-") as folder:
+            path = Path(folder, Path(where).name)
+            page = self._fetch(path, where)
+            try:
+                yield from _relocated(self._open_file(path), str(path), where)
+            except SourceError as error:
+                what, cure = error.what.replace(str(path), where), _A_PAGE if page else error.cure
+                raise SourceError(error.where.replace(str(path), where), what, cure) from error
+
+    def _fetch(self, path: Path, where: str) -> bool:
+        """Whether it is a page for people, by what its server says."""
+        request = Request(self._url)  # noqa: S310 - http or https, see `open_source`
+        for header, value in self._settings.headers.items():
+            request.add_unredirected_header(header, value)
+        try:
+            with _open_url(request, self._settings) as answer, path.open("wb") as file:
+                _copy(answer, file, where, time.monotonic() + self._settings.total_seconds)
+                return answer.headers.get_content_type() in ("text/html", "application/xhtml+xml")
+        except HTTPError as error:
+            error.close()
+            cure = _CREDENTIALS if error.code in (401, 403) else ""
+            raise SourceError(where, f"cannot be fetched: {os_reason(error)}", cure) from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise SourceError(where, f"cannot be fetched: {os_reason(error)}") from error
+
+
+def _open_url(request: Request, settings: LiveSettings) -> HTTPResponse:
+    answer: HTTPResponse = urlopen(request, timeout=settings.request_seconds)  # noqa: S310 - as above
+    return answer
+
+
+def _copy(answer: HTTPResponse, file: BinaryIO, where: str, deadline: float) -> None:
+    size = 0
+    try:
+        unpack = unpacker(answer.headers.get("Content-Encoding", ""))
+        while chunk := answer.read1(_CHUNK):
+            for piece in unpack(chunk):
+                size += len(piece)
+                if size > MAX_FILE_BYTES:
+                    raise SourceError(where, f"is larger than {MAX_FILE_BYTES:,} bytes")
+                file.write(piece)
+            if time.monotonic() > deadline:
+                raise SourceError(where, "was not fetched in time")
+    except zlib.error as error:
+        raise SourceError(where, f"cannot be unpacked: {error}") from error
+
+
+def _relocated(source: Source, path: str, where: str) -> Iterator[Converted]:
+    for item in source.read():
+        if isinstance(item, DeadLetter):
+            yield msgspec.structs.replace(item, position=item.position.replace(path, where))
+        else:
+            yield item
