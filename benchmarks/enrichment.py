@@ -26,11 +26,11 @@ from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
 from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.intents.written import Enrichment, WrittenStore, WrittenWeights
 from kitpick_evaluation.dataset import Dataset, JudgedQuery, select
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.significance import mean_intervals
+from kitpick_rescorers.intents.written import Enrichment, WrittenStore, WrittenWeights
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import Completion, Likelihoods, Message, NoLikelihoods
 from kitpick_rescorers.llm.writing import question

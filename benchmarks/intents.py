@@ -27,9 +27,9 @@ from rich.table import Table
 
 from kitpick.cli.progress import progress
 from kitpick.settings import Settings
-from kitpick_engines.intents.store import Intent
 from kitpick_evaluation.dataset import Dataset, JudgedQuery, select
 from kitpick_evaluation.datasets.published import judged_requests, open_dataset
+from kitpick_rescorers.intents.store import Intent
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SAMPLES = (0, 1, 5, 20)

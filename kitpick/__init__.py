@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from kitpick.result import SearchResult
     from kitpick.settings import Settings
     from kitpick_engines.contract import Filter
-    from kitpick_engines.intents.store import Intent
     from kitpick_foundation.errors import KitpickError
     from kitpick_ingest.sync import SyncOptions, SyncReport
+    from kitpick_rescorers.intents.store import Intent
     from kitpick_rescorers.profiles import Profile
     from kitpick_rescorers.search import SearchHit
     from kitpick_rescorers.state import HeldIdentifier
@@ -44,7 +44,7 @@ _MODULES = {
     "Catalog": "kitpick.catalog",
     "Filter": "kitpick_engines.contract",
     "HeldIdentifier": "kitpick_rescorers.state",
-    "Intent": "kitpick_engines.intents.store",
+    "Intent": "kitpick_rescorers.intents.store",
     "KitpickError": "kitpick_foundation.errors",
     "Profile": "kitpick_rescorers.profiles",
     "SearchHit": "kitpick_rescorers.search",

@@ -21,13 +21,13 @@ from kitpick.result import Depth, NextStep, SearchResult, lacking
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest
 from kitpick_engines.document import ApiDocument, Thing
-from kitpick_engines.intents.answers import AnswerLog, answer_ids
-from kitpick_engines.intents.store import Intent
 from kitpick_engines.opening import open_engine
 from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.progress import NullProgress, Progress
 from kitpick_ingest.source import Source
 from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.intents.answers import AnswerLog, answer_ids
+from kitpick_rescorers.intents.store import Intent
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.request import Spoken
 from kitpick_rescorers.search import MAX_SIBLINGS, LocalRescorer, Search

@@ -18,11 +18,11 @@ import msgspec
 
 from kitpick_engines.contract import Engine, Filter, SearchRequest, Vector
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.intents.written import Enrichment, WordIndex, WrittenStore, WrittenWeights
 from kitpick_engines.lexical import Terms
 from kitpick_foundation.errors import FailureKind, KitpickError
 from kitpick_ingest.locks import source_lock
 from kitpick_rescorers.contracts import QueryEncoder
+from kitpick_rescorers.intents.written import Enrichment, WordIndex, WrittenStore, WrittenWeights
 from kitpick_rescorers.llm.endpoint import LlmSettings
 from kitpick_rescorers.llm.meter import CallMeter
 from kitpick_rescorers.llm.model import CallFailed, CapReached, Message

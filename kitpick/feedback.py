@@ -13,11 +13,11 @@ from kitpick.intents import CatalogIntents
 from kitpick.result import SearchResult
 from kitpick_engines.contract import Filter
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents.answers import MAX_SHOWN, AnswerLog, RememberedAnswer, answer_ids
-from kitpick_engines.intents.store import Verdict
 from kitpick_engines.text import storable
 from kitpick_foundation.errors import KitpickError, suggestion
 from kitpick_foundation.visible import is_blank
+from kitpick_rescorers.intents.answers import MAX_SHOWN, AnswerLog, RememberedAnswer, answer_ids
+from kitpick_rescorers.intents.store import Verdict
 from kitpick_rescorers.state import Degradation
 
 _ANONYMOUS = "anonymous"

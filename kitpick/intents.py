@@ -8,12 +8,12 @@ from pathlib import Path
 from kitpick.known_ids import require_visible
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter
-from kitpick_engines.intents.confirmed import confirmed
-from kitpick_engines.intents.store import OPERATOR, Chooser, Intent, Verdict
-from kitpick_engines.intents.votes import NO_INTENTS, Intents, Tally, tally_votes
 from kitpick_engines.text import storable
 from kitpick_rescorers.contracts import QueryEncoder
-from kitpick_rescorers.sample_votes import SampleVotes, apis_of
+from kitpick_rescorers.intents.confirmed import confirmed
+from kitpick_rescorers.intents.sample_votes import SampleVotes, apis_of
+from kitpick_rescorers.intents.store import OPERATOR, Chooser, Intent, Verdict
+from kitpick_rescorers.intents.votes import NO_INTENTS, Intents, Tally, tally_votes
 
 _ANONYMOUS = "anonymous"
 _BATCH = 256

@@ -29,10 +29,10 @@ from kitpick.ui.routes import guarded
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
 from kitpick_engines.errors import EngineError
-from kitpick_engines.intents.answers import JOINT
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import DefinitionFormat
 from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.intents.answers import JOINT
 from kitpick_rescorers.request import Spoken
 from kitpick_rescorers.search import LocalRescorer, Search, SearchHit
 from kitpick_rescorers.service.core import Service

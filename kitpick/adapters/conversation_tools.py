@@ -24,9 +24,9 @@ from kitpick.exposure import MOST_TOKENS, Exposure
 from kitpick.result import Depth
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.intents.answers import JOINT, answer_ids
 from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.errors import KitpickError
+from kitpick_rescorers.intents.answers import JOINT, answer_ids
 
 DESCRIPTION = (
     "Finds tools. Search before you say that something cannot be done, with one short capability for each "

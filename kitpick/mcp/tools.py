@@ -21,7 +21,6 @@ from kitpick.mcp.found import QueriedTools, as_listed
 from kitpick.mcp.proxy import Proxy
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, Effect
-from kitpick_engines.intents.answers import JOINT
 from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.visible import is_blank
@@ -30,6 +29,7 @@ from kitpick_ingest.function_names import documents_by_name
 from kitpick_ingest.kinds import published
 from kitpick_ingest.prose import clip
 from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.intents.answers import JOINT
 from kitpick_rescorers.packing import token_counter
 from kitpick_rescorers.search import SearchHit
 

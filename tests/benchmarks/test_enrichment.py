@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kitpick_engines.intents.written import Enrichment
+from kitpick_rescorers.intents.written import Enrichment
 
 enrichment = pytest.importorskip("enrichment")
 limits = pytest.importorskip("enrichment_limits")

@@ -17,14 +17,14 @@ from tokenizers.models import WordPiece
 
 from kitpick_engines.contract import Filter, IndexedDocument, IndexSchema, SearchRequest
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.intents.store import Intent, IntentStore
-from kitpick_engines.intents.votes import Voting, near_samples, vote
 from kitpick_engines.sqlite import SqliteEngine
 from kitpick_models.encoders import CrossEncoder
 from kitpick_models.heads import ListRanker, QueryKindClassifier
 from kitpick_models.locate import find_model
 from kitpick_models.manifest import HEAD, MODEL, TOKENIZER, digest, read_manifest
 from kitpick_models.settings import RuntimeSettings
+from kitpick_rescorers.intents.store import Intent, IntentStore
+from kitpick_rescorers.intents.votes import Voting, near_samples, vote
 
 Reader = Callable[[bytes], object]
 DIMENSIONS = 4

@@ -13,13 +13,13 @@ from kitpick.definition_tokens import DefinitionTokens
 from kitpick.evaluation import Measured, Plan, failure_collector, judged_queries, measure
 from kitpick.systems import CatalogSystem
 from kitpick_engines.contract import Filter
-from kitpick_engines.intents.store import Intent
 from kitpick_evaluation.errors import EvaluationError, InvalidCutoff, InvalidDataset
 from kitpick_evaluation.evaluate import Sampling
 from kitpick_evaluation.failures import Cause
 from kitpick_evaluation.report import encode_report
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.progress import NullProgress
+from kitpick_rescorers.intents.store import Intent
 from kitpick_rescorers.profiles import load_profile
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "eval")

@@ -15,9 +15,9 @@ from kitpick.feedback import NotShown, UnknownResult
 from kitpick.known_ids import UnknownIds
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
-from kitpick_engines.intents.store import Intent
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.sync import SyncOptions
+from kitpick_rescorers.intents.store import Intent
 
 from .conftest import function
 

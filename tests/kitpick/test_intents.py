@@ -10,8 +10,8 @@ from kitpick.catalog import Catalog
 from kitpick.known_ids import UnknownIds
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
-from kitpick_engines.intents.store import Intent
 from kitpick_ingest.opening import open_source
+from kitpick_rescorers.intents.store import Intent
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 

@@ -14,7 +14,6 @@ from kitpick.evaluation import Judged, Plan
 from kitpick.profile_tuning import tune_profile
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
-from kitpick_engines.intents.store import Intent
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError, InvalidSpace
 from kitpick_evaluation.tuning.recording import Recorded
@@ -22,6 +21,7 @@ from kitpick_evaluation.tuning.search import Effort
 from kitpick_evaluation.tuning.space import Choice, set_choices
 from kitpick_evaluation.tuning.tune import TuneOptions
 from kitpick_ingest.progress import NullProgress
+from kitpick_rescorers.intents.store import Intent
 from kitpick_rescorers.profiles import load_profile
 from kitpick_rescorers.search import ALL_RANKINGS, IndexFetcher
 

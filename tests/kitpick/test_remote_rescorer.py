@@ -10,8 +10,8 @@ import pytest
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
-from kitpick_engines.intents.store import Intent
 from kitpick_rescorers.client import Refused
+from kitpick_rescorers.intents.store import Intent
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 REQUESTS = ("Will it rain in Porto tomorrow?", "mail the price of a share to my boss", "paint my fence")

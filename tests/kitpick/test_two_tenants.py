@@ -16,8 +16,8 @@ from kitpick.known_ids import UnknownIds
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, encode_document
-from kitpick_engines.intents.store import Intent
 from kitpick_ingest.sync import SyncOptions
+from kitpick_rescorers.intents.store import Intent
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 REQUESTS = ("tell the team lunch is at noon", "how wet will it be", "wipe the old report")

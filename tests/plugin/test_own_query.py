@@ -21,9 +21,9 @@ from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter, IndexedDocument
 from kitpick_engines.document import ApiDocument, Effect
-from kitpick_engines.intents.store import Intent
 from kitpick_engines.text import retrieval_text
 from kitpick_ingest.embedder import schema_of
+from kitpick_rescorers.intents.store import Intent
 from kitpick_rescorers.profiles import Profile
 
 pytestmark = [pytest.mark.needs("opensearch", "serve", "onnxruntime", "weights"), pytest.mark.slow]

@@ -1,6 +1,6 @@
 """Asks a language model what an API is for, and reads the answer with suspicion.
 
-What comes back is only ever compared with requests, see `kitpick_engines.intents.written`. Still nothing is
+What comes back is only ever compared with requests, see `kitpick_rescorers.intents.written`. Still nothing is
 taken but short plain texts: no markup, no addresses, no orders to a reader, no script that the description
 does not use.
 """

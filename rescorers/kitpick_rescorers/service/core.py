@@ -10,8 +10,8 @@ from pathlib import Path
 from kitpick_engines.lexical import Terms
 from kitpick_engines.remote.indexes import is_of_schema
 from kitpick_models.batching import available_cpus
+from kitpick_rescorers.intents.sample_votes import SampleVotes
 from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
-from kitpick_rescorers.sample_votes import SampleVotes
 from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.service.connections import ConnectionCount
 from kitpick_rescorers.service.errors import Invalid, NotFound

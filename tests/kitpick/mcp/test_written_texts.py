@@ -7,7 +7,7 @@ from doors import Door, at_the_door
 
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
-from kitpick_engines.intents.written import Enrichment
+from kitpick_rescorers.intents.written import Enrichment
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
 

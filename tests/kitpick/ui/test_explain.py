@@ -14,7 +14,7 @@ import pytest
 from token_issuer import AUDIENCE, ISSUER, TokenIssuer
 
 from kitpick.catalog import Catalog
-from kitpick_engines.intents.store import Intent
+from kitpick_rescorers.intents.store import Intent
 from kitpick_rescorers.service.keys import digest, new_key
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")

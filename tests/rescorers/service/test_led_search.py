@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from kitpick_engines.contract import IndexSchema
-from kitpick_engines.intents.store import Intent, IntentStore
 from kitpick_engines.lexical import FIELDS
 from kitpick_engines.text import TEMPLATE_VERSION
+from kitpick_rescorers.intents.store import Intent, IntentStore
 from kitpick_rescorers.profiles import FirstStage, Profile, load_profile, profile_toml
 from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.stages import CrossEncode

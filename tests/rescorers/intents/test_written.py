@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kitpick_engines.contract import Vector
-from kitpick_engines.intents.written import (
+from kitpick_engines.lexical import Terms
+from kitpick_rescorers.intents.written import (
     Enrichment,
     Nearness,
     WordIndex,
@@ -16,7 +17,6 @@ from kitpick_engines.intents.written import (
     WrittenWeights,
     written_votes,
 )
-from kitpick_engines.lexical import Terms
 
 EAST, NORTH = np.eye(2, dtype=np.float32)
 MODEL = "encoder"

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate, Filter, Place, Vector
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.intents.confirmed import confirmed
-from kitpick_engines.intents.store import IntentStore
-from kitpick_engines.intents.votes import NO_INTENTS, Intents, Voting, near_samples, trust, vote
-from kitpick_engines.intents.written import Nearness, WrittenStore, WrittenWeights, written_votes
 from kitpick_engines.text import rerank_text, retrieval_text, storable
 from kitpick_rescorers.contracts import QueryEncoder, SearchedIndex, Voted
+from kitpick_rescorers.intents.confirmed import confirmed
+from kitpick_rescorers.intents.store import IntentStore
+from kitpick_rescorers.intents.votes import NO_INTENTS, Intents, Voting, near_samples, trust, vote
+from kitpick_rescorers.intents.written import Nearness, WrittenStore, WrittenWeights, written_votes
 
 _BATCH = 256
 _RRF = 10.0

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents import answers as module
-from kitpick_engines.intents.answers import AnswerLog, RememberedAnswer, answer_ids
+from kitpick_rescorers.intents import answers as module
+from kitpick_rescorers.intents.answers import AnswerLog, RememberedAnswer, answer_ids
 
 ANSWER = RememberedAnswer("rain?", "acme", ("staff",), "hybrid", ("weather", "email"))
 

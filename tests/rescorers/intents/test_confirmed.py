@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitpick_engines.intents.confirmed import OPERATOR_SAYS, SAME_COSINE, confirmed, same_words
-from kitpick_engines.intents.votes import Intents
+from kitpick_rescorers.intents.confirmed import OPERATOR_SAYS, SAME_COSINE, confirmed, same_words
+from kitpick_rescorers.intents.votes import Intents
 
 LUNCH = "tell the team lunch is at 12"
 

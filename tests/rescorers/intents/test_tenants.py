@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kitpick_engines.intents import store as stores
-from kitpick_engines.intents.answers import AnswerLog, RememberedAnswer
-from kitpick_engines.intents.store import Chooser, Intent, IntentStore
-from kitpick_engines.intents.votes import Intents, Tally, Voting, near_samples, tally_votes
+from kitpick_rescorers.intents import store as stores
+from kitpick_rescorers.intents.answers import AnswerLog, RememberedAnswer
+from kitpick_rescorers.intents.store import Chooser, Intent, IntentStore
+from kitpick_rescorers.intents.votes import Intents, Tally, Voting, near_samples, tally_votes
 
 AXES = np.eye(8, dtype=np.float32)
 SECRET = "tell ZEBRASECRET that the merger is off"

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents.store import TABLES, Intent, IntentStore
-from kitpick_engines.intents.votes import Intents
 from kitpick_engines.lexical import Terms
 from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full
 from kitpick_foundation.forks import fork_lock
+from kitpick_rescorers.intents.store import TABLES, Intent, IntentStore
+from kitpick_rescorers.intents.votes import Intents
 
 _TABLES = f"""
 {TABLES}

@@ -15,10 +15,10 @@ from pathlib import Path
 import msgspec
 
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents.store import Verdict, require_empty_log
 from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
 from kitpick_foundation.forks import fork_lock, renew_after_fork
+from kitpick_rescorers.intents.store import Verdict, require_empty_log
 
 MAX_IN_MEMORY = 1_000
 """Answers that a process remembers without a file: the latest."""

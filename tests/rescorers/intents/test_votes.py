@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kitpick_engines.intents.votes import Intents, Voting, near_samples, trust, vote
+from kitpick_rescorers.intents.votes import Intents, Voting, near_samples, trust, vote
 
 DAY = 86_400.0
 NOW = 1_000 * DAY

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents.store import MAX_PER_CLIENT, Chooser, Intent, IntentStore
+from kitpick_rescorers.intents.store import MAX_PER_CLIENT, Chooser, Intent, IntentStore
 
 VECTOR = np.array([0.6, 0.8], dtype=np.float32)
 

@@ -11,7 +11,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 
-from kitpick_engines.intents.votes import QUORUM, Intents
+from kitpick_rescorers.intents.votes import QUORUM, Intents
 
 SAME_COSINE = 0.98
 """From this cosine on, two requests are the same. Among the pairs of 2,500 requests of MetaTool two are as

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.intents.votes import NO_INTENTS, QUORUM, Intents
 from kitpick_foundation.disk import BUSY_SECONDS, empty_log, full_disk, is_full, use_write_ahead_log
 from kitpick_foundation.forks import fork_lock
+from kitpick_rescorers.intents.votes import NO_INTENTS, QUORUM, Intents
 
 MAX_PER_CLIENT = 200
 """Choices kept of one client: the oldest make room, so that a flood only drowns its own."""
