@@ -21,7 +21,7 @@ import msgspec
 
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
-from kitpick.evaluation import Plan, judged_dataset
+from kitpick.evaluation.measuring import Plan, judged_dataset
 from kitpick.settings import Settings
 from kitpick_engines.document import document_id
 from kitpick_evaluation.dataset import JudgedQuery, select

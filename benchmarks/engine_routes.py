@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from kitpick.evaluation import Judged, Measured, Plan, measure, open_systems, ranker_of
+from kitpick.evaluation.measuring import Judged, Measured, Plan, measure, open_systems, ranker_of
 from kitpick_engines.contract import Vector
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_evaluation.answer import Answer, Ranker

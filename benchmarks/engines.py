@@ -48,7 +48,7 @@ from own_query import compare_own_query, node_with_plugin
 
 from kitpick.catalog import Catalog
 from kitpick.cli.evaluate import print_report
-from kitpick.evaluation import Plan, judged_dataset
+from kitpick.evaluation.measuring import Plan, judged_dataset
 from kitpick_engines.contract import Candidate, Engine, Filter, SearchRequest
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.opening import open_engine

@@ -24,8 +24,8 @@ from rich.table import Table
 
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
-from kitpick.evaluation import Plan, judged_dataset, measure
-from kitpick.profile_tuning import tune_profile
+from kitpick.evaluation.measuring import Plan, judged_dataset, measure
+from kitpick.evaluation.profile_tuning import tune_profile
 from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import retrieval_text

@@ -36,8 +36,8 @@ from misdeeds import MISDEEDS
 from plugin_load import CLIENTS, Plan, load
 from real_service import serving
 
-from kitpick.evaluation import Plan as Evaluated
-from kitpick.evaluation import judged_dataset
+from kitpick.evaluation.measuring import Plan as Evaluated
+from kitpick.evaluation.measuring import judged_dataset
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_ingest.progress import NullProgress

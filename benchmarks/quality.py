@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kitpick.cli.evaluate import print_report
 from kitpick.cli.progress import progress
-from kitpick.evaluation import Plan, judged_dataset, measure
+from kitpick.evaluation.measuring import Plan, judged_dataset, measure
 from kitpick_rescorers.profiles import load_profile, shipped_profiles
 
 METRICS = ["recall@5", "ndcg@5", "comp@5"]

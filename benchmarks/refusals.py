@@ -3,7 +3,7 @@
     scripts/bench refusals record FILE --servers 8,222     asks the requests; a second run goes on
     scripts/bench refusals record FILE --sets music,functions,models,metatool,toollens
     scripts/bench refusals table FILE                      what thresholds refuse and catch
-    scripts/bench refusals write FILE                      evaluation/kitpick_evaluation/held_out.json
+    scripts/bench refusals write FILE                      evaluation/kitpick/adaptation/held_out.json
 
 Requests are one answerable of each server of `datasets/written-mcp.jsonl` and one of
 `graded/near-misses-mcp.jsonl`. Servers are drawn into catalogs of so many. Sets of the battery (split

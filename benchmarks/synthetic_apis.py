@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick.evaluation import Plan, judged_dataset
+from kitpick.evaluation.measuring import Plan, judged_dataset
 from kitpick_engines.contract import Engine, SearchRequest
 from kitpick_engines.document import ApiDocument, decode_document, document_id, encode_document
 from kitpick_ingest.progress import NullProgress

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
-from kitpick.evaluation import Judged, Plan, judged_dataset, measure
+from kitpick.evaluation.measuring import Judged, Plan, judged_dataset, measure
 from kitpick_evaluation.datasets.published import judged_requests
 from kitpick_evaluation.report import MEAN, ReportRow
 from kitpick_training.own.requests import OwnTraining, train_on_own_requests

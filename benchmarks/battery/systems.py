@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from battery.sets import BatteryRequest, BatterySet
 from battery.stores import LogitFile, RememberingEncoder, RememberingScorer
-from kitpick.request_vectors import choose_vectors
+from kitpick.adaptation.request_vectors import choose_vectors
 from kitpick_engines.contract import Candidate, Engine, Filter, SearchRequest, Sentence, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.opening import open_engine

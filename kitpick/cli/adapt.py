@@ -11,7 +11,7 @@ import typer
 from msgspec.structs import replace
 from rich.table import Table
 
-from kitpick.adaptation import (
+from kitpick.adaptation.adapting import (
     Adapted,
     AdaptReport,
     AtMost,
@@ -19,6 +19,7 @@ from kitpick.adaptation import (
     adapt_to_held_out,
     adapt_to_requests,
 )
+from kitpick.adaptation.fitted_requests import fitted_comment
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import OUT, note, print_json, print_table
 from kitpick.cli.evaluate import (
@@ -37,8 +38,7 @@ from kitpick.cli.options import (
     filter_of,
 )
 from kitpick.cli.progress import progress
-from kitpick.evaluation import Plan
-from kitpick.fitted_requests import fitted_comment
+from kitpick.evaluation.measuring import Plan
 from kitpick_evaluation.abstention import ALARMS
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.report import write_whole

@@ -19,10 +19,10 @@ from kitpick.cli.evaluate import (
 )
 from kitpick.cli.options import CatalogOption, DataOption, JsonOption
 from kitpick.cli.progress import progress
-from kitpick.comparison import CHANGED, FIGURES, Wishes
-from kitpick.comparison import compare as compare_systems
-from kitpick.evaluation import TIMED, Plan
-from kitpick.systems import parse_system
+from kitpick.evaluation.comparison import CHANGED, FIGURES, Wishes
+from kitpick.evaluation.comparison import compare as compare_systems
+from kitpick.evaluation.measuring import TIMED, Plan
+from kitpick.evaluation.systems import parse_system
 from kitpick_evaluation.comparison import ALPHA, Comparison
 from kitpick_evaluation.evaluate import Sampling
 from kitpick_evaluation.metrics import CUTOFFS, figure_names

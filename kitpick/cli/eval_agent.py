@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from kitpick.agent_evaluation import AgentEvaluation, Played, ToolsShown, WayReport, read_tasks, summed
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import note, print_json, print_table
 from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption, filter_of
 from kitpick.cli.progress import progress
+from kitpick.evaluation.agents import AgentEvaluation, Played, ToolsShown, WayReport, read_tasks, summed
 from kitpick.model_set import llm_settings
 from kitpick_foundation.errors import InvalidSetting
 from kitpick_rescorers.llm.endpoint import ChatEndpoint

@@ -12,6 +12,7 @@ import msgspec
 import typer
 from rich.table import Table
 
+from kitpick.adaptation.fitted_requests import overlap_warnings
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import complain_gate, note, print_json, print_table
 from kitpick.cli.options import (
@@ -24,9 +25,16 @@ from kitpick.cli.options import (
 )
 from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
-from kitpick.evaluation import TIMED, Judged, Plan, failure_collector, judged_dataset, judged_queries, measure
-from kitpick.fitted_requests import overlap_warnings
-from kitpick.model_figures import record_report
+from kitpick.evaluation.measuring import (
+    TIMED,
+    Judged,
+    Plan,
+    failure_collector,
+    judged_dataset,
+    judged_queries,
+    measure,
+)
+from kitpick.evaluation.model_figures import record_report
 from kitpick.settings import Settings
 from kitpick_evaluation.datasets.published import DATASETS
 from kitpick_evaluation.datasets.queries_file import unused_fields

@@ -25,7 +25,7 @@ from kitpick.cli.options import (
 )
 from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
-from kitpick.evaluation import Plan, judged_queries
+from kitpick.evaluation.measuring import Plan, judged_queries
 from kitpick_models.locate import find_model, find_set, list_models, list_sets
 from kitpick_models.verify import Verification, verify, verify_set
 from kitpick_rescorers.profiles import DEFAULT_PROFILE

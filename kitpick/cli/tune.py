@@ -20,8 +20,8 @@ from kitpick.cli.evaluate import (
 )
 from kitpick.cli.options import CatalogOption, DataOption, JsonOption
 from kitpick.cli.progress import progress
-from kitpick.evaluation import Plan
-from kitpick.profile_tuning import tune_profile
+from kitpick.evaluation.measuring import Plan
+from kitpick.evaluation.profile_tuning import tune_profile
 from kitpick_evaluation.report import write_whole
 from kitpick_evaluation.tuning.search import Effort
 from kitpick_evaluation.tuning.space import parse_choice, usual_space

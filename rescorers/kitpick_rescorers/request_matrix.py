@@ -1,7 +1,7 @@
 """A matrix on the vectors of requests, fitted to one catalog: it turns each towards what serves its like.
 
 The vectors of documents stay as they are: nothing is embedded anew, in no engine. `kitpick adapt` fits it to
-judged requests (`kitpick_evaluation.request_fit`), and writes it beside the profile that names it.
+judged requests (`kitpick.adaptation.request_fit`), and writes it beside the profile that names it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kitpick.catalog import Catalog
-from kitpick.evaluation import Judged, Plan, judged_queries
+from kitpick.evaluation.measuring import Judged, Plan, judged_queries
 from kitpick.settings import Settings
 
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from kitpick.errors import ExitCode
-from kitpick.evaluation import Judged
+from kitpick.evaluation.measuring import Judged
 from kitpick_rescorers.profiles import load_profile, profile_toml
 
 from .conftest import Ran

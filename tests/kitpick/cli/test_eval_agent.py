@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from fake_endpoint import FakeEndpoint
 
-from kitpick.agent_evaluation import AgentTask, InvalidTasks, NeededCall, read_tasks
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
+from kitpick.evaluation.agents import AgentTask, InvalidTasks, NeededCall, read_tasks
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "llm")
 TASK = {

@@ -11,7 +11,7 @@ from statistics import fmean
 import msgspec
 
 from kitpick.catalog import Catalog
-from kitpick.evaluation import Judged
+from kitpick.evaluation.measuring import Judged
 from kitpick_engines.contract import Filter
 from kitpick_engines.text import rerank_text
 from kitpick_evaluation.dataset import JudgedQuery

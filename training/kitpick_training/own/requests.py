@@ -13,8 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
-from kitpick.evaluation import Judged, Plan, documents_of
-from kitpick.profile_tuning import tune_profile
+from kitpick.evaluation.measuring import Judged, Plan, documents_of
+from kitpick.evaluation.profile_tuning import tune_profile
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import rerank_text
 from kitpick_evaluation.dataset import JudgedQuery

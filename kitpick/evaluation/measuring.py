@@ -16,8 +16,8 @@ import numpy as np
 
 from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
+from kitpick.evaluation.systems import HITS, CatalogSystem
 from kitpick.settings import Settings
-from kitpick.systems import HITS, CatalogSystem
 from kitpick_engines.contract import Filter, IndexedDocument
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import AbstentionQuality, abstention_quality, can_abstain

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
+from kitpick.adaptation.held_out import HeldOutRequests, held_out_requests, judge_of
 from kitpick_evaluation.abstention import (
     confident_threshold,
     decided_alone,
@@ -18,7 +19,6 @@ from kitpick_evaluation.abstention import (
     most_refused,
 )
 from kitpick_evaluation.answer import Answer
-from kitpick_evaluation.held_out import HeldOutRequests, held_out_requests, judge_of
 from kitpick_models.runtime import load_list_ranker
 from kitpick_rescorers.profiles import load_profile
 from kitpick_rescorers.stages import Abstain, Learned

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from kitpick.catalog import Catalog
-from kitpick.comparison import Wishes, compare
-from kitpick.evaluation import Judged, Plan, judged_queries
+from kitpick.evaluation.comparison import Wishes, compare
+from kitpick.evaluation.measuring import Judged, Plan, judged_queries
+from kitpick.evaluation.systems import InvalidSystem, parse_system
 from kitpick.settings import Settings
-from kitpick.systems import InvalidSystem, parse_system
 from kitpick_evaluation.comparison import Comparison
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.evaluate import Sampling

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
-from kitpick.evaluation import Judged, Plan, measure, ranker_of
-from kitpick.systems import CatalogSystem, SystemSpec
+from kitpick.evaluation.measuring import Judged, Plan, measure, ranker_of
+from kitpick.evaluation.systems import CatalogSystem, SystemSpec
 from kitpick_evaluation.answer import Answer, Ranker, run_ranker
 from kitpick_evaluation.comparison import Changed, Comparison, Side, most_changed, pair_tests, side
 from kitpick_evaluation.dataset import JudgedQuery

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
-from kitpick.adaptation import AdaptReport
+from kitpick.adaptation.adapting import AdaptReport
 from kitpick_evaluation.dataset import JudgedQuery
 
 _LINE = re.compile(r"^# Requests:((?: [0-9a-f]{8})+)$", re.MULTILINE)

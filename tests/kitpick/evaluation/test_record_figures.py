@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kitpick.model_figures import record_figures
+from kitpick.evaluation.model_figures import record_figures
 from kitpick_models.errors import CorruptModel, FiguresNotWritten
 from kitpick_models.manifest import Figure, Manifest, read_manifest, write_manifest
 

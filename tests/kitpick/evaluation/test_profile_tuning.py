@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
-from kitpick.evaluation import Judged, Plan
-from kitpick.profile_tuning import tune_profile
+from kitpick.evaluation.measuring import Judged, Plan
+from kitpick.evaluation.profile_tuning import tune_profile
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_evaluation.dataset import JudgedQuery

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kitpick_evaluation.errors import EvaluationError
-from kitpick_evaluation.request_fit import (
+from kitpick.adaptation.request_fit import (
     FITS,
     FOLDS,
     JudgedVectors,
@@ -19,6 +18,7 @@ from kitpick_evaluation.request_fit import (
     fit_sureness,
     folds_of,
 )
+from kitpick_evaluation.errors import EvaluationError
 
 pytestmark = pytest.mark.needs("eval")
 

@@ -1,7 +1,7 @@
 """Fits a profile to a catalog: the vectors of its requests, and the threshold below which nothing fits.
 
 Words of people and texts of documents lie apart in each catalog in a way of its own: judged requests show how
-to turn the vectors of further ones (`kitpick_evaluation.request_fit`). How sure the list ranker is of a good
+to turn the vectors of further ones (`kitpick.adaptation.request_fit`). How sure the list ranker is of a good
 answer differs between catalogs, so that the threshold it comes with is low enough for all of them, and too
 low for most. What tells the right one is said in `kitpick_evaluation.abstention`: judged requests, or without
 any the descriptions of the catalog's own APIs.
@@ -16,10 +16,18 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from kitpick.adaptation.held_out import held_out_requests
+from kitpick.adaptation.request_fit import MAX_REQUESTS
+from kitpick.adaptation.request_vectors import (
+    LEAST_REQUESTS,
+    choose_vectors,
+    ranker_last,
+    takes_part,
+    with_last,
+)
 from kitpick.catalog import Catalog
-from kitpick.evaluation import Judged, Plan, visible_apis
-from kitpick.profile_tuning import Recorder, models_of
-from kitpick.request_vectors import LEAST_REQUESTS, choose_vectors, ranker_last, takes_part, with_last
+from kitpick.evaluation.measuring import Judged, Plan, visible_apis
+from kitpick.evaluation.profile_tuning import Recorder, models_of
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import (
     ALARMS,
@@ -40,8 +48,6 @@ from kitpick_evaluation.abstention import (
 from kitpick_evaluation.answer import Answer
 from kitpick_evaluation.dataset import JudgedQuery, select
 from kitpick_evaluation.errors import EvaluationError
-from kitpick_evaluation.held_out import held_out_requests
-from kitpick_evaluation.request_fit import MAX_REQUESTS
 from kitpick_evaluation.tuning.recording import Recorded
 from kitpick_ingest.progress import Progress
 from kitpick_rescorers.errors import EmptyCatalog

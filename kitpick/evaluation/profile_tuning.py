@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
-from kitpick.evaluation import Judged, Plan
+from kitpick.evaluation.measuring import Judged, Plan
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.tuning.recording import Recorded, RememberingFetcher

@@ -10,8 +10,8 @@ import pytest
 
 from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
-from kitpick.evaluation import Measured, Plan, failure_collector, judged_queries, measure
-from kitpick.systems import CatalogSystem
+from kitpick.evaluation.measuring import Measured, Plan, failure_collector, judged_queries, measure
+from kitpick.evaluation.systems import CatalogSystem
 from kitpick_engines.contract import Filter
 from kitpick_evaluation.errors import EvaluationError, InvalidCutoff, InvalidDataset
 from kitpick_evaluation.evaluate import Sampling

@@ -11,10 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kitpick_engines.contract import Vector
-from kitpick_evaluation.facets import Facets
-from kitpick_evaluation.metrics import score_rankings
-from kitpick_evaluation.request_fit import (
+from kitpick.adaptation.request_fit import (
     FITS,
     MAX_POOL,
     MAX_REQUESTS,
@@ -26,6 +23,9 @@ from kitpick_evaluation.request_fit import (
     fit_sureness,
     folds_of,
 )
+from kitpick_engines.contract import Vector
+from kitpick_evaluation.facets import Facets
+from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.tuning.recording import Recorded
 from kitpick_ingest.progress import Progress
 from kitpick_rescorers.models import Models

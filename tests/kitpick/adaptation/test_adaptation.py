@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kitpick.adaptation import (
+from kitpick.adaptation.adapting import (
     Adapted,
     AtMost,
     adapt_to_descriptions,
@@ -15,7 +15,7 @@ from kitpick.adaptation import (
     adapt_to_requests,
 )
 from kitpick.catalog import Catalog
-from kitpick.evaluation import Judged, Plan
+from kitpick.evaluation.measuring import Judged, Plan
 from kitpick.settings import Settings
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_ingest.progress import NullProgress

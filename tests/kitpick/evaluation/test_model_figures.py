@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kitpick.model_figures import record_report, roles_of
+from kitpick.evaluation.model_figures import record_report, roles_of
 from kitpick.settings import Settings
 from kitpick_evaluation.report import Provenance, Report, ReportRow
 from kitpick_models.locate import find_model
