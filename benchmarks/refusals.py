@@ -3,7 +3,7 @@
     scripts/bench refusals record FILE --servers 8,222     asks the requests; a second run goes on
     scripts/bench refusals record FILE --sets music,functions,models,metatool,toollens
     scripts/bench refusals table FILE                      what thresholds refuse and catch
-    scripts/bench refusals write FILE                      evaluation/kitpick/adaptation/held_out.json
+    scripts/bench refusals write FILE                      kitpick/adaptation/held_out.json
 
 Requests are one answerable of each server of `datasets/written-mcp.jsonl` and one of
 `graded/near-misses-mcp.jsonl`. Servers are drawn into catalogs of so many. Sets of the battery (split
@@ -41,7 +41,7 @@ from kitpick_rescorers.request import RescoreRequest
 from kitpick_rescorers.stages import Abstain, CrossEncode, Learned
 from kitpick_training.data.operations import read_toucan
 
-HELD_OUT = ROOT / "evaluation" / "kitpick_evaluation" / "held_out.json"
+HELD_OUT = ROOT / "kitpick" / "adaptation" / "held_out.json"
 READ = (16, 12)
 KNOWN_BELOW = 0.02
 """Threshold of `abstain` in the default: what it rules out is known."""
