@@ -45,6 +45,13 @@ class InvalidProfile(RescorerError):
         self.field = field
 
 
+class UnusableStage(RescorerError):
+    """A stage that another installed package registers, and that cannot be used."""
+
+    def __init__(self, name: str, place: str, reason: str) -> None:
+        super().__init__(f"the stage {name!r}, registered as {place}: {reason}")
+
+
 class InvalidScores(RescorerError):
     """A model returned the wrong number of scores, or scores that are not finite."""
 

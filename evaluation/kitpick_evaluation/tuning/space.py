@@ -8,8 +8,7 @@ from decimal import Decimal, InvalidOperation
 import msgspec
 
 from kitpick_evaluation.errors import InvalidSpace
-from kitpick_foundation.decoding import convert_to
-from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.profiles import Profile, decode_profile
 
 Value = float | int | bool
 Setting = tuple[int, ...]
@@ -94,7 +93,7 @@ def set_choices(profile: Profile, choices: Sequence[Choice], setting: Setting) -
     for stage in raw["stages"]:
         stage.update(wanted.get(stage["stage"], {}))
     try:
-        return convert_to(raw, Profile)
+        return decode_profile(raw)
     except msgspec.ValidationError as error:
         raise InvalidSpace(f"profile {profile.name!r} cannot take these values: {error}") from error
 

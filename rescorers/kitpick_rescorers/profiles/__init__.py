@@ -6,10 +6,11 @@ Errors of a profile name the file, the field and the allowed values.
 from __future__ import annotations
 
 import json
+import operator
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -19,10 +20,13 @@ from msgspec.structs import replace
 
 from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.text_files import read_text
-from kitpick_rescorers.errors import InvalidProfile, UnknownProfile
+from kitpick_rescorers.errors import InvalidProfile, UnknownProfile, UnusableStage
 from kitpick_rescorers.request_matrix import InvalidRequestMatrix, RequestMatrix, read_request_matrix
 from kitpick_rescorers.stages import AnyStage, CrossEncode, Requirement, Stage
 from kitpick_rescorers.stages.base import Count
+from kitpick_rescorers.stages.installed import installed_stage
+
+MAX_STAGES = 50
 
 
 class FirstStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -44,7 +48,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """A named pipeline: what to ask the engine for, and the stages in their order."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
-    stages: Annotated[tuple[AnyStage, ...], msgspec.Meta(max_length=50)]
+    stages: Annotated[tuple[AnyStage, ...], msgspec.Meta(max_length=MAX_STAGES)]
+    """Those of other packages, too, where a file names them, see `installed_stage`."""
     description: str = ""
     first_stage: FirstStage = FirstStage()
 
@@ -142,10 +147,70 @@ def parse_profile(text: str, file: str) -> Profile:
         raw = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also numbers too long, and nesting too deep
         raise InvalidProfile(file, "TOML", str(error)) from error
+    base = _extended(raw.pop("extends", None), file)
+    if base is not None:
+        raw.setdefault("stages", [])
     try:
-        return convert_to(raw, Profile)
+        profile = decode_profile(raw)
     except msgspec.ValidationError as error:
         raise _explained(file, raw, str(error)) from error
+    except UnusableStage as error:
+        raise InvalidProfile(file, "stages", str(error)) from error
+    return profile if base is None else _behind(base, profile, file, own_size="first_stage" in raw)
+
+
+def decode_profile(raw: object) -> Profile:
+    """A profile out of plain values. It may name stages of other installed packages.
+
+    Raises:
+        msgspec.ValidationError: a field or value that is not allowed.
+        UnusableStage: a stage of another package cannot be loaded.
+    """
+    foreign = _foreign_stages(raw)
+    found = convert_to(raw, _profile_type(foreign) if foreign else Profile)
+    return Profile(found.name, found.stages, found.description, found.first_stage)
+
+
+def _foreign_stages(raw: object) -> frozenset[str]:
+    """Names of stages that are not ours."""
+    stages = raw.get("stages") if isinstance(raw, dict) else None
+    given = (
+        [each.get("stage") for each in stages if isinstance(each, dict)] if isinstance(stages, list) else []
+    )
+    return frozenset(name for name in given if isinstance(name, str) and name not in _STAGES)
+
+
+@lru_cache(maxsize=64)
+def _profile_type(names: frozenset[str]) -> type[Profile]:
+    """The type of a profile whose stages may be these of other packages, too."""
+    stages: Any = reduce(operator.or_, filter(None, map(installed_stage, sorted(names))), AnyStage)
+    bounded = Annotated[tuple[stages, ...], msgspec.Meta(max_length=MAX_STAGES)]
+    return msgspec.defstruct(
+        "Profile",
+        [("stages", bounded)],
+        bases=(Profile,),
+        kw_only=True,
+        frozen=True,
+        forbid_unknown_fields=True,
+    )
+
+
+def _extended(name: object, file: str) -> Profile | None:
+    """The shipped profile whose stages come first; None where none is named."""
+    if name is None:
+        return None
+    if name not in shipped_profiles():
+        raise InvalidProfile(file, "extends", f"no shipped profile {name!r}", shipped_profiles())
+    return load_profile(str(name))
+
+
+def _behind(base: Profile, profile: Profile, file: str, *, own_size: bool) -> Profile:
+    """The profile with the stages of another one before its own, and its first stage if it has none."""
+    stages = (*base.stages, *profile.stages)
+    if len(stages) > MAX_STAGES:
+        raise InvalidProfile(file, "stages", f"{len(stages)} with those of {base.name}: at most {MAX_STAGES}")
+    first = profile.first_stage if own_size else base.first_stage
+    return replace(profile, stages=stages, first_stage=first)
 
 
 def profile_toml(profile: Profile, comment: str = "") -> str:
@@ -195,11 +260,11 @@ def _explained(file: str, raw: Mapping[str, Any], message: str) -> InvalidProfil
     index = int(at_stage["index"])
     given = raw["stages"][index]
     name = given.get("stage") if isinstance(given, dict) else None
-    label = f"stages[{index}]" + (f" ({name})" if name in _STAGES else "")
-    if name not in _STAGES:
-        return InvalidProfile(file, f"{label}.stage", f"no stage {name!r}", sorted(_STAGES))
+    stage = (_STAGES.get(name) or installed_stage(name)) if isinstance(name, str) else None
+    if stage is None:
+        return InvalidProfile(file, f"stages[{index}].stage", f"no stage {name!r}", sorted(_STAGES))
     field = _unknown_field(reason) or at_stage["field"]
-    return InvalidProfile(file, f"{label}.{field}", reason, _allowed(_STAGES[name], reason, field))
+    return InvalidProfile(file, f"stages[{index}] ({name}).{field}", reason, _allowed(stage, reason, field))
 
 
 def _unknown_field(reason: str) -> str:
@@ -210,7 +275,8 @@ def _unknown_field(reason: str) -> str:
 def _allowed(struct: type[msgspec.Struct], reason: str, field: str = "") -> Iterable[str]:
     """Field names for an unknown field, values of an enumeration; else the reason says it all."""
     if _unknown_field(reason):
-        return sorted(item.encode_name for item in msgspec.structs.fields(struct))
+        names = [item.encode_name for item in msgspec.structs.fields(struct)]
+        return sorted([*names, "extends"] if struct is Profile else names)
     if "Invalid enum value" in reason:
         return _enumerated(struct, field)
     return ()

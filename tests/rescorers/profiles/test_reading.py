@@ -4,7 +4,7 @@ import pytest
 
 from kitpick_rescorers.errors import InvalidProfile, UnknownProfile
 from kitpick_rescorers.profiles import load_profile, parse_profile, shipped_profiles
-from kitpick_rescorers.stages import CrossEncode, Fuse
+from kitpick_rescorers.stages import CrossEncode, Enough, Fuse
 
 
 @pytest.mark.parametrize("name", shipped_profiles())
@@ -26,6 +26,17 @@ def test_the_profile_chains_is_the_default_with_complete():
     stages = load_profile("chains").stages
     assert [each.name for each in stages].count("complete") == 1
     assert tuple(each for each in stages if each.name != "complete") == load_profile("kitpick").stages
+
+
+def test_a_profile_extends_a_shipped_one():
+    own = '[[stages]]\nstage = "enough"\n'
+    extended = parse_profile(f'name = "mine"\nextends = "rerank"\n{own}', "mine.toml")
+    assert extended.stages == (*load_profile("rerank").stages, Enough())
+    assert (extended.name, extended.description) == ("mine", "")
+    assert parse_profile('name = "mine"\nextends = "bm25"', "mine.toml").stages == load_profile("bm25").stages
+    sized = parse_profile('name = "mine"\nextends = "bm25"\n[first_stage]\nsize = 50', "mine.toml")
+    assert sized.first_stage.size == 50
+    assert extended.first_stage == load_profile("rerank").first_stage
 
 
 def test_needs_tell_what_to_compute_and_load():
@@ -66,6 +77,12 @@ def test_stages_can_be_added():
         (
             'name="p"\nstages=[]\n[first_stage]\nsizes=3',
             "first_stage: .*; allowed: factor, request_matrix, size",
+        ),
+        ('name="p"\nextends="best"', "mine.toml: extends: no shipped profile 'best'; allowed: bm25, "),
+        ('name="p"\nextends=["bm25"]', "mine.toml: extends: no shipped profile"),
+        (
+            'name="p"\nextends="hybrid"\n' + '[[stages]]\nstage="pack"\nbudget=1\n' * 50,
+            "mine.toml: stages: 51 with those of hybrid: at most 50",
         ),
         ("name = ", "mine.toml: TOML: "),
     ],
