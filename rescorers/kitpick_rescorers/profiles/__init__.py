@@ -174,9 +174,8 @@ def decode_profile(raw: object) -> Profile:
 def _foreign_stages(raw: object) -> frozenset[str]:
     """Names of stages that are not ours."""
     stages = raw.get("stages") if isinstance(raw, dict) else None
-    given = (
-        [each.get("stage") for each in stages if isinstance(each, dict)] if isinstance(stages, list) else []
-    )
+    listed = stages if isinstance(stages, (list, tuple)) else ()
+    given = [each.get("stage") for each in listed if isinstance(each, dict)]
     return frozenset(name for name in given if isinstance(name, str) and name not in _STAGES)
 
 

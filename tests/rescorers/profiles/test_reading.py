@@ -61,7 +61,7 @@ def test_stages_can_be_added():
     [
         (
             "nonsense = 1",
-            r"mine.toml: profile: .*`nonsense`; allowed: description, first_stage",
+            r"mine.toml: profile: .*`nonsense`; allowed: description, extends, first_stage",
         ),
         ('name="p"', "mine.toml: profile: .*required field `stages`"),
         ('name="p"\nstages=3', "mine.toml: stages: Expected `array`"),

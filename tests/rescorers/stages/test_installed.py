@@ -54,7 +54,7 @@ def test_a_profile_names_the_stage_of_an_installed_package(package: Path) -> Non
 def test_the_stage_moves_what_it_says(package: Path, bench) -> None:
     state = bench.fused(["a/1", "b/2", "a/3"])
     profile = decode_profile({"name": "p", "stages": [{"stage": "keep_tool", "tool": state.ranked[1].tool}]})
-    assert bench.ids(bench.apply(profile.stages[0], state)) == ["b/2", "a/1", "a/3"]
+    assert bench.ids(bench.apply(state, profile.stages[0])) == ["b/2", "a/1", "a/3"]
 
 
 @pytest.mark.parametrize(
