@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache, reduce
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, cast, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -184,7 +184,7 @@ def _profile_type(names: frozenset[str]) -> type[Profile]:
     """The type of a profile whose stages may be these of other packages, too."""
     stages: Any = reduce(operator.or_, filter(None, map(installed_stage, sorted(names))), AnyStage)
     bounded = Annotated[tuple[stages, ...], msgspec.Meta(max_length=MAX_STAGES)]
-    return msgspec.defstruct(
+    made = msgspec.defstruct(
         "Profile",
         [("stages", bounded)],
         bases=(Profile,),
@@ -192,6 +192,7 @@ def _profile_type(names: frozenset[str]) -> type[Profile]:
         frozen=True,
         forbid_unknown_fields=True,
     )
+    return cast("type[Profile]", made)
 
 
 def _extended(name: object, file: str) -> Profile | None:
