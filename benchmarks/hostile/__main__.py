@@ -1,7 +1,8 @@
 """What is sent to break the service and its readers: a fixed list, with what each must get.
 
 `--part list`, the default: a service (`kitpick serve`) gets every request of the list: bodies, documents,
-headers, raw bytes on a socket. Files are read by the readers of untrusted text, each in a process of its own.
+headers, raw bytes on a socket. Files are read by the readers of untrusted text, each in a process of its
+own; descriptions in which operations could vanish (`descriptions.py`) must give every one, or say where not.
 A second service has two tenants with a key each; one sends what might reach what is the other's. A gateway
 (`kitpick mcp`) has two servers, one of which answers wrongly in every way at every method (`gateway.py`).
 Each case names the statuses (or, for files, the outcome) that are right; anything else is printed and counts
@@ -46,6 +47,7 @@ from serving.process import Served, serving, tool_texts
 
 from hostile import gateway
 from hostile.cases import DOCUMENTS, NOT_JSON, Case, body, raw_cases, request_cases
+from hostile.descriptions import description_cases
 from hostile.identities import SECRET, identity_cases, two_tenants
 from hostile.soak import soak
 
@@ -138,6 +140,18 @@ class Tally:
                 if outcome != "right":
                     self.wrong.append((case.group, outcome))
 
+    def descriptions(self, wanted: re.Pattern[str]) -> None:
+        """Has every description whose name is wanted read, in a process that may die of it."""
+        names = [case.group for case in description_cases()]
+        command = [sys.executable, "-m", "hostile.descriptions"]
+        done = subprocess.run(command, capture_output=True, cwd=Path(__file__).parents[1], check=False)
+        outcomes = dict(json.loads(line) for line in done.stdout.splitlines())
+        self.crashes += done.returncode < 0
+        for name in filter(wanted.search, names):
+            self.cases += 1
+            if (outcome := outcomes.get(name, "crash")) != "right":
+                self.wrong.append((name, outcome))
+
     def tenants(self, wanted: re.Pattern[str], deadline: float) -> None:
         """Sends every request of one tenant that might reach what is another's."""
         with tempfile.TemporaryDirectory() as folder, two_tenants(Path(folder), deadline) as (served, ids):
@@ -209,6 +223,7 @@ def whole_list(wanted: re.Pattern[str], deadline: float) -> dict[str, object]:
             tally.peaks["service"] = gateway.peak_mb(served.pid) - memory / 2**20
             grown = (psutil.Process(served.pid).memory_info().rss - memory) / 2**20
     tally.files(wanted, deadline)
+    tally.descriptions(wanted)
     tally.tenants(wanted, deadline)
     tally.gateway(wanted)
     tally.show()

@@ -64,6 +64,7 @@ class References:
         self._ids: dict[str, tuple[JsonObject, FilePlace]] = {}
         self._anchors: dict[str, tuple[JsonObject, FilePlace]] = {}
         self._targets: dict[str, tuple[JsonObject, FilePlace] | None] = {}
+        self._depth = 0
 
     def resolve(self, value: JsonObject) -> JsonObject:
         """The value at the end of a chain of `$ref`s; the value itself if it has none.
@@ -88,10 +89,14 @@ class References:
         """The object that a reference leads to, and its place; None where it leads to none."""
         if not reference:
             return None
-        if reference not in self._targets:
+        if reference not in self._targets and self._depth < _MAX_CHAIN:
             self._targets[reference] = None  # for what leads to itself
-            self._targets[reference] = self._look_up(reference)
-        return self._targets[reference]
+            self._depth += 1
+            try:
+                self._targets[reference] = self._look_up(reference)
+            finally:
+                self._depth -= 1
+        return self._targets.get(reference)
 
     def _look_up(self, reference: str) -> tuple[JsonObject, FilePlace] | None:
         if "" not in self._named:
@@ -113,10 +118,12 @@ class References:
         path = segments("#" + fragment)
         if uri in self._ids:
             node, place = self._ids[uri]
-            if found := self._walk(node, place, path):
+            found = self._walk(node, place, path) or self._pointed_in(place.file, path)
+            if found or urlsplit(uri).scheme:
                 return found
-            uri = place.file
-        file = "" if uri in self._own else uri
+        return self._pointed_in("" if uri in self._own else uri, path)
+
+    def _pointed_in(self, file: str, path: tuple[str, ...]) -> tuple[JsonObject, FilePlace] | None:
         return self._walk(self._document(file), FilePlace(file, ()), path)
 
     def _walk(

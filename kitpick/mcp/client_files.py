@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import msgspec
 
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick_foundation.decoding import UNDECODABLE, convert_to, decode_as
+from kitpick_ingest.repeated_keys import repeated_keys
 
 TABLES = ("mcpServers", "servers", "context_servers")
 """Where the servers stand: Claude, Cursor and most others; VS Code; Zed."""
@@ -59,16 +60,29 @@ def read_client_file(path: Path) -> list[dict[str, Any]]:
         InvalidMcpConfig: it cannot be read, names no servers, or one in a way that is not understood.
     """
     try:
-        found = decode_as(_plain(path.read_text("utf-8-sig")), dict[str, Any])
+        data = _plain(path.read_text("utf-8-sig"))
+        found = decode_as(data, dict[str, Any])
     except (OSError, RecursionError, *UNDECODABLE) as error:
         raise InvalidMcpConfig(str(path), str(error)) from error
+    if twice := next((place for place in repeated_keys(data) if set(place) & set(TABLES)), None):
+        raise InvalidMcpConfig(str(path), f"the key {'.'.join(twice)} stands more than once: keep one")
+    upstreams: list[dict[str, Any]] = []
+    for name, given in _servers(found, path):
+        if (fields := _upstream(name, given, path)) and fields not in upstreams:
+            upstreams.append(fields)
+    return upstreams
+
+
+def _servers(found: dict[str, Any], path: Path) -> Iterator[tuple[str, object]]:
+    """The servers of every table: a file may have some for one client and others for another."""
     nested = found.get("mcp")
-    tables = [each for each in (found, nested) if isinstance(each, dict)]
-    servers = next((table[name] for table in tables for name in TABLES if name in table), None)
-    if not isinstance(servers, dict):
+    places = [each for each in (found, nested) if isinstance(each, dict)]
+    tables = [place[name] for place in places for name in TABLES if name in place]
+    if not any(isinstance(table, dict) for table in tables):
         raise InvalidMcpConfig(str(path), f"no servers: none of {', '.join(TABLES)} stands in it")
-    read = [_upstream(name, given, path) for name, given in servers.items()]
-    return [fields for fields in read if fields]
+    for table in tables:
+        if isinstance(table, dict):
+            yield from table.items()
 
 
 def _plain(text: str) -> bytes:

@@ -16,6 +16,7 @@ from kitpick_ingest.errors import SourceError
 from kitpick_ingest.input_schemas import InputSchemas
 from kitpick_ingest.json_files import Entry, parse, read_file, within
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
+from kitpick_ingest.repeated_keys import lost_values, repeated_keys
 
 _SCALARS = {"Int": "integer", "Float": "number", "String": "string", "ID": "string", "Boolean": "boolean"}
 _MAX_WRAPPERS = 20
@@ -81,6 +82,7 @@ class GraphqlSource:
         schema = answer.schema or (answer.data.schema if answer.data is not None else None)
         if schema is None or not schema.types:
             raise SourceError(str(file), "is no answer to an introspection query: it has no `__schema.types`")
+        yield from lost_values(self.name, str(file), repeated_keys(data))
         schemas = _input_types(_types(data))
         for operation, effect, fields in schema.roots():
             convert = _Operation(self.name, operation, effect, schemas).document

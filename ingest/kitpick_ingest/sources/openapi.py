@@ -153,6 +153,13 @@ class _Located(NamedTuple):
         return Entry(f"{self.file.where}#{pointer(*place)}", self.file.text(place, self.value[key]))
 
 
+def _merged(levels: list[_Located]) -> JsonObject:
+    """An object with what its references lead to. What stands in it itself counts first."""
+    merged = {key: value for level in reversed(levels) for key, value in level.value.items()}
+    inputs = [each for level in levels for each in as_list(level.value.get("parameters"))]
+    return {**merged, "parameters": inputs} if inputs else merged
+
+
 class _SpecificationReader:
     """Yields the operations of one description."""
 
@@ -188,7 +195,7 @@ class _SpecificationReader:
         levels = self._chain(_Located(paths.file, (*paths.place, path), item))
         if missing := self._missing(levels[-1]):
             yield dead_letter(self._source, paths.member(path), missing)
-        whole = {key: value for level in reversed(levels) for key, value in level.value.items()}
+        whole = _merged(levels)
         for level in levels:
             yield from self._read_methods(path, level, whole)
 
@@ -215,7 +222,7 @@ class _SpecificationReader:
         levels = self._chain(_Located(item.file, (*item.place, method), operation))
         if missing := self._missing(levels[-1]):
             return dead_letter(self._source, item.member(method), missing)
-        found = {key: value for level in reversed(levels) for key, value in level.value.items()}
+        found = _merged(levels)
         last = levels[-1]
         entry = Entry(last.position, last.file.text(last.place, last.value))
         make = partial(self._document, path=path, method=method, item=whole, operation=found)

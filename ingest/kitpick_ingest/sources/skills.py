@@ -151,15 +151,21 @@ def _front_matter(text: str) -> tuple[dict[str, Any], list[str]]:
     found = _FRONT_MATTER.match(text)
     if found is None:
         return {}, ["no front matter: named after its folder, and described by its first paragraph"]
+    repeated: list[tuple[str, ...]] = []
     try:
-        head = parse_yaml(found[1].encode(), MAX_SKILL_BYTES)
+        head = parse_yaml(found[1].encode(), MAX_SKILL_BYTES, repeated=repeated)
     except InvalidYaml as error:
         head = {key: value.strip("\"'") for key, value in _LINE.findall(found[1])}
         return head, [f"front matter {error}: read line by line"]
     if not isinstance(head, dict):
         return {}, ["front matter without keys: named after its folder, and described by its first paragraph"]
     missing = [key for key in ("name", "description") if not _text(head.get(key))]
-    return head, [f"front matter without {' and '.join(missing)}"] if missing else []
+    notes = [f"front matter without {' and '.join(missing)}"] if missing else []
+    names = (".".join(place) for place in repeated)
+    return head, [
+        *notes,
+        *(f"front matter has {name!r} more than once: only the last is read" for name in names),
+    ]
 
 
 def _text(value: object) -> str:

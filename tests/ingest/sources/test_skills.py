@@ -70,6 +70,7 @@ def test_a_skill_is_found_by_its_front_matter_and_defined_by_its_text(tmp_path: 
         ("---\ndescription: Sorts.\n---\nBody.", "sorter", "Sorts.", "without name"),
         ("---\nname: n\n---\n# H\n\nBody.", "n", "Body.", "without description"),
         ("---\nname: n\ndescription: Use when: sorting\n---\n", "n", "Use when: sorting", "line by line"),
+        ("---\nname: m\nname: n\ndescription: Sorts.\n---\n", "n", "Sorts.", "'name' more than once"),
         ("---\n- a list\n---\nBody.", "sorter", "Body.", "without keys"),
         (
             "---\nname: {a: 1}\ndescription: [x]\n---\nBody.",

@@ -130,3 +130,25 @@ def test_a_configuration_of_ours_gives_variables_by_name_and_by_value(
     (upstream,) = read_config(path).upstreams
     assert live_settings(upstream).environment == {"FROM_HERE": "1", "GIVEN": "2"}
     assert os.environ.get("GIVEN") is None
+
+
+def test_a_file_of_two_clients_gives_the_servers_of_both(tmp_path: Path) -> None:
+    notes, mail = {"command": "notes"}, {"command": "mail"}
+    both = {"mcpServers": {"notes": notes}, "servers": {"mail": mail, "notes": notes}}
+    found = written(tmp_path, {**both, "mcp": {"servers": {"third": {"url": "https://h.example/mcp"}}}})
+    assert [each.name for each in found.upstreams] == ["notes", "mail", "third"]
+    with pytest.raises(InvalidMcpConfig, match="two upstreams 'notes'"):
+        written(tmp_path, {"mcpServers": {"notes": notes}, "servers": {"notes": mail}})
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}', "mcpServers.a"),
+        ('{"mcpServers": {"a": {"command": "x"}}, "mcpServers": {}}', "mcpServers"),
+        ('{"mcp": {"servers": {"a": {"command": "x", "command": "y",},},},}', "mcp.servers.a.command"),
+    ],
+)
+def test_a_server_that_stands_twice_is_refused(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(InvalidMcpConfig, match=f"the key {key} stands more than once"):
+        written(tmp_path, text)
