@@ -2,7 +2,7 @@
 
 `--part list`, the default: a service (`kitpick serve`) gets every request of the list: bodies, documents,
 headers, raw bytes on a socket. Files are read by the readers of untrusted text, each in a process of its
-own; descriptions in which operations could vanish (`descriptions.py`) must give every one, or say where not.
+own; descriptions in which operations could vanish (`descriptions.py`) must give every one, or tell.
 A second service has two tenants with a key each; one sends what might reach what is the other's. A gateway
 (`kitpick mcp`) has two servers, one of which answers wrongly in every way at every method (`gateway.py`).
 Each case names the statuses (or, for files, the outcome) that are right; anything else is printed and counts

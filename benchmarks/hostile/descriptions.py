@@ -1,6 +1,6 @@
 """Descriptions in which operations could vanish, each with what must come out.
 
-`python -m hostile.descriptions` reads all of them, in a process that may die of one, and prints a line a case.
+`python -m hostile.descriptions` reads all of them, in a process that may die of one: a line for each case.
 """
 
 from __future__ import annotations

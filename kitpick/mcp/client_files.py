@@ -66,11 +66,12 @@ def read_client_file(path: Path) -> list[dict[str, Any]]:
         raise InvalidMcpConfig(str(path), str(error)) from error
     if twice := next((place for place in repeated_keys(data) if set(place) & set(TABLES)), None):
         raise InvalidMcpConfig(str(path), f"the key {'.'.join(twice)} stands more than once: keep one")
-    upstreams: list[dict[str, Any]] = []
-    for name, given in _servers(found, path):
-        if (fields := _upstream(name, given, path)) and fields not in upstreams:
-            upstreams.append(fields)
-    return upstreams
+    servers: list[tuple[str, object]] = []
+    for each in _servers(found, path):
+        if each not in servers:
+            servers.append(each)
+    read = [_upstream(name, given, path) for name, given in servers]
+    return [fields for fields in read if fields]
 
 
 def _servers(found: dict[str, Any], path: Path) -> Iterator[tuple[str, object]]:

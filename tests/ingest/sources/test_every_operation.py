@@ -94,12 +94,27 @@ paths:
     $ref: '#/components/pathItems/A'
     parameters: [{name: own, in: query}]
     get: {operationId: own}
-components: {pathItems: {A: {post: {operationId: shared}, parameters: [{name: hidden, in: query}]}}}
+components: {pathItems: {A: {post: {operationId: shared}, parameters: [
+  {name: theirs, in: query}, {name: own, in: query, description: not this one}]}}}
 """
     documents, letters = read(files(tmp_path, spec=HEAD + text))
     assert sorted(documents) == ["own", "shared"]
-    assert [p.name for p in documents["shared"].parameters] == ["own"]
+    for document in documents.values():
+        assert [(p.name, p.description) for p in document.parameters] == [("own", ""), ("theirs", "")]
     assert letters == {}
+
+
+@pytest.mark.parametrize(("length", "through"), [(40, "/y"), (2_000, "/y"), (2_000, "")])
+def test_a_chain_of_references_without_end_is_told(tmp_path: Path, length: int, through: str) -> None:
+    target = "#/components/pathItems/I{}" + through
+    items = {f"I{n}": {"$ref": target.format(n + 1)} for n in range(length)}
+    text = {
+        "paths": {"/a": {"$ref": target.format(0)}, "/b": {"get": {}}},
+        "components": {"pathItems": items},
+    }
+    documents, letters = read(files(tmp_path, spec=HEAD + yaml.safe_dump(text)))
+    assert list(documents) == ["GET /b"]
+    assert letters["/paths/~1a"].startswith("unresolved reference")
 
 
 def test_a_path_that_leads_to_itself_keeps_its_own_operations(tmp_path: Path) -> None:
