@@ -22,10 +22,8 @@ from kitpick.feedback import NotShown, Outcome, UnknownResult
 from kitpick.held_identifiers import held_identifiers
 from kitpick.known_ids import UnknownIds
 from kitpick.result import SearchResult, ToolSearchProvider
+from kitpick.served import CatalogProblem, OpenToOthers, ServiceModelSource, Stopwatch, guarded
 from kitpick.settings import Settings
-from kitpick.ui.errors import CatalogProblem, OpenToOthers
-from kitpick.ui.models import ServiceModelSource, Stopwatch
-from kitpick.ui.routes import guarded
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
 from kitpick_engines.errors import EngineError

@@ -13,17 +13,10 @@ from msgspec.structs import replace
 from kitpick.catalog import Catalog
 from kitpick.definition_tokens import measure_definitions
 from kitpick.result import SearchResult
+from kitpick.served import CatalogProblem, OpenToOthers, ServiceModelSource, Stopwatch, TimedEncoder
 from kitpick.settings import Settings
-from kitpick.ui.errors import (
-    CatalogProblem,
-    MarksProblem,
-    NoMarks,
-    NoPlaceForMarks,
-    OpenToOthers,
-    UnknownApi,
-)
+from kitpick.ui.errors import MarksProblem, NoMarks, NoPlaceForMarks, UnknownApi
 from kitpick.ui.figures import flow, groups, packing, penalty_path
-from kitpick.ui.models import ServiceModelSource, Stopwatch, TimedEncoder
 from kitpick.ui.protocol import (
     MAX_BUDGET,
     MAX_HITS,

@@ -5,18 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kitpick_foundation.errors import InvalidSetting
-from kitpick_rescorers.service.errors import Forbidden, NotFound, Unready
-
-
-class CatalogProblem(Unready):
-    """The catalog cannot be searched."""
-
-
-class ForeignOrigin(Forbidden):
-    """A request that a browser sent for another site."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what}: this page answers to itself alone; open it under the address it was given")
+from kitpick_rescorers.service.errors import NotFound, Unready
 
 
 class NoMarks(NotFound):
@@ -35,15 +24,6 @@ class UnknownApi(NotFound):
 
     def __init__(self, api: str) -> None:
         super().__init__(f"no API {api[:200]!r} that you may see: ask again, the catalog may have changed")
-
-
-class OpenToOthers(InvalidSetting):
-    """A page, or a catalog, that others could reach, without keys."""
-
-    def __init__(self, host: str, option: str = "--ui") -> None:
-        super().__init__(
-            f"{option} on --host {host}: others could reach the catalog: name --keys, or stay on 127.0.0.1"
-        )
 
 
 class NoPlaceForMarks(InvalidSetting):

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from kitpick.served import guarded
 from kitpick.ui.desk import Desk
-from kitpick.ui.errors import ForeignOrigin
 from kitpick.ui.protocol import (
     About,
     BrowseCall,
@@ -29,12 +29,8 @@ from kitpick.ui.protocol import (
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint
 from kitpick_rescorers.service.dialects.native import NATIVE
-from kitpick_rescorers.service.http import failed, handler, open_ticket
-from kitpick_rescorers.service.origin import LOOPBACK, foreign_reason
 
 PREFIX = "/ui"
-Handler = Callable[[Request], Awaitable[Response]]
-_ANSWER_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -77,21 +73,6 @@ def _endpoints(desk: Desk) -> tuple[Endpoint, ...]:
         endpoint("explain", "Searches, and tells what happened", (ExplainCall, ExplainAnswer), desk.explain),
         endpoint("mark", "Takes a judgement", (MarkCall, MarkAnswer), desk.mark),
     )
-
-
-def guarded(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter) -> Handler:
-    """The handler of an endpoint, for requests that no browser sends for another site."""
-    answer = handler(service, endpoint, threads)
-
-    async def checked(request: Request) -> Response:
-        open_on_loopback = not service.settings.keys and service.settings.host in LOOPBACK
-        if reason := foreign_reason(request.headers, open_on_loopback):
-            return failed(NATIVE, ForeignOrigin(reason), open_ticket(request, 1.0))
-        response = await answer(request)
-        response.headers.update(_ANSWER_HEADERS)
-        return response
-
-    return checked
 
 
 def file_routes(prefix: str) -> Iterator[Route]:

@@ -17,6 +17,7 @@ from kitpick_models.heads import ListRanker, QueryKindClassifier, misfit
 from kitpick_models.manifest import Manifest
 from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
 from kitpick_models.settings import RuntimeSettings
+from kitpick_rescorers.models import Models
 from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.service.errors import Cancelled, NotInTime, Overloaded, Unready
 from kitpick_rescorers.service.metrics import Metrics, QueueMetrics
@@ -24,6 +25,8 @@ from kitpick_rescorers.service.protocol import ModelInfo
 from kitpick_rescorers.service.queue import ModelQueue, QueueLimits
 from kitpick_rescorers.service.settings import ServiceSettings
 from kitpick_rescorers.service.ticket import Ticket
+from kitpick_rescorers.stages import Requirement
+from kitpick_rescorers.state import Degradation
 
 _TEXTS_AT_ONCE = 64
 """Tokenised before somebody looks at the deadline again."""
@@ -113,6 +116,31 @@ class ServiceModels:
     def scores_of(self, ticket: Ticket) -> ScoreCache:
         """The score cache of the key that sent a request."""
         return self.cache.of_owner(ticket.bearer.name)
+
+    def for_needs(
+        self, needs: frozenset[Requirement], ticket: Ticket, vector_model: str = ""
+    ) -> tuple[Models, tuple[Degradation, ...]]:
+        """The models that stages need, on behalf of one request, and those that are missing.
+
+        Args:
+            needs: of the stages.
+            ticket: of the request.
+            vector_model: identity of the model that made the request's vector; empty for this encoder.
+        """
+        kind = self.query_kind if "query_kind" in needs else None
+        missing = []
+        if kind is not None and vector_model and kind.encoder and vector_model != kind.encoder:
+            reason = f"reads vectors of {kind.encoder}, the request's are of {vector_model}"
+            missing, kind = [Degradation("query_kind", reason)], None
+        if "ranker" in needs and self.unfit:
+            missing.append(Degradation("list_ranker", self.unfit))
+        models = Models(
+            scorer=self.scorer(ticket) if "scorer" in needs else None,
+            query_kind=kind,
+            cache=self.scores_of(ticket),
+            ranker=self.ranker if "ranker" in needs else None,
+        )
+        return models, tuple(missing)
 
     def encode(self, texts: Sequence[str | Sequence[int]], ticket: Ticket) -> Vectors:
         """Unit vectors (n, d) of texts, or of token ids.

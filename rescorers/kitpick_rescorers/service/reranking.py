@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 
 from kitpick_foundation.visible import says_nothing
-from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.request import RescoreRequest
@@ -91,9 +90,8 @@ def _by_profile(
 ) -> list[int]:
     """Positions in the order of the profile, then those that it drops. Scores come from the cache."""
     vector = prepare(query, profile.needs() & {"vector"}, service.models.queries(ticket)).vector
-    models = Models(
-        service.models.scorer(ticket), service.models.query_kind, service.models.scores_of(ticket)
-    )
+    # Texts alone have no rankings, which a list ranker reads.
+    models, _ = service.models.for_needs(profile.needs() - {"ranker"}, ticket)
     candidates = [item.candidate(position) for position, item in enumerate(documents)]
     request = RescoreRequest(query, candidates, vector, k=len(documents))
     # Clients that send that many documents want all of them scored, and they are.

@@ -98,23 +98,10 @@ def answered(
 
 
 def _prepared(service: Service, request: RescoreRequest, profile: Profile, ticket: Ticket) -> Prepared:
-    needs, kind = profile.needs(), service.models.query_kind
-    roles = ["cross_encoder"] if "scorer" in needs else []
-    degraded = []
-    if "query_kind" not in needs or kind is None:
-        kind = None
-    elif request.vector_model and kind.encoder and request.vector_model != kind.encoder:
-        reason = f"reads vectors of {kind.encoder}, the request's are of {request.vector_model}"
-        degraded, kind = [Degradation("query_kind", reason)], None
-    else:
-        roles.append("query_kind")
-    scorer = service.models.scorer(ticket) if "scorer" in needs else None
-    ranker = service.models.ranker if "ranker" in needs else None
-    roles += ["list_ranker"] if ranker is not None else []
-    if "ranker" in needs and service.models.unfit:
-        degraded.append(Degradation("list_ranker", service.models.unfit))
-    models = Models(scorer=scorer, query_kind=kind, cache=service.models.scores_of(ticket), ranker=ranker)
-    return Prepared(request, models, tuple(roles), tuple(degraded))
+    models, degraded = service.models.for_needs(profile.needs(), ticket, request.vector_model)
+    used = {"cross_encoder": models.scorer, "query_kind": models.query_kind, "list_ranker": models.ranker}
+    roles = tuple(role for role, model in used.items() if model is not None)
+    return Prepared(request, models, roles, degraded)
 
 
 def _embedded(service: Service, profile: Profile, prepared: Prepared, ticket: Ticket) -> Prepared:

@@ -1,27 +1,77 @@
-"""The models of the service as the models of a search: the page shares their memory and their queues."""
+"""A catalog behind the service: what its explain page and its tools over HTTP share.
+
+Its searches run with the models of the service, their memory and their queues. Its endpoints answer no
+browser that asks for another site.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+import anyio
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
+from starlette.requests import Request
+from starlette.responses import Response
 
 from kitpick_engines.contract import Vector
+from kitpick_foundation.errors import InvalidSetting
 from kitpick_rescorers.contracts import ModelSource, QueryEncoder
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.reading.request_reading import BoundedReader
 from kitpick_rescorers.service.core import Service
+from kitpick_rescorers.service.dialect import Endpoint
+from kitpick_rescorers.service.dialects.native import NATIVE
+from kitpick_rescorers.service.errors import Forbidden, Unready
+from kitpick_rescorers.service.http import failed, handler, open_ticket
 from kitpick_rescorers.service.models import QueuedScorer
+from kitpick_rescorers.service.origin import LOOPBACK, foreign_reason
 from kitpick_rescorers.service.ticket import Ticket
 from kitpick_rescorers.stages import Requirement
 from kitpick_rescorers.state import Degradation
 
 Made = TypeVar("Made")
+Handler = Callable[[Request], Awaitable[Response]]
+_ANSWER_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _OWN: frozenset[Requirement] = frozenset({"scorer", "query_kind", "ranker"})
+
+
+class CatalogProblem(Unready):
+    """The catalog cannot be searched."""
+
+
+class ForeignOrigin(Forbidden):
+    """A request that a browser sent for another site."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: this page answers to itself alone; open it under the address it was given")
+
+
+class OpenToOthers(InvalidSetting):
+    """A page, or a catalog, that others could reach, without keys."""
+
+    def __init__(self, host: str, option: str = "--ui") -> None:
+        super().__init__(
+            f"{option} on --host {host}: others could reach the catalog: name --keys, or stay on 127.0.0.1"
+        )
+
+
+def guarded(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter) -> Handler:
+    """The handler of an endpoint, for requests that no browser sends for another site."""
+    answer = handler(service, endpoint, threads)
+
+    async def checked(request: Request) -> Response:
+        open_on_loopback = not service.settings.keys and service.settings.host in LOOPBACK
+        if reason := foreign_reason(request.headers, open_on_loopback):
+            return failed(NATIVE, ForeignOrigin(reason), open_ticket(request, 1.0))
+        response = await answer(request)
+        response.headers.update(_ANSWER_HEADERS)
+        return response
+
+    return checked
 
 
 class Stopwatch:
@@ -99,8 +149,14 @@ class ServiceModelSource:
     def for_needs(self, needs: frozenset[Requirement]) -> tuple[Models, tuple[Degradation, ...]]:
         """The models that stages ask for, and what is missing; with the score cache of all requests."""
         models, missing = self._others.for_needs(needs - _OWN)
-        own = self._service.models
-        scorer = TimedScorer(own.scorer(self._ticket), self._watch) if "scorer" in needs else None
-        kind = own.query_kind if "query_kind" in needs else None
-        ranker = own.ranker if "ranker" in needs else None
-        return replace(models, scorer=scorer, query_kind=kind, cache=own.cache, ranker=ranker), missing
+        own, lacking = self._service.models.for_needs(needs & _OWN, self._ticket)
+        scorer = TimedScorer(self._service.models.scorer(self._ticket), self._watch)
+        cache = self._service.score_cache
+        found = replace(
+            models,
+            scorer=None if own.scorer is None else scorer,
+            query_kind=own.query_kind,
+            cache=cache,
+            ranker=own.ranker,
+        )
+        return found, (*missing, *lacking)
