@@ -11,7 +11,7 @@ import typer
 from kitpick.beginning import Beginning, example_request, write_config
 from kitpick.catalog import Catalog
 from kitpick.cli.console import note
-from kitpick.cli.mcp_clients import print_client
+from kitpick.cli.mcp import print_client
 from kitpick.cli.progress import progress
 from kitpick.mcp.clients import McpClient, absolute_catalog, client_config
 

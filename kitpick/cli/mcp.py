@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from importlib.util import find_spec
@@ -13,11 +14,16 @@ import typer
 from kitpick.catalog import Catalog
 from kitpick.cli.catalogs import absence_of
 from kitpick.cli.console import ERR, OneLine, note
-from kitpick.cli.mcp_clients import print_client
 from kitpick.cli.options import CatalogOption, ProfileOption, TenantOption
-from kitpick.mcp.clients import McpClient, absolute_catalog, client_config
+from kitpick.mcp.clients import ClientConfig, McpClient, absolute_catalog, client_config
 from kitpick.settings import Settings
 from kitpick_foundation.errors import MissingExtra
+
+
+def print_client(config: ClientConfig) -> None:
+    """The JSON on standard output, where it belongs and what comes next on standard error."""
+    note(f"for {config.file}; {config.afterwards}")
+    typer.echo(json.dumps(config.content, indent=2))
 
 
 def _catalog_of(url: str | None) -> str:

@@ -2,6 +2,6 @@
 
 from kitpick_engines.lexical import LexicalWeights
 from kitpick_engines.sqlite.engine import SqliteEngine
-from kitpick_engines.sqlite.settings import SqliteSettings
+from kitpick_engines.sqlite.writer import SqliteSettings
 
 __all__ = ["LexicalWeights", "SqliteEngine", "SqliteSettings"]

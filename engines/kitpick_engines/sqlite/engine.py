@@ -43,10 +43,9 @@ from kitpick_engines.sqlite import tables
 from kitpick_engines.sqlite.backup import opened_backup, restore_backup, write_backup
 from kitpick_engines.sqlite.connections import ConnectionPool, translated, unreadable
 from kitpick_engines.sqlite.matrix import Matrix, MatrixGone, best, nearest, remove_matrix, remove_orphans
-from kitpick_engines.sqlite.settings import SqliteSettings
 from kitpick_engines.sqlite.tables import select_in
 from kitpick_engines.sqlite.view import LatestView, View, found_together, read_candidates, read_documents
-from kitpick_engines.sqlite.writer import SqliteWriter
+from kitpick_engines.sqlite.writer import SqliteSettings, SqliteWriter
 from kitpick_foundation.disk import DISK, Disk
 
 _SNAPSHOTS = 10

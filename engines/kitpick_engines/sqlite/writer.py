@@ -6,15 +6,15 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_engines.contract import IndexedDocument, Vector, checked_vector
 from kitpick_engines.document import ApiDocument, encode_chains, encode_document, validate_document
-from kitpick_engines.lexical import field_lengths, indexed_fields
+from kitpick_engines.lexical import LexicalWeights, field_lengths, indexed_fields
 from kitpick_engines.sqlite.connections import translated
 from kitpick_engines.sqlite.matrix import Matrix, MatrixWriter, checksum_of, copy_rows
-from kitpick_engines.sqlite.settings import SqliteSettings
 from kitpick_engines.sqlite.tables import IndexRow, advance, with_chains
 from kitpick_engines.text import rerank_text
 from kitpick_foundation.disk import Disk
@@ -24,6 +24,18 @@ INSERT INTO docs_#
   (row, id, source, hash, slot, checksum, category, tool_key, effect, deprecated, tenant, public, lengths)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+
+
+class SqliteSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of one engine object; none of them is stored in the catalog."""
+
+    weights: LexicalWeights = LexicalWeights()
+    busy_seconds: float = 30.0
+    """How long a writer waits for another one before `EngineUnavailable`."""
+    compact_above: float = 0.3
+    """A write session rewrites the matrix when more than this fraction of its rows is dead."""
+    compact_from: int = 1024
+    """A matrix with fewer rows is not worth rewriting."""
 
 
 class SqliteWriter:

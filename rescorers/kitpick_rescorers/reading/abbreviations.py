@@ -148,11 +148,6 @@ def written_out(text: str, found: Iterable[Abbreviation], texts: Iterable[str]) 
     return "".join((*parts, text[last:])), notes
 
 
-def _is_held(form: str, held: Iterable[frozenset[str]]) -> bool:
-    words = frozenset(stems_of(form))
-    return any(words <= stems for stems in held)
-
-
 def _defined(texts: Iterable[str], wanted: set[str]) -> dict[str, tuple[str, ...]]:
     """Long forms that texts give for abbreviations, each once, in the order of the texts."""
     found: dict[str, dict[str, None]] = {}

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 
-from kitpick_rescorers.reading.common_words import common_words
-
 LANGUAGES = ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "ru", "tr", "ar", "zh", "ja", "ko")
 """Languages of the glossary, in the order of its columns."""
 _WITH_OWN_ROWS = frozenset({"ar", "de", "it", "ja", "ko", "pl", "pt", "sv", "zh"})
@@ -62,6 +60,14 @@ _ASCII_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@/:#-]*")
 _VOWEL_SIGNS = re.compile("[\u064b-\u0652\u0670\u0640]")
 """What Arabic writes over and under letters, and draws between them."""
 _FOLDED = str.maketrans({"ß": "ss", "ł": "l", "ø": "o", "æ": "ae", "ı": "i", "ة": "ه", "ى": "ي", "ـ": ""})
+
+
+@lru_cache(maxsize=1)
+def common_words() -> Mapping[str, frozenset[str]]:
+    """Code of a language → its function words, in small letters, from `common.txt`."""
+    text = (resources.files(__package__) / "common.txt").read_text("utf-8")
+    rows = (line.partition(":") for line in text.splitlines() if line and not line.startswith("#"))
+    return {language: frozenset(words.split()) for language, _, words in rows}
 
 
 def gloss(text: str, language: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from kitpick_rescorers.reading.common_words import common_words
+from kitpick_rescorers.reading.glossary import common_words
 from kitpick_rescorers.reading.short_texts import language_of_few, likeliest
 
 ENGLISH = "en"

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from kitpick_engines.document import Effect
 from kitpick_engines.text import split_identifier
-from kitpick_rescorers.features import effect_of_name, wanted_effects
+from kitpick_rescorers.features import effect_of_name
 
 _WORD = re.compile(r"[^\W\d_]+")
 _ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", ""))
@@ -115,12 +115,6 @@ def asks_to_end(text: str) -> bool:
     return (
         not ENDING.isdisjoint(stems_of(_THING.sub(" ", asked))) or _ENDING_PHRASES.search(asked) is not None
     )
-
-
-def asks_for_something_else(text: str) -> bool:
-    """Whether a request has verbs of reading or writing and nothing that asks to end something."""
-    wanted = wanted_effects(text)
-    return bool(wanted) and Effect.DESTRUCTIVE not in wanted and not asks_to_end(text)
 
 
 def destroys(api: str, effect: Effect) -> bool:

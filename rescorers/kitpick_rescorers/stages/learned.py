@@ -33,7 +33,6 @@ _PLACES = {
     "intent_rank": "sample request",
 }
 """Feature that is 1/rank → how a reason calls that ranking."""
-_COSINE = tuple(FEATURES).index("cosine")
 _NO_RANKER = "no list ranker is loaded that learned with these models"
 _TRUSTED_PLACE = 10
 """A place behind this one is no reason."""
