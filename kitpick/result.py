@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from kitpick_foundation.visible import printable
 from kitpick_ingest.definitions import DefinitionFormat, render_definitions, slim_definition
 from kitpick_ingest.function_names import documents_by_name, function_names
 from kitpick_ingest.namespaces import in_namespaces
+from kitpick_rescorers.request import Hit
 from kitpick_rescorers.search import SearchHit, SearchOutcome
 from kitpick_rescorers.stages.complete import Linked, Links, PlannedCall, plan
 from kitpick_rescorers.state import Degradation, HeldIdentifier, QueryKindEstimate, StageTrace
@@ -20,6 +22,8 @@ Depth = int | Literal["auto"]
 """How many hits at most; "auto": as many as a request is expected to need."""
 _SHOWN = 60
 """Characters of a description in a table."""
+UNLIKELY = 0.08
+"""An answer whose surest hit is less likely is called unlikely; `scripts/bench refusals` counts them."""
 ToolSearchProvider = Literal["anthropic", "openai", "openai-namespaces"]
 """Whose tool search accepts the answers of another one; OpenAI's takes functions alone or in namespaces."""
 
@@ -110,6 +114,15 @@ class SearchResult(msgspec.Struct, frozen=True):
         return in_namespaces(self._documents, functions) if provider == "openai-namespaces" else functions
 
     @property
+    def unlikely(self) -> str:
+        """Why nothing here is likely to do the job; empty where something is.
+
+        Said of what it abstained from, and of an answer whose surest hit is hardly ever right. A request in a
+        language that the models hardly read is not judged.
+        """
+        return self.abstained_because or unlikely_because(self.hits, self.degraded)
+
+    @property
     def plan(self) -> tuple[PlannedCall, ...]:
         """The hits in an order that can be executed, each with the inputs that earlier ones fill.
 
@@ -127,7 +140,8 @@ class SearchResult(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """A short table: position, API, how sure it is, and the beginning of its description."""
-        first = [f"Nothing here is likely to do that: {self.abstained_because}"] if self.abstained else []
+        why = self.unlikely
+        first = [f"Nothing here is likely to do that: {why}"] if why else []
         names = [f"{hit.document.tool}: {hit.document.api}" for hit in self.hits]
         width = max(map(len, names), default=0)
         rows = [
@@ -140,6 +154,26 @@ class SearchResult(msgspec.Struct, frozen=True):
     @property
     def _documents(self) -> list[ApiDocument]:
         return [hit.document for hit in self.hits]
+
+
+def unlikely_because(hits: Sequence[Hit], degraded: Sequence[Degradation]) -> str:
+    """That even the surest of the hits is hardly ever right; empty where one is, or where nobody knows."""
+    best = max((hit.probability for hit in hits if hit.probability is not None), default=1.0)
+    if best >= UNLIKELY or any(each.stage == "language" for each in degraded):
+        return ""
+    return f"the best is right in about {best:.0%} of such cases"
+
+
+def tenths(probability: float) -> int:
+    """Of ten hits that are so likely, about so many are right."""
+    return math.floor(10 * probability + 0.5)
+
+
+def sureness(probability: float) -> str:
+    """How often a hit that is so likely is right: in words, with the number behind it."""
+    right = tenths(probability)
+    words = {0: "hardly ever right", 10: "right nearly always"}.get(right, f"right in about {right} of 10")
+    return f"{words} ({probability:.0%})"
 
 
 def _percent(hit: SearchHit) -> str:

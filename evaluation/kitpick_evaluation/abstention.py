@@ -24,7 +24,7 @@ import numpy as np
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.answer import Answer
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.stages import Abstain, Learned
+from kitpick_rescorers.stages import Abstain, Learned, Stage
 
 ALARMS = 0.05
 """Share of the answerable requests that may be refused, where nobody says otherwise."""
@@ -98,11 +98,22 @@ def undecided(profile: Profile) -> Profile:
 
 
 def decided_alone(profile: Profile, threshold: float) -> Profile:
-    """The profile with this threshold, and nothing refused by an `abstain` before the list ranker.
+    """The profile with this threshold, where a list ranker that decides overrules every `abstain`.
 
     Of what the cross-encoder alone rules out, the list ranker calls half likely, and rightly so.
     """
-    return with_threshold(_with(profile, Abstain, 0.0), threshold)
+    stages = list(with_threshold(profile, threshold).stages)
+    judges = [place for place, stage in enumerate(stages) if isinstance(stage, Learned) and stage.abstains]
+    for place in range(judges[-1], len(stages)) if judges else ():
+        stages[place] = _alone(stages[place])
+    return msgspec.structs.replace(profile, stages=tuple(stages))
+
+
+def _alone(stage: Stage) -> Stage:
+    """The list ranker's stage, or one behind it, so that nothing but the list ranker decides."""
+    if isinstance(stage, Abstain):
+        return msgspec.structs.replace(stage, threshold=0.0)
+    return msgspec.structs.replace(stage, overrules=True) if isinstance(stage, Learned) else stage
 
 
 def fit_with_confidence(profile: Profile, answers: Sequence[Answer], most_false: float = ALARMS) -> Profile:
@@ -122,8 +133,8 @@ def fit_with_confidence(profile: Profile, answers: Sequence[Answer], most_false:
 def fit_to_requests(profile: Profile, answers: Sequence[Answer], most_false: float = ALARMS) -> Profile:
     """The profile with a threshold that refuses at most this share of further answerable requests.
 
-    Where a list ranker decides, an `abstain` before it may refuse half of that; if it refuses more of these,
-    it gets a lower threshold of its own.
+    Where a list ranker decides that does not overrule an `abstain` before it, this one may refuse half of
+    that; if it refuses more of these, it gets a lower threshold of its own.
 
     Args:
         profile: it can abstain.

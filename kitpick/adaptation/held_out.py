@@ -37,7 +37,7 @@ class HeldOutRequests(msgspec.Struct, frozen=True):
 
     def refused(self, profile: Profile, threshold: float) -> int | None:
         """How many of them the profile refuses with this threshold of its list ranker; None if unknown."""
-        floor = max((_floor(stage) for stage in profile.stages if isinstance(stage, Abstain)), default=0.0)
+        floor = _floor(profile)
         if floor > self.known_below:
             return None
         judged = zip(self.answerable, self.best, strict=True)
@@ -51,8 +51,13 @@ class HeldOutRequests(msgspec.Struct, frozen=True):
         return f"{refused} of {requests} refused, {bound}"
 
 
-def _floor(stage: Abstain) -> float:
-    return math.inf if stage.threshold is None else stage.threshold
+def _floor(profile: Profile) -> float:
+    """The probability below which the cross-encoder alone refuses, beside the list ranker's verdict."""
+    judge = judge_of(profile)
+    if judge is not None and judge.overrules:
+        return 0.0
+    floors = [each.threshold for each in profile.stages if isinstance(each, Abstain)]
+    return max((math.inf if each is None else each for each in floors), default=0.0)
 
 
 def judge_of(profile: Profile) -> Learned | None:

@@ -23,14 +23,14 @@ from kitpick.cli.options import (
     ToolOption,
     filter_of,
 )
-from kitpick.result import Depth, SearchResult
+from kitpick.result import Depth, SearchResult, tenths
 from kitpick_engines.text import plain
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import DefinitionFormat
 from kitpick_ingest.prose import clip
 from kitpick_rescorers.explain import explain as explain_trace
 
-_SUMMARY = 56
+_SUMMARY = 48
 """Characters of a description in the table: with the other columns it fits a wide terminal."""
 
 
@@ -111,8 +111,8 @@ def _print(result: SearchResult, format: DefinitionFormat | None, explain: bool,
 
 def print_hits(result: SearchResult, *, explain: bool = False) -> None:
     """Prints the hits as a table, with remarks."""
-    if result.abstained:
-        because = f"({result.abstained_because}). The nearest:"
+    if why := result.unlikely:
+        because = f"({why}). The nearest:"
         OUT.print(f"[yellow]Nothing here is likely to do that[/] {because}", soft_wrap=True)
     for sentence in result.unmatched:
         OUT.print(f"[yellow]Nothing found for:[/] {escape(plain(sentence, 300))}", soft_wrap=True)
@@ -124,10 +124,10 @@ def print_hits(result: SearchResult, *, explain: bool = False) -> None:
 
 
 def _table(result: SearchResult) -> Table:
-    table = Table("", "tool", "api", "what it does", "effect", "sure")
+    table = Table("", "tool", "api", "what it does", "effect", "right in about")
     for hit in result.hits:
         name = hit.document.api + (" (deprecated)" if hit.document.deprecated else "")
-        sure = "" if hit.probability is None else f"{hit.probability:.0%}"
+        sure = "" if hit.probability is None else f"{tenths(hit.probability)} of 10 ({hit.probability:.0%})"
         summary = clip(plain(hit.document.description, 300).partition(". ")[0], _SUMMARY)
         table.add_row(str(hit.rank), hit.document.tool, name, summary, hit.document.effect.value, sure)
     return table

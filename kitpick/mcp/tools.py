@@ -19,6 +19,7 @@ from kitpick.mcp.config import Caller
 from kitpick.mcp.errors import NotListedYet, ToolProblem, UnknownTool
 from kitpick.mcp.found import QueriedTools, as_listed
 from kitpick.mcp.proxy import Proxy
+from kitpick.result import sureness
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_foundation.decoding import convert_to
@@ -282,6 +283,8 @@ class CatalogTools:
             row["definition"] = definitions[place][found.steps[place].result.hits.index(hit)]
         else:
             row = self._line(document, caller)
+            if hit.probability is not None:
+                row["sure"] = sureness(hit.probability)
         if len(found.steps) > 1:
             row["for"] = [place for place, step in enumerate(found.steps, start=1) if _has(step, hit)]
         return row

@@ -253,7 +253,7 @@ class Desk:
             plan=_plan(result, place),
             stages=stages,
             kind=rescored.query_kind,
-            abstained=rescored.abstained_because if rescored.abstained else "",
+            abstained=result.unlikely,
             degraded=outcome.degraded,
             groups=groups([(number, shown[number]) for number in ranked.order], call.similarity),
             path=path,

@@ -29,8 +29,9 @@ function drawn(hit, answer, context) {
 function sureness(probability) {
   if (probability === null) return null;
   const tenths = Math.round(10 * probability);
-  if (tenths === 0) return "hardly ever right";
-  return tenths === 10 ? "right nearly always" : `right in about ${tenths} of 10`;
+  const behind = `(${Math.round(100 * probability)}%)`;
+  if (tenths === 0) return `hardly ever right ${behind}`;
+  return tenths === 10 ? `right nearly always ${behind}` : `right in about ${tenths} of 10 ${behind}`;
 }
 
 function buttons(api, answer, context) {

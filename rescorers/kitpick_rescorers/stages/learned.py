@@ -46,9 +46,9 @@ class Learned(Stage, frozen=True, tag="learned"):
     by the rest.
 
     With `abstains`, the request is answered by nothing where the whole list says so: margins, agreement of
-    the rankings, near misses. What an earlier stage decided stays. A first pass with `abstains` and
-    `calibrated` off puts the most promising candidates in front of a cross-encoder that reads only some of
-    them.
+    the rankings, near misses. What an earlier `abstain` decided stays, unless this stage `overrules` it. A
+    first pass with `abstains` and `calibrated` off puts the most promising candidates in front of a
+    cross-encoder that reads only some of them.
     """
 
     requires = frozenset({"ranker", "vector", "lexical", "dense", "sentence"})
@@ -58,6 +58,8 @@ class Learned(Stage, frozen=True, tag="learned"):
     """Whether the candidates get the ranker's probabilities; its order they get in any case."""
     threshold: Probability | None = None
     """Probability that the list answers the request, below which it abstains; None takes the ranker's."""
+    overrules: bool = False
+    """Whether its verdict on the list stands in place of an earlier `abstain`'s, and not beside it."""
     prior: Weight = 0.0
     """Weight of the order in which the list comes: p · ln(place) is subtracted from a logit."""
     cosine: Weight = 0.0
@@ -107,9 +109,11 @@ class Learned(Stage, frozen=True, tag="learned"):
             scores = scores + self.cosine * cosines_of(state, near)
         if self.sure_scale:
             probabilities = 0.5 * (1.0 + np.tanh(0.5 * (self.sure_scale * scores + self.sure_shift)))  # σ
+        decides = self.abstains and self.overrules
         # Where the cross-encoder has ruled out everything, its probabilities are what the verdict is about.
-        sure = probabilities if self.calibrated and not state.abstained else None
+        sure = probabilities if self.calibrated and (decides or not state.abstained) else None
         after = state.with_ranked([*self._ordered(near, scores, sure), *others], reasons)
+        after = replace(after, abstained="") if decides else after
         return self._judged(after, features, logits, ranker) if self.abstains else after
 
     def _ordered(

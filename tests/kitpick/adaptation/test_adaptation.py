@@ -99,7 +99,7 @@ def test_held_out_catalogs_choose_a_threshold_where_nobody_judged_requests(queue
     assert (report.basis, report.most_false, report.most_false_at_worst) == ("held-out", 0.05, 0.05)
     assert threshold_of(adapted.profile) == report.threshold
     assert "MCP servers" in report.sample
-    assert [stage.threshold for stage in adapted.profile.stages if isinstance(stage, Abstain)] == [0.0]
+    assert [stage.overrules for stage in adapted.profile.stages if isinstance(stage, Learned)] == [True]
     with pytest.raises(EvaluationError, match="it takes 2995"):
         adapt_to_held_out(queues, "kitpick", 0.001)
     with pytest.raises(EvaluationError, match="no list ranker that decides"):

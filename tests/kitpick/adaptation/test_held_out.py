@@ -20,7 +20,7 @@ from kitpick_evaluation.abstention import (
 )
 from kitpick_evaluation.answer import Answer
 from kitpick_models.runtime import load_list_ranker
-from kitpick_rescorers.profiles import load_profile
+from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.stages import Abstain, Learned
 
 SHARES = st.floats(0.01, 0.5)
@@ -63,7 +63,13 @@ def test_the_list_ranker_decides_alone_where_a_share_is_to_hold() -> None:
     judge = judge_of(fitted)
     assert judge is not None
     assert judge.threshold == 0.2, "the second smallest, as one is refused by something else"
-    assert [stage.threshold for stage in fitted.stages if isinstance(stage, Abstain)] == [0.0]
+    assert judge.overrules
+
+
+def test_what_stands_behind_the_list_ranker_refuses_nothing_either() -> None:
+    stages = decided_alone(Profile("p", (Abstain(), Learned(), Abstain(threshold=0.3))), 0.1).stages
+    assert stages == (Abstain(), Learned(threshold=0.1, overrules=True), Abstain(threshold=0.0))
+    assert decided_alone(Profile("p", (Abstain(),)), 0.1).stages == (Abstain(threshold=0.1),)
 
 
 def held_out() -> HeldOutRequests:
@@ -71,11 +77,12 @@ def held_out() -> HeldOutRequests:
 
 
 def test_what_is_refused_of_held_out_requests() -> None:
-    profile = load_profile("kitpick")
+    profile = Profile("both", (Abstain(threshold=0.02), Learned()))
     assert held_out().refused(profile, 0.1) == 2, "one by the list ranker, one by the cross-encoder"
     assert held_out().refused(decided_alone(profile, 0.1), 0.1) == 1
+    assert held_out().refused(load_profile("kitpick"), 0.1) == 1, "the list ranker overrules the other one"
     bold = tuple(Abstain(threshold=0.5) if isinstance(s, Abstain) else s for s in profile.stages)
-    unknown = HeldOutRequests("r", "", 1, (), (), 0.02).refused(type(profile)("bold", bold), 0.1)
+    unknown = HeldOutRequests("r", "", 1, (), (), 0.02).refused(Profile("bold", bold), 0.1)
     assert unknown is None
     assert "1 of 4 refused, at most 75.1 %" in held_out().told(1)
 

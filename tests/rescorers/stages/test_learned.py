@@ -135,6 +135,19 @@ def test_an_earlier_verdict_stays(bench, state):
     )
 
 
+def test_one_that_overrules_decides_in_place_of_an_earlier_verdict(bench, state):
+    doubted = replace(state, abstained="the best probability 0.01 is below 0.05")
+    likely = bench.apply(doubted, Learned(overrules=True, threshold=0.1), ranker=bench.ranker())
+    assert likely.abstained == ""
+    assert all(item.probability is not None for item in likely.ranked)
+    refused = bench.apply(doubted, Learned(overrules=True, threshold=0.9), ranker=bench.ranker())
+    assert "threshold 0.90" in refused.abstained
+    silent = bench.apply(doubted, Learned(overrules=True, abstains=False), ranker=bench.ranker())
+    assert silent.abstained == doubted.abstained, "it gives no verdict that could stand in its place"
+    left_out = run_stage(Learned(overrules=True, optional=True), doubted, bench.models())
+    assert left_out.abstained == doubted.abstained
+
+
 def test_a_prior_keeps_part_of_the_order_in_which_the_list_comes(bench, state):
     """The ranker alone puts the first one third, see above."""
     after = bench.apply(state, Learned(prior=20.0), ranker=bench.ranker())
