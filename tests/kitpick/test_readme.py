@@ -31,11 +31,11 @@ def settled(lines: list[str]) -> list[str]:
     """What is the same on every processor: where products of eight bits saturate, the models run another way.
 
     A percentage then differs by a point or two, and hits that are nearly as good as each other change places:
-    of a table its first row counts, without how sure it is.
+    of a table its first row counts, without how sure it is and how wide it is.
     """
-    kept = [line for line in lines if not re.match("│ [2-9] ", line)]
-    sure = (re.sub(r"\d+ of 10 \(\d+%\) +", "N of 10 ", line) for line in kept)
-    return [re.sub(r"\d+%", "N%", line) for line in sure]
+    kept = [line for line in lines if not re.match("│ [2-9] |[┏┡└]", line)]
+    sure = (re.sub(r"\d+ of 10 \(\d+%\)", "N of 10", line) for line in kept)
+    return [re.sub(r"\d+%", "N%", re.sub(" +", " ", line)) for line in sure]
 
 
 @pytest.mark.slow
