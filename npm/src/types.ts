@@ -102,6 +102,8 @@ export interface ToolLine {
   readonly effect: Effect;
   readonly needs: readonly string[];
   readonly callable: boolean;
+  /** How often such a hit is right: "right in about 8 of 10 (81%)". */
+  readonly sure?: string;
   /** Numbers, from 1, of the capabilities that it serves. */
   readonly for?: readonly number[];
 }
