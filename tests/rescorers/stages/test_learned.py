@@ -140,8 +140,8 @@ def test_one_that_overrules_decides_in_place_of_an_earlier_verdict(bench, state)
     likely = bench.apply(doubted, Learned(overrules=True, threshold=0.1), ranker=bench.ranker())
     assert likely.abstained == ""
     assert likely.ranked[0].probability is not None
-    refused = bench.apply(doubted, Learned(overrules=True, threshold=0.9), ranker=bench.ranker())
-    assert "threshold 0.90" in refused.abstained
+    refused = bench.apply(doubted, Learned(overrules=True, threshold=1.0), ranker=bench.ranker())
+    assert "threshold 1.00" in refused.abstained
     silent = bench.apply(doubted, Learned(overrules=True, abstains=False), ranker=bench.ranker())
     assert silent.abstained == doubted.abstained, "it gives no verdict that could stand in its place"
     left_out = run_stage(Learned(overrules=True, optional=True), doubted, bench.models())
