@@ -61,7 +61,7 @@ def test_lost_vectors_degrade_the_search_which_names_them_until_the_next_ingest(
 
 
 def test_a_request_for_nothing_in_the_catalog_abstains_and_still_shows_the_nearest(catalog: Catalog) -> None:
-    result = catalog.search("trim the hedge in the front garden")
+    result = catalog.search("paint the fence green")
     assert result.abstained
     assert result.abstained_because
     assert result.hits
@@ -177,7 +177,7 @@ def test_a_printed_answer_is_a_short_table(catalog: Catalog) -> None:
     assert lines[0].split()[:3] == ["1", "functions:", "get_weather"]
     assert lines[0].endswith("%  Current weather and forecast for a city")
     assert len(lines) == 3
-    nothing = catalog.search("knit a jumper for my grandmother", 3)
+    nothing = catalog.search("paint the fence green", 3)
     assert nothing.abstained
     assert str(nothing).startswith("Nothing here is likely to do that: ")
     assert str(catalog.search("weather", 1, profile="bm25")).splitlines()[0].split()[:2] == [

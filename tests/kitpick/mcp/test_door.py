@@ -47,7 +47,7 @@ def test_a_catalog_can_be_searched_and_its_tools_described(catalog: Catalog) -> 
         assert "no server is configured" in described["not_callable_because"]
         narrow = await door.search("email the weather", k=5, budget=120)
         assert 0 < len(narrow["tools"]) < 5
-        hedge = await door.search("trim the hedge in the front garden")
+        hedge = await door.search("paint the fence green")
         assert hedge["nothing_fits"]
 
     at_the_door(ask)
@@ -81,7 +81,7 @@ def test_what_became_of_tools_is_said_by_the_answer(catalog: Catalog) -> None:
 
 
 def test_several_capabilities_are_searched_at_once(catalog: Catalog) -> None:
-    wanted = ["forecast the weather in a city", "send an email message", "trim the hedge in the front garden"]
+    wanted = ["forecast the weather in a city", "send an email message", "paint the fence green"]
 
     async def ask(door: Door) -> None:
         result = await door.client.call_tool("search_tools", {"capabilities": wanted, "k": 2})
