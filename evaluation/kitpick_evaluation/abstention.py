@@ -102,7 +102,7 @@ def decided_alone(profile: Profile, threshold: float) -> Profile:
 
     Of what the cross-encoder alone rules out, the list ranker calls half likely, and rightly so.
     """
-    stages = list(with_threshold(profile, threshold).stages)
+    stages: list[Stage] = list(with_threshold(profile, threshold).stages)
     judges = [place for place, stage in enumerate(stages) if isinstance(stage, Learned) and stage.abstains]
     for place in range(judges[-1], len(stages)) if judges else ():
         stages[place] = _alone(stages[place])
