@@ -35,6 +35,11 @@ def count_values(body: bytes) -> int:
     return int(sum(np.count_nonzero((plain == mark) & ~inside) for mark in _MARKS))
 
 
+def decoded_bytes(content: bytes) -> int:
+    """About how many bytes a JSON text takes with its decoded values."""
+    return len(content) + _BYTES_A_VALUE * (1 + count_values(content))
+
+
 _GZIP = 16 + zlib.MAX_WBITS
 _BYTES_A_VALUE = 100
 """Bytes of a decoded JSON value: measured, at most 107."""

@@ -14,6 +14,7 @@ from kitpick_rescorers.intents.sample_votes import SampleVotes
 from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
 from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.service.connections import ConnectionCount
+from kitpick_rescorers.service.contents import Contents
 from kitpick_rescorers.service.errors import Invalid, NotFound
 from kitpick_rescorers.service.gate import Gate
 from kitpick_rescorers.service.keys import KeyRing
@@ -51,6 +52,7 @@ class Service:
         )
         self.terms = Terms()
         self.votes = SampleVotes(_file(settings.intents), _file(settings.enriched))
+        self.contents = Contents(settings.content_cache)
         self.connections = ConnectionCount(settings.max_connections)
         self.gate = Gate(settings.max_requests, settings.max_waiting_bytes)
         self.keys = KeyRing(_file(settings.keys))

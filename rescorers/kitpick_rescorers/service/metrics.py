@@ -16,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.service.contents import Contents
 from kitpick_rescorers.service.gate import Gate
 from kitpick_rescorers.service.queue import ModelQueue
 
@@ -30,6 +31,7 @@ class WatchedService(Protocol):
     """The work in progress of a service."""
 
     gate: Gate
+    contents: Contents
 
     @property
     def queues(self) -> Iterable[ModelQueue]:
@@ -122,8 +124,8 @@ class _Present(Collector):
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        """Gauges of the gate and of every queue, counters of the score cache."""
-        gate, cache = self._service.gate, self._service.score_cache
+        """Gauges of the gate and of every queue, counters of what is remembered."""
+        gate, cache, contents = self._service.gate, self._service.score_cache, self._service.contents
         yield _gauge("requests_under_way", "Requests that were admitted", gate.requests)
         yield _gauge("body_bytes_under_way", "Bytes of their bodies", gate.bytes)
         waiting = GaugeMetricFamily(f"{_SPACE}_queue_tokens", "Padded tokens that wait", labels=["model"])
@@ -134,10 +136,16 @@ class _Present(Collector):
             ahead.add_metric([queue.name], queue.waiting_seconds)
             jobs.add_metric([queue.name], queue.waiting_jobs)
         yield from (waiting, ahead, jobs)
-        pairs = CounterMetricFamily(f"{_SPACE}_score_cache_pairs", "Pairs looked up", labels=["outcome"])
-        pairs.add_metric(["hit"], cache.hits)
-        pairs.add_metric(["miss"], cache.misses)
-        yield pairs
+        yield _looked_up("score_cache_pairs", "Pairs looked up", cache)
+        yield _gauge("content_cache_bytes", "Bytes of remembered documents", contents.bytes)
+        yield _looked_up("content_cache_documents", "Documents sent as hashes", contents)
+
+
+def _looked_up(name: str, help_text: str, cache: ScoreCache | Contents) -> Metric:
+    found = CounterMetricFamily(f"{_SPACE}_{name}", help_text, labels=["outcome"])
+    found.add_metric(["hit"], cache.hits)
+    found.add_metric(["miss"], cache.misses)
+    return found
 
 
 def _gauge(name: str, help_text: str, value: float) -> Metric:

@@ -186,7 +186,8 @@ class SearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """Name of the live index, which says what it was built with."""
     committed: JsonObject
     """The query for the documents of its last committed state: the filter of the catalog's alias."""
-    protocol: Literal[1] = 1
+    protocol: Literal[1, 2] = 1
+    """2 where the documents of `found` are sent apart from the hits."""
     engine: Literal["opensearch", "elasticsearch"] = "opensearch"
     """Which server runs the searches: they ask for vectors in different words."""
     k: Annotated[int, msgspec.Meta(ge=0, le=MAX_CANDIDATES)] = 10
@@ -204,13 +205,20 @@ class SearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     explain: bool = False
     """Whether the ranking carries the trace of every stage."""
     found: Annotated[tuple[tuple[JsonObject, ...], ...], msgspec.Meta(max_length=20)] = ()
-    """Answers of the search server to the searches of each earlier answer, in their order."""
+    """Answers of the search server to the searches of each earlier answer, in their order. From protocol 2 on
+    a hit may have `document`, the place of its content in `documents`, and in `_source` what is beside it."""
+    documents: tuple[msgspec.Raw, ...] = ()
+    """What hits hold that is the same for every query: in full, or as the hash of what was sent before."""
 
 
 class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Body of the answer: searches to run, or the ranking."""
+    """Body of the answer: searches to run, documents to send in full, or the ranking."""
 
     request_id: str
+    protocol: Literal[1, 2] = 2
+    """The newest protocol that this service takes calls of."""
+    missing: tuple[int, ...] = ()
+    """Places in `documents` of hashes that are not known here: call again at once, with those in full."""
     searches: tuple[JsonObject, ...] = ()
     """Search bodies. Call again with what they find at the end of `found`; empty once there is a ranking."""
     ranking: RescoreAnswer | None = None

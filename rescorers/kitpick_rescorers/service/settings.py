@@ -72,6 +72,8 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """Tokens of all texts that wait for one model; about 16 bytes each."""
     score_cache: Annotated[int, msgspec.Meta(ge=0)] = 65_536
     """Scores of pairs to remember, about 250 bytes each."""
+    content_cache: Annotated[int, msgspec.Meta(ge=0)] = 64 * 2**20
+    """Bytes of documents to remember for `/v1/search`, so that callers send them once; 0: none."""
     cached_tokens: Annotated[int, msgspec.Meta(ge=0)] = 4_000_000
     """Token ids of texts to remember, for each model: 8 bytes each, and about 250 a text."""
     warm_up_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 5.0

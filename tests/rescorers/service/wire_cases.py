@@ -166,6 +166,19 @@ BEGIN = {
     "committed": {"bool": {"filter": [{"range": {"born": {"lte": 7}}}]}},
     "profile": "bm25",
 }
+CONTENT = {name: value for name, value in STORED.items() if not isinstance(value, dict)}
+APART = {
+    **BEGIN,
+    "protocol": 2,
+    "found": [
+        [
+            {"hits": {"hits": [{"document": 0, "_source": {"lengths": STORED["lengths"],
+                                                           "counts": STORED["counts"]}}]}},
+            COUNTED,
+        ]
+    ],
+}  # fmt: skip
+"""A call whose document stands apart, in full or as a hash."""
 SEARCH: dict[str, dict[str, Any]] = {
     "search-begin": BEGIN,
     "search-found": {
@@ -185,6 +198,10 @@ SEARCH: dict[str, dict[str, Any]] = {
         "profile": "hybrid",
         "found": [[{"hits": {"hits": [{"_id": "1", "_score": 2.5, "_source": STORED}]}}, COUNTED]],
     },
+    # The hash of a document that nobody sent.
+    "documents-unknown": {**APART, "documents": ["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"]},
+    "documents-sent": {**APART, "documents": [CONTENT]},
+    "error-documents": {**APART, "documents": [1]},
     "error-search-found": {**BEGIN, "found": [[{"error": "no answer of a search"}, {}]]},
     "error-search-no-words": {**BEGIN, "query": " "},
 }

@@ -3,8 +3,8 @@
 The OpenSearch plugin is one, and any client of Elasticsearch can be. The steps and the searches are those of
 everybody else (`kitpick_rescorers.search`, `kitpick_engines.remote`). The first call asks for the searches of
 the first stage, and every further call brings what was found so far and goes through the same steps again,
-up to the next search or to the end. So the service keeps no state between calls, and any copy can take the
-next one.
+up to the next search or to the end. No answer depends on what the service keeps between calls, so any copy
+can take the next one: documents that it was not sent before it asks for.
 """
 
 from __future__ import annotations
@@ -127,16 +127,27 @@ def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchA
     if is_blank(call.query):
         raise Invalid("query: is empty: say what is wanted")
     profile = service.profile(call.profile)
+    remembers = service.contents.max_bytes > 0
+    answer = SearchAnswer(request_id=ticket.request_id, protocol=2 if remembers else 1)
+    contents = service.contents.of((ticket.bearer.name, call.tenant), call.documents)
+    known = [each for each in contents if each is not None]
+    if len(known) < len(contents):
+        return replace(answer, missing=tuple(n for n, each in enumerate(contents) if each is None))
+    # They take as much room as if they had been sent: what is forgotten meanwhile stays until the answer.
+    ticket.reserve(sum(each.size for each in known), "documents: ask for fewer hits")
+    found = whole(call.found, [each.source for each in known])
     try:
-        return SearchAnswer(request_id=ticket.request_id, ranking=_ranking(service, call, profile, ticket))
+        return replace(answer, ranking=_ranking(service, call, found, profile, ticket))
     except SearchesAsked as asked:
         count, shown = len(asked.searches), asked.shown_bytes
         what = f"{count} searches with {shown:,} bytes of `committed` and `filter` in each"
         ticket.reserve(count * (shown + _BYTES_A_SEARCH), f"{what}: shorten those, or the query")
-        return SearchAnswer(request_id=ticket.request_id, searches=asked.searches)
+        return replace(answer, searches=asked.searches)
 
 
-def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticket) -> RescoreAnswer:
+def _ranking(
+    service: Service, call: SearchCall, found: Sequence[Sequence[Json]], profile: Profile, ticket: Ticket
+) -> RescoreAnswer:
     """The same steps as `Search.run`, without the last: the caller reads the documents itself.
 
     Raises:
@@ -154,7 +165,7 @@ def _ranking(service: Service, call: SearchCall, profile: Profile, ticket: Ticke
     permitted, bound = _permitted(call, ticket.bearer)
     # Samples name APIs before anybody knows whether the caller may see them: only for who speaks for all.
     votes = None if bound else service.votes
-    search = Search(_index(service, call), encoder, rescorer, _unmeasured, votes)
+    search = Search(_index(service, call, found), encoder, rescorer, _unmeasured, votes)
     query = search.prepare(call.query, profile.needs())
     embed_ms = (time.perf_counter() - started) * 1e3
     size = profile.first_stage.size_for(call.k)
@@ -184,33 +195,50 @@ def _permitted(call: SearchCall, bearer: Bearer) -> tuple[Filter, tuple[Degradat
     return Filter(tenant=tenant, principals=principals), found
 
 
-def _index(service: Service, call: SearchCall) -> LiveIndex:
+def _index(service: Service, call: SearchCall, found: Sequence[Sequence[Json]]) -> LiveIndex:
     own = service.models.schema
     schema = own if is_of_schema(call.index, own) else replace(own, model="another model or template")
-    relay = Relay(RelayedState(schema, call.committed, call.filter), whole(call.found))
+    relay = Relay(RelayedState(schema, call.committed, call.filter), found)
     return LiveIndex(call.index, relay, _DIALECTS[call.engine], service.terms)
 
 
-def whole(found: Sequence[Sequence[Json]]) -> list[list[Json]]:
+def whole(found: Sequence[Sequence[Json]], documents: Sequence[Json] = ()) -> list[list[Json]]:
     """The answers with hits that are complete: what was sent of a document before is not sent again.
+
+    Args:
+        found: answers of a search server, as a call brings them.
+        documents: contents that hits may name by their places.
 
     Raises:
         Invalid: these are no answers of a search server.
     """
     known: dict[str, Json] = {}
+    contents = dict(enumerate(documents))
     try:
-        return [[_whole(answer, known) for answer in answers] for answers in found]
+        return [[_whole(answer, known, contents) for answer in answers] for answers in found]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Invalid(_NO_ANSWERS) from error
 
 
-def _whole(answer: Json, known: dict[str, Json]) -> Json:
+def _whole(answer: Json, known: dict[str, Json], contents: dict[int, Json]) -> Json:
     hits = []
     for hit in answer["hits"]["hits"]:
-        source = hit["_source"]
-        known[source["id"]] = merged = {**known.get(source["id"], {}), **source}
+        source = hit.get("_source", {})
+        if "document" in hit:
+            content = contents[hit["document"]]
+            source = {**content, **source} if source else content
+        known[source["id"]] = merged = _joined(known.get(source["id"]), source)
         hits.append({**hit, "_source": merged})
     return {**answer, "hits": {**answer["hits"], "hits": hits}}
+
+
+def _joined(known: Json | None, source: Json) -> Json:
+    """A document with what is new of it; the same object where nothing is."""
+    if known is None:
+        return source
+    if all(known.get(name) is value for name, value in source.items()):
+        return known
+    return {**known, **source}
 
 
 def _unmeasured(documents: Sequence[ApiDocument]) -> PackingSizes:

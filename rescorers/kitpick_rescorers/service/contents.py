@@ -1,0 +1,121 @@
+"""Documents that callers sent before, by the hash of what they sent.
+
+A caller that searches a catalog brings the same documents again and again. So it sends their hashes, and only
+what is not known here in full. The hash is computed here, of the bytes that were sent: nobody can say that
+a content is another. Each owner (a key, and a tenant of it) has documents of its own: by a hash nobody learns
+what another one was sent.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kitpick_engines.remote.server import Json
+from kitpick_foundation.decoding import UNDECODABLE, decode_as
+from kitpick_rescorers.service.body import decoded_bytes
+from kitpick_rescorers.service.errors import Invalid
+
+_HASH_BYTES = 24
+"""Of SHA-256: nobody finds another content with the same."""
+_LARGEST = 8
+"""A content of more than one part in so many of the whole room is not kept."""
+Owner = tuple[str, str]
+"""Name of a key, and the tenant that its caller speaks for."""
+
+
+class Content(NamedTuple):
+    """What was sent of a document, and about how many bytes it takes. It is never changed."""
+
+    source: Json
+    size: int
+
+
+def hash_of(content: bytes) -> str:
+    """The hash by which a content can be sent the next time."""
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()[:_HASH_BYTES]).decode()
+
+
+class Contents:
+    """Documents by owner and hash, the last ones, bounded by bytes. Safe to use from several threads.
+
+    An owner with more than its part of the room makes room of its own documents, any other of those of the
+    owner that was away for longest.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.bytes = 0
+        self.hits = 0
+        self.misses = 0
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Owner, OrderedDict[str, Content]] = OrderedDict()
+        self._sizes: dict[Owner, int] = {}
+
+    def of(self, owner: Owner, sent: Sequence[msgspec.Raw]) -> list[Content | None]:
+        """The documents of a call, each sent in full or as a hash, None where that is not known.
+
+        Those sent in full are kept. They have size 0, because the call itself holds them.
+
+        Raises:
+            Invalid: something is neither a hash nor an object.
+        """
+        raw = [bytes(each) for each in sent]
+        wanted = {n: each[1:-1].decode("ascii", "replace") for n, each in enumerate(raw) if each[:1] == b'"'}
+        whole = {n: _read(each) for n, each in enumerate(raw) if n not in wanted}
+        self._keep(owner, {hash_of(raw[n]): content for n, content in whole.items()})
+        found = self._known(owner, wanted) | {n: each._replace(size=0) for n, each in whole.items()}
+        return [found.get(n) for n in range(len(raw))]
+
+    def _known(self, owner: Owner, wanted: dict[int, str]) -> dict[int, Content]:
+        with self._lock:
+            kept = self._kept.get(owner, OrderedDict())
+            found = {n: kept[each] for n, each in wanted.items() if each in kept}
+            for n in found:
+                kept.move_to_end(wanted[n])
+            if found:
+                self._kept.move_to_end(owner)
+            self.hits += len(found)
+            self.misses += len(wanted) - len(found)
+            return found
+
+    def _keep(self, owner: Owner, made: dict[str, Content]) -> None:
+        with self._lock:
+            for name, content in made.items():
+                if content.size * _LARGEST <= self.max_bytes:
+                    self._add(owner, name, content)
+            while self.bytes > self.max_bytes:
+                mine = self._sizes[owner] * len(self._kept) > self.max_bytes
+                self._drop_oldest(owner if mine else next(iter(self._kept)))
+
+    def _add(self, owner: Owner, name: str, content: Content) -> None:
+        kept = self._kept.setdefault(owner, OrderedDict())
+        before = kept.pop(name, None)
+        kept[name] = content
+        self._kept.move_to_end(owner)
+        self._count(owner, content.size - (before.size if before else 0))
+
+    def _drop_oldest(self, owner: Owner) -> None:
+        kept = self._kept[owner]
+        _, content = kept.popitem(last=False)
+        self._count(owner, -content.size)
+        if not kept:
+            del self._kept[owner], self._sizes[owner]
+
+    def _count(self, owner: Owner, size: int) -> None:
+        self._sizes[owner] = self._sizes.get(owner, 0) + size
+        self.bytes += size
+
+
+def _read(content: bytes) -> Content:
+    try:
+        source = decode_as(content, dict[str, Any])
+    except UNDECODABLE as error:
+        raise Invalid("documents: neither a hash nor an object") from error
+    return Content(source, decoded_bytes(content))
