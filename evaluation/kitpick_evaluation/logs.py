@@ -22,6 +22,9 @@ from kitpick_foundation.text_files import open_utf8
 from kitpick_ingest.function_names import function_names
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
+_MAX_DIGITS = 20
+_MAX_NAME = 200
+"""Characters of the name of a tool that is told."""
 _CALLS = "execute_tool"
 _INPUTS = ("gen_ai.input.messages", "gen_ai.prompt")
 _OUTPUTS = ("gen_ai.output.messages", "gen_ai.completion")
@@ -91,9 +94,17 @@ def _spans(line: Json, where: str) -> Iterator[Json]:
         for resource in line["resourceSpans"]:
             for scope in resource.get("scopeSpans", ()):
                 for span in scope.get("spans", ()):
-                    yield {**span, "attributes": _attributes(span.get("attributes", ()))}
+                    yield {**_with_attributes(span), "events": _events(span)}
     except (AttributeError, TypeError, KeyError) as error:
         raise InvalidLog(f"{where}: spans that are not OTLP JSON: {error!r}") from error
+
+
+def _events(span: Json) -> list[Json]:
+    return [_with_attributes(event) for event in span.get("events") or ()]
+
+
+def _with_attributes(given: Json) -> Json:
+    return {**given, "attributes": _attributes(given.get("attributes") or ())}
 
 
 def _attributes(pairs: Sequence[Json]) -> dict[str, Any]:
@@ -112,7 +123,7 @@ def _requests(spans: Sequence[Json]) -> Iterator[LoggedRequest]:
     """One request for each message of a user in a trace, in order of time."""
     asked: dict[str, list[str]] = {}
     last = ""
-    for span in sorted(spans, key=lambda span: int(span.get("startTimeUnixNano", 0) or 0)):
+    for span in sorted(spans, key=_began):
         attributes = span["attributes"]
         text = _user_text(_first(attributes, _INPUTS)) or _event_text(span)
         if text:
@@ -124,6 +135,17 @@ def _requests(spans: Sequence[Json]) -> Iterator[LoggedRequest]:
         yield LoggedRequest(text, tuple(dict.fromkeys(tool for tool in tools if tool)))
 
 
+def _began(span: Json) -> int:
+    """Nanoseconds; 0 where they are no number."""
+    text = str(span.get("startTimeUnixNano"))
+    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else 0
+
+
+def _objects(value: object) -> list[Json]:
+    """The objects of a list: whatever else stands in a message was written by somebody, and says nothing."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
 def _first(attributes: Json, names: Sequence[str]) -> list[Json]:
     """Messages under the first of these names: a list, or a string of JSON."""
     found = next((attributes[name] for name in names if name in attributes), None)
@@ -132,7 +154,7 @@ def _first(attributes: Json, names: Sequence[str]) -> list[Json]:
             found = msgspec.json.decode(found)
         except UNDECODABLE:
             return []
-    return [message for message in found if isinstance(message, dict)] if isinstance(found, list) else []
+    return _objects(found)
 
 
 def _user_text(messages: Sequence[Json]) -> str:
@@ -142,29 +164,30 @@ def _user_text(messages: Sequence[Json]) -> str:
             parts = message.get("parts", message.get("content", ""))
             if isinstance(parts, str):
                 return parts.strip()
-            texts = [part.get("content", part.get("text", "")) for part in parts if isinstance(part, dict)]
+            texts = [part.get("content", part.get("text", "")) for part in _objects(parts)]
             return " ".join(text for text in texts if isinstance(text, str)).strip()
     return ""
 
 
 def _event_text(span: Json) -> str:
     """The older convention: an event for each message."""
-    for event in reversed(span.get("events", ())):
+    for event in reversed(span["events"]):
         if event.get("name") == "gen_ai.user.message":
-            return str(_attributes(event.get("attributes", ())).get("content", "")).strip()
+            return str(event["attributes"].get("content", "")).strip()
     return ""
 
 
 def _called(messages: Sequence[Json]) -> Iterator[str]:
     for message in messages:
-        for part in message.get("parts", ()):
-            if isinstance(part, dict) and part.get("type") == "tool_call":
+        for part in _objects(message.get("parts")):
+            if part.get("type") == "tool_call":
                 yield str(part.get("name", ""))
 
 
 def _failed(span: Json) -> bool:
-    status = span.get("status") or {}
-    return status.get("code") in {2, "STATUS_CODE_ERROR"} or "error.type" in span["attributes"]
+    status = span.get("status")
+    code = status.get("code") if isinstance(status, dict) else None
+    return code in (2, "STATUS_CODE_ERROR") or "error.type" in span["attributes"]
 
 
 _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -183,7 +206,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("email", re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")),
     ("iban", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")),
     ("ip", re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b|\b(?:[0-9a-fA-F]{1,4}:){4,7}[0-9a-fA-F]{1,4}\b")),
-    ("token", re.compile(r"\b(?=[\w+/-]*\d)(?=[\w+/-]*[A-Za-z])[A-Za-z0-9+/_-]{32,}={0,2}")),
+    ("token", re.compile(r"\b(?=[\w+/-]{0,99}\d)(?=[\w+/-]{0,99}[A-Za-z])[A-Za-z0-9+/_-]{32,}={0,2}")),
 )
 _CARD = re.compile(r"(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)")
 _PHONE = re.compile(
@@ -251,10 +274,12 @@ def harvest(logged: Iterable[LoggedRequest], documents: Sequence[ApiDocument]) -
     lacking: Counter[str] = Counter()
     several: Counter[str] = Counter()
     for request in logged:
-        text = masked(" ".join(request.text.split())[:MAX_CHARACTERS])
+        whole = " ".join(request.text.split())[: 2 * MAX_CHARACTERS]
+        text = masked(whole)  # before it is cut: half a secret is not recognised
         ids = _resolved(request.tools, known, lacking, several)
         counts["read"] += 1
-        counts["masked"] += text != " ".join(request.text.split())[:MAX_CHARACTERS]
+        counts["masked"] += text != whole
+        text = text[:MAX_CHARACTERS]
         if not text or not ids:
             counts["without_tools"] += 1
             continue
@@ -306,7 +331,7 @@ def _resolved(
     for tool in tools:
         ids = known.get(tool.casefold(), frozenset())
         if not ids:
-            lacking[tool] += 1
+            lacking[tool[:_MAX_NAME]] += 1
         elif len(ids) > 1:
             several[tool] += 1
         else:

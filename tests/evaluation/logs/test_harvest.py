@@ -181,3 +181,44 @@ def test_what_is_written_is_read_as_judged_requests(tmp_path: Path) -> None:
     file = tmp_path / "queries.jsonl"
     file.write_bytes(query_lines(found.queries))
     assert queries_file(file) == found.queries
+
+
+ODD = [5, None, "word", [1], {"a": 1}, [[1]], "9" * 5_000, 1e300, True]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:12])
+@pytest.mark.parametrize(
+    "field", ["startTimeUnixNano", "status", "status code", "parts", "called parts", "message", "name"]
+)
+def test_what_somebody_wrote_into_a_span_ends_no_harvest(tmp_path: Path, field: str, odd: object) -> None:
+    """Messages are what users, models and tools wrote: the requests of others come out all the same."""
+    span = chat("hostile", "send", trace="t2")
+    if field == "status code":
+        span["status"] = {"code": odd}
+        span["attributes"] += tool("send")["attributes"]  # type: ignore[operator]
+    elif field == "parts":
+        span["attributes"] = [attribute("gen_ai.input.messages", [{"role": "user", "parts": odd}])]
+    elif field == "called parts":
+        span["attributes"] += [attribute("gen_ai.output.messages", [{"parts": odd}])]  # type: ignore[operator]
+    elif field == "message":
+        span["attributes"] = [attribute("gen_ai.input.messages", odd)]
+    elif field == "name":
+        span["attributes"] += [attribute("gen_ai.tool.name", odd)]  # type: ignore[operator]
+    else:
+        span[field] = odd
+    found = read(tmp_path, otlp(span), otlp(chat("mine", "get_weather")))
+    assert LoggedRequest("mine", ("get_weather",)) in found
+
+
+def test_a_secret_is_masked_even_where_a_long_request_is_cut() -> None:
+    secret = "sk-" + "a1b2c3d4" * 5
+    for start in range(3_950, 4_001, 5):
+        asked = LoggedRequest("x" * 4 + " " + "word " * ((start - 5) // 5) + secret, ("get_weather",))
+        (query,) = harvest([asked], DOCUMENTS).queries
+        assert "sk-a" not in query.text
+        assert len(query.text) <= 4_000
+
+
+def test_names_that_are_told_are_short() -> None:
+    found = harvest([LoggedRequest("ask", ("n" * 100_000,))], DOCUMENTS)
+    assert [len(name) for name in found.unknown] == [200]
