@@ -49,7 +49,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
     stages: Annotated[tuple[AnyStage, ...], msgspec.Meta(max_length=MAX_STAGES)]
-    """Those of other packages, too, where a file names them, see `installed_stage`."""
+    """At most 50, in their order. A file may name stages of other installed packages, too."""
     description: str = ""
     first_stage: FirstStage = FirstStage()
 
