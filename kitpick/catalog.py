@@ -22,6 +22,7 @@ from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest
 from kitpick_engines.document import ApiDocument, Thing
 from kitpick_engines.opening import open_engine
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.progress import NullProgress, Progress
 from kitpick_ingest.source import Source
@@ -110,9 +111,10 @@ class Catalog:
         Raises:
             IngestError, EngineError, ModelError: nothing that was stored before is lost.
         """
-        from kitpick.text_bounds import text_bounds
-        from kitpick_ingest.opening import open_source
-        from kitpick_ingest.sync import SyncOptions, sync
+        with FORKS_WAIT:
+            from kitpick.text_bounds import text_bounds
+            from kitpick_ingest.opening import open_source
+            from kitpick_ingest.sync import SyncOptions, sync
 
         opened = open_source(source, name=name) if isinstance(source, str) else source
         cache = EmbeddingCache(self.settings.embedding_cache)
@@ -122,6 +124,7 @@ class Catalog:
         finally:
             cache.close()
 
+    @FORKS_WAIT
     def search(
         self,
         request: str | Messages,
@@ -255,6 +258,7 @@ class Catalog:
         for start in range(0, len(ids), _FETCHED):
             yield from self.engine.fetch(ids[start : start + _FETCHED], filter)
 
+    @FORKS_WAIT
     def after(
         self,
         api: str,
@@ -290,6 +294,7 @@ class Catalog:
             return tuple(NextStep(each, *best[each.id]) for each in self.engine.fetch(list(best), filter))
         return ()
 
+    @FORKS_WAIT
     def add_intents(self, intents: Iterable[Intent]) -> int:
         """Takes sample requests in, which vote for their APIs in profiles that give them weight; how many.
 
@@ -302,6 +307,7 @@ class Catalog:
         require_known(self.engine, (each.api for each in samples))
         return self.intents.add(samples)
 
+    @FORKS_WAIT
     def feedback(
         self,
         request: str,
@@ -337,6 +343,7 @@ class Catalog:
             self._trial.choose(answers, filter.tenant, chosen, client)
         return stored
 
+    @FORKS_WAIT
     def confirmed(self, request: str, *, filter: Filter = _NOBODY) -> dict[str, str]:  # noqa: A002
         """What samples and choices have changed for a request: ids of the APIs that come first, and why.
 
@@ -351,6 +358,7 @@ class Catalog:
         """
         return self.learning.confirmed(request, filter)
 
+    @FORKS_WAIT
     def forget(self, tenant: str | None = None, *, older_than_days: float | None = None) -> Forgotten:
         """Removes answers and everything that clients said; samples of the operator stay.
 
@@ -392,6 +400,7 @@ class Catalog:
         """What the catalog holds, None before the first ingest."""
         return self.engine.stats()
 
+    @FORKS_WAIT
     def close(self) -> None:
         """Releases the engine and the connections to a rescorer."""
         self.engine.close()

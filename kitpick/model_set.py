@@ -11,6 +11,7 @@ from kitpick.settings import Settings
 from kitpick_engines.contract import Vector
 from kitpick_engines.sentences import MAX_SENTENCES
 from kitpick_foundation.errors import InvalidSetting, MissingExtra
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 from kitpick_models.encoders import CrossEncoder, Encoder
 from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
@@ -52,7 +53,10 @@ class Once(Generic[Model]):
         Raises:
             ModelError: it cannot be loaded.
         """
-        with self._lock:
+        return self._load_once() if self._loaded is None else self._loaded
+
+    def _load_once(self) -> Model:
+        with FORKS_WAIT, self._lock:
             if self._failure is not None:
                 raise self._failure
             if self._loaded is None:

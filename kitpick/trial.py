@@ -25,6 +25,7 @@ from kitpick_evaluation.interleaving import Drafted, Score, Team, team_draft
 from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
 from kitpick_foundation.errors import KitpickError
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 from kitpick_rescorers.state import Degradation, joined
 
@@ -252,6 +253,7 @@ class ProfileTrial:
             raise NoTrial(self.path)
         try:
             with (
+                FORKS_WAIT,
                 self._lock,
                 closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection,
                 connection,

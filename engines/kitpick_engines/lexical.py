@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import lexical_fields, split_identifier
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import OfThisProcess, fork_lock
 
 LONGEST_TERM = 200
@@ -49,12 +50,14 @@ class Terms:
         self._database = OfThisProcess(_open_terms)
         self._database.get()
 
+    @FORKS_WAIT
     def of_request(self, text: str) -> list[str]:
         """Distinct terms of a request, in alphabetical order."""
         with self._lock:
             found = request_terms(self._database.made or self._database.get(), text)
             return list(dict.fromkeys(term[:LONGEST_TERM] for term in found))
 
+    @FORKS_WAIT
     def of_documents(self, batch: Sequence[Sequence[str]]) -> list[TermCounts]:
         """Counts of the terms of each document, given as its texts by field."""
         counts: list[TermCounts] = [{} for _ in batch]
@@ -70,6 +73,7 @@ class Terms:
         return counts
 
 
+@FORKS_WAIT
 def _open_terms() -> sqlite3.Connection:
     database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     prepare(database)

@@ -13,6 +13,8 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
+from kitpick_foundation.fork_gate import FORKS_WAIT
+
 UNDECODABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 """Not of the form or the type; not UTF-8, which is no error of msgspec's own; nested too deep."""
 
@@ -33,7 +35,7 @@ def decoder_of(kind: Any) -> msgspec.json.Decoder[Any]:
     """The decoder of JSON for a type; one and the same for all callers and threads."""
     found = _DECODERS.get(kind)
     if found is None:
-        with _BUILDING:
+        with FORKS_WAIT, _BUILDING:
             found = _DECODERS.setdefault(kind, msgspec.json.Decoder(kind))
     return found
 

@@ -22,6 +22,7 @@ from kitpick_engines.contract import IndexSchema, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import TEMPLATE_VERSION, retrieval_text
 from kitpick_foundation.disk import BUSY_SECONDS, DISK, Disk, use_write_ahead_log
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 from kitpick_ingest.errors import InvalidEmbedding
 
@@ -79,12 +80,12 @@ class EmbeddingCache:
 
     def close(self) -> None:
         """Releases the file."""
-        with self._lock:
+        with FORKS_WAIT, self._lock:
             self._disconnect()
 
     def _attempt(self, action: Callable[[], T], otherwise: T) -> T:
         """Runs an action: on a new file if this one is damaged, not at all if the cache was given up."""
-        with self._lock:
+        with FORKS_WAIT, self._lock:
             for _ in range(2):
                 if self._given_up:
                     break

@@ -14,6 +14,7 @@ import numpy as np
 
 from kitpick_engines.contract import IndexedDocument, RestrictedDocument, Vector
 from kitpick_engines.document import ApiDocument, decode_document, encode_document
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_ingest.errors import LocalWriteFailed
 
 _LAYOUT = """
@@ -32,12 +33,13 @@ BEGIN;
 
 
 class _SpoolErrors:
-    """A context that turns errors of SQLite into one that names the cause, mostly a full disk."""
+    """A context of what SQLite does: forks wait for it, and an error names the cause, mostly a full disk."""
 
     def __enter__(self) -> None:
-        pass
+        FORKS_WAIT.__enter__()
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        FORKS_WAIT.leave()
         if isinstance(error, sqlite3.OperationalError):
             raise LocalWriteFailed(
                 f"temporary file of the sync: {error}; nothing was written to the catalog; free some space, "
@@ -149,11 +151,14 @@ class Spool:
 
     def gone(self) -> Iterator[str]:
         """Ids that the index holds and this run has not seen, in order."""
-        with _DISK:
-            for (document_id,) in self._database.execute(
-                "SELECT id FROM documents WHERE seen = 0 ORDER BY id"
-            ):
-                yield document_id
+        query = "SELECT id FROM documents WHERE seen = 0 AND id > ? ORDER BY id LIMIT 1"
+        last = ("",)
+        while True:
+            with _DISK:
+                last = self._database.execute(query, last).fetchone()
+            if last is None:
+                return
+            yield last[0]
 
     def pending(self, size: int) -> Iterator[list[tuple[int, ApiDocument]]]:
         """Documents to be written, in batches, each with its place; the same order every time."""

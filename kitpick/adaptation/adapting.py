@@ -55,6 +55,7 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.stages import Abstain, Learned
+from kitpick_rescorers.stages.base import threshold_of
 from kitpick_rescorers.stages.depth import FALLBACK
 
 Basis: TypeAlias = Literal["requests", "descriptions", "held-out"]
@@ -481,7 +482,7 @@ class _Verdict(msgspec.Struct, frozen=True):
             fallback = FALLBACK if self.models.ranker is None else self.models.ranker.threshold
             return fallback if judge.threshold is None else judge.threshold
         stage = next(stage for stage in profile.stages if isinstance(stage, Abstain))
-        return self.models.threshold("abstain", stage.threshold, FALLBACK)
+        return threshold_of(self.models, "abstain", stage.threshold, FALLBACK)
 
 
 def _refused(answers: Sequence[Answer]) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import msgspec
@@ -136,8 +136,9 @@ class _Deferral(ABC):
         self._others = {
             self.names[document.id]: document for document in documents if document.id not in held
         }
+        self._tools: list[dict[str, Any]] | None = None
 
-    @cached_property
+    @property
     def tools(self) -> list[dict[str, Any]]:
         """Every tool that a provider may be told of, deferred ones too, in the same order in each request.
 
@@ -146,7 +147,9 @@ class _Deferral(ABC):
         """
         if self.most is not None and len(self.names) > self.most:
             raise CatalogTooLarge(len(self.names), self.most)
-        return [*self._first, *self._registered(list(self._others.values()))]
+        if self._tools is None:
+            self._tools = [*self._first, *self._registered(list(self._others.values()))]
+        return self._tools
 
     def tools_for(self, conversation: Sequence[Any], loaded: Iterable[str] = ()) -> list[dict[str, Any]]:
         """The `tools` of the next request that this conversation needs, and no others.

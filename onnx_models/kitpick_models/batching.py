@@ -24,6 +24,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import OfThisProcess, renew_after_fork
 from kitpick_models.settings import RuntimeSettings
 
@@ -86,6 +87,7 @@ def feeds(rows: Sequence[Row], length: int) -> tuple[Ids, Ids, Ids]:
     return ids, mask, types
 
 
+@FORKS_WAIT
 def run_batched(
     run: RunRows, rows: Sequence[Row], out: Array, settings: RuntimeSettings, workers: Workers
 ) -> None:
@@ -161,7 +163,7 @@ class NativeCalls:
 
     When a program ends, Python ends its daemon threads where they next ask for the interpreter. A thread
     that comes back from such a library is unwound through frames that forbid it, and the process aborts with
-    a core dump. So the end waits for the calls that run, and no other begins.
+    a core dump. So the end waits for the calls that run, and no other begins. Forks wait for them as well.
     """
 
     def __init__(self) -> None:
@@ -179,12 +181,14 @@ class NativeCalls:
         with self._changed:
             if not self._ended or threading.current_thread() is threading.main_thread():
                 self._running += 1
+                FORKS_WAIT.join()
                 return
         threading.Event().wait()  # a daemon thread at the end of the process: there is nothing left to do
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        FORKS_WAIT.leave()
         with self._changed:
             self._running -= 1
             if not self._running:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -83,9 +82,11 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     figures: tuple[Figure, ...] = ()
     providers: tuple[str, ...] = ("cpu",)
 
-    @cached_property
+    @property
     def _seen(self) -> frozenset[str]:
-        return frozenset(self.seen)
+        """The hashes as a set, which is kept beside the fields."""
+        kept: dict[str, frozenset[str]] = self.__dict__
+        return kept.get("seen_set") or kept.setdefault("seen_set", frozenset(self.seen))
 
     def is_seen(self, tool_key: str) -> bool:
         """Whether this model was trained on the tool."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,52 +61,46 @@ class _List:
         self.asked = stems(state.query)
         names, self.tools = np.unique([item.tool for item in self.items], return_inverse=True)
         self.tool_count = len(names)
+        self.lexical = self._lexical()
+        """Lexical scores, 0 where no word was found."""
+        self.cosines = self._cosines()
+        """With the request's vector; 0 for all where it has none."""
+        self.scored = np.array([float(item.logit is not None) for item in self.items])
+        """1 if the cross-encoder has scored the candidate."""
+        self.logits = self._logits()
+        """Logits; for a candidate that was not scored, the lowest logit of the list."""
+        self.names = [stems(split_identifier(item.candidate.api)) for item in self.items]
+        """Stems of the API's name."""
+        self.covered = self._covered()
+        """Share of the request's stems that the candidate's text has."""
 
     def reciprocal(self, name: RankingName) -> Matrix:
         """1/rank in a ranking, 0 where it did not find the candidate."""
         places = [item.candidate.places[name] for item in self.items]
         return np.array([1.0 / place.rank if place else 0.0 for place in places])
 
-    @cached_property
-    def lexical(self) -> Matrix:
-        """Lexical scores, 0 where no word was found."""
+    def _lexical(self) -> Matrix:
         places = [item.candidate.lexical for item in self.items]
         return np.array([max(place.score, 0.0) if place else 0.0 for place in places])
 
-    @cached_property
-    def cosines(self) -> Matrix:
-        """With the request's vector; 0 for all where it has none."""
+    def _cosines(self) -> Matrix:
         query = self.state.vector
         if query is None:
             return np.zeros(self.count)
         rows, _ = unit_vectors(self.items, len(query))
         return rows @ (query / np.linalg.norm(query))
 
-    @cached_property
-    def scored(self) -> Matrix:
-        """1 if the cross-encoder has scored the candidate."""
-        return np.array([float(item.logit is not None) for item in self.items])
-
-    @cached_property
-    def logits(self) -> Matrix:
-        """Logits; for a candidate that was not scored, the lowest logit of the list."""
+    def _logits(self) -> Matrix:
         known = [item.logit for item in self.items if item.logit is not None]
         lowest = min(known, default=0.0)
         return np.array([lowest if item.logit is None else item.logit for item in self.items])
-
-    @cached_property
-    def names(self) -> list[frozenset[str]]:
-        """Stems of the API's name."""
-        return [stems(split_identifier(item.candidate.api)) for item in self.items]
 
     def share_asked(self, of: Callable[[int], frozenset[str]]) -> Matrix:
         """For each candidate, the share of its stems that occur in the request."""
         found = [of(place) for place in range(self.count)]
         return np.array([len(words & self.asked) / len(words) if words else 0.0 for words in found])
 
-    @cached_property
-    def covered(self) -> Matrix:
-        """Share of the request's stems that the candidate's text has."""
+    def _covered(self) -> Matrix:
         if not self.asked:
             return np.zeros(self.count)
         texts = [stems(item.candidate.text) for item in self.items]

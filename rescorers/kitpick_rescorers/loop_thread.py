@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 
 _T = TypeVar("_T")
@@ -38,10 +39,14 @@ class LoopThread:
         return self._process == os.getpid()
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """What the coroutine returns or raises. It is cancelled where its caller is interrupted."""
+        """What the coroutine returns or raises. It is cancelled where its caller is interrupted.
+
+        Forks do not wait for it.
+        """
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return future.result()
+            with FORKS_WAIT.outside():
+                return future.result()
         except BaseException:
             future.cancel()
             raise

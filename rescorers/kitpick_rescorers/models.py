@@ -86,9 +86,3 @@ class Models(msgspec.Struct, frozen=True, eq=False):
     llm: LanguageModel | None = None
     demonstrations: Demonstrations | None = None
     ranker: LearnedFusion | None = None
-
-    def threshold(self, name: str, setting: float | None, fallback: float) -> float:
-        """The profile's setting, else what the cross-encoder's manifest says, else the fallback."""
-        if setting is not None:
-            return setting
-        return fallback if self.scorer is None else self.scorer.manifest.thresholds.get(name, fallback)

@@ -27,6 +27,7 @@ from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineError
 from kitpick_engines.sentences import sentences_of
 from kitpick_foundation.errors import MissingExtra
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.visible import is_blank
 from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
 from kitpick_rescorers.contracts import ModelSource, QueryEncoder, SearchedIndex, Voted, Voters
@@ -206,6 +207,7 @@ class Search:
         """The same search in another index."""
         return Search(index, self._encoder, self._rescorer, self._measure, self._voters)
 
+    @FORKS_WAIT
     def run(
         self,
         text: str,

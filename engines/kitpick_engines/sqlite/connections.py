@@ -14,6 +14,7 @@ from kitpick_engines.errors import CorruptStore, EngineUnavailable
 from kitpick_engines.lexical import prepare
 from kitpick_engines.sqlite.tables import create_catalog, is_catalog
 from kitpick_foundation.disk import Disk, full_disk, is_full, use_write_ahead_log
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 
 UNREADABLE = (UnicodeDecodeError, msgspec.MsgspecError)
@@ -52,9 +53,8 @@ class ConnectionPool:
                 yield None
                 return
             try:
-                connection.execute("BEGIN")
                 with damage_named(connection, self._path):
-                    yield connection if is_catalog(connection) else None
+                    yield _begun(connection)
             finally:
                 self._give(connection)
 
@@ -77,7 +77,7 @@ class ConnectionPool:
                 raise EngineUnavailable(f"{self._path}: no catalog here yet; call ensure() first")
             connection = self._open(write=True)
         try:
-            with translated(self._path):
+            with FORKS_WAIT, translated(self._path):
                 if attached is not None:
                     name, file = attached
                     uri = f"{file.absolute().as_uri()}?mode=ro&immutable=1"
@@ -87,9 +87,9 @@ class ConnectionPool:
                     create_catalog(connection)
             with damage_named(connection, self._path):
                 yield connection
-            with translated(self._path):
+            with FORKS_WAIT, translated(self._path):
                 connection.commit()
-            _merge_log(connection)
+                _merge_log(connection)
         finally:
             connection.close()
 
@@ -98,14 +98,18 @@ class ConnectionPool:
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
+        if self._process != os.getpid():
+            self._inherited += idle
+            return
         for connection in idle:
             connection.close()
-        if self._process != os.getpid() or not (self._log.exists() and self._path.exists()):
+        if not (self._log.exists() and self._path.exists()):
             return
         if self._is_writable():
             with suppress(sqlite3.Error, OSError), closing(self._open(write=True)) as connection:
                 _merge_log(connection)
 
+    @FORKS_WAIT
     def _take(self) -> sqlite3.Connection | None:
         with self._lock:
             if self._closed:
@@ -119,6 +123,7 @@ class ConnectionPool:
             return None
         return self._open(write=False)
 
+    @FORKS_WAIT
     def _give(self, connection: sqlite3.Connection) -> None:
         connection.rollback()
         with self._lock:
@@ -127,6 +132,7 @@ class ConnectionPool:
                 return
         connection.close()
 
+    @FORKS_WAIT
     def _open(self, write: bool) -> sqlite3.Connection:
         mode = "mode=rwc" if write else "mode=ro"
         if not write and self._is_frozen():
@@ -160,6 +166,13 @@ class ConnectionPool:
     @property
     def _log(self) -> Path:
         return self._path.with_name(self._path.name + "-wal")
+
+
+@FORKS_WAIT
+def _begun(connection: sqlite3.Connection) -> sqlite3.Connection | None:
+    """The connection in a read transaction; None where the file is no catalog yet."""
+    connection.execute("BEGIN")
+    return connection if is_catalog(connection) else None
 
 
 def _merge_log(connection: sqlite3.Connection) -> None:

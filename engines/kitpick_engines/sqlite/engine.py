@@ -47,6 +47,7 @@ from kitpick_engines.sqlite.tables import select_in
 from kitpick_engines.sqlite.view import LatestView, View, found_together, read_candidates, read_documents
 from kitpick_engines.sqlite.writer import SqliteSettings, SqliteWriter
 from kitpick_foundation.disk import DISK, Disk
+from kitpick_foundation.fork_gate import FORKS_WAIT
 
 _SNAPSHOTS = 10
 """How often a reader takes a newer snapshot because the matrix of the one it had was just replaced."""
@@ -89,12 +90,14 @@ class SqliteEngine:
         self._latest = LatestView()
         self.live()
 
+    @FORKS_WAIT
     def live(self) -> tuple[str, IndexSchema] | None:
         """Name and schema of the live index, None before the first one."""
         with self._connections.reading() as connection:
             index = tables.live_index(connection) if connection else None
         return (index.name, index.schema) if index else None
 
+    @FORKS_WAIT
     def ensure(self, schema: IndexSchema) -> str:
         """Name of the index for this schema: the live one, or one built beside it (resumed if begun)."""
         now = self.live()
@@ -112,6 +115,7 @@ class SqliteEngine:
             tables.advance(connection)
             return index.name
 
+    @FORKS_WAIT
     def swap(self, index: str) -> None:
         """Makes `index` the live one and drops all others.
 
@@ -139,7 +143,7 @@ class SqliteEngine:
             EngineUnavailable: another session does not end, or the file cannot be written.
         """
         with self._connections.writing() as connection:
-            with translated(self._path):
+            with FORKS_WAIT, translated(self._path):
                 chosen = tables.index_named(connection, index)
                 remove_orphans(
                     self._disk, self._folder, [each.matrix for each in tables.all_indexes(connection)]
@@ -166,7 +170,7 @@ class SqliteEngine:
             return self._hashes(connection, index, source, last)
 
         with self._reading(open_) as (_, pairs):
-            yield from pairs
+            yield from FORKS_WAIT.one_by_one(pairs)
 
     def restricted(self, index: str, source: str) -> Iterator[RestrictedDocument]:
         """The restricted documents of a source, ordered by id.
@@ -179,8 +183,10 @@ class SqliteEngine:
             "ORDER BY id"
         )
         with self._connections.reading() as reading:
-            connection, chosen = _existing(reading, index)
-            for key, tenant, limited in connection.execute(chosen.sql(statement), (source,)):
+            with FORKS_WAIT:
+                connection, chosen = _existing(reading, index)
+                rows = connection.execute(chosen.sql(statement), (source,))
+            for key, tenant, limited in FORKS_WAIT.one_by_one(rows):
                 yield RestrictedDocument(key, tenant, bool(limited))
 
     def documents(self, index: str) -> Iterator[IndexedDocument]:
@@ -194,7 +200,7 @@ class SqliteEngine:
             return self._rows_of(connection, index, last)
 
         with self._reading(open_) as (_, rows):
-            yield from rows
+            yield from FORKS_WAIT.one_by_one(rows)
 
     def search(self, request: SearchRequest) -> Candidates:
         """Candidates of both rankings from one snapshot, best lexical or dense rank first, ties by id.
@@ -239,6 +245,7 @@ class SqliteEngine:
             mask = snapshot.view.visible(snapshot.connection, filter).mask
             return read_documents(snapshot.connection, snapshot.view, ids, mask)
 
+    @FORKS_WAIT
     def stats(self) -> IndexStats | None:
         """Statistics of the live index, None before the first one. `bytes` counts all its files."""
         with self._connections.reading() as connection:
@@ -260,6 +267,7 @@ class SqliteEngine:
         with self._snapshot() as snapshot:
             return {} if snapshot is None else _lost(snapshot)
 
+    @FORKS_WAIT
     def backup(self, file: Path) -> BackupReport:
         """Writes the committed state of this moment into one file, while searches and syncs go on.
 
@@ -278,6 +286,7 @@ class SqliteEngine:
                 raise UnknownIndex(f"{self._path}: nothing to back up: the catalog is empty, or is not there")
             return write_backup(connection, *opened, file, self._disk)
 
+    @FORKS_WAIT
     def restore(self, file: Path, *, replace: bool = False) -> BackupReport:
         """Restores the state of a backup, in one transaction.
 
@@ -303,6 +312,7 @@ class SqliteEngine:
         remove_orphans(self._disk, self._folder, kept)
         return report
 
+    @FORKS_WAIT
     def close(self) -> None:
         """Releases files and connections; every commit is then in the file itself, not in a log beside it."""
         self._connections.close()
@@ -310,7 +320,7 @@ class SqliteEngine:
     @contextmanager
     def _snapshot(self) -> Iterator[Snapshot | None]:
         """The live index, None before the first one."""
-        with self._reading(lambda connection, _: self._view(connection)) as (connection, view):
+        with FORKS_WAIT, self._reading(lambda connection, _: self._view(connection)) as (connection, view):
             yield Snapshot(connection, view) if connection and view else None
 
     @contextmanager
@@ -324,7 +334,8 @@ class SqliteEngine:
         for attempts_left in reversed(range(_SNAPSHOTS)):
             with self._connections.reading() as connection:
                 try:
-                    opened = open_(connection, attempts_left == 0)
+                    with FORKS_WAIT:
+                        opened = open_(connection, attempts_left == 0)
                 except MatrixGone:
                     continue
                 yield connection, opened

@@ -18,6 +18,7 @@ from kitpick_engines.sqlite.matrix import Matrix, MatrixWriter, checksum_of, cop
 from kitpick_engines.sqlite.tables import IndexRow, advance, with_chains
 from kitpick_engines.text import rerank_text
 from kitpick_foundation.disk import Disk
+from kitpick_foundation.fork_gate import FORKS_WAIT
 
 _INSERT_DOC = """
 INSERT INTO docs_#
@@ -54,6 +55,7 @@ class SqliteWriter:
         self._next_row = int(last) + 1
         self._matrix = MatrixWriter(disk, folder / index.matrix, index.slots, index.schema.dimensions)
 
+    @FORKS_WAIT
     def write(self, batch: Sequence[IndexedDocument]) -> None:
         """Adds documents, replacing those of the same id; the last of equal ids in the batch counts.
 
@@ -73,12 +75,14 @@ class SqliteWriter:
         with translated(self._folder):
             self._keep([item.document for item in latest], vectors)
 
+    @FORKS_WAIT
     def delete(self, ids: Iterable[str]) -> None:
         """Removes documents; unknown ids are ignored."""
         with translated(self._folder):
             for document_id in ids:
                 self._remove(document_id)
 
+    @FORKS_WAIT
     def finish(self, settings: SqliteSettings) -> None:
         """Makes the vectors durable and records them, before the caller commits."""
         if not self._changed:

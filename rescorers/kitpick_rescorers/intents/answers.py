@@ -17,6 +17,7 @@ import msgspec
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock, renew_after_fork
 from kitpick_rescorers.intents.store import Verdict, require_empty_log
 
@@ -198,7 +199,7 @@ class AnswerLog:
 
     def close(self) -> None:
         """Releases the file."""
-        with self._lock:
+        with FORKS_WAIT, self._lock:
             if self._opened is not None:
                 self._opened.close()
                 self._opened = None
@@ -207,7 +208,7 @@ class AnswerLog:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         """The one connection, in a transaction, for one thread at a time."""
         try:
-            with self._lock:
+            with FORKS_WAIT, self._lock:
                 if self._opened is None:
                     self._opened = self._open()
                 with self._opened:

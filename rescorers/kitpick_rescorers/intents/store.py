@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_foundation.disk import BUSY_SECONDS, empty_log, full_disk, is_full, use_write_ahead_log
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 from kitpick_rescorers.intents.votes import NO_INTENTS, QUORUM, Intents
 
@@ -151,6 +152,7 @@ class IntentStore:
             require_empty_log(connection, self.path)
         return gone
 
+    @FORKS_WAIT
     def of_model(self, model: str, tenant: str = "") -> Intents:
         """Samples embedded by this encoder that may have a say for a tenant; read again after a change.
 
@@ -259,7 +261,11 @@ class IntentStore:
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
-            with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection, connection:
+            with (
+                FORKS_WAIT,
+                closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection,
+                connection,
+            ):
                 yield connection
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the last: of a damaged row
             cure = f"; {full_disk(self.path)}" if is_full(error) else ""

@@ -23,6 +23,7 @@ from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.lexical import Terms
 from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full
+from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 from kitpick_rescorers.intents.store import TABLES, Intent, IntentStore
 from kitpick_rescorers.intents.votes import Intents
@@ -179,6 +180,7 @@ class WrittenStore:
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         return count
 
+    @FORKS_WAIT
     def nearness(self, request: str, vector: Vector, encoder: str, most: int) -> dict[str, Nearness]:
         """How near a request is to what is written about each API; by each nearness the first `most`.
 
@@ -203,7 +205,11 @@ class WrittenStore:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection, connection:
+            with (
+                FORKS_WAIT,
+                closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection,
+                connection,
+            ):
                 connection.executescript(_TABLES)
                 yield connection
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the last: of a damaged row

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -72,6 +71,11 @@ class Corpus:
         self.documents, self._energy = _finite_matrix(documents)
         self.sketch: Sketch | None = None
         self.coarse = coarse(self.documents) if coarse else None
+        self.largest_norm = self._largest_norm()
+        """An upper bound of max ‖d_i‖; of a small corpus the Frobenius norm, which is there already."""
+        self.roundoff = (self.dimensions + 4) * _UNIT_ROUNDOFF * self.largest_norm
+        """A scan in float32 is off by at most this times ‖v‖ in any row, in whatever order sums are taken."""
+        self._lipschitz: float | None = None
 
     @property
     def rows(self) -> int:
@@ -83,18 +87,21 @@ class Corpus:
         """Length d of every vector."""
         return int(self.documents.shape[1])
 
-    @cached_property
-    def largest_norm(self) -> float:
-        """An upper bound of max ‖d_i‖; of a small corpus the Frobenius norm, which is there already."""
+    def _largest_norm(self) -> float:
         if self.rows < _SMALL:
             squares = self._energy
         else:
             squares = float(np.einsum("ij,ij->i", self.documents, self.documents).max())
         return math.sqrt(squares) * (1.0 + 1e-6)
 
-    @cached_property
+    @property
     def lipschitz(self) -> float:
-        """λ_max(D Dᵀ), the curvature of the reconstruction term."""
+        """λ_max(D Dᵀ), the curvature of the reconstruction term; computed when it is first asked for."""
+        if self._lipschitz is None:
+            self._lipschitz = self._curvature()
+        return self._lipschitz
+
+    def _curvature(self) -> float:
         wide = self.rows < self.dimensions
         documents = self.documents.astype(np.float64)
         gram = documents @ documents.T if wide else documents.T @ documents
@@ -109,11 +116,6 @@ class Corpus:
     def scan_many(self, vectors: Float64) -> Float32:
         """D v for every row of the corpus and every vector (b, d): (b, n) in float32."""
         return vectors.astype(np.float32) @ self.documents.T
-
-    @cached_property
-    def roundoff(self) -> float:
-        """A scan in float32 is off by at most this times ‖v‖ in any row, in whatever order sums are taken."""
-        return (self.dimensions + 4) * _UNIT_ROUNDOFF * self.largest_norm
 
     def scan_error(self, vector: Float64) -> float:
         """Upper bound of what `scan` is off by in any row."""

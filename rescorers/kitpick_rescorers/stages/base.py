@@ -85,3 +85,10 @@ class Stage(
         if state.kind.confidence < self.confidence:
             return f"confidence {state.kind.confidence:.2f} in {self.when} is below {self.confidence:.2f}"
         return ""
+
+
+def threshold_of(models: Models, name: str, setting: float | None, fallback: float) -> float:
+    """The profile's setting, else what the cross-encoder's manifest says, else the fallback."""
+    if setting is not None:
+        return setting
+    return fallback if models.scorer is None else models.scorer.manifest.thresholds.get(name, fallback)

@@ -14,7 +14,7 @@ import numpy as np
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.packing import best_fit
-from kitpick_rescorers.stages.base import Count, Probability, Requirement, Stage
+from kitpick_rescorers.stages.base import Count, Probability, Requirement, Stage, threshold_of
 from kitpick_rescorers.state import Ranked, State
 
 
@@ -73,7 +73,7 @@ class Abstain(Stage, frozen=True, tag="abstain"):
             return state.with_note("abstained: no candidate was found", abstained="no candidate was found")
         if not state.scored:
             raise StageUnavailable("there are no calibrated scores")
-        threshold = models.threshold("abstain", self.threshold, FALLBACK)
+        threshold = threshold_of(models, "abstain", self.threshold, FALLBACK)
         best = max(item.probability or 0.0 for item in state.scored)
         if best >= threshold:
             return state.with_note(f"best probability {best:.2f}, threshold {threshold:.2f}")

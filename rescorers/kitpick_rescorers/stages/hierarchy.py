@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kitpick_foundation.deadline import UNLIMITED, Deadline
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.models import Models
-from kitpick_rescorers.stages.base import Count, Probability, Stage, Window
+from kitpick_rescorers.stages.base import Count, Probability, Stage, Window, threshold_of
 from kitpick_rescorers.state import Ranked, State, head_and_tail, unit_vectors
 
 FALLBACK = 0.75
@@ -42,7 +42,7 @@ class Concentrate(Stage, frozen=True, tag="concentrate"):
         """F, then the candidates that were not scored."""
         if not state.scored:
             raise StageUnavailable("there are no calibrated scores to tell which tools are wanted")
-        threshold = models.threshold("concentrate", self.threshold, FALLBACK)
+        threshold = threshold_of(models, "concentrate", self.threshold, FALLBACK)
         head, tail = head_and_tail(state)
         best = _wanted(head, threshold, self.least)
         chosen = [item for item in head if item.tool in best]
