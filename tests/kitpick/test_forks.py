@@ -14,8 +14,8 @@ import pytest
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
-from kitpick_engines.intents.store import Intent
 from kitpick_foundation.fork_gate import FORKS_WAIT
+from kitpick_rescorers.intents.store import Intent
 
 pytestmark = [
     pytest.mark.needs("weights", "onnxruntime"),
