@@ -6,7 +6,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from jdk import INSTALL, INSTALL_GUARDED, find_guarded_java, has_jdk_and_maven
 from node_fixtures import elasticsearch_url, opensearch_url
 from once import this_run
 from outside import mark_outside
-from shared_models import share, unshared
+from shared_models import share
 from sizes import LARGE
 from unsynced import unsync
 
@@ -189,13 +189,6 @@ def shared_data() -> Path:
     """The research data; tests that use it skip with the reason where it is absent."""
     require("data")
     return SHARED_DATA
-
-
-@pytest.fixture
-def own_models() -> Iterator[None]:
-    """For tests of how models are loaded: they share none with others."""
-    with unshared():
-        yield
 
 
 @pytest.fixture(scope="session")

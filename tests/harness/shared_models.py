@@ -1,40 +1,47 @@
 """Loaded models that all tests of a process share: loading one takes a second of processor time.
 
-What is shared is the graph in onnxruntime and the vocabulary, by their bytes and settings. Everything above
-them, caches and heads, is each test's own. Tests of loading itself ask for the fixture `own_models`.
+What is shared is the graph in onnxruntime and the vocabulary, by their bytes and settings, and the bytes of
+the shipped files, which no test changes: reading and comparing them takes a tenth of a second. Everything above
+them, caches and heads, is each test's own.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-from kitpick_models import session, tokens
+from kitpick_models import encoders, heads, session, tokens
+from kitpick_models.manifest import SHIPPED, Manifest, read_file
 
 _LARGE = 100_000
 """Bytes: smaller graphs load at once, and many of them are made by a test."""
 _OPEN, _TOKENIZER = session._open, tokens.Tokenizer
 _OPENED: dict[object, Any] = {}
+_FILES: dict[object, bytes] = {}
+_ELSEWHERE = session.keeps_weights_elsewhere
 
 
 def share() -> None:
     """From now on equal models are loaded once."""
     session._open = _opened
+    session.keeps_weights_elsewhere = _elsewhere
+    session.read_file = encoders.read_file = heads.read_file = _read
     tokens.Tokenizer = _Tokenizers  # type: ignore[assignment,misc]
 
 
-@contextmanager
-def unshared() -> Iterator[None]:
-    """Meanwhile each model is loaded anew."""
-    session._open = _OPEN
-    tokens.Tokenizer = _TOKENIZER  # type: ignore[misc]
-    try:
-        yield
-    finally:
-        share()
+def _read(folder: Path, manifest: Manifest, name: str) -> bytes:
+    """A file of a model. Shipped ones are read once, and kept as what their digest says."""
+    if folder.parent not in SHIPPED:
+        return read_file(folder, manifest, name)
+    key = (folder, name, manifest.files.get(name))
+    if key not in _FILES:
+        _FILES[key] = read_file(folder, manifest, name)
+    return _FILES[key]
+
+
+_elsewhere = lru_cache(maxsize=16)(_ELSEWHERE)
 
 
 def _opened(model: bytes, storage: Any, settings: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,10 +55,24 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     return Settings()
 
 
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a catalog of the functions, and with the vectors of their texts: for copies."""
+    folder = tmp_path_factory.mktemp("prepared")
+    file = folder / "functions.json"
+    file.write_text(json.dumps(FUNCTIONS))
+    settings = Settings(embedding_cache=folder / "embeddings.db")
+    with Catalog.open(f"sqlite:{folder / 'catalog.db'}", settings=settings) as made:
+        made.ingest(f"functions:{file}")
+    file.unlink()
+    return folder
+
+
 @pytest.fixture
-def catalog(settings: Settings, functions_file: Path) -> Iterator[Catalog]:
+def catalog(settings: Settings, functions_file: Path, prepared: Path) -> Iterator[Catalog]:
+    """A catalog of the test's own, which a copy of `prepared` fills."""
+    shutil.copytree(prepared, functions_file.parent, dirs_exist_ok=True)
     with Catalog.open(settings=settings) as opened:
-        opened.ingest(f"functions:{functions_file}")
         yield opened
 
 
