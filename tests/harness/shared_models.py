@@ -1,7 +1,7 @@
 """Loaded models that all tests of a process share: loading one takes a second of processor time.
 
 What is shared is the graph in onnxruntime and the vocabulary, by their bytes and settings, and the bytes of
-the shipped files, which no test changes: reading and comparing them takes a tenth of a second. Everything above
+the shipped files, which no test changes: reading and comparing them takes a tenth of a second. All above
 them, caches and heads, is each test's own.
 """
 

@@ -148,10 +148,10 @@ def run(rows, length):
     model.run([Row(ids, np.zeros_like(ids))] * rows, length)
 
 model, process = load_cross_encoder(settings=RuntimeSettings(threads=1)), psutil.Process()
-for length in range(8, 65, 8):
-    run(512 // length, length)
+for length in range(2, 17, 2):
+    run(128 // length, length)
 before = process.memory_info().rss
-shapes = [(rows, length) for length in range(8, 65, 8) for rows in range(1, 512 // length)]
+shapes = [(rows, length) for length in range(2, 17, 2) for rows in range(1, 128 // length)]
 for rows, length in shapes:
     run(rows, length)
 print(len(shapes), (process.memory_info().rss - before) / len(shapes))

@@ -15,8 +15,8 @@ from half_update_process import WIDE, update
 from kitpick_engines.contract import Filter, IndexedDocument
 from kitpick_engines.sqlite import SqliteEngine
 
-DOCUMENTS = 2_048
-NIGHTS = 4
+DOCUMENTS = 1_024
+NIGHTS = 3
 
 
 def size(path: Path) -> int:

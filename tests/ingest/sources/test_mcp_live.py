@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -26,15 +26,22 @@ from kitpick_ingest.sources.mcp_tools import about
 pytestmark = pytest.mark.needs("mcp")
 
 SERVER = Path(__file__).with_name("mcp_server.py")
+HANDSHAKE = Path(__file__).with_name("handshake_server.py")
 TOOLS = ["read_note", "write_note", "remove_note", "search", "share"]
 QUICK = LiveSettings(request_seconds=60, total_seconds=120)
 
 
-def stdio(
-    behaviour: str = "fine", *, transport: str = "stdio", settings: LiveSettings = QUICK
-) -> McpLiveSource:
-    command = shlex.join([sys.executable, str(SERVER), transport, behaviour])
-    return McpLiveSource(f"stdio:{command}", "notes", settings)
+def stdio(behaviour: str = "fine", settings: LiveSettings = QUICK) -> McpLiveSource:
+    return _started([str(SERVER), "stdio", behaviour], settings)
+
+
+def legacy(behaviour: str = "fine", settings: LiveSettings = QUICK) -> McpLiveSource:
+    """A server of the handshake era."""
+    return _started([str(HANDSHAKE), behaviour], settings)
+
+
+def _started(arguments: list[str], settings: LiveSettings) -> McpLiveSource:
+    return McpLiveSource(f"stdio:{shlex.join([sys.executable, *arguments])}", "notes", settings)
 
 
 def _free_port() -> int:
@@ -80,32 +87,36 @@ def children() -> set[int]:
     return {child.pid for child in psutil.Process().children(recursive=True)}
 
 
-def test_every_page_is_read_over_both_transports(fine: McpLiveSource) -> None:
-    items = list(fine.read())
-    assert [getattr(item, "api", item) for item in items] == TOOLS
+def test_every_page_is_read_with_all_fields_over_both_transports(fine: McpLiveSource) -> None:
+    items = [item for item in fine.read() if isinstance(item, ApiDocument)]
+    assert [item.api for item in items] == TOOLS
+    assert {item.about for item in items} == {""}, "its server says nothing of itself"
     read_note = items[0]
-    assert isinstance(read_note, ApiDocument)
     assert (read_note.id, read_note.tool, read_note.version) == ("notes/notes/read_note", "notes", "1.2")
     assert read_note.parameters == (
         Parameter("title", "string", required=True, description="of the note"),
         Parameter("deep", "boolean"),
     )
-
-
-def test_hints_become_effects_and_the_definition_keeps_every_field() -> None:
-    by_name = {item.api: item for item in stdio().read() if isinstance(item, ApiDocument)}
-    effects = [by_name[name].effect for name in TOOLS]
-    assert effects == [Effect.READ, Effect.WRITE, Effect.DESTRUCTIVE, Effect.UNKNOWN, Effect.UNKNOWN]
-    definition = json.loads(by_name["read_note"].definition)
+    effects = [item.effect for item in items]
+    assert effects == [Effect.READ, Effect.WRITE, Effect.DESTRUCTIVE, Effect.UNKNOWN, Effect.UNKNOWN], "hints"
+    definition = json.loads(read_note.definition)
     assert definition["inputSchema"]["x-vendor"] == {"z": 1, "a": 2}
     assert list(definition["inputSchema"]["x-vendor"]) == ["z", "a"]
 
 
-@pytest.mark.parametrize("transport", ["stdio", "legacy"])
-def test_every_tool_carries_what_its_server_says_of_itself(transport: str) -> None:
-    for behaviour, wanted in (("speaking", "Keeps the minutes of the village choir."), ("fine", "")):
-        items = list(stdio(behaviour, transport=transport).read())
-        assert {item.about for item in items if isinstance(item, ApiDocument)} == {wanted}
+Make = Callable[[str], McpLiveSource]
+
+
+CHOIR = "Keeps the minutes of the village choir."
+
+
+@pytest.mark.parametrize(
+    ("make", "behaviour", "wanted"),
+    [(stdio, "speaking", CHOIR), (legacy, "speaking", CHOIR), (legacy, "fine", "")],
+)
+def test_every_tool_carries_what_its_server_says_of_itself(make: Make, behaviour: str, wanted: str) -> None:
+    items = list(make(behaviour).read())
+    assert {item.about for item in items if isinstance(item, ApiDocument)} == {wanted}
 
 
 def test_instructions_are_bounded_and_hold_nothing_that_an_index_refuses() -> None:
@@ -116,12 +127,12 @@ def test_instructions_are_bounded_and_hold_nothing_that_an_index_refuses() -> No
 def test_a_server_that_dies_half_way_yields_nothing_but_the_error() -> None:
     items: list[object] = []
     with pytest.raises(SourceError, match="out of memory, says the server"):
-        items.extend(stdio("dying").read())
+        items.extend(legacy("dying").read())
     assert items == []
 
 
 def test_a_server_that_dies_after_its_tools_keeps_them_and_is_named() -> None:
-    tool, *letters = stdio("leaving", transport="legacy").read()
+    tool, *letters = legacy("leaving").read()
     assert isinstance(tool, ApiDocument)
     assert tool.api == "old_tool"
     assert all(isinstance(letter, DeadLetter) for letter in letters)
@@ -141,7 +152,7 @@ def test_a_server_that_dies_half_way_over_http_yields_an_error() -> None:
         ("mute", LiveSettings(total_seconds=2), "within 2 s"),
         ("loop", QUICK, "same cursor again"),
         ("endless", LiveSettings(max_pages=5), "more than 5 pages"),
-        ("fine", LiveSettings(max_tools=3), "more than 3 tools"),
+        ("notes", LiveSettings(max_tools=3), "more than 3 tools"),
     ],
 )
 def test_a_server_beyond_a_limit_stops_the_source(
@@ -149,7 +160,7 @@ def test_a_server_beyond_a_limit_stops_the_source(
 ) -> None:
     before = children()
     with pytest.raises(SourceError, match=reason):
-        list(stdio(behaviour, settings=settings).read())
+        list(legacy(behaviour, settings).read())
     assert children() == before, "the started server is gone"
 
 
@@ -160,14 +171,14 @@ def test_a_hanging_server_over_http_stops_the_source() -> None:
 
 
 def test_a_tool_without_a_name_costs_only_itself() -> None:
-    (letter,) = stdio("malformed", transport="legacy").read()
+    (letter,) = legacy("malformed").read()
     assert isinstance(letter, DeadLetter)
     assert letter.position.endswith("/tools/0")
     assert "name" in letter.reason
 
 
 def test_a_handshake_era_server_is_read_too() -> None:
-    assert names(stdio(transport="legacy")) == ["old_tool"]
+    assert names(legacy()) == ["old_tool"]
 
 
 def test_a_server_that_is_not_there_stops_the_source_and_no_secret_is_told() -> None:
@@ -197,8 +208,8 @@ def test_a_watch_reports_the_tools_at_once() -> None:
     assert seen == [TOOLS]
 
 
-@pytest.mark.parametrize(("transport", "new"), [("stdio", "brand_new"), ("legacy", "new_tool")])
-def test_a_watch_ends_with_the_tools_after_the_last_change(transport: str, new: str) -> None:
+@pytest.mark.parametrize(("make", "new"), [(stdio, "brand_new"), (legacy, "new_tool")])
+def test_a_watch_ends_with_the_tools_after_the_last_change(make: Make, new: str) -> None:
     """Changes that come close together may be reported as one, so only the last report is certain."""
     seen: list[list[str]] = []
     stop = threading.Event()
@@ -208,7 +219,7 @@ def test_a_watch_ends_with_the_tools_after_the_last_change(transport: str, new: 
         if new in seen[-1]:
             stop.set()
 
-    stdio("changing", transport=transport).watch(on_change, stop)
+    make("changing").watch(on_change, stop)
     assert new in seen[-1]
     assert not any(new in earlier for earlier in seen[:-1])
 
@@ -216,7 +227,7 @@ def test_a_watch_ends_with_the_tools_after_the_last_change(transport: str, new: 
 def test_a_server_that_knows_no_ping_is_still_watched() -> None:
     stop = threading.Event()
     restless = LiveSettings(heartbeat_seconds=0.05)
-    source = stdio("changing", transport="legacy", settings=restless)
+    source = legacy("changing", restless)
     source.watch(lambda _: threading.Timer(0.5, stop.set).start(), stop)
     assert stop.is_set(), "the watch ended by itself: a refused ping was taken for a failure"
 
@@ -235,10 +246,10 @@ def test_a_watch_over_http_hears_of_changes() -> None:
     assert seen[-1] == [*TOOLS, "brand_new"]
 
 
-@pytest.mark.parametrize(("behaviour", "transport"), [("silent", "stdio"), ("fine", "legacy")])
-def test_a_server_that_announces_nothing_cannot_be_watched(behaviour: str, transport: str) -> None:
+@pytest.mark.parametrize(("make", "behaviour"), [(stdio, "silent"), (legacy, "fine")])
+def test_a_server_that_announces_nothing_cannot_be_watched(make: Make, behaviour: str) -> None:
     with pytest.raises(SourceError, match="does not announce changes"):
-        stdio(behaviour, transport=transport).watch(lambda _: None)
+        make(behaviour).watch(lambda _: None)
 
 
 def test_what_the_callback_raises_passes_through_and_ends_the_watch() -> None:
@@ -247,7 +258,7 @@ def test_what_the_callback_raises_passes_through_and_ends_the_watch() -> None:
 
     before = children()
     with pytest.raises(ZeroDivisionError):
-        stdio().watch(broken)
+        legacy("changing").watch(broken)
     assert children() == before
 
 
@@ -258,13 +269,13 @@ def test_a_server_that_dies_while_watched_ends_the_watch_with_an_error() -> None
 
     before = children()
     with pytest.raises(SourceError):
-        stdio("changing").watch(kill, threading.Event())
+        legacy("changing").watch(kill, threading.Event())
 
 
 def test_reading_works_inside_a_running_event_loop() -> None:
     import anyio
 
     async def main() -> list[str]:
-        return names(stdio())
+        return names(legacy("notes"))
 
     assert anyio.run(main) == TOOLS

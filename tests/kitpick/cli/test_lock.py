@@ -15,19 +15,19 @@ from kitpick.settings import Settings
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
 
-SERVER = Path(__file__).parents[2] / "ingest" / "sources" / "mcp_server.py"
+SERVER = Path(__file__).parents[2] / "ingest" / "sources" / "handshake_server.py"
 DOCS = Path(__file__).parents[3] / "docs" / "catalogs.md"
 
 
 def server(behaviour: str) -> str:
-    return f"mcp:stdio:{shlex.join([sys.executable, str(SERVER), 'stdio', behaviour])}"
+    return f"mcp:stdio:{shlex.join([sys.executable, str(SERVER), behaviour])}"
 
 
 def test_a_description_that_changed_since_its_approval_is_named_and_held_back(
     settings: Settings, tmp_path: Path, kitpick
 ) -> None:
     lock = str(tmp_path / "tools.lock")
-    taken = kitpick("ingest", server("fine"), "--name", "notes")
+    taken = kitpick("ingest", server("notes"), "--name", "notes")
     approved = kitpick("lock", lock, "--json")
     assert (taken.code, json.loads(approved.out)["approved"]) == (ExitCode.OK, 5)
 
