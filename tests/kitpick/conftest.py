@@ -12,10 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import kitpick
 
 from kitpick.catalog import Catalog
 from kitpick.evaluation.measuring import Judged, Plan, judged_queries
 from kitpick.settings import Settings
+
+__all__ = ["kitpick"]
 
 
 def function(name: str, description: str, *parameters: str) -> dict[str, object]:

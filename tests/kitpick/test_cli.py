@@ -1,4 +1,4 @@
-"""The commands, as a person or a script runs them."""
+"""The commands, as a person or a script runs them: some in processes of their own, the others in this one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import Run
 
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
@@ -44,42 +45,51 @@ def test_ingest_search_and_doctor_as_tables(settings: Settings, functions_file: 
     assert "8 documents" in health.stdout
 
 
-def test_doctor_names_damaged_vectors(catalog: Catalog, tmp_path: Path) -> None:
+def test_a_failure_is_told_to_a_shell_by_code_and_words(settings: Settings) -> None:
+    failed = run("search", "x")
+    assert (failed.returncode, failed.stdout) == (ExitCode.INPUT, "")
+    assert "kitpick ingest" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_doctor_names_damaged_vectors(catalog: Catalog, tmp_path: Path, kitpick: Run) -> None:
     catalog.close()
     (vectors,) = (tmp_path / "catalog.db.vectors").iterdir()
     vectors.write_bytes(b"\xff" * vectors.stat().st_size)
-    health = run("doctor")
-    assert health.returncode == ExitCode.UNAVAILABLE
-    assert "8 vectors are damaged or missing: ingest this source again" in health.stdout
+    health = kitpick("doctor")
+    assert health.code == ExitCode.UNAVAILABLE
+    assert "8 vectors are damaged or missing: ingest this source again" in health.out
 
 
-def test_json_is_one_document_on_standard_output(catalog: Catalog) -> None:
-    asked = run("search", "-", "--json", stdin="convert euros to yen")
-    assert json.loads(asked.stdout)["hits"][0]["document"]["api"] == "convert_currency"
-    assert [row["value"] for row in json.loads(run("doctor", "--json").stdout) if row["topic"] == "source"]
-    assert {model["manifest"]["name"] for model in json.loads(run("models", "list", "--json").stdout)}
+def test_json_is_one_document_on_standard_output(catalog: Catalog, kitpick: Run) -> None:
+    asked = kitpick("search", "-", "--json", stdin="convert euros to yen")
+    assert json.loads(asked.out)["hits"][0]["document"]["api"] == "convert_currency"
+    assert [row["value"] for row in json.loads(kitpick("doctor", "--json").out) if row["topic"] == "source"]
+    assert {model["manifest"]["name"] for model in json.loads(kitpick("models", "list", "--json").out)}
 
 
-def test_definitions_are_printed_for_a_model(catalog: Catalog) -> None:
-    asked = run("search", "email Bob", "-k", "1", "--definitions", "anthropic")
-    assert "send_email" in json.loads(asked.stdout)[0]["name"]
+def test_definitions_are_printed_for_a_model(catalog: Catalog, kitpick: Run) -> None:
+    asked = kitpick("search", "email Bob", "-k", "1", "--definitions", "anthropic")
+    assert "send_email" in json.loads(asked.out)[0]["name"]
 
 
-def test_explain_tells_what_each_stage_did(catalog: Catalog) -> None:
-    told = run("search", "email Bob", "-k", "1", "--explain").stdout
+def test_explain_tells_what_each_stage_did(catalog: Catalog, kitpick: Run) -> None:
+    told = kitpick("search", "email Bob", "-k", "1", "--explain").out
     assert "fuse " in told
     assert "cross_encode " in told
 
 
-def test_dead_letters_have_an_exit_code_of_their_own(settings: Settings, tmp_path: Path) -> None:
+def test_dead_letters_have_an_exit_code_of_their_own(
+    settings: Settings, tmp_path: Path, kitpick: Run
+) -> None:
     broken = tmp_path / "functions.jsonl"
     broken.write_text('{"name": "good", "description": "fine", "parameters": {}}\n{"name": \n')
     letters = tmp_path / "letters.jsonl"
-    taken = run("ingest", f"functions:{broken}", "--dead-letters", str(letters), "--json")
-    assert taken.returncode == ExitCode.DEAD_LETTERS, taken.stderr
-    assert json.loads(taken.stdout)[0]["dead_letters"] == 1
+    taken = kitpick("ingest", f"functions:{broken}", "--dead-letters", str(letters), "--json")
+    assert taken.code == ExitCode.DEAD_LETTERS, taken.err
+    assert json.loads(taken.out)[0]["dead_letters"] == 1
     assert "functions.jsonl:2" in letters.read_text()
-    assert "functions.jsonl:2: Input data was truncated (column 9)" in taken.stderr
+    assert "functions.jsonl:2: Input data was truncated (column 9)" in taken.err
 
 
 @pytest.mark.parametrize(
@@ -102,19 +112,21 @@ def test_dead_letters_have_an_exit_code_of_their_own(settings: Settings, tmp_pat
     ],
 )
 def test_failures_say_what_and_where_and_the_cure(
-    settings: Settings, arguments: list[str], code: ExitCode, words: str
+    settings: Settings, arguments: list[str], code: ExitCode, words: str, kitpick: Run
 ) -> None:
-    failed = run(*arguments)
-    assert failed.returncode == code, failed.stderr
-    assert words in failed.stderr
-    assert "Traceback" not in failed.stderr
+    failed = kitpick(*arguments)
+    assert failed.code == code, failed.err
+    assert words in failed.err
+    assert "Traceback" not in failed.err
 
 
-def test_an_invalid_setting_names_its_variable(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_setting_names_its_variable(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, kitpick: Run
+) -> None:
     monkeypatch.setenv("KITPICK_THREADS", "many")
-    failed = run("doctor")
-    assert failed.returncode == ExitCode.USAGE
-    assert "KITPICK_THREADS" in failed.stderr
+    failed = kitpick("doctor")
+    assert failed.code == ExitCode.USAGE
+    assert "KITPICK_THREADS" in failed.err
 
 
 def own_queries(catalog: Catalog, folder: Path) -> Path:
@@ -126,35 +138,39 @@ def own_queries(catalog: Catalog, folder: Path) -> Path:
 
 
 @pytest.mark.needs("eval")
-def test_own_queries_are_evaluated_over_the_own_catalog(catalog: Catalog, tmp_path: Path) -> None:
+def test_own_queries_are_evaluated_over_the_own_catalog(
+    catalog: Catalog, tmp_path: Path, kitpick: Run
+) -> None:
     queries = own_queries(catalog, tmp_path)
-    ran = run("eval", "--queries", str(queries), "-p", "dense", "-k", "5", "--json")
-    assert json.loads(ran.stdout)["rows"][0]["figures"]["recall@5"] == 1.0, ran.stderr
+    ran = kitpick("eval", "--queries", str(queries), "-p", "dense", "-k", "5", "--json")
+    assert json.loads(ran.out)["rows"][0]["figures"]["recall@5"] == 1.0, ran.err
 
 
 @pytest.mark.needs("eval")
 def test_a_gate_has_an_exit_code_of_its_own_and_the_report_is_written(
-    catalog: Catalog, tmp_path: Path
+    catalog: Catalog, tmp_path: Path, kitpick: Run
 ) -> None:
     asked = ["eval", "--queries", str(own_queries(catalog, tmp_path)), "-p", "dense", "-k", "5"]
     report = str(tmp_path / "report.json")
-    passed = run(*asked, "--output", report, "--min", "recall@5>=0.9")
-    assert passed.returncode == ExitCode.OK, passed.stderr
-    failed = run(*asked, "--baseline", report, "--max-drop", "mrr:0.5", "--min", "precision@5>=0.9")
-    assert failed.returncode == ExitCode.GATE, failed.stderr
-    assert "precision@5 (all, 1 requests) is 0.2000, below 0.9" in failed.stderr
+    passed = kitpick(*asked, "--output", report, "--min", "recall@5>=0.9")
+    assert passed.code == ExitCode.OK, passed.err
+    failed = kitpick(*asked, "--baseline", report, "--max-drop", "mrr:0.5", "--min", "precision@5>=0.9")
+    assert failed.code == ExitCode.GATE, failed.err
+    assert "precision@5 (all, 1 requests) is 0.2000, below 0.9" in failed.err
 
 
 @pytest.mark.needs("eval")
 def test_what_was_measured_is_recorded_with_the_model(
-    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kitpick: Run
 ) -> None:
     model = tmp_path / "encoder"
     shutil.copytree(find_model("encoder-l12"), model)
     monkeypatch.setenv("KITPICK_ENCODER", str(model))
-    ran = run("eval", "--queries", str(own_queries(catalog, tmp_path)), "-p", "dense", "-k", "5", "--record")
-    assert ran.returncode == ExitCode.OK, ran.stderr
-    assert "recorded for encoder-l12@" in ran.stderr
+    ran = kitpick(
+        "eval", "--queries", str(own_queries(catalog, tmp_path)), "-p", "dense", "-k", "5", "--record"
+    )
+    assert ran.code == ExitCode.OK, ran.err
+    assert "recorded for encoder-l12@" in ran.err
     asked = "q.jsonl (1 requests), profile dense"
     recorded = {item.figure: item for item in read_manifest(model).figures if item.benchmark == asked}
     recall = recorded["recall@5"]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Run
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
@@ -337,46 +336,35 @@ def test_words_of_another_language_or_of_none_reach_no_agent_and_open_nothing(
     assert not [hit for each in texts for hit in restricted.search(each, 8).hits], "nobody else sees anything"
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-W",
-        "error",
-        "-c",
-        "from kitpick.cli import main; main()",
-        "enrich",
-        *arguments,
-    ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-
 def test_the_command_estimates_asks_shows_and_forgets(
-    catalog: Catalog, fake, monkeypatch: pytest.MonkeyPatch
+    catalog: Catalog, fake, monkeypatch: pytest.MonkeyPatch, kitpick: Run
 ) -> None:
-    unset = run()
-    assert unset.returncode == ExitCode.USAGE
-    assert "set KITPICK_LLM_URL" in unset.stderr
+    unset = kitpick("enrich")
+    assert unset.code == ExitCode.USAGE
+    assert "set KITPICK_LLM_URL" in unset.err
     endpoint = fake(answer=written)
     monkeypatch.setenv("KITPICK_LLM_URL", endpoint.url)
     monkeypatch.setenv("KITPICK_LLM_MODEL", "m")
-    assert json.loads(run("--dry-run", "--json").stdout)["asked"] == 8
+    assert json.loads(kitpick("enrich", "--dry-run", "--json").out)["asked"] == 8
     assert not endpoint.asked
-    done = run("--json")
-    assert json.loads(done.stdout)["outcomes"] == {"kept": 8}
-    assert "8 of 8 APIs are new or changed: at most" in done.stderr
-    shown = json.loads(run("--show", "functions/functions/send_email").stdout)
+    done = kitpick("enrich", "--json")
+    assert json.loads(done.out)["outcomes"] == {"kept": 8}
+    assert "8 of 8 APIs are new or changed: at most" in done.err
+    shown = json.loads(kitpick("enrich", "--show", "functions/functions/send_email").out)
     assert shown["model"] == "m@127.0.0.1"
-    assert json.loads(run("--undo", "--json").stdout) == {"forgotten": 8}
-    assert run("--show", "functions/functions/send_email").stdout.strip() == "null"
+    assert json.loads(kitpick("enrich", "--undo", "--json").out) == {"forgotten": 8}
+    assert kitpick("enrich", "--show", "functions/functions/send_email").out.strip() == "null"
 
 
-def test_the_command_says_that_nobody_answers(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_says_that_nobody_answers(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, kitpick: Run
+) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         monkeypatch.setenv("KITPICK_LLM_URL", f"http://127.0.0.1:{probe.getsockname()[1]}/v1")
-        failed = run("--retries", "0")
-    assert failed.returncode == ExitCode.UNAVAILABLE
-    assert "nobody answers" in failed.stderr
+        failed = kitpick("enrich", "--retries", "0")
+    assert failed.code == ExitCode.UNAVAILABLE
+    assert "nobody answers" in failed.err
 
 
 def test_a_catalog_on_a_server_needs_a_file_to_be_named() -> None:

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands import Ran
 from msgspec.structs import replace
 
 from kitpick.errors import ExitCode
 from kitpick.evaluation.measuring import Judged
 from kitpick_rescorers.profiles import load_profile, profile_toml
-
-from .conftest import Ran
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "eval")
 NEW = "a pigeon for the whole team"

@@ -30,79 +30,93 @@ def notes_config(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_catalog_can_be_searched_and_its_tools_described(catalog: Catalog) -> None:
-    async def ask(door: Door) -> None:
-        listed = ["search_tools", "next_tools", "get_definition", "describe_tool", "feedback"]
-        assert await door.tools() == listed, "nothing behind it could be called"
-        found = await door.search("will it rain in Paris tomorrow?", k=2)
-        best = found["tools"][0]
-        assert best["id"].endswith("get_weather")
-        assert (best["name"], best["needs"], best["effect"]) == ("get_weather", ["city"], "unknown")
-        assert best["line"] == "Current weather and forecast for a city"
-        assert not best["callable"]
-        whole = await door.search("will it rain in Paris tomorrow?", k=1, definitions=True)
-        assert whole["tools"][0]["definition"]["inputSchema"]["required"] == ["city"]
-        described = await door.describe(best["id"])
-        assert json.loads(described["published"])["function"]["name"] == "get_weather"
-        assert "no server is configured" in described["not_callable_because"]
-        narrow = await door.search("email the weather", k=5, budget=120)
-        assert 0 < len(narrow["tools"]) < 5
-        hedge = await door.search("paint the fence green")
-        assert hedge["nothing_fits"]
-
-    at_the_door(ask)
+EMAIL = "functions/functions/send_email"
 
 
-def test_what_became_of_tools_is_said_by_the_answer(catalog: Catalog) -> None:
-    email = "functions/functions/send_email"
-
-    async def ask(door: Door) -> None:
-        found = await door.search("write to Bob", k=8)
-        two = Door.content(
-            await door.client.call_tool(
-                "search_tools", {"capabilities": ["send an email", "forecast the weather"]}
-            )
-        )
-        assert len(two["answer"].split("+")) == 2
-        idle = {"not_needed": ["functions/functions/delete_file"]}
-        for answer, more, stored in ((found["answer"], idle, 2), (two["answer"], {}, 1)):
-            said = {"answer": answer, "chosen": [email], **more}
-            told = Door.content(await door.client.call_tool("feedback", said))
-            assert told["remembered"] >= stored
-        unknown = await door.problem("feedback", answer="answer-" + "0" * 24, chosen=[email])
-        assert "no answer has the id" in unknown
-        for about in (found["answer"], "write to Bob"):
-            wrong = await door.problem("feedback", answer=about, chosen=[email], failed=[email[:-1]])
-            assert f"did you mean '{email}'" in wrong
-
-    at_the_door(ask)
-    tally = catalog.intents.behind("write to Bob", Filter())[email]
-    assert list(tally.choices) == ["local"], "the caller of the door is the client"
+async def one_search(door: Door) -> None:
+    """A catalog is searched, and its tools are described."""
+    listed = ["search_tools", "next_tools", "get_definition", "describe_tool", "feedback"]
+    assert await door.tools() == listed, "nothing behind it could be called"
+    found = await door.search("will it rain in Paris tomorrow?", k=2)
+    best = found["tools"][0]
+    assert best["id"].endswith("get_weather")
+    assert (best["name"], best["needs"], best["effect"]) == ("get_weather", ["city"], "unknown")
+    assert best["line"] == "Current weather and forecast for a city"
+    assert not best["callable"]
+    whole = await door.search("will it rain in Paris tomorrow?", k=1, definitions=True)
+    assert whole["tools"][0]["definition"]["inputSchema"]["required"] == ["city"]
+    described = await door.describe(best["id"])
+    assert json.loads(described["published"])["function"]["name"] == "get_weather"
+    assert "no server is configured" in described["not_callable_because"]
+    narrow = await door.search("email the weather", k=5, budget=120)
+    assert 0 < len(narrow["tools"]) < 5
+    hedge = await door.search("paint the fence green")
+    assert hedge["nothing_fits"]
 
 
-def test_several_capabilities_are_searched_at_once(catalog: Catalog) -> None:
+async def several_capabilities(door: Door) -> None:
+    """They are searched at once."""
     wanted = ["forecast the weather in a city", "send an email message", "paint the fence green"]
+    result = await door.client.call_tool("search_tools", {"capabilities": wanted, "k": 2})
+    found = Door.content(result)
+    assert [tool["name"] for tool in found["tools"]][:2] == ["get_weather", "send_email"]
+    assert [tool["for"] for tool in found["tools"]][:2] == [[1], [2]]
+    assert found["unmatched"] == wanted[2:]
+    five = await door.client.call_tool("search_tools", {"query": "an email about the weather", "k": 5})
+    assert len(Door.content(five)["tools"]) == 5
+    assert len(five.model_dump_json(exclude_none=True)) <= 4_000
+    first = await door.search("an email about the weather", k=5, budget=150)
+    rest = await door.search("an email about the weather", k=5, offset=first["next_offset"])
+    pages = [tool["id"] for tool in (*first["tools"], *rest["tools"])]
+    assert pages == [tool["id"] for tool in Door.content(five)["tools"]]
+    ids = [tool["id"] for tool in found["tools"]][:2]
+    whole = await door.client.call_tool("get_definition", {"ids": [*ids, "no/such/tool"]})
+    assert [tool["id"] for tool in Door.content(whole)["tools"]] == ids
+    assert Door.content(whole)["unknown"] == ["no/such/tool"]
+    assert (await door.search("an email about the weather", k="auto"))["tools"]
 
+
+async def mistakes(door: Door) -> None:
+    """What a model gets wrong is answered with what would be right."""
+    assert "`query`" in await door.problem("search_tools")
+    assert "`query`" in await door.problem("search_tools", query="\u200b")
+    assert "either" in await door.problem("search_tools", query="rain", capabilities=["forecast rain"])
+    assert "search_tools gives" in await door.problem("get_definition", ids=["no/such/tool"])
+    assert "k" in await door.problem("search_tools", query="rain", k=0)
+    assert "unknown field `limit`" in await door.problem("search_tools", query="rain", limit=3)
+    assert "search_tools gives" in await door.problem("describe_tool", id="no/such/tool")
+    assert "there are search_tools" in await door.problem("call_tool", id="x")
+
+
+async def feedback(door: Door) -> None:
+    """What became of tools is said by the answer."""
+    found = await door.search("write to Bob", k=8)
+    two = Door.content(
+        await door.client.call_tool(
+            "search_tools", {"capabilities": ["send an email", "forecast the weather"]}
+        )
+    )
+    assert len(two["answer"].split("+")) == 2
+    idle = {"not_needed": ["functions/functions/delete_file"]}
+    for answer, more, stored in ((found["answer"], idle, 2), (two["answer"], {}, 1)):
+        said = {"answer": answer, "chosen": [EMAIL], **more}
+        told = Door.content(await door.client.call_tool("feedback", said))
+        assert told["remembered"] >= stored
+    unknown = await door.problem("feedback", answer="answer-" + "0" * 24, chosen=[EMAIL])
+    assert "no answer has the id" in unknown
+    for about in (found["answer"], "write to Bob"):
+        wrong = await door.problem("feedback", answer=about, chosen=[EMAIL], failed=[EMAIL[:-1]])
+        assert f"did you mean '{EMAIL}'" in wrong
+
+
+def test_a_catalog_is_searched_described_and_judged(catalog: Catalog) -> None:
     async def ask(door: Door) -> None:
-        result = await door.client.call_tool("search_tools", {"capabilities": wanted, "k": 2})
-        found = Door.content(result)
-        assert [tool["name"] for tool in found["tools"]][:2] == ["get_weather", "send_email"]
-        assert [tool["for"] for tool in found["tools"]][:2] == [[1], [2]]
-        assert found["unmatched"] == wanted[2:]
-        five = await door.client.call_tool("search_tools", {"query": "an email about the weather", "k": 5})
-        assert len(Door.content(five)["tools"]) == 5
-        assert len(five.model_dump_json(exclude_none=True)) <= 4_000
-        first = await door.search("an email about the weather", k=5, budget=150)
-        rest = await door.search("an email about the weather", k=5, offset=first["next_offset"])
-        pages = [tool["id"] for tool in (*first["tools"], *rest["tools"])]
-        assert pages == [tool["id"] for tool in Door.content(five)["tools"]]
-        ids = [tool["id"] for tool in found["tools"]][:2]
-        whole = await door.client.call_tool("get_definition", {"ids": [*ids, "no/such/tool"]})
-        assert [tool["id"] for tool in Door.content(whole)["tools"]] == ids
-        assert Door.content(whole)["unknown"] == ["no/such/tool"]
-        assert (await door.search("an email about the weather", k="auto"))["tools"]
+        for conversation in (one_search, several_capabilities, mistakes, feedback):
+            await conversation(door)
 
     at_the_door(ask)
+    tally = catalog.intents.behind("write to Bob", Filter())[EMAIL]
+    assert list(tally.choices) == ["local"], "the caller of the door is the client"
 
 
 class Music:
@@ -160,50 +174,50 @@ def test_what_can_be_called_next_is_told_within_permissions_and_budget(settings:
     at_the_door(boss, "--principal", "boss")
 
 
-def test_what_a_model_gets_wrong_is_answered_with_what_would_be_right(catalog: Catalog) -> None:
-    async def ask(door: Door) -> None:
-        assert "`query`" in await door.problem("search_tools")
-        assert "`query`" in await door.problem("search_tools", query="\u200b")
-        assert "either" in await door.problem("search_tools", query="rain", capabilities=["forecast rain"])
-        assert "search_tools gives" in await door.problem("get_definition", ids=["no/such/tool"])
-        assert "k" in await door.problem("search_tools", query="rain", k=0)
-        assert "unknown field `limit`" in await door.problem("search_tools", query="rain", limit=3)
-        assert "search_tools gives" in await door.problem("describe_tool", id="no/such/tool")
-        assert "there are search_tools" in await door.problem("call_tool", id="x")
+async def calls(door: Door) -> None:
+    """They reach the server behind the door within the rules."""
+    assert "call_tool" in await door.tools()
+    found = await door.search("read a note", k=3)
+    assert {"id": "notes/notes/read_note", "callable": True}.items() <= found["tools"][0].items()
+    answer = await door.call("notes/notes/read_note", title="shopping")
+    assert answer.content[0].text == "read_note: shopping"
+    complaint = await door.call("notes/notes/complain", title="x")
+    assert complaint.is_error
+    assert complaint.content[0].text == "the notebook is full", "its own error comes through"
+    for refused, reason in (("remove_note", "effect is destructive"), ("secret", "operator denies")):
+        tool_id = f"notes/notes/{refused}"
+        assert reason in await door.problem("call_tool", id=tool_id)
+        assert reason in (await door.describe(tool_id))["not_callable_because"]
+    assert "above the limit" in await door.problem("call_tool", id="notes/notes/flood", arguments={})
 
-    at_the_door(ask)
+
+async def new_tools(door: Door) -> None:
+    """They are found as soon as the server announces them."""
+
+    async def known() -> bool:
+        found = await door.search("paint a picture in oil", k=8)
+        return any(tool["id"].endswith("paint_picture") for tool in found["tools"])
+
+    assert not await known()
+    await door.call("notes/notes/learn", title="x")
+    await until(known)
+    assert not (await door.call("notes/notes/paint_picture", title="x")).is_error
 
 
-def test_calls_reach_the_server_behind_the_door_within_the_rules(
+async def dying(door: Door) -> None:
+    """A server that dies in a call is reported, and started again."""
+    assert "the server 'notes' failed" in await door.problem("call_tool", id="notes/notes/die")
+    answer = await door.call("notes/notes/read_note", title="again")
+    assert answer.content[0].text == "read_note: again"
+
+
+def test_a_server_behind_the_door_is_called_watched_and_started_again(
     settings: Settings, notes_config: Path
 ) -> None:
     async def ask(door: Door) -> None:
-        assert "call_tool" in await door.tools()
         await door.settled()
-        found = await door.search("read a note", k=3)
-        assert {"id": "notes/notes/read_note", "callable": True}.items() <= found["tools"][0].items()
-        answer = await door.call("notes/notes/read_note", title="shopping")
-        assert answer.content[0].text == "read_note: shopping"
-        complaint = await door.call("notes/notes/complain", title="x")
-        assert complaint.is_error
-        assert complaint.content[0].text == "the notebook is full", "its own error comes through"
-        for refused, reason in (("remove_note", "effect is destructive"), ("secret", "operator denies")):
-            tool_id = f"notes/notes/{refused}"
-            assert reason in await door.problem("call_tool", id=tool_id)
-            assert reason in (await door.describe(tool_id))["not_callable_because"]
-        assert "above the limit" in await door.problem("call_tool", id="notes/notes/flood", arguments={})
-
-    at_the_door(ask, "--config", str(notes_config))
-
-
-def test_a_server_that_dies_in_a_call_is_reported_and_started_again(
-    settings: Settings, notes_config: Path
-) -> None:
-    async def ask(door: Door) -> None:
-        await door.settled()
-        assert "the server 'notes' failed" in await door.problem("call_tool", id="notes/notes/die")
-        answer = await door.call("notes/notes/read_note", title="again")
-        assert answer.content[0].text == "read_note: again"
+        for conversation in (calls, new_tools, dying):
+            await conversation(door)
 
     at_the_door(ask, "--config", str(notes_config))
 
@@ -217,23 +231,6 @@ def test_a_server_that_is_silent_in_a_call_is_given_up(settings: Settings, notes
         assert "no answer within 15 s" in problem or "timed out" in problem.lower()
         answer = await door.call("notes/notes/read_note", title="still there")
         assert answer.content[0].text == "read_note: still there"
-
-    at_the_door(ask, "--config", str(notes_config))
-
-
-def test_new_tools_are_found_as_soon_as_the_server_announces_them(
-    settings: Settings, notes_config: Path
-) -> None:
-    async def ask(door: Door) -> None:
-        async def known() -> bool:
-            found = await door.search("paint a picture in oil", k=8)
-            return any(tool["id"].endswith("paint_picture") for tool in found["tools"])
-
-        await door.settled()
-        assert not await known()
-        await door.call("notes/notes/learn", title="x")
-        await until(known)
-        assert not (await door.call("notes/notes/paint_picture", title="x")).is_error
 
     at_the_door(ask, "--config", str(notes_config))
 

@@ -34,7 +34,7 @@ def arenas(pid: int) -> int:
 def arenas_under_load(**environment: str) -> int:
     """Of `kitpick serve`, after many requests at a time."""
     with subprocess.Popen(
-        [sys.executable, "-c", MAIN, "serve", "--port", "0"],
+        [sys.executable, "-c", MAIN, "serve", "--port", "0", "--set", "warm_up_seconds=0"],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "NO_COLOR": "1", **environment},

@@ -43,7 +43,7 @@ def free_port() -> int:
 @contextmanager
 def serving(port: int, program: str = MAIN, log: Any = None) -> Iterator[subprocess.Popen[str]]:
     """`kitpick serve` at a known port; killed at the end if it still runs."""
-    command = [sys.executable, "-c", program, "serve", "--port", str(port)]
+    command = [sys.executable, "-c", program, "serve", "--port", str(port), "--set", "warm_up_seconds=0"]
     with subprocess.Popen(
         command, stderr=log or subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     ) as process:

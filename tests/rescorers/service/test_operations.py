@@ -277,8 +277,7 @@ class Process:
             "-c",
             "from kitpick.cli import main; main()",
             "serve",
-            "--port",
-            "0",
+            *("--port", "0", "--set", "warm_up_seconds=0"),
             *options,
         ]
         self.process = subprocess.Popen(

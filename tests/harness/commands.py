@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 import pytest
 
-from kitpick.cli import main
-
 
 class Ran(NamedTuple):
     code: int
@@ -18,9 +16,13 @@ class Ran(NamedTuple):
     err: str
 
 
+Run = Callable[..., Ran]
+
+
 @pytest.fixture
-def kitpick(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def kitpick(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs `kitpick ARGUMENTS`."""
+    from kitpick.cli import main
 
     def run(*arguments: str, stdin: str = "") -> Ran:
         monkeypatch.setattr(sys, "argv", ["kitpick", *arguments])
