@@ -46,14 +46,19 @@ def threshold_of(profile: Profile) -> float | None:
     return found
 
 
-def test_descriptions_of_the_catalog_choose_the_threshold(queues: Catalog, by_descriptions: Adapted) -> None:
+def test_descriptions_of_the_catalog_choose_the_threshold(by_descriptions: Adapted) -> None:
     report = by_descriptions.report
     assert (report.basis, report.asked, report.most_false) == ("descriptions", 34, None)
     assert threshold_of(by_descriptions.profile) == report.threshold
     assert report.caught >= report.caught_before or report.threshold < report.threshold_before
     assert by_descriptions.profile.name == "kitpick-adapted"
+
+
+@pytest.mark.release
+def test_the_same_descriptions_choose_the_same_threshold(queues: Catalog, by_descriptions: Adapted) -> None:
+    """Judged requests do so in every run: `tests/kitpick/cli/test_adapt.py`."""
     again = adapt_to_descriptions(queues, "kitpick", PLAN, NullProgress())
-    assert again.report == report
+    assert again.report == by_descriptions.report
 
 
 def test_an_adapted_profile_searches_as_the_one_it_comes_from_but_for_its_verdict(

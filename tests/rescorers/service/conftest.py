@@ -10,10 +10,13 @@ from typing import Any
 
 import httpx2
 import pytest
+from commands import kitpick
 
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.server import RescorerServer
 from kitpick_rescorers.service.settings import ServiceSettings
+
+__all__ = ["kitpick"]
 
 
 class Running:
