@@ -6,7 +6,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from node_fixtures import elasticsearch_url, opensearch_url
 from once import this_run
 from outside import mark_outside
 from shared_certificates import read_once
-from shared_models import share
+from shared_models import share, unshared
 from sizes import LARGE
 from unsynced import unsync
 
@@ -191,6 +191,13 @@ def shared_data() -> Path:
     """The research data; tests that use it skip with the reason where it is absent."""
     require("data")
     return SHARED_DATA
+
+
+@pytest.fixture
+def own_models() -> Iterator[None]:
+    """For tests of how models are loaded: they share none with others."""
+    with unshared():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,14 @@
 
 What is shared is the graph in onnxruntime and the vocabulary, by their bytes and settings, and the bytes of
 the shipped files, which no test changes: reading and comparing them takes a tenth of a second. All above
-them, caches and heads, is each test's own.
+them, caches and heads, is each test's own. Tests of loading itself ask for the fixture `own_models`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,19 @@ def share() -> None:
     session.keeps_weights_elsewhere = _elsewhere
     session.read_file = encoders.read_file = heads.read_file = _read
     tokens.Tokenizer = _Tokenizers  # type: ignore[assignment,misc]
+
+
+@contextmanager
+def unshared() -> Iterator[None]:
+    """Meanwhile each model is read and loaded anew."""
+    session._open = _OPEN
+    session.keeps_weights_elsewhere = _ELSEWHERE
+    session.read_file = encoders.read_file = heads.read_file = read_file
+    tokens.Tokenizer = _TOKENIZER  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        share()
 
 
 def _read(folder: Path, manifest: Manifest, name: str) -> bytes:
