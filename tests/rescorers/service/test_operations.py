@@ -620,7 +620,8 @@ def test_a_deadline_ends_the_stages_of_a_profile(service: Any) -> None:
     started = time.process_time()
     answer = service.post("/v1/rescore", call)
     assert time.process_time() - started < 10, "of the processor, not the minutes that they would take"
-    assert [item["stage"] for item in answer.json()["degraded"]] == ["decode", "decode"]
+    told = [item["stage"] for item in answer.json()["degraded"]]
+    assert set(told) == {"decode"}, "once for both where not even the first one was begun in time"
 
 
 def test_requests_that_compute_for_long_take_turns_and_short_ones_do_not_wait(start: Any) -> None:
