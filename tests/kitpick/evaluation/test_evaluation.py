@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
 from kitpick.evaluation.measuring import Measured, Plan, failure_collector, judged_queries, measure
 from kitpick.evaluation.systems import CatalogSystem
+from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_evaluation.errors import EvaluationError, InvalidCutoff, InvalidDataset
 from kitpick_evaluation.evaluate import Sampling
@@ -36,6 +38,13 @@ PLAN = Plan(profiles=("bm25", "kitpick"), timed=1, sampling=Sampling(cutoffs=(1,
 def functions_file(functions_file: Path) -> Path:
     """Under a name that no tool had which the cross-encoder was trained on: `functions` was one."""
     return functions_file.rename(functions_file.with_name("assistant.json"))
+
+
+@pytest.fixture
+def catalog(settings: Settings, functions_file: Path) -> Iterator[Catalog]:
+    with Catalog.open(settings=settings) as opened:
+        opened.ingest(f"functions:{functions_file}")
+        yield opened
 
 
 def api_id(catalog: Catalog, name: str) -> str:
