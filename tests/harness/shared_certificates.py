@@ -19,7 +19,9 @@ def read_once() -> None:
         return
     from httpx2._transports import default
 
-    create = default.create_ssl_context
+    create = getattr(default, "create_ssl_context", None)
+    if create is None:  # another version of the library
+        return
 
     def created(verify: Any = True, cert: Any = None, trust_env: bool = True) -> Any:
         if verify is not True or cert is not None:
