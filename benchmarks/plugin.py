@@ -6,7 +6,8 @@ without it, less the time that the service says it took; median of pairs that al
 connection. `hostile_worst_ms`: the longest that any search took beyond its deadline and beyond the median of
 the same searches without the plugin, over all of `tests/plugin/misdeeds.py`.
 
-`goodput_ratio_64`, `shed_added_ms`, `plugin_vs_python_throughput`: see `benchmarks/plugin_load.py`.
+`goodput_ratio_64`, `shed_added_ms`, `plugin_vs_python_throughput`, `bytes_per_query`: see
+`benchmarks/plugin_load.py`.
 
 `--parts` chooses. `--searches N` for each profile, `--hostile N` for each misdeed, `--warm-up N` before
 either; `--seconds` of a round under load, `--clients` of these rounds, with commas between, `--alone` clients

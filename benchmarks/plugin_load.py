@@ -17,6 +17,9 @@ nothing else works is printed, too.
 own query and the window of 50 hits, and beside them, in turn, `Catalog.search` in 4 threads of a Python
 process, on the catalog that the own query reads, in the same node.
 
+`bytes_per_query`: what the node sends to the service for a query of its own, where the service was sent the
+documents before. The same requests are asked twice; the second time counts.
+
 No score is remembered anywhere: the service has no score cache, and Python gets no request twice.
 """
 
@@ -66,6 +69,7 @@ CLIENTS = (1, 4, 16, 64)
 DEADLINE_SECONDS = 1
 """What a node gives by default."""
 THROUGHPUT_CLIENTS = 4
+SENT_QUERIES = 50
 TURNS = 2
 """How often each side of the throughput is measured, in turn."""
 
@@ -199,9 +203,27 @@ def load(plugin: Path, apis: dict[str, Any], texts: Sequence[str], original: Cat
             os.sched_setaffinity(0, cores)
         with service_on(port, cores), copied(node, original) as (name, catalog):
             sides = throughput(node, name, catalog, texts, plan)
+            sent = [sent_bytes(node, name, texts[:SENT_QUERIES]) for _ in range(2)]
     show_goodput(measured)
     show_throughput(sides)
-    return goodput_figures(measured) | throughput_figures(sides)
+    print(f"bytes to the service for a query of its own: {sent[0]:,}, and again: {sent[1]:,}")
+    return goodput_figures(measured) | throughput_figures(sides) | {"bytes_per_query": sent[1]}
+
+
+def sent_bytes(node: Node, name: str, texts: Sequence[str]) -> int:
+    """What the node sends to the service for a query of its own, in the mean over these texts."""
+    before = _request_bytes(node)
+    ask = asking_own(node, name, Endless(texts))
+    set_deadline(node, "60s")
+    outcomes = {ask() for _ in texts}
+    set_deadline(node, None)
+    assert outcomes == {"rescored"}, outcomes
+    return (_request_bytes(node) - before) // len(texts)
+
+
+def _request_bytes(node: Node) -> int:
+    (stats,) = Client(node.url).call("GET", "/_plugins/_kitpick/stats")["nodes"].values()
+    return int(stats["request_bytes"])
 
 
 def recorded(double: Double, node: Node, texts: Sequence[str]) -> list[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 import ssl
@@ -19,12 +20,13 @@ Behaviour = Callable[[Call, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Double:
-    """An HTTP server in a thread. `calls` are the bodies it was sent."""
+    """An HTTP server in a thread. `calls` are the bodies it was sent, `sizes` their bytes on the way."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls
         self.behaviour: Behaviour = answering(backwards)
         self.calls: list[Call] = []
+        self.sizes: list[int] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self._loop = asyncio.new_event_loop()
@@ -42,6 +44,7 @@ class Double:
         """Behaves so within the block, and has forgotten earlier calls."""
         before, self.behaviour = self.behaviour, behaviour
         self.calls.clear()
+        self.sizes.clear()
         self.headers.clear()
         self.paths.clear()
         try:
@@ -68,6 +71,8 @@ class Double:
                 start, *lines = head.split("\r\n")
                 headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
+                self.sizes.append(len(body))
+                body = gzip.decompress(body) if headers.get("content-encoding") == "gzip" else body
                 call = json.loads(body) if body else {}
                 self.calls.append(call)
                 self.headers.append(headers)
@@ -136,13 +141,25 @@ def raw_body(make: Callable[[Call], bytes]) -> Behaviour:
 
 
 def forwarding(url: str, key: str, path: str = "/v1/rescore") -> Behaviour:
-    """Hands the call to a real service, and its answer back."""
+    """Hands the call to a real service, to the byte as the plugin writes it, and its answer back."""
 
     async def behave(call: Call, writer: asyncio.StreamWriter) -> None:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
-        request = urllib.request.Request(f"{url}{path}", json.dumps(call).encode(), headers)
+        body = json.dumps(call, ensure_ascii=False, separators=(",", ":")).encode()
+        request = urllib.request.Request(f"{url}{path}", body, headers)
         code, body = await asyncio.get_running_loop().run_in_executor(None, _sent, request)
         await _send(writer, code, body)
+
+    return behave
+
+
+def forgetting(behaviour: Behaviour) -> Behaviour:
+    """Knows no document by its hash, so that it is sent all that there is."""
+
+    async def behave(call: Call, writer: asyncio.StreamWriter) -> None:
+        hashes = [n for n, each in enumerate(call.get("documents", ())) if isinstance(each, str)]
+        missing = answering(lambda _: {"protocol": 2, "missing": hashes})
+        await (missing if hashes else behaviour)(call, writer)
 
     return behave
 

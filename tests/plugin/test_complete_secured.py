@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from double import Double, forwarding
+from double import Double, forgetting, forwarding
 from real_service import Service
 from searching import Client, report
 from secured import PlainDialect, Secured
@@ -154,7 +154,7 @@ def test_a_query_of_its_own_draws_in_what_the_user_may_see(
     }
     user = secured.named(f"{person}-of-{tenant}-shop")
     claimed = {"text": REQUEST, "tenant": tenant, "principals": ["alice", "bob", "carol"]}
-    with double.behaving(forwarding(*service, path="/v1/search")):
+    with double.behaving(forgetting(forwarding(*service, path="/v1/search"))):
         answer = asked(user, profile, {"kitpick": claimed})
         sent = json.dumps(double.calls)
     assert names(answer) == [TAKER, *giver]

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import msgspec
 import pytest
-from double import Behaviour, Call, Double, forwarding, silent, status
+from double import Behaviour, Call, Double, answering, forgetting, forwarding, silent, status
 from real_service import Service, serving
 from searching import Refused, Search, report
 
@@ -96,6 +96,10 @@ def served(double: Double, service: Service) -> Iterator[Double]:
 def asked(search: Search, text: str, body: dict[str, Any] | None = None, **more: Any) -> Any:
     whole = {"query": {"kitpick": {"text": text, **more}}, "_source": ["id"], **(body or {})}
     return search.call("POST", "/own-query/_search", whole)
+
+
+def scores(hits: list[Any]) -> list[tuple[str, float]]:
+    return [(hit["_source"]["id"], hit["_score"]) for hit in hits]
 
 
 def apis(answer: Any) -> list[str]:
@@ -571,19 +575,85 @@ class TestWithoutTheRescorer:
 
 
 def test_the_service_sees_what_the_filter_shows_and_nothing_else(
-    search: Search, catalog: Catalog, served: Double
+    search: Search, catalog: Catalog, double: Double, service: Service
 ) -> None:
-    """Also what it asks for is searched under the user's filter. Of what is found again it gets the id."""
-    asked(search, REQUESTS[0], filter={"term": {"category": "category2"}}, tenant="acme")
-    seen = [
-        hit["_source"]
-        for call in served.calls
-        for answers in call["found"]
-        for answer in answers
-        for hit in answer["hits"]["hits"]
-    ]
+    """Also what it asks for is searched under the user's filter."""
+    with double.behaving(forgetting(forwarding(*service, path="/v1/search"))):
+        asked(search, REQUESTS[0], filter={"term": {"category": "category2"}}, tenant="acme")
+        shown = [each for call in double.calls for each in call.get("documents", ())]
+    seen = [each for each in shown if not isinstance(each, str)]
     assert seen
-    first = {each["id"]: each for each in reversed(seen)}
-    assert {each["category"] for each in first.values()} == {"category2"}
+    assert {each["category"] for each in seen} == {"category2"}
     restricted = {each.id for each in catalog_documents() if each.allowed}
     assert restricted.isdisjoint(each["id"] for each in seen)
+
+
+class TestDocumentsAreSentOnce:
+    """Whatever the service knows of them already, the answer is the same."""
+
+    TEXT = "copy a file, share the folder, and watch the calendar event of this week"
+
+    @pytest.fixture
+    def expected(self, search: Search, catalog: Catalog, double: Double, service: Service) -> Any:
+        with double.behaving(forgetting(forwarding(*service, path="/v1/search"))):
+            hits = asked(search, self.TEXT, {"size": 50})["hits"]["hits"]
+        assert len(hits) == 50
+        return scores(hits)
+
+    def ask(self, search: Search) -> Any:
+        answer = asked(search, self.TEXT, {"size": 50})
+        assert report(answer)["status"] == "rescored", report(answer)
+        return scores(answer["hits"]["hits"])
+
+    def test_once_known_their_hashes_are_enough(self, search: Search, served: Double, expected: Any) -> None:
+        self.ask(search)
+        first = len(served.calls)
+        assert self.ask(search) == expected
+        _, *again = served.calls[first:]
+        assert len(again[0]["documents"]) > 100
+        assert {len(each) for call in again for each in call["documents"]} == {32}
+        assert sum(served.sizes[first:]) <= 60_000
+
+    def test_a_copy_that_forgets_is_sent_all(
+        self, search: Search, double: Double, service: Service, expected: Any
+    ) -> None:
+        """As copies behind one endpoint do that know other documents each."""
+        forward, said = forwarding(*service, path="/v1/search"), iter(([0], [1], []))
+
+        async def behave(call: Call, writer: StreamWriter) -> None:
+            missing = next(said, []) if call["found"] else []
+            lacking = answering(lambda _: {"protocol": 2, "missing": missing})
+            await (lacking if missing else forward)(call, writer)
+
+        with double.behaving(behave):
+            assert self.ask(search) == expected
+            shown = [[n for n, each in enumerate(call["documents"]) if isinstance(each, dict)]
+                     for call in double.calls[1:4]]  # fmt: skip
+            every = [*range(len(double.calls[3]["documents"]))]
+        assert shown == [[], [0], every]
+
+    def test_who_is_never_content_has_answered_wrongly(
+        self, search: Search, catalog: Catalog, double: Double, service: Service
+    ) -> None:
+        forward = forwarding(*service, path="/v1/search")
+        lacking = answering(lambda call: {"protocol": 2, "missing": [0]})
+
+        async def behave(call: Call, writer: StreamWriter) -> None:
+            await (lacking if call["found"] else forward)(call, writer)
+
+        with double.behaving(behave):
+            said = report(asked(search, self.TEXT))
+            calls = len(double.calls)
+        assert (said["status"], said["reason"], calls) == ("degraded", "invalid_answer", 4)
+
+    def test_an_older_copy_is_sent_what_it_understands(
+        self, search: Search, double: Double, service: Service, expected: Any
+    ) -> None:
+        forward = forwarding(*service, path="/v1/search")
+
+        async def behave(call: Call, writer: StreamWriter) -> None:
+            await (status(422) if call["protocol"] > 1 else forward)(call, writer)
+
+        with double.behaving(behave):
+            assert self.ask(search) == expected
+            assert [call["protocol"] for call in double.calls][:3] == [1, 2, 1]

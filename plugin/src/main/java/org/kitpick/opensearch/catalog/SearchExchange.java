@@ -10,8 +10,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.IntPredicate;
 import java.util.function.LongSupplier;
 import org.kitpick.opensearch.guard.FailureReason;
+import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.http.HttpRescorer;
@@ -41,6 +43,7 @@ final class SearchExchange {
   private final FoundDocuments found = new FoundDocuments();
   private final Set<String> missing = new HashSet<>();
   private volatile CompletableFuture<?> running;
+  private volatile int protocol = 1;
 
   /** Set after the first round, and read after it: what was found can be read by another thread. */
   private volatile boolean read;
@@ -91,8 +94,22 @@ final class SearchExchange {
   }
 
   private void ask(Rescorer rescorer, CompletableFuture<RescoreAnswer> result) {
+    ask(rescorer, result, Set.of(), 0);
+  }
+
+  /**
+   * Sends hashes of documents, and in full those that the service said it misses. Another copy of
+   * it, or the same a moment later, may miss others: then it gets all of them.
+   */
+  private void ask(
+      Rescorer rescorer,
+      CompletableFuture<RescoreAnswer> result,
+      Set<Integer> missing,
+      int repeated) {
     long left = leftMillis.getAsLong();
-    byte[] body = call.toJson(found, left - Math.max(left / 10, 5));
+    int spoken = protocol;
+    IntPredicate whole = number -> repeated > 1 || missing.contains(number);
+    byte[] body = call.toJson(found, spoken, whole, left - Math.max(left / 10, 5));
     Set<String> known = found.ids();
     step(
         rescorer.call(
@@ -101,13 +118,32 @@ final class SearchExchange {
             bytes -> SearchAnswer.parse(bytes, known),
             fullTime && found.rounds() == 0),
         result,
-        answer -> proceed(rescorer, answer, result));
+        answer -> proceed(rescorer, answer, result, repeated),
+        failure -> {
+          // A copy of the service may be older than the one that was asked before.
+          if (spoken > 1 && Failures.of(failure).reason() == FailureReason.REFUSED) {
+            protocol = 1;
+            ask(rescorer, result);
+          } else {
+            result.completeExceptionally(failure);
+          }
+        });
   }
 
   private void proceed(
-      Rescorer rescorer, SearchAnswer answer, CompletableFuture<RescoreAnswer> result) {
+      Rescorer rescorer,
+      SearchAnswer answer,
+      CompletableFuture<RescoreAnswer> result,
+      int repeated) {
+    protocol = answer.protocol();
     if (answer.ranking() != null) {
       result.complete(answer.ranking());
+    } else if (!answer.missing().isEmpty()) {
+      if (repeated > 1) {
+        throw new RescoreFailure(
+            FailureReason.INVALID_ANSWER, "the service asks for documents that it was sent");
+      }
+      ask(rescorer, result, answer.missing(), repeated + 1);
     } else if (found.rounds() >= MAX_ROUNDS) {
       throw new RescoreFailure(
           FailureReason.INVALID_ANSWER, "the service asks for more than " + MAX_ROUNDS + " rounds");
@@ -123,7 +159,8 @@ final class SearchExchange {
             }
             read = true;
             ask(rescorer, result);
-          });
+          },
+          result::completeExceptionally);
     }
   }
 
@@ -171,7 +208,10 @@ final class SearchExchange {
 
   /** What is thrown inside a future's callback is lost: the result would stay open. */
   private <T> void step(
-      CompletableFuture<T> work, CompletableFuture<RescoreAnswer> result, Consumer<T> next) {
+      CompletableFuture<T> work,
+      CompletableFuture<RescoreAnswer> result,
+      Consumer<T> next,
+      Consumer<Throwable> failed) {
     running = work;
     if (result.isDone()) { // the deadline passed in between, and aborted what ran before
       work.cancel(true);
@@ -180,7 +220,7 @@ final class SearchExchange {
         .whenComplete(
             (done, failure) -> {
               if (failure != null) {
-                result.completeExceptionally(failure);
+                failed.accept(failure);
               }
             });
   }

@@ -32,6 +32,9 @@ public final class HttpRescorer implements AutoCloseable {
   /** Where a whole search is led. */
   public static final String SEARCH = "/v1/search";
 
+  /** What a compressed body begins with, and JSON never. */
+  private static final byte[] GZIP = {0x1f, (byte) 0x8b};
+
   private static final int MAX_MESSAGE = 300;
   private static final long MAX_PAUSE_SECONDS = 10;
 
@@ -83,6 +86,9 @@ public final class HttpRescorer implements AutoCloseable {
             .header("Content-Type", "application/json")
             .header("Accept", "application/json")
             .POST(HttpRequest.BodyPublishers.ofByteArray(body));
+    if (body.length > 1 && body[0] == GZIP[0] && body[1] == GZIP[1]) {
+      request.header("Content-Encoding", "gzip");
+    }
     String secret = key.get();
     if (!secret.isEmpty()) {
       request.header("Authorization", "Bearer " + secret);

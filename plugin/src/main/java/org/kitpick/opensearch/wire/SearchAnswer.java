@@ -1,18 +1,22 @@
 package org.kitpick.opensearch.wire;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
 /**
- * Body of the answer to {@code POST /v1/search}, checked: searches to run, or a ranking of what
- * they found.
+ * Body of the answer to {@code POST /v1/search}, checked: searches to run, documents to send in
+ * full, or a ranking of what was found.
  *
- * @param searches bodies of searches; empty where there is a ranking
- * @param ranking null where there are searches
+ * @param protocol the newest that is spoken here and there
+ * @param missing numbers of documents of which the service does not know the hash
+ * @param searches bodies of searches
+ * @param ranking null where there are searches or documents to send
  */
-public record SearchAnswer(List<Map<?, ?>> searches, RescoreAnswer ranking) {
+public record SearchAnswer(
+    int protocol, Set<Integer> missing, List<Map<?, ?>> searches, RescoreAnswer ranking) {
 
   /** One search for the whole request and its sentences, by words, by vector and counting. */
   private static final int MAX_SEARCHES = 64;
@@ -34,9 +38,20 @@ public record SearchAnswer(List<Map<?, ?>> searches, RescoreAnswer ranking) {
     if (searches.size() > MAX_SEARCHES) {
       throw new InvalidAnswer("the answer asks for " + searches.size() + " searches");
     }
-    if (searches.isEmpty()) {
-      return new SearchAnswer(List.of(), RescoreAnswer.of(json.object("ranking"), known));
+    int protocol =
+        json.has("protocol") ? (int) Math.min(FoundDocuments.APART, json.number("protocol")) : 1;
+    Set<Integer> missing = new HashSet<>();
+    for (Object number : json.list("missing")) {
+      if (!(number instanceof Integer place)) {
+        throw new InvalidAnswer("answer.missing holds what is no place");
+      }
+      missing.add(place);
     }
-    return new SearchAnswer(List.copyOf(searches), null);
+    boolean done = searches.isEmpty() && missing.isEmpty();
+    return new SearchAnswer(
+        protocol,
+        missing,
+        List.copyOf(searches),
+        done ? RescoreAnswer.of(json.object("ranking"), known) : null);
   }
 }

@@ -1,5 +1,9 @@
 package org.kitpick.opensearch.wire;
 
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -7,6 +11,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
+import java.util.zip.GZIPInputStream;
 import org.apache.lucene.search.TotalHits;
 import org.kitpick.opensearch.wire.WireFixtures.Fixture;
 import org.opensearch.action.search.SearchResponse;
@@ -39,8 +45,11 @@ public class SearchAnswerTests extends OpenSearchTestCase {
   public void testTheServicesAnswersAreRead() {
     for (Fixture fixture : WireFixtures.searches()) {
       SearchAnswer answer = SearchAnswer.parse(fixture.body(), Set.of("demo/weather/forecast"));
-      boolean brought = fixture.call().containsKey("found");
-      assertEquals(fixture.name(), brought, answer.searches().isEmpty());
+      assertEquals(fixture.name(), 2, answer.protocol());
+      boolean unknown = fixture.name().equals("documents-unknown.json");
+      assertEquals(fixture.name(), unknown ? Set.of(0) : Set.of(), answer.missing());
+      boolean brought = fixture.call().containsKey("found") && !unknown;
+      assertEquals(fixture.name(), brought || unknown, answer.searches().isEmpty());
       assertEquals(fixture.name(), brought, answer.ranking() != null);
     }
   }
@@ -51,8 +60,7 @@ public class SearchAnswerTests extends OpenSearchTestCase {
     SearchCall call =
         new SearchCall(
             "q", "i", Map.of(), 10, "acme", List.of("ann"), Map.of("term", 1), "bm25", false);
-    String json = new String(call.toJson(new FoundDocuments(), 250), StandardCharsets.UTF_8);
-    Map<String, Object> sent = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
+    Map<String, Object> sent = sent(call, new FoundDocuments(), 2, Set.of());
     assertTrue(sent.keySet() + " in " + known, known.containsAll(sent.keySet()));
   }
 
@@ -64,6 +72,7 @@ public class SearchAnswerTests extends OpenSearchTestCase {
             "[]",
             "{\"searches\": [1]}",
             "{\"searches\": {}}",
+            "{\"missing\": [\"a\"]}",
             "{\"searches\": [" + many + "]}",
             "{\"ranking\": {\"results\": [{\"id\": \"unknown\", \"score\": 1}]}}",
             "{\"ranking\": {}}")) {
@@ -78,8 +87,7 @@ public class SearchAnswerTests extends OpenSearchTestCase {
     FoundDocuments found = new FoundDocuments();
     found.add(List.of(answer("{\"id\": \"a\", \"text\": \"t\"}")));
     found.add(List.of(answer("{\"id\": \"b\"}"), answer("{\"id\": \"a\"}")));
-    String json = new String(call.toJson(found, 250), StandardCharsets.UTF_8);
-    Map<String, Object> read = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
+    Map<String, Object> read = sent(call, found, 1, Set.of());
     assertEquals(
         List.of(
             List.of(List.of(Map.of("id", "a", "text", "t"))),
@@ -100,8 +108,7 @@ public class SearchAnswerTests extends OpenSearchTestCase {
             answer("{\"counts\": {\"w\": 1}, \"text\": \"t\", \"id\": \"a\", " + vector + "}"),
             answer("{\"id\": \"a\", \"counts\": {\"v\": 2}, \"lengths\": {\"api\": 3}}")));
     SearchCall call = new SearchCall("q", "i", Map.of(), 1, "", List.of(), null, null, false);
-    String json = new String(call.toJson(found, 1), StandardCharsets.UTF_8);
-    Map<String, Object> read = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
+    Map<String, Object> read = sent(call, found, 1, Set.of());
     Map<String, Object> first =
         Map.of(
             "id",
@@ -138,6 +145,35 @@ public class SearchAnswerTests extends OpenSearchTestCase {
     assertEquals(2, shared.reading(Collections.nCopies(5_001, "1")).size());
   }
 
+  public void testAServiceThatSaysNothingOfItSpeaksTheFirstProtocol() {
+    assertEquals(1, parsed("{\"searches\": [{\"size\": 3}]}").protocol());
+    assertEquals(2, parsed("{\"protocol\": 9, \"missing\": [1, 4]}").protocol());
+    assertEquals(Set.of(1, 4), parsed("{\"missing\": [1, 4]}").missing());
+  }
+
+  public void testDocumentsAreSentApartByTheirHash() {
+    FoundDocuments found = new FoundDocuments();
+    found.add(
+        List.of(
+            answer("{\"text\": \"t\", \"id\": \"a\", \"counts\": {\"w\": 1}}", "{\"id\": \"b\"}"),
+            answer("{\"id\": \"a\", \"text\": \"t\"}")));
+    found.add(List.of(answer("{\"id\": \"a\", \"text\": \"changed\"}")));
+    SearchCall call = new SearchCall("q", "i", Map.of(), 1, "", List.of(), null, null, false);
+    Map<String, Object> sent = sent(call, found, 2, Set.of(1));
+    List<?> documents = (List<?>) sent.get("documents");
+    // Of {"id":"a","text":"t"}, as the service computes it.
+    assertEquals("fIfb1cYiYhE2VNO_OyJmzVqotrEsLWSA", documents.get(0));
+    assertEquals(Map.of("id", "b"), documents.get(1));
+    assertEquals(3, documents.size());
+    Map<String, Object> first = Map.of("document", 0, "_source", Map.of("counts", Map.of("w", 1)));
+    assertEquals(
+        List.of(
+            List.of(List.of(first, Map.of("document", 1)), List.of(Map.of("document", 0))),
+            List.of(List.of(Map.of("document", 2)))),
+        ofHits(sent, hit -> hit));
+    assertEquals(2, sent.get("protocol"));
+  }
+
   public void testADocumentThatWasReadOnceIsWrittenOnce() {
     FoundDocuments found = new FoundDocuments();
     Set<String> fields = Set.of("id", "counts.w");
@@ -153,8 +189,7 @@ public class SearchAnswerTests extends OpenSearchTestCase {
     assertEquals(Set.of(), found.unread(List.of(named("1", "3")), fields));
     assertEquals(Set.of("1"), found.unread(List.of(named("1")), Set.of("other")));
     SearchCall call = new SearchCall("q", "i", Map.of(), 1, "", List.of(), null, null, false);
-    String json = new String(call.toJson(found, 1), StandardCharsets.UTF_8);
-    Map<String, Object> sent = XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
+    Map<String, Object> sent = sent(call, found, 1, Set.of());
     assertEquals(
         List.of(
             List.of(
@@ -228,7 +263,21 @@ public class SearchAnswerTests extends OpenSearchTestCase {
         SearchResponse.Clusters.EMPTY);
   }
 
+  private static Map<String, Object> sent(
+      SearchCall call, FoundDocuments found, int protocol, Set<Integer> whole) {
+    byte[] body = call.toJson(found, protocol, whole::contains, 250);
+    try (InputStream json = new GZIPInputStream(new ByteArrayInputStream(body))) {
+      return XContentHelper.convertToMap(JsonXContent.jsonXContent, json, false);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   private static Object sources(Map<String, Object> body) {
+    return ofHits(body, hit -> ((Map<?, ?>) hit).get("_source"));
+  }
+
+  private static Object ofHits(Map<String, Object> body, Function<Object, Object> part) {
     return ((List<?>) body.get("found"))
         .stream()
             .map(
@@ -240,9 +289,7 @@ public class SearchAnswerTests extends OpenSearchTestCase {
                                     ((List<?>)
                                             ((Map<?, ?>) ((Map<?, ?>) answer).get("hits"))
                                                 .get("hits"))
-                                        .stream()
-                                            .map(hit -> ((Map<?, ?>) hit).get("_source"))
-                                            .toList())
+                                        .stream().map(part).toList())
                             .toList())
             .toList();
   }

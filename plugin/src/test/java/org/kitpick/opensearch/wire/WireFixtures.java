@@ -37,7 +37,7 @@ public final class WireFixtures {
   }
 
   public static List<Fixture> searches() {
-    return named("search-.*\\.json");
+    return named("(search|documents)-.*\\.json");
   }
 
   public static List<Fixture> errors() {
