@@ -183,7 +183,7 @@ class Feedback:
     def _where(self) -> str:
         if self.answers.path is None:
             return "this process remembers its latest answers alone, KITPICK_ANSWERS names a file for more"
-        return f"{self.answers.path} does not hold it (any more)"
+        return "the file of answers, KITPICK_ANSWERS, does not hold it (any more)"  # callers may see no path
 
 
 def _names(permitted: Filter) -> tuple[str, ...]:

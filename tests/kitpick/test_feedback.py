@@ -63,6 +63,17 @@ def test_several_answers_are_named_at_once(learner: Catalog) -> None:
         learner.feedback(f"{one.id[:-4]}0000", [EMAIL])
 
 
+def test_a_wrong_id_does_not_show_where_answers_are_kept(settings: Settings, tmp_path: Path) -> None:
+    with (
+        Catalog.open(settings=replace(settings, answers=tmp_path / "answers.db")) as catalog,
+        pytest.raises(
+            UnknownResult, match=r"the file of answers, KITPICK_ANSWERS, does not hold it"
+        ) as wrong,
+    ):
+        catalog.feedback(f"answer-{'0' * 24}", [EMAIL])
+    assert "answers.db" not in str(wrong.value)
+
+
 def nothing_said(catalog: Catalog) -> bool:
     tallies = catalog.intents.behind(SLANG, Filter()).values()
     return not any(tally.choices or tally.objections for tally in tallies)
