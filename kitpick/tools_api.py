@@ -276,7 +276,7 @@ def _tool(hit: SearchHit, steps: Steps) -> FoundTool:
         steps=tuple(
             place
             for place, step in enumerate(steps.steps, start=1)
-            if any(other.id == hit.id for other in step.result.hits)
+            if any(other.id == hit.id for other in step.hits)
         ),
     )
 
