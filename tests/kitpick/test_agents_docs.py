@@ -109,7 +109,7 @@ def test_http() -> None:
         for line in blocks("HTTP", "sh")[0].splitlines():
             _, _, address, _, body = shlex.split(line)
             answer = httpx2.post(
-                address.replace("http://127.0.0.1:8080", url), content=body.encode(), timeout=60
+                address.replace("http://127.0.0.1:8080", url), content=body.encode(), timeout=240
             )
             assert answer.status_code == 200, answer.text
             answers.append(answer.json())
@@ -131,7 +131,7 @@ def test_mcp() -> None:
         parameters = StdioServerParameters(
             command=sys.executable, args=["-c", RUN, *server["args"]], env=dict(os.environ)
         )
-        async with Client(stdio_client(parameters), read_timeout_seconds=60) as client:
+        async with Client(stdio_client(parameters), read_timeout_seconds=240) as client:
             found = (await client.call_tool("search_tools", wanted)).structured_content
             said = {"answer": found["answer"], "chosen": [found["tools"][0]["id"]]}
             return found, (await client.call_tool("feedback", said)).structured_content
