@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TextIO
 
+from kitpick_foundation.visible import one_line
+
 Advance = Callable[[int], None]
 """Reports a number of items as done."""
 
@@ -126,8 +128,8 @@ class LineProgress:
         self._print(f"{name}: {meter.done:,} in {duration(meter.elapsed)}, {pace(meter.rate)}")
 
     def note(self, text: str) -> None:
-        """Prints the text on a line of its own."""
-        self._print(f"note: {text}")
+        """Prints the text on a line of its own, whatever others wrote into it."""
+        self._print(f"note: {one_line(text)}")
 
     def _print(self, line: str) -> None:
         print(line, file=self._stream, flush=True)

@@ -49,7 +49,7 @@ def print_table(table: Table) -> None:
 
 def complain(error: BaseException) -> None:
     """One line about a failure: what, where, cure."""
-    ERR.print(f"[bold red]error:[/] {_escaped(str(error))}", soft_wrap=True)
+    ERR.print(f"[bold red]error:[/] {_escaped(one_line(str(error)))}", soft_wrap=True)
 
 
 def complain_gate(reasons: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from kitpick.cli.console import note
 from kitpick.cli.mcp import print_client
 from kitpick.cli.progress import progress
 from kitpick.mcp.clients import McpClient, absolute_catalog, client_config
+from kitpick_foundation.visible import one_line
 
 NO_CLIENT = "none"
 CLIENTS = (*(client.value for client in McpClient), NO_CLIENT)
@@ -58,7 +59,7 @@ def init(
     if request:
         note(f"kitpick search {request!r} -c {begun.store}")
     for rank, hit in enumerate(found, 1):
-        typer.echo(f"{rank}. {hit.document.tool}: {hit.document.api}")
+        typer.echo(one_line(f"{rank}. {hit.document.tool}: {hit.document.api}"))
 
 
 def _answer(question: str, option: str, given: str | None, default: str | None) -> str:

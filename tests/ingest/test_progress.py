@@ -74,6 +74,14 @@ def test_a_line_every_few_seconds_and_one_at_the_end() -> None:
     ]
 
 
+def test_a_note_forges_no_line_and_commands_no_terminal() -> None:
+    stream = io.StringIO()
+
+    LineProgress(stream).note("1 entry was left out at #/paths/\x1b[2J\nnote: all is well \u202e")
+
+    assert stream.getvalue() == "note: 1 entry was left out at #/paths/\\x1b[2J\\nnote: all is well \\u202e\n"
+
+
 def test_a_phase_that_fails_does_not_claim_to_have_ended() -> None:
     stream = io.StringIO()
 
