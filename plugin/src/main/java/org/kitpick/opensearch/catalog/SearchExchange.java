@@ -115,6 +115,7 @@ final class SearchExchange {
         rescorer.call(
             HttpRescorer.SEARCH,
             body,
+            Math.max(body.length, found.bytes()),
             bytes -> SearchAnswer.parse(bytes, known),
             fullTime && found.rounds() == 0),
         result,

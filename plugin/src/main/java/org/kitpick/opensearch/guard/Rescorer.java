@@ -89,28 +89,33 @@ public final class Rescorer {
     }
   }
 
-  /**
-   * One call to rank documents with these ids, as {@link #call(String, byte[], Function, boolean)}.
-   */
+  /** One call to rank documents with these ids, like the one below. */
   public CompletableFuture<RescoreAnswer> call(byte[] body, Set<String> ids, boolean fullTime) {
-    return call(HttpRescorer.RESCORE, body, bytes -> RescoreAnswer.parse(bytes, ids), fullTime);
+    return call(
+        HttpRescorer.RESCORE,
+        body,
+        body.length,
+        bytes -> RescoreAnswer.parse(bytes, ids),
+        fullTime);
   }
 
   /**
    * One call. Cancelling the future aborts it.
    *
    * @param path of the service's
+   * @param body as it is sent
+   * @param held bytes of what it was made from, which stays until the answer
    * @param read makes an answer of its body, or throws {@link InvalidAnswer}
    * @param fullTime whether the call has all the time that this node gives. Where it has less, a
    *     timeout says nothing about the service: otherwise one user with a tiny deadline could open
    *     the circuit for all.
    */
   public <T> CompletableFuture<T> call(
-      String path, byte[] body, Function<byte[], T> read, boolean fullTime) {
+      String path, byte[] body, long held, Function<byte[], T> read, boolean fullTime) {
     if (!breaker.tryPass()) {
       return failed(circuitOpen());
     }
-    if (!heap.tryTake(body.length)) {
+    if (!heap.tryTake(held)) {
       breaker.abandoned();
       return failed(FailureReason.TOO_MANY, "searches under way hold as much memory as they may");
     }
@@ -123,7 +128,7 @@ public final class Rescorer {
         .thenApply(bytes -> checked(bytes, read))
         .whenComplete(
             (result, failure) -> {
-              heap.give(body.length);
+              heap.give(held);
               report(failure, fullTime);
               end(answer, result, failure);
             });

@@ -69,6 +69,7 @@ public final class FoundDocuments {
 
   private final Set<String> readFields = new HashSet<>();
   private boolean lost;
+  private long characters;
 
   /** The names of hits without a source whose documents were not read with all of these fields. */
   public Set<String> unread(List<SearchResponse> answers, Set<String> fields) {
@@ -104,6 +105,11 @@ public final class FoundDocuments {
       round.forEach(this::fuse);
     }
     rounds.add(round);
+  }
+
+  /** About how many bytes the documents take. */
+  public long bytes() {
+    return characters;
   }
 
   /** How many rounds of searches there were. */
@@ -186,6 +192,7 @@ public final class FoundDocuments {
     if (known != null) {
       return known;
     }
+    characters += content.length();
     documents.add(new Document(hash, content, id == null ? NOTHING : json(Map.of(ID, id))));
     return documents.size() - 1;
   }
