@@ -22,7 +22,7 @@ from kitpick_rescorers.profiles import FirstStage, Profile, load_profile, profil
 from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.search import ALL_RANKINGS, LocalRescorer, Search, prepare
 from kitpick_rescorers.stages import CrossEncode, Fuse
-from kitpick_rescorers.state import Degradation
+from kitpick_rescorers.state import LONG_REQUEST, Degradation
 
 SCHEMA = IndexSchema("axes@1", 2, 1)
 NOBODY = Filter()
@@ -307,6 +307,18 @@ def test_a_sentence_that_no_api_is_like_is_named(stocked: SqliteEngine) -> None:
 
 def test_no_sentence_is_named_where_every_one_has_its_api(stocked: SqliteEngine) -> None:
     assert unmatched(stocked, TWO, Axes(unmatched_below=0.9)) == ()
+
+
+def test_no_sentence_is_named_where_the_vectors_are_lost(stocked: SqliteEngine) -> None:
+    """Where a model fails, or is another one than the catalog was built with, what is near is unknown."""
+    broken = Axes(failure=ModelError("no memory"), unmatched_below=0.9)
+    assert unmatched(stocked, PARTLY, broken) == ()
+    assert unmatched(stocked, PARTLY, Axes("other@1", unmatched_below=0.9)) == ()
+
+
+def test_a_request_without_vectors_that_was_cut_says_so(stocked: SqliteEngine) -> None:
+    said = prepare("weather " * 10_000, frozenset({"lexical"}), Axes()).degraded
+    assert [each.stage for each in said] == [LONG_REQUEST]
 
 
 def test_no_sentence_is_named_by_a_model_that_was_not_measured(stocked: SqliteEngine) -> None:

@@ -26,6 +26,11 @@ def test_the_sum_of_reciprocal_ranks_orders_the_list(bench):
     assert fused.reasons["t/both"] == "lexical rank 2 + dense rank 3"
 
 
+def test_it_needs_the_rankings_that_count():
+    assert Fuse().needs() == {"lexical", "dense"}
+    assert Fuse(dense=0.0, intent=0.5, sentence=1.0).needs() == {"lexical", "intent", "sentence"}
+
+
 def test_the_order_that_comes_out_is_the_first_stage_order(bench):
     fused = bench.fused(["t/a", "t/b", "t/c"])
     assert [item.first_rank for item in fused.ranked] == [1, 2, 3]
