@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -154,7 +155,9 @@ PLAIN: Document = {
 def test_each_condition_counts(change: Document, wanted: Filter, shown: bool) -> None:
     """Session 2 was aborted, session 3 is not committed yet."""
     state = IndexState(SCHEMA, generation=2, aborted=(2,))
-    assert holds(Live("apis-1", state).visible(wanted), PLAIN | change) is shown
+    query = Live("apis-1", state).visible(wanted)
+    assert holds(query, PLAIN | change) is shown
+    assert msgspec.json.encode(query), "it can be sent, whatever the names of a caller hold"
 
 
 def test_lists_are_ordered_by_id_and_go_on_behind_one() -> None:
