@@ -14,7 +14,7 @@ from importlib import resources
 
 LANGUAGES = ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "ru", "tr", "ar", "zh", "ja", "ko")
 """Languages of the glossary, in the order of its columns."""
-_WITH_OWN_ROWS = frozenset({"ar", "de", "it", "ja", "ko", "pl", "pt", "sv", "zh"})
+_WITH_OWN_ROWS = frozenset(LANGUAGES)
 """Languages of which `words_CODE.txt` has more."""
 _MARKED = frozenset({"sv"})
 UNSPACED = frozenset({"zh", "ja", "ko"})
@@ -41,6 +41,17 @@ _ARABIC = (
     "فال",
     "لل",
     "ال",
+    "وسي",
+    "وست",
+    "وسن",
+    "وب",
+    "وت",
+    "ول",
+    "وي",
+    "ون",
+    "سي",
+    "ست",
+    "سن",
     "و",
     "ب",
     "ل",
@@ -57,6 +68,8 @@ _LINK = re.compile(r"^(?:s|es|n|en|e|er)?$")
 _TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _NAME = re.compile(r"^(?:[A-Za-z]*\d[\w.-]*|[A-Z][\w-]*|[a-z]+[A-Z]\w*)$")
 _ASCII_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@/:#-]*")
+_BEFORE_LATIN = re.compile(r"(?<=[\u0621-\u064a])(?=[A-Za-z])")
+"""Between an Arabic article or conjunction and a name in Latin letters."""
 _VOWEL_SIGNS = re.compile("[\u064b-\u0652\u0670\u0640]")
 """What Arabic writes over and under letters, and draws between them."""
 _FOLDED = str.maketrans({"ß": "ss", "ł": "l", "ø": "o", "æ": "ae", "ı": "i", "ة": "ه", "ى": "ي", "ـ": ""})
@@ -79,7 +92,7 @@ def gloss(text: str, language: str) -> tuple[str, ...]:
     """
     if language not in LANGUAGES:
         return ()
-    read = _VOWEL_SIGNS.sub("", unicodedata.normalize("NFC", text[:_MAX_READ]))
+    read = _BEFORE_LATIN.sub(" ", _VOWEL_SIGNS.sub("", unicodedata.normalize("NFC", text[:_MAX_READ])))
     words = list(_unspaced(read, language) if language in UNSPACED else _spaced(read, language))
     return tuple(dict.fromkeys(word for word, _ in words)) if any(known for _, known in words) else ()
 
