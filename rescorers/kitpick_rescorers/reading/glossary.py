@@ -14,8 +14,6 @@ from importlib import resources
 
 LANGUAGES = ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "ru", "tr", "ar", "zh", "ja", "ko")
 """Languages of the glossary, in the order of its columns."""
-_WITH_OWN_ROWS = frozenset(LANGUAGES)
-"""Languages of which `words_CODE.txt` has more."""
 _MARKED = frozenset({"sv"})
 UNSPACED = frozenset({"zh", "ja", "ko"})
 _OTHER_SCRIPTS = frozenset({"ru", "ar"})
@@ -231,9 +229,7 @@ def _english_words() -> frozenset[str]:
 
 
 def _own_rows(language: str) -> Sequence[tuple[str, str]]:
-    """English words and the beginnings that only this language has for them; none if it has no such list."""
-    if language not in _WITH_OWN_ROWS:
-        return ()
+    """English words and the beginnings that only this language has for them."""
     return tuple((row[0], row[1]) for row in _read(f"words_{language}.txt"))
 
 
