@@ -31,8 +31,43 @@ MISSING = "kitpick/missing_servers"
 """Key of `_meta` with the names of servers whose tools are not there yet."""
 _CURSORS = frozenset(map(str, range(PAGE, MOST, PAGE)))
 _MOST_NAMES = 10_000
-"""Names that can be called, those listed latest."""
+"""Names that can be called, of all callers."""
 _log = logging.getLogger("kitpick.mcp")
+
+
+class ListedNames:
+    """Ids of tools by the names under which each caller was shown them.
+
+    Where they are too many, those that the caller with most was shown longest ago are forgotten: nobody's
+    queries take away what others were shown.
+    """
+
+    def __init__(self, most: int = _MOST_NAMES) -> None:
+        self._most = most
+        self._held = 0
+        self._ids: dict[Caller, OrderedDict[str, str]] = {}
+
+    def of(self, caller: Caller, name: str) -> str | None:
+        """The id of the tool that this caller was shown under this name."""
+        return self._ids.get(caller, {}).get(name)
+
+    def add(self, caller: Caller, name: str, id_: str) -> bool:
+        """Remembers a name; False where this caller was shown another tool under it."""
+        mine = self._ids.setdefault(caller, OrderedDict())
+        self._held += name not in mine
+        if mine.setdefault(name, id_) != id_:
+            return False
+        mine.move_to_end(name)
+        if self._held > self._most:
+            self._forget_one()
+        return True
+
+    def _forget_one(self) -> None:
+        caller, names = max(self._ids.items(), key=lambda item: len(item[1]))
+        names.popitem(last=False)
+        self._held -= 1
+        if not names:
+            del self._ids[caller]
 
 
 class QueriedTools:
@@ -42,7 +77,7 @@ class QueriedTools:
         self._catalog = catalog
         self._proxy = proxy
         self._profile = profile
-        self._ids: OrderedDict[str, str] = OrderedDict()
+        self._names = ListedNames()
 
     async def page(self, query: object, cursor: str | None, caller: Caller) -> types.ListToolsResult:
         """The tools of a page, best first; none where nothing is likely to do it.
@@ -59,17 +94,20 @@ class QueriedTools:
         shown = callable_[start : start + PAGE]
         definitions = zip(shown, render_definitions(shown, "mcp"), strict=True)
         tools = [
-            tool for document, one in definitions if (tool := self._remembered(document, one)) is not None
+            tool
+            for document, one in definitions
+            if (tool := self._remembered(document, one, caller)) is not None
         ]
         more = str(start + PAGE) if start + PAGE < len(callable_) else None
         meta = {MISSING: missing} if missing else None
         return types.ListToolsResult(tools=tools, next_cursor=more, _meta=meta)
 
     async def named(self, name: str, caller: Caller) -> ApiDocument | None:
-        """The tool that was listed under this name, if this caller may see it."""
-        if name not in self._ids:
+        """The tool that this caller was shown under this name, if they may still see it."""
+        id_ = self._names.of(caller, name)
+        if id_ is None:
             return None
-        found = await run_sync(self._catalog.engine.fetch, [self._ids[name]], caller.filter)
+        found = await run_sync(self._catalog.engine.fetch, [id_], caller.filter)
         return found[0] if found else None
 
     async def _search(self, query: str, caller: Caller) -> list[ApiDocument]:
@@ -82,17 +120,16 @@ class QueriedTools:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from error
         return [] if result.abstained else [hit.document for hit in result.hits]
 
-    def _remembered(self, document: ApiDocument, definition: dict[str, Any]) -> types.Tool | None:
+    def _remembered(
+        self, document: ApiDocument, definition: dict[str, Any], caller: Caller
+    ) -> types.Tool | None:
         """The definition as a tool. A name that stands for another tool already is not given twice."""
         tool = as_listed(definition)
         if tool is None:
             return None
-        if self._ids.setdefault(tool.name, document.id) != document.id:
+        if not self._names.add(caller, tool.name, document.id):
             _log.warning("%s is not listed: another tool was listed under its name", document.id)
             return None
-        self._ids.move_to_end(tool.name)
-        if len(self._ids) > _MOST_NAMES:
-            self._ids.popitem(last=False)
         return tool
 
 

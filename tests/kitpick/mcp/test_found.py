@@ -62,7 +62,7 @@ def test_a_query_lists_what_may_be_called_and_the_rest_is_as_ever(settings: Sett
         assert names(guest.answer("tools/list", query="read a note by its title")) == []
         refused = guest.call(note, title="shopping")
         assert refused["isError"]
-        assert "may search and not call" in refused["content"][0]["text"]
+        assert f"there is no tool '{note}'" in refused["content"][0]["text"], "it was never shown to the guest"
         for wrong in ({"query": " "}, {"query": 3}, {"query": "a note", "cursor": "7"}):
             assert alice.answer("tools/list", **wrong)["error"]["code"] == -32602
 
@@ -109,6 +109,22 @@ def test_pages_of_a_query_follow_each_other(settings: Settings) -> None:
         catalog.ingest(Shelf())
         found = QueriedTools(catalog, OpenProxy(catalog, McpConfig()), "bm25")
         assert anyio.run(ask, found) == [20, 5]
+
+
+def test_what_one_caller_was_shown_neither_hides_nor_displaces_what_another_is() -> None:
+    from kitpick.mcp.config import Caller
+    from kitpick.mcp.found import ListedNames
+
+    names, ann, eve = ListedNames(most=10), Caller("ann", tenant="acme"), Caller("eve", tenant="globex")
+    assert names.add(eve, "read_note", "globex/note"), "eve was shown the name first"
+    assert names.add(ann, "read_note", "acme/note")
+    assert not names.add(ann, "read_note", "acme/other"), "one name, one tool for the same caller"
+    assert (names.of(ann, "read_note"), names.of(eve, "read_note")) == ("acme/note", "globex/note")
+    for number in range(50):
+        assert names.add(eve, f"flood_{number}", f"globex/{number}")
+    assert names.of(ann, "read_note") == "acme/note"
+    assert [names.of(eve, f"flood_{number}") for number in (40, 49)] == [None, "globex/49"]
+    assert names.of(Caller("ann", tenant="globex"), "read_note") is None, "of another tenant: another caller"
 
 
 def test_a_list_says_for_how_long_it_holds(catalog: Catalog) -> None:
