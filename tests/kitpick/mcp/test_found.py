@@ -62,7 +62,9 @@ def test_a_query_lists_what_may_be_called_and_the_rest_is_as_ever(settings: Sett
         assert names(guest.answer("tools/list", query="read a note by its title")) == []
         refused = guest.call(note, title="shopping")
         assert refused["isError"]
-        assert f"there is no tool '{note}'" in refused["content"][0]["text"], "it was never shown to the guest"
+        assert f"there is no tool '{note}'" in refused["content"][0]["text"], (
+            "it was never shown to the guest"
+        )
         for wrong in ({"query": " "}, {"query": 3}, {"query": "a note", "cursor": "7"}):
             assert alice.answer("tools/list", **wrong)["error"]["code"] == -32602
 
