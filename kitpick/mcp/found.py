@@ -49,7 +49,8 @@ class ListedNames:
 
     def of(self, caller: Caller, name: str) -> str | None:
         """The id of the tool that this caller was shown under this name."""
-        return self._ids.get(caller, {}).get(name)
+        mine = self._ids.get(caller)
+        return None if mine is None else mine.get(name)
 
     def add(self, caller: Caller, name: str, id_: str) -> bool:
         """Remembers a name; False where this caller was shown another tool under it."""
