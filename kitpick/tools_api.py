@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
@@ -21,6 +22,7 @@ from kitpick.definition_tokens import measure_definitions
 from kitpick.feedback import NotShown, Outcome, UnknownResult
 from kitpick.held_identifiers import held_identifiers
 from kitpick.known_ids import UnknownIds
+from kitpick.places import places_of
 from kitpick.result import SearchResult, ToolSearchProvider
 from kitpick.served import CatalogProblem, OpenToOthers, ServiceModelSource, Stopwatch, guarded
 from kitpick.settings import Settings
@@ -41,6 +43,7 @@ from kitpick_rescorers.service.origin import LOOPBACK
 from kitpick_rescorers.service.ticket import Ticket
 from kitpick_rescorers.stages import Enough
 
+_LOG = logging.getLogger("kitpick.service")
 PATH = "/v1/tools"
 MAX_REQUEST = 20_000
 """Characters of a request in words."""
@@ -132,6 +135,7 @@ class ToolsApi:
         self._service = service
         self._permitted = permitted
         self._catalog = Catalog.open(catalog, settings=Settings(rescorer=""))
+        self._places = places_of(self._catalog)
 
     def search(self, call: ToolSearchCall, ticket: Ticket) -> SearchReply:
         """Finds tools.
@@ -143,11 +147,12 @@ class ToolsApi:
         """
         wanted = _wanted(call)
         caller = self._caller(ticket)
-        with _problems():
+        with self._problems():
             steps = search_steps(lambda text: self._found(text, call, caller, ticket), wanted)
         if ticket.refusal is not None:
             raise ticket.refusal
-        return _reply(steps, call)
+        found = _reply(steps, call)
+        return replace(found, degraded=tuple(map(self._places.hidden, found.degraded)))
 
     def feedback(self, call: FeedbackCall, ticket: Ticket) -> FeedbackReply:
         """Takes what became of tools.
@@ -160,7 +165,7 @@ class ToolsApi:
         key = ticket.bearer.name if self._service.settings.keys else ""
         client = "/".join(part for part in (key, call.client) if part)
         outcome = Outcome(call.chosen, call.failed, call.not_needed)
-        with _problems():
+        with self._problems():
             try:
                 stored = self._catalog.learning.take(call.answer, outcome, client, self._caller(ticket))
             except UnknownResult as error:
@@ -199,6 +204,15 @@ class ToolsApi:
         return Search(
             catalog.engine, encoder, LocalRescorer(models), measure_definitions, catalog.intents.votes
         )
+
+    @contextmanager
+    def _problems(self) -> Iterator[None]:
+        """A context that turns errors of the catalog into errors of the service, which name no folder."""
+        try:
+            yield
+        except (EngineError, EmptyCatalog) as error:
+            _LOG.warning("catalog: %s", error)
+            raise CatalogProblem(self._places.hidden(str(error))) from error
 
     def _caller(self, ticket: Ticket) -> Filter:
         if not self._service.settings.keys:
@@ -279,12 +293,3 @@ def _tool(hit: SearchHit, steps: Steps) -> FoundTool:
             if any(other.id == hit.id for other in step.hits)
         ),
     )
-
-
-@contextmanager
-def _problems() -> Iterator[None]:
-    """A context that turns errors of the catalog into errors of the service."""
-    try:
-        yield
-    except (EngineError, EmptyCatalog) as error:
-        raise CatalogProblem(str(error)) from error

@@ -20,6 +20,7 @@ from kitpick.mcp.config import Caller
 from kitpick.mcp.proxy import Proxy
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import KitpickError
+from kitpick_foundation.places import HiddenPlaces
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import render_definitions
 from kitpick_rescorers.errors import EmptyCatalog
@@ -32,6 +33,7 @@ MISSING = "kitpick/missing_servers"
 _CURSORS = frozenset(map(str, range(PAGE, MOST, PAGE)))
 _MOST_NAMES = 10_000
 """Names that can be called, of all callers."""
+_NOWHERE = HiddenPlaces(())
 _log = logging.getLogger("kitpick.mcp")
 
 
@@ -74,8 +76,12 @@ class ListedNames:
 class QueriedTools:
     """Lists what a query finds among the tools that a caller may call, and remembers under which names."""
 
-    def __init__(self, catalog: Catalog, proxy: Proxy, profile: str | None) -> None:
+    def __init__(
+        self, catalog: Catalog, proxy: Proxy, profile: str | None, places: HiddenPlaces = _NOWHERE
+    ) -> None:
+        """`places` are those that callers are not told of."""
         self._catalog = catalog
+        self._places = places
         self._proxy = proxy
         self._profile = profile
         self._names = ListedNames()
@@ -118,7 +124,7 @@ class QueriedTools:
         except EmptyCatalog:
             return []
         except KitpickError as error:
-            raise MCPError(types.INTERNAL_ERROR, str(error)) from error
+            raise MCPError(types.INTERNAL_ERROR, self._places.hidden(str(error))) from error
         return [] if result.abstained else [hit.document for hit in result.hits]
 
     def _remembered(

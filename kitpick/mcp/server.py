@@ -24,6 +24,8 @@ from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick.mcp.listeners import Listeners
 from kitpick.mcp.proxy import Proxy
 from kitpick.mcp.tools import CatalogTools
+from kitpick.places import places_of
+from kitpick_foundation.places import HiddenPlaces
 from kitpick_rescorers.service.origin import LOOPBACK
 
 
@@ -61,7 +63,9 @@ class CatalogServer:
         self._guarded = config.guarded
         may_call = [*(caller.may_call for caller in (*config.callers, local)), *_calling(config)]
         calls = any(upstream.allow for upstream in config.upstreams) and any(may_call)
-        self._tools = CatalogTools(catalog, self._proxy, profile, calls=calls)
+        # Whoever starts the server alone is told where it looked; those who only know its address are not.
+        hidden = places_of(catalog) if config.guarded else HiddenPlaces(())
+        self._tools = CatalogTools(catalog, self._proxy, profile, calls=calls, places=hidden)
         self._changes = any(upstream.listed for upstream in config.upstreams)
         self._server = _Announcing(
             "kitpick",

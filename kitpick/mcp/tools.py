@@ -24,6 +24,7 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.errors import KitpickError
+from kitpick_foundation.places import HiddenPlaces
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import render_definitions
 from kitpick_ingest.function_names import documents_by_name
@@ -159,18 +160,31 @@ _MAX_LINE = 100
 """Characters of what a tool does."""
 _MAX_NEEDS = 8
 """Inputs that are named."""
+_NOWHERE = HiddenPlaces(())
 
 
 class CatalogTools:
     """Lists and answers the tools of the MCP server."""
 
-    def __init__(self, catalog: Catalog, proxy: Proxy, profile: str | None, *, calls: bool) -> None:
-        """Takes whether there is anything that could be called: without it, `call_tool` is not listed."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        proxy: Proxy,
+        profile: str | None,
+        *,
+        calls: bool,
+        places: HiddenPlaces = _NOWHERE,
+    ) -> None:
+        """Takes whether there is anything that could be called: without it, `call_tool` is not listed.
+
+        `places` are those that callers are not told of.
+        """
         self._catalog = catalog
         self._proxy = proxy
         self._profile = profile
         self._counter = token_counter()
-        self._queried_tools = QueriedTools(catalog, proxy, profile)
+        self._places = places
+        self._queried_tools = QueriedTools(catalog, proxy, profile, places)
         self._answers: dict[str, Responder] = {
             "search_tools": self._search,
             "next_tools": self._next,
@@ -219,7 +233,7 @@ class CatalogTools:
                 return await self._answers[name](given, caller)
             return await self._call_by_name(name, given, caller)
         except KitpickError as error:
-            return _problem(str(error))
+            return _problem(self._places.hidden(str(error)))
 
     async def _call_by_name(
         self, name: str, given: dict[str, Any] | None, caller: Caller
@@ -269,7 +283,7 @@ class CatalogTools:
         if name := JOINT.join(one.id for one in results if one.id):
             answer["answer"] = name
         degraded = dict.fromkeys(f"{item.stage}: {item.reason}" for one in results for item in one.degraded)
-        return answer | ({"degraded": list(degraded)} if degraded else {})
+        return answer | ({"degraded": list(map(self._places.hidden, degraded))} if degraded else {})
 
     def _row(
         self, hit: SearchHit, found: Steps, caller: Caller, definitions: Sequence[list[dict[str, Any]]]

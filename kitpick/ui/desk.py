@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.definition_tokens import measure_definitions
+from kitpick.places import places_of
 from kitpick.result import SearchResult
 from kitpick.served import CatalogProblem, OpenToOthers, ServiceModelSource, Stopwatch, TimedEncoder
 from kitpick.settings import Settings
@@ -46,6 +48,7 @@ from kitpick_engines.errors import EngineError
 from kitpick_engines.text import plain
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.judgements import Judgements, Mark, file_of_caller
+from kitpick_foundation.places import HiddenPlaces
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.prose import clip
 from kitpick_rescorers.errors import EmptyCatalog
@@ -56,6 +59,7 @@ from kitpick_rescorers.service.errors import Invalid
 from kitpick_rescorers.service.origin import LOOPBACK
 from kitpick_rescorers.service.ticket import Ticket
 
+_LOG = logging.getLogger("kitpick.service")
 _DESCRIPTION = 240
 """Characters."""
 
@@ -92,6 +96,8 @@ class Desk:
         own = Settings(rescorer="")
         self._catalog = Catalog.open(settings.catalog, settings=own)
         self._shelves = Shelves(self._catalog)
+        marks = [] if settings.marks is None else [settings.marks]
+        self._places = places_of(self._catalog, marks)
 
     def about(self, call: None, ticket: Ticket) -> About:
         """Profiles and settings that the page offers.
@@ -99,7 +105,7 @@ class Desk:
         Raises:
             CatalogProblem: the catalog cannot be read, or is empty.
         """
-        with _problems_of_the_catalog():
+        with _problems_of_the_catalog(self._places):
             self._catalog.live()
         names = sorted({*shipped_profiles(), self._service.default_profile.name})
         return About(
@@ -120,7 +126,7 @@ class Desk:
         _check(call)
         profile = self._service.profile(call.profile)
         watch = Stopwatch()
-        with _problems_of_the_catalog():
+        with _problems_of_the_catalog(self._places):
             outcome = self._way(ticket, watch).run(
                 _checked_request(call.query), profile, call.k, self._permitted(ticket), call.budget
             )
@@ -138,7 +144,7 @@ class Desk:
             Overloaded, DeadlinePassed, Cancelled: no model had time for the examples.
         """
         permitted = self._permitted(ticket)
-        with _problems_of_the_catalog():
+        with _problems_of_the_catalog(self._places):
             _, schema = self._catalog.live()
             shelves = self._shelves.of(permitted)
             found = self._shelves.examples(permitted, lambda shown: self._examples(shown, ticket, permitted))
@@ -157,7 +163,7 @@ class Desk:
         Raises:
             CatalogProblem: the catalog cannot be read, or is empty.
         """
-        with _problems_of_the_catalog():
+        with _problems_of_the_catalog(self._places):
             return self._shelves.of(self._permitted(ticket)).shelf(call.category, call.tool)
 
     def show(self, call: ShowCall, ticket: Ticket) -> ShownApi:
@@ -167,7 +173,7 @@ class Desk:
             UnknownApi: there is none that this caller may see.
             CatalogProblem: the catalog cannot be read.
         """
-        with _problems_of_the_catalog():
+        with _problems_of_the_catalog(self._places):
             found = self._catalog.engine.fetch([call.id], self._permitted(ticket))
             if not found:
                 raise UnknownApi(call.id)
@@ -187,10 +193,10 @@ class Desk:
         if marks is None:
             raise NoMarks
         query = _checked_request(call.query)
-        with _problems_of_the_catalog():
+        with _problems_of_the_catalog(self._places):
             if not self._catalog.engine.fetch([call.id], self._permitted(ticket)):
                 raise UnknownApi(call.id)
-        with _problems_of_the_catalog():
+        with _problems_of_the_catalog(self._places):
             return MarkAnswer(call.verdict, marks.mark(query, call.id, call.verdict))
 
     def close(self) -> None:
@@ -254,12 +260,14 @@ class Desk:
             stages=stages,
             kind=rescored.query_kind,
             abstained=result.unlikely,
-            degraded=outcome.degraded,
+            degraded=tuple(
+                replace(each, reason=self._places.hidden(each.reason)) for each in outcome.degraded
+            ),
             groups=groups([(number, shown[number]) for number in ranked.order], call.similarity),
             path=path,
             no_path=no_path,
             packing=None if call.budget is None else packing(result, call.budget, place),
-            marks=_marked(marks, call.query, place),
+            marks=_marked(marks, call.query, place, self._places),
             spent=Spent(0.0, 0.0),
         )
 
@@ -275,11 +283,13 @@ def _make_file(marks: Path) -> None:
         raise NoPlaceForMarks(marks, f"cannot be written: {error.strerror}") from error
 
 
-def _marked(marks: Judgements | None, query: str, place: dict[str, int]) -> dict[str, Mark]:
+def _marked(
+    marks: Judgements | None, query: str, place: dict[str, int], places: HiddenPlaces
+) -> dict[str, Mark]:
     """Marks of the candidates only, because the caller may not see other APIs (any more)."""
     if marks is None:
         return {}
-    with _problems_of_the_catalog():
+    with _problems_of_the_catalog(places):
         marked = marks.of(query.strip())
     return {key: verdict for key, verdict in marked.items() if key in place}
 
@@ -368,11 +378,13 @@ def catalog_name(url: str) -> str:
 
 
 @contextmanager
-def _problems_of_the_catalog() -> Iterator[None]:
-    """A context that turns errors of an engine or of the marks into errors of the page."""
+def _problems_of_the_catalog(places: HiddenPlaces) -> Iterator[None]:
+    """A context that turns errors of an engine or of the marks into the page's, which name no folder."""
     try:
         yield
     except EvaluationError as error:
-        raise MarksProblem(str(error)) from error
+        _LOG.warning("marks: %s", error)
+        raise MarksProblem(places.hidden(str(error))) from error
     except (EngineError, EmptyCatalog) as error:
-        raise CatalogProblem(str(error)) from error
+        _LOG.warning("catalog: %s", error)
+        raise CatalogProblem(places.hidden(str(error))) from error

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kitpick_engines.lexical import Terms
 from kitpick_engines.remote.indexes import is_of_schema
+from kitpick_foundation.places import HiddenPlaces
 from kitpick_models.batching import available_cpus
 from kitpick_rescorers.intents.sample_votes import SampleVotes
 from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
@@ -52,6 +53,8 @@ class Service:
         )
         self.terms = Terms()
         self.votes = SampleVotes(_file(settings.intents), _file(settings.enriched))
+        self.places = HiddenPlaces((settings.intents, settings.enriched))
+        """What callers are not told of."""
         self.contents = Contents(settings.content_cache)
         self.connections = ConnectionCount(settings.max_connections)
         self.gate = Gate(settings.max_requests, settings.max_waiting_bytes)

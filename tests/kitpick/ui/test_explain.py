@@ -226,6 +226,7 @@ def test_an_empty_catalog_says_how_to_fill_it(show: Any, tmp_path: Path) -> None
         for answer in (empty.ask("about"), empty.ask("explain", {"query": "weather"})):
             assert answer.status_code == 503
             assert "take something in with `kitpick ingest SOURCE`" in answer.json()["error"]["message"]
+            assert str(tmp_path) not in answer.text
 
 
 def copied(shop: str, folder: Path) -> str:
@@ -245,6 +246,7 @@ def test_a_catalog_that_breaks_meanwhile_is_told_with_its_cure(show: Any, shop: 
         answer = shown.ask("explain", {"query": "weather"})
         assert answer.status_code == 503
         assert "move the file away and ingest again" in answer.json()["error"]["message"]
+        assert str(tmp_path) not in answer.text
 
 
 def test_what_only_sample_requests_brought_is_named_too(show: Any, shop: str, tmp_path: Path) -> None:

@@ -174,7 +174,9 @@ def _ranking(
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Invalid(_NO_ANSWERS) from error
     rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES, held=call.held), profile, permitted)
-    rescored = replace(rescored, degraded=joined(bound, query.degraded, rescored.degraded))
+    degraded = joined(bound, query.degraded, rescored.degraded)
+    told = tuple(replace(each, reason=service.places.hidden(each.reason)) for each in degraded)
+    rescored = replace(rescored, degraded=told)
     embedded = () if query.vector is None else ("encoder",)
     models = replace(used[-1], roles=(*embedded, *used[-1].roles), embed_ms=embed_ms)
     return answered(service, rescored, profile, models, ticket, call.explain)
