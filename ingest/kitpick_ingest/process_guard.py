@@ -6,11 +6,13 @@ that; the guard then notices that the other end of its standard input is gone, a
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+
+from kitpick_foundation.forks import fork_lock, renew_after_fork
 
 _CODE = """
 import os, signal, sys, time
@@ -28,12 +30,30 @@ for sent in (signal.SIGTERM, signal.SIGKILL):
 
 
 class ProcessGuard:
-    """One guard for all groups of this process; it runs as long as there is one."""
+    """One guard for all groups of this process; it runs as long as there is one.
+
+    A forked child has a guard of its own. That of its parent must not wait for the child's end as well.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._inherited: list[subprocess.Popen[bytes]] = []
+        """Guards of the parent after a fork, kept so that nobody waits for them."""
         self._groups = 0
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Lets go of the parent's guard; only for the child of a fork."""
+        self._groups = 0
+        if self._process is None:
+            return
+        if self._process.stdin is not None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._process.stdin.fileno(), inheritable=False)
+            os.close(nowhere)
+        self._inherited.append(self._process)
+        self._process = None
 
     @contextmanager
     def beside(self) -> Iterator[None]:
@@ -46,7 +66,7 @@ class ProcessGuard:
             yield
         finally:
             with self._lock:
-                self._groups -= 1
+                self._groups = max(0, self._groups - 1)  # a forked child begins at none
                 if not self._groups and self._process is not None:
                     self._end(self._process)
                     self._process = None

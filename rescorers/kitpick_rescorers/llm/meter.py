@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from kitpick_foundation.deadline import UNLIMITED, Deadline
+from kitpick_foundation.forks import fork_lock
 from kitpick_rescorers.llm.model import (
     CallFailed,
     CapReached,
@@ -46,7 +46,7 @@ class CallMeter:
         self._caps = caps
         self._whole = deadline
         self._deadline = time.monotonic() + caps.seconds
-        self._lock = threading.Lock()
+        self._lock = fork_lock()
         self._retries = caps.retries
         self._reserved = 0
         self.calls, self.tokens, self.cost = 0, 0, 0.0
