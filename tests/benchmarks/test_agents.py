@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -18,24 +18,25 @@ from kitpick_engines.document import ApiDocument
 from kitpick_training.data.written import read_apis
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-EVERY = 40
+EVERY = 100
 """One of so many operations is searched: a test may not embed all 12,803."""
-CONVERSATIONS = 60
+CONVERSATIONS = 30
 """Of those that chose nothing, which are searched with."""
 pytestmark = pytest.mark.needs("mcp")
 
 
-@pytest.fixture
-def agents(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+@pytest.fixture(scope="module")
+def agents() -> Iterator[ModuleType]:
     """The benchmark, by its file: a package of others has its name."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    spec = importlib.util.spec_from_file_location("agents_benchmark", BENCHMARKS / "agents.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "agents_benchmark", module)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCHMARKS))
+        spec = importlib.util.spec_from_file_location("agents_benchmark", BENCHMARKS / "agents.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        patch.setitem(sys.modules, "agents_benchmark", module)
+        spec.loader.exec_module(module)
+        yield module
 
 
 def test_a_cache_serves_what_a_request_begins_with_as_the_one_before_did(agents: ModuleType) -> None:
@@ -84,45 +85,56 @@ def test_each_way_reads_what_its_name_says(agents: ModuleType) -> None:
     ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def written() -> dict[int, ApiDocument]:
     """The operations of the benchmark."""
     return {api.id: api.document("written") for api in read_apis(BENCHMARKS.parent / "datasets" / "written")}
 
 
-@contextmanager
-def holding(agents: ModuleType, documents: Mapping[int, ApiDocument], folder: Path) -> Iterator[Catalog]:
-    """A catalog of these operations."""
+@pytest.fixture(scope="module")
+def cases(agents: ModuleType, written: dict[int, ApiDocument]) -> list[Any]:
+    """Its conversations."""
+    return list(agents.read_cases(written))
+
+
+@pytest.fixture(scope="module")
+def searched(
+    agents: ModuleType,
+    written: dict[int, ApiDocument],
+    cases: list[Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Catalog]:
+    """A catalog of some operations, with those that the first conversations and requests want."""
+    talks = [case for case in cases if agents.reported(case)][:CONVERSATIONS]
+    asked = [case for _, case, _ in agents.read_capabilities(written)[:CONVERSATIONS]]
+    wanted = frozenset[str]().union(*(case.relevant for case in (*talks, *asked)))
+    some = set(list(written)[::EVERY])
+    held = {key: each for key, each in written.items() if key in some or each.id in wanted}
+    folder = tmp_path_factory.mktemp("agents")
     settings = Settings(profile="hybrid", embedding_cache=folder / "embeddings.db")
     with Catalog.open(f"sqlite:{folder / 'catalog.db'}", settings=settings) as catalog:
-        catalog.ingest(agents._Operations(documents))
+        catalog.ingest(agents._Operations(held))
         yield catalog
 
 
 @pytest.mark.needs("weights", "onnxruntime")
 def test_a_conversation_finds_what_its_last_message_alone_does_not(
-    agents: ModuleType, written: dict[int, ApiDocument], tmp_path: Path
+    agents: ModuleType,
+    written: dict[int, ApiDocument],
+    cases: list[Any],
+    searched: Catalog,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cases = [case for case in agents.read_cases(written) if agents.reported(case)][:CONVERSATIONS]
-    wanted = frozenset[str]().union(*(case.relevant for case in cases))
-    some = set(list(written)[::EVERY])
-    held = {key: each for key, each in written.items() if key in some or each.id in wanted}
-    with holding(agents, held, tmp_path) as catalog:
-        figures = agents.followups(catalog, written, CONVERSATIONS)
+    monkeypatch.setattr(agents, "read_cases", lambda *_: cases)
+    figures = agents.followups(searched, written, CONVERSATIONS)
     assert figures["followup_recall_gain"] >= 0.05, "0.37 over all operations; fewer are easier for every way"
 
 
 @pytest.mark.needs("weights", "onnxruntime")
 def test_capabilities_find_what_requests_as_they_came_do_not(
-    agents: ModuleType, written: dict[int, ApiDocument], tmp_path: Path
+    agents: ModuleType, written: dict[int, ApiDocument], searched: Catalog
 ) -> None:
-    wanted = frozenset[str]().union(
-        *(case.relevant for _, case, _ in agents.read_capabilities(written)[:CONVERSATIONS])
-    )
-    some = set(list(written)[::EVERY])
-    held = {key: each for key, each in written.items() if key in some or each.id in wanted}
-    with holding(agents, held, tmp_path) as catalog:
-        figures = agents.capabilities(catalog, written, CONVERSATIONS)
+    figures = agents.capabilities(searched, written, CONVERSATIONS)
     assert figures["capability_gain"] >= 0.05
 
 
@@ -137,16 +149,13 @@ def test_a_search_knows_a_tool_two_seconds_after_its_server_gave_notice(
 
 
 @pytest.mark.needs("weights", "onnxruntime")
-def test_a_conversation_of_twenty_turns_is_served_from_the_cache(agents: ModuleType, tmp_path: Path) -> None:
-    written = {
-        api.id: api.document("written") for api in read_apis(BENCHMARKS.parent / "datasets" / "written")
-    }
-    held = dict(list(written.items())[::EVERY])
-    (conversation,) = agents._chains(agents.read_cases(written), 1)
+def test_a_conversation_of_twenty_turns_is_served_from_the_cache(
+    agents: ModuleType, written: dict[int, ApiDocument], cases: list[Any], searched: Catalog
+) -> None:
+    (conversation,) = agents._chains(cases, 1)
     tokens = DefinitionTokens()
     everything = ("all tools", tokens.of(list(written.values())))
-    with holding(agents, held, tmp_path) as catalog:
-        sent = agents._sent(catalog, conversation, everything, tokens)
+    sent = agents._sent(searched, conversation, everything, tokens)
     sums = {
         name: tuple(map(sum, zip(*agents._counted(requests), strict=True))) for name, requests in sent.items()
     }

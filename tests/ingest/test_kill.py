@@ -8,23 +8,26 @@ import sys
 from pathlib import Path
 
 import pytest
+from sizes import sized
 
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "kill.py"
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.sweep
+@pytest.mark.timeout(3600)
 @pytest.mark.needs("weights", "onnxruntime", "botocore")
 def test_a_killed_sync_leaves_a_whole_catalog_and_the_next_one_completes_it() -> None:
-    command = [sys.executable, str(BENCHMARK), "--runs", "6", "--rebuild-runs", "3"]
+    runs, rebuilds = int(sized("KITPICK_KILLS", 3, 50)), int(sized("KITPICK_REBUILD_KILLS", 2, 50))
+    command = [sys.executable, str(BENCHMARK), "--runs", str(runs), "--rebuild-runs", str(rebuilds)]
 
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     assert json.loads(output.splitlines()[-1]) == {
-        "runs": 6,
-        "whole": 6,
-        "equal": 6,
-        "rebuild_runs": 3,
-        "rebuild_whole": 3,
-        "rebuild_equal": 3,
+        "runs": runs,
+        "whole": runs,
+        "equal": runs,
+        "rebuild_runs": rebuilds,
+        "rebuild_whole": rebuilds,
+        "rebuild_equal": rebuilds,
     }

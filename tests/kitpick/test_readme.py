@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kitpick import quickstart
+
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
 
 
@@ -39,6 +41,7 @@ def settled(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.needs("weights", "onnxruntime", "botocore")
 def test_the_quickstart_prints_what_the_readme_shows_and_its_commands_do_what_they_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -63,6 +66,27 @@ def test_the_quickstart_prints_what_the_readme_shows_and_its_commands_do_what_th
     assert normalised(run("-m", "kitpick.quickstart"))[1] == printed[1], (
         "a second run finds the catalog as it is"
     )
+
+
+@pytest.mark.needs("weights", "onnxruntime", "botocore")
+def test_a_quickstart_of_two_services_finds_first_what_the_readme_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["quickstart"])
+    monkeypatch.setattr(quickstart, "SERVICES", ("sqs", "translate"))
+    quickstart.main()
+    shown = settled(normalised(block_after("$ scripts/quickstart")))
+    printed = settled(normalised(capsys.readouterr().out))
+    assert "Nothing here is likely to do that" in " ".join(printed)
+    several = "translate a document and send the result as a message to a queue (several tools)"
+    at, there = printed.index(several), shown.index(several)
+    assert first_rows(printed[at:]) == first_rows(shown[there:])
+
+
+def first_rows(lines: list[str]) -> list[str]:
+    """The first row of the first table."""
+    return [line for line in lines if line.startswith("│ 1 ")][:1]
 
 
 @pytest.mark.needs("weights", "onnxruntime")

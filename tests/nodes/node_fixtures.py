@@ -68,7 +68,7 @@ def running(variable: str, make: Callable[[Path], Node]) -> Iterator[str]:
         try:
             yield node.start().url
         finally:
-            node.stop()
+            node.discard()
 
 
 def fast_folder() -> str | None:

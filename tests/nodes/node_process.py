@@ -76,6 +76,11 @@ class Node:
                 self.kill()
         self.process = None
 
+    def discard(self) -> None:
+        """Ends the process at once, whatever it does: nobody needs what it holds."""
+        if self.process is not None:
+            self.kill()
+
     def kill(self) -> None:
         """`kill -9`: what a power cut leaves of the process."""
         assert self.process is not None, "the node was not started"

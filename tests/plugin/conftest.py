@@ -62,7 +62,7 @@ def secured(double: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     try:
         yield Secured(node.start().url, folder)
     finally:
-        node.stop()
+        node.discard()
 
 
 @pytest.fixture(scope="session")

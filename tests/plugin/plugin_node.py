@@ -46,4 +46,4 @@ def searched(folder: Path, plugin: Path, double: Double, recipe: Path) -> Iterat
     try:
         yield Search(node.start().url)
     finally:
-        node.stop()
+        node.discard()

@@ -26,7 +26,11 @@ def test_the_real_data_is_read_whole(shared_data, name, documents, least_request
 
 @pytest.mark.needs("botocore", "google")
 @pytest.mark.parametrize(
-    ("name", "documents", "requests"), [("operations", 50_000, 18_000), ("servers", 14_925, 7_000)]
+    ("name", "documents", "requests"),
+    [
+        pytest.param("operations", 50_000, 18_000, marks=pytest.mark.release),
+        ("servers", 14_925, 7_000),
+    ],
 )
 def test_written_requests_are_read_over_whole_tools(shared_data, name, documents, requests):
     catalog = READERS[name](shared_data)
