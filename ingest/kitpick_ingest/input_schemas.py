@@ -61,6 +61,7 @@ class InputSchemas:
         self._siblings = siblings
         self._names: dict[int, str] = {}
         self._parts: dict[str, tuple[JsonObject, tuple[str, ...]]] = {}
+        self._sizes: dict[str, int] = {}
         self._taken: set[str] = set()
 
     def text(self, inputs: Iterable[tuple[Parameter, object]], whole: object = None) -> str:
@@ -143,7 +144,9 @@ class InputSchemas:
             if name in defs:
                 continue
             part, further = self._part(name)
-            room -= len(msgspec.json.encode(part)) + len(name)
+            if name not in self._sizes:
+                self._sizes[name] = len(msgspec.json.encode(part)) + len(name)
+            room -= self._sizes[name]
             defs[name] = part if room > 0 else {"description": TOO_LARGE}
             pending += further if room > 0 else ()
         return defs

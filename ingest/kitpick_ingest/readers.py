@@ -15,6 +15,9 @@ from kitpick_ingest.urls import is_url
 
 _OPENAPI_YAML = re.compile(r"^[\"']?(?:openapi|swagger)[\"']?[ \t]*:", re.MULTILINE)
 
+_MAX_TAG = 10
+"""Bytes before the name of the first file in a descriptor set: a key and a length."""
+
 
 class Target(NamedTuple):
     """The part of a specification after the kind, the name of the source, and limits."""
@@ -130,6 +133,12 @@ def _open_graphql(target: Target) -> Source:
     return GraphqlSource(target.path, target.name)
 
 
+def _open_grpc(target: Target) -> Source:
+    from kitpick_ingest.sources.grpc import GrpcSource
+
+    return GrpcSource(target.path, target.name)
+
+
 def _is_openapi(sample: Sample) -> bool:
     return sample.has("openapi") or sample.has("swagger") or _OPENAPI_YAML.search(sample.head) is not None
 
@@ -173,6 +182,17 @@ def _is_graphql(sample: Sample) -> bool:
     return (sample.inner("data") or sample).has("__schema")
 
 
+def _is_grpc(sample: Sample) -> bool:
+    """Whether the first field is an object whose first field is the name of a `.proto` file."""
+    head = sample.head
+    for place in (place for place in range(2, _MAX_TAG) if head[:1] == head[place : place + 1] == "\n"):
+        length = ord(head[place + 1 : place + 2] or "\0")
+        name = head[place + 2 : place + 2 + length]
+        if len(name) == length and name.endswith(".proto"):
+            return True
+    return False
+
+
 def _is_functions(sample: Sample) -> bool:
     first = sample.member("tools") or sample.member("functions") or sample.record
     return (
@@ -197,6 +217,7 @@ READERS: dict[str, SourceKind] = {
     "mcp": SourceKind("mcp:URL, mcp:stdio:COMMAND … or mcp:FILE", _open_mcp, _is_mcp, "opened"),
     "functions": SourceKind("functions:FILE", _open_functions, _is_functions),
     "graphql": SourceKind("graphql:FILE", _open_graphql, _is_graphql),
+    "grpc": SourceKind("grpc:FILE", _open_grpc, _is_grpc),
     "registry": SourceKind("registry:FILE or registry:URL", _open_registry, _is_registry, "opened"),
     "a2a": SourceKind("a2a:FILE", _open_agents, _is_agents),
     "skills": SourceKind("skills:DIR", _open_skills, at_url="refused"),

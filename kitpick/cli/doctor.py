@@ -43,6 +43,7 @@ EXTRAS = {
     "gpu": "onnxruntime",
     "aws": "botocore",
     "mcp": "mcp",
+    "grpc": "google.protobuf",
     "serve": "uvicorn",
     "traces": "opentelemetry.sdk",
     "client": "httpx2",

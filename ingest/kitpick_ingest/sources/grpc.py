@@ -1,0 +1,185 @@
+"""gRPC: the methods of the services in a descriptor set, as `protoc --descriptor_set_out` writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id
+from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
+from kitpick_ingest.descriptor_sets import MADE_BY, Described, read_set
+from kitpick_ingest.effects import effect_of_function_name, effect_of_method
+from kitpick_ingest.entries import BadEntry, Converted, FoundFile, convert_entry, find_files, read_parts
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.json_files import Entry, within
+from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
+from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip
+from kitpick_ingest.proto_schemas import MAX_MESSAGE_FIELDS, WELL_KNOWN, ProtoSchemas
+from kitpick_ingest.references import unresolved
+
+SUFFIXES = frozenset({".binpb", ".desc", ".dsc", ".fds", ".pb", ".protoset"})
+_MAX_SHOWN = 200
+_HTTP_METHODS = ("get", "put", "post", "delete", "patch")
+_HTTP = "[google.api.http]"
+_STREAMING = {
+    (True, True): "bidirectional streaming",
+    (True, False): "client streaming",
+    (False, True): "server streaming",
+}
+
+
+class GrpcSource:
+    """Methods of a file that holds a `FileDescriptorSet`, or of a folder of such files.
+
+    Ids are `name/SERVICE/METHOD`, the service with its package.
+    """
+
+    def __init__(self, path: Path, name: str = "grpc") -> None:
+        self.path = path
+        self.name = name
+
+    def read(self) -> Iterator[Converted]:
+        """Documents in the order of the files and of the methods in them.
+
+        Raises:
+            SourceError: the file cannot be read, is no descriptor set, or has no service.
+            MissingExtra: the package `protobuf` is not installed.
+        """
+        yield from read_parts(self.name, find_files(self.path, SUFFIXES), self._read)
+
+    def _read(self, file: FoundFile) -> Iterator[Converted]:
+        described = read_set(file.path)
+        make = _Documents(self.name, ProtoSchemas(described))
+        empty = True
+        for service in described.services():
+            for index, method in enumerate(service.methods()):
+                entry = Entry(within(str(file.path), service.name[:_MAX_SHOWN], index), b"")
+                yield convert_entry(self.name, entry, partial(make.document, service=service, method=method))
+                empty = False
+        if empty:
+            raise SourceError(str(file.path), "describes no method of a service", MADE_BY)
+
+
+class _Input(NamedTuple):
+    """The inputs of a method: those of the message that it takes."""
+
+    parameters: tuple[Parameter, ...]
+    schemas: str
+
+
+class _Documents:
+    """Makes documents of the methods of one set."""
+
+    def __init__(self, source: str, schemas: ProtoSchemas) -> None:
+        self._source, self._schemas = source, schemas
+        self._inputs: dict[str, _Input] = {}
+        self._shapes: dict[str, Shape[str]] = {}
+
+    def document(self, _: Entry, service: Described, method: Described) -> ApiDocument:
+        known = method.json
+        name, options = as_string(known.get("name")), as_object(known.get("options"))
+        if not name:
+            raise BadEntry("a method without a name")
+        taken = self._input(as_string(known.get("inputType")))
+        package, answer = service.package, as_string(known.get("outputType"))
+        streams = known.get("clientStreaming") is True, known.get("serverStreaming") is True
+        document = ApiDocument(
+            id=document_id(self._source, service.name, name),
+            source=self._source,
+            category=package,
+            tool=service.name.removeprefix(f"{package}."),
+            api=name,
+            description=method.comment(),
+            parameters=taken.parameters,
+            returns=self._returns(answer, streams[1]),
+            tags=(_STREAMING[streams],) if any(streams) else (),
+            deprecated=service.is_deprecated or options.get("deprecated") is True,
+            effect=_effect(name, options),
+            about=service.comment(),
+            definition=_definition(f"/{service.name}/{name}", known),
+            inputs=taken.schemas,
+        )
+        return with_chains(document, self._answer(answer))
+
+    def _input(self, name: str) -> _Input:
+        if name not in self._inputs:
+            self._inputs[name] = self._made(name)
+        return self._inputs[name]
+
+    def _made(self, name: str) -> _Input:
+        if name in WELL_KNOWN:
+            return _Input((), "")
+        message = self._schemas.part(name)
+        if message is None:
+            raise BadEntry(
+                f"the set does not hold the message {name[:_MAX_SHOWN]!r} that it takes ({MADE_BY})"
+            )
+        if "properties" not in message:
+            raise BadEntry(f"the message {name[:_MAX_SHOWN]!r} has more than {MAX_MESSAGE_FIELDS:,} fields")
+        required = as_list(message.get("required"))
+        fields = {n: f for n, f in message["properties"].items() if f.get("readOnly") is not True}
+        parameters = tuple(self._parameter(n, field, n in required) for n, field in fields.items())
+        return _Input(parameters, self._schemas.inputs.text(zip(parameters, fields.values(), strict=True)))
+
+    def _parameter(self, name: str, field: JsonObject, required: bool) -> Parameter:
+        target = self._schemas.inputs.resolved(field)
+        said = as_string(field.get("description")) or as_string(target.get("description"))
+        if missing := unresolved(target):
+            said = f"{said} (unresolved reference {missing})".strip()
+        kind = as_string(target.get("type"))
+        if kind == "array":
+            inner = as_string(self._schemas.inputs.resolved(target.get("items")).get("type"))
+            kind = f"array of {inner}" if inner else kind
+        return Parameter(name, kind, required, clip(said, MAX_PARAMETER_DESCRIPTION))
+
+    def _returns(self, name: str, streamed: bool) -> str:
+        """`stream Order: order_id, parent`."""
+        fields = _properties(self._schemas.part(name) or {})
+        shown = f"{'stream ' if streamed else ''}{name.rpartition('.')[2]}"
+        return clip(f"{shown}: {', '.join(fields)}" if fields else shown, MAX_RETURNS)
+
+    def _answer(self, name: str) -> Iterator[Field]:
+        """Identifiers in the answer."""
+        return answer_fields(name, self._shape)
+
+    def _shape(self, name: str) -> Shape[str]:
+        """The shape of a message by its name; the empty name is a plain value."""
+        if name not in self._shapes:
+            part = (self._schemas.part(name) if name else None) or {}
+            fields = [(field, _message_of(schema)) for field, schema in _properties(part).items()]
+            self._shapes[name] = Shape(name.rpartition(".")[2], fields, name)
+        return self._shapes[name]
+
+
+def _properties(part: JsonObject) -> JsonObject:
+    return as_object(part.get("properties"))
+
+
+def _message_of(field: JsonObject) -> str:
+    """The name of the message that a field holds, or several of; empty for any other."""
+    return as_string(as_object(field.get("items") or field).get("$ref"))
+
+
+def _definition(path: str, method: JsonObject) -> str:
+    """The path by which it is called, and its descriptor."""
+    return msgspec.json.encode({"path": path, **method}).decode()
+
+
+def _effect(name: str, options: JsonObject) -> Effect:
+    """The effect by what is said of repeating it, by its HTTP method, or by its name."""
+    level = options.get("idempotencyLevel")
+    if level == "NO_SIDE_EFFECTS":
+        return Effect.READ
+    effect = effect_of_method(_http_method(as_object(options.get(_HTTP))))
+    if effect is Effect.UNKNOWN:
+        effect = effect_of_function_name(name)
+    return Effect.WRITE if effect is Effect.UNKNOWN and level == "IDEMPOTENT" else effect
+
+
+def _http_method(rule: JsonObject) -> str:
+    custom = as_string(as_object(rule.get("custom")).get("kind"))
+    return next((method for method in _HTTP_METHODS if rule.get(method)), custom)
