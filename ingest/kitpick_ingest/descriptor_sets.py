@@ -32,10 +32,10 @@ _OPTIONAL, _REPEATED = 1, 3
 Comments = Mapping[tuple[int, ...], str]
 
 
-class Described:
+class ProtoElement:
     """A service, method, message or enum of a set, as JSON, with what its file says of it and its parts."""
 
-    def __init__(self, name: str, descriptor: Any, file: _File, path: tuple[int, ...]) -> None:  # noqa: ANN401
+    def __init__(self, name: str, descriptor: Any, file: _ProtoFile, path: tuple[int, ...]) -> None:  # noqa: ANN401
         self.name = name
         """The whole name, without a dot before it."""
         self.package = file.package
@@ -67,10 +67,10 @@ class Described:
         """What stands beside it, or beside a part of it: number of the field, and place in it."""
         return self._file.comments.get(self._path + part, "")
 
-    def methods(self) -> Iterator[Described]:
+    def methods(self) -> Iterator[ProtoElement]:
         """The methods of a service, in their order."""
         for index, method in enumerate(self._descriptor.method):
-            yield Described(self.name, method, self._file, (*self._path, _METHODS, index))
+            yield ProtoElement(self.name, method, self._file, (*self._path, _METHODS, index))
 
 
 class DescriptorSet:
@@ -82,22 +82,22 @@ class DescriptorSet:
     """
 
     def __init__(self, data: bytes, where: str) -> None:
-        self._files = [_File(each) for each in _decoded(data, where).file]
+        self._files = [_ProtoFile(each) for each in _decoded(data, where).file]
         if not self._files:
             raise SourceError(where, "is no descriptor set", MADE_BY)
         self._types = {type_.name: type_ for file in reversed(self._files) for type_ in file.types()}
 
-    def services(self) -> Iterator[Described]:
+    def services(self) -> Iterator[ProtoElement]:
         """The services of all files, those that were only imported included."""
         for file in self._files:
             yield from file.services()
 
-    def find(self, name: str) -> Described | None:
+    def find(self, name: str) -> ProtoElement | None:
         """A message or an enum by its whole name, with or without the dot before it."""
         return self._types.get(name.removeprefix("."))
 
 
-class _File:
+class _ProtoFile:
     def __init__(self, descriptor: Any) -> None:  # noqa: ANN401 - made at run time
         self.descriptor = descriptor
         self.package = _text(descriptor.package)
@@ -110,11 +110,11 @@ class _File:
             self._comments = dict(_comments(self.descriptor.source_code_info.location))
         return self._comments
 
-    def services(self) -> Iterator[Described]:
+    def services(self) -> Iterator[ProtoElement]:
         for index, service in enumerate(self.descriptor.service):
-            yield Described(self._within(service.name), service, self, (_SERVICES, index))
+            yield ProtoElement(self._within(service.name), service, self, (_SERVICES, index))
 
-    def types(self) -> Iterator[Described]:
+    def types(self) -> Iterator[ProtoElement]:
         """Messages and enums, those inside messages included."""
         file = self.descriptor
         pending: list[tuple[str, Any, tuple[int, ...]]] = [
@@ -122,12 +122,12 @@ class _File:
             for index, each in enumerate(file.message_type)
         ]
         for index, enum in enumerate(file.enum_type):
-            yield Described(self._within(enum.name), enum, self, (_ENUMS, index))
+            yield ProtoElement(self._within(enum.name), enum, self, (_ENUMS, index))
         while pending:
             name, message, path = pending.pop()
-            yield Described(name, message, self, path)
+            yield ProtoElement(name, message, self, path)
             for index, enum in enumerate(message.enum_type):
-                yield Described(f"{name}.{_text(enum.name)}", enum, self, (*path, _NESTED_ENUMS, index))
+                yield ProtoElement(f"{name}.{_text(enum.name)}", enum, self, (*path, _NESTED_ENUMS, index))
             for index, inner in enumerate(message.nested_type):
                 pending.append((f"{name}.{_text(inner.name)}", inner, (*path, _NESTED, index)))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from kitpick_ingest.descriptor_sets import Described, DescriptorSet
+from kitpick_ingest.descriptor_sets import DescriptorSet, ProtoElement
 from kitpick_ingest.input_schemas import TOO_LARGE, InputSchemas
 from kitpick_ingest.json_files import UNREADABLE
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
@@ -74,7 +74,7 @@ class ProtoSchemas:
             self._made[name] = None if found is None else self._schema(found)
         return self._made[name]
 
-    def _schema(self, type_: Described) -> JsonObject:
+    def _schema(self, type_: ProtoElement) -> JsonObject:
         known = type_.json
         if "value" in known:
             return _enum(type_, known)
@@ -86,7 +86,7 @@ class ProtoSchemas:
         schema: JsonObject = {"type": "object", **said, "properties": dict(self._fields(type_, known))}
         return schema | ({"required": required} if required else {}) | _alternatives(_groups(known))
 
-    def _fields(self, type_: Described, message: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    def _fields(self, type_: ProtoElement, message: JsonObject) -> Iterator[tuple[str, JsonObject]]:
         """The name and the schema of each field."""
         together = {name: names for names in _groups(message) for name in names}
         for index, given in enumerate(map(as_object, as_list(message.get("field")))):
@@ -160,7 +160,7 @@ def _default(field: JsonObject) -> JsonObject:
         return {}
 
 
-def _enum(type_: Described, known: JsonObject) -> JsonObject:
+def _enum(type_: ProtoElement, known: JsonObject) -> JsonObject:
     """The names of its values; what is said of each stands in the description."""
     names = [_name(as_object(value)) for value in as_list(known["value"])]
     if len(names) > MAX_MESSAGE_FIELDS:

@@ -11,7 +11,7 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id
 from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
-from kitpick_ingest.descriptor_sets import MADE_BY, Described, read_set
+from kitpick_ingest.descriptor_sets import MADE_BY, ProtoElement, read_set
 from kitpick_ingest.effects import effect_of_function_name, effect_of_method
 from kitpick_ingest.entries import BadEntry, Converted, FoundFile, convert_entry, find_files, read_parts
 from kitpick_ingest.errors import SourceError
@@ -53,7 +53,7 @@ class GrpcSource:
 
     def _read(self, file: FoundFile) -> Iterator[Converted]:
         described = read_set(file.path)
-        make = _Documents(self.name, ProtoSchemas(described))
+        make = _MethodDocuments(self.name, ProtoSchemas(described))
         empty = True
         for service in described.services():
             for index, method in enumerate(service.methods()):
@@ -64,22 +64,22 @@ class GrpcSource:
             raise SourceError(str(file.path), "describes no method of a service", MADE_BY)
 
 
-class _Input(NamedTuple):
+class _MethodInput(NamedTuple):
     """The inputs of a method: those of the message that it takes."""
 
     parameters: tuple[Parameter, ...]
     schemas: str
 
 
-class _Documents:
+class _MethodDocuments:
     """Makes documents of the methods of one set."""
 
     def __init__(self, source: str, schemas: ProtoSchemas) -> None:
         self._source, self._schemas = source, schemas
-        self._inputs: dict[str, _Input] = {}
+        self._inputs: dict[str, _MethodInput] = {}
         self._shapes: dict[str, Shape[str]] = {}
 
-    def document(self, _: Entry, service: Described, method: Described) -> ApiDocument:
+    def document(self, _: Entry, service: ProtoElement, method: ProtoElement) -> ApiDocument:
         known = method.json
         name, options = as_string(known.get("name")), as_object(known.get("options"))
         if not name:
@@ -105,14 +105,14 @@ class _Documents:
         )
         return with_chains(document, self._answer(answer))
 
-    def _input(self, name: str) -> _Input:
+    def _input(self, name: str) -> _MethodInput:
         if name not in self._inputs:
             self._inputs[name] = self._made(name)
         return self._inputs[name]
 
-    def _made(self, name: str) -> _Input:
+    def _made(self, name: str) -> _MethodInput:
         if name in WELL_KNOWN:
-            return _Input((), "")
+            return _MethodInput((), "")
         message = self._schemas.part(name)
         if message is None:
             raise BadEntry(
@@ -123,7 +123,9 @@ class _Documents:
         required = as_list(message.get("required"))
         fields = {n: f for n, f in message["properties"].items() if f.get("readOnly") is not True}
         parameters = tuple(self._parameter(n, field, n in required) for n, field in fields.items())
-        return _Input(parameters, self._schemas.inputs.text(zip(parameters, fields.values(), strict=True)))
+        return _MethodInput(
+            parameters, self._schemas.inputs.text(zip(parameters, fields.values(), strict=True))
+        )
 
     def _parameter(self, name: str, field: JsonObject, required: bool) -> Parameter:
         target = self._schemas.inputs.resolved(field)
