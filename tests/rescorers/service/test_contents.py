@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from kitpick_foundation.decoding import decode_as
 from kitpick_rescorers.service.contents import Content, Contents, hash_of
 from kitpick_rescorers.service.errors import Invalid
+from kitpick_rescorers.service.protocol import SearchCall
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 OWNER = ("node", "")
@@ -142,6 +144,35 @@ def test_answers_are_the_same_with_and_without_hashes(service: Any) -> None:
     assert ranked(posted(service, {**tenant, "documents": [hash_of(content)]})) == expected
     other = posted(service, {**tenant, "tenant": "", "documents": [hash_of(content)]})
     assert other["missing"] == [0], "another tenant sends its own"
+
+
+def test_a_key_has_no_room_for_tenants_that_it_only_claims() -> None:
+    from kitpick_rescorers.service.dialects.search import answer_search
+    from kitpick_rescorers.service.keys import ApiKey
+    from kitpick_rescorers.service.ticket import Ticket
+
+    class Kept:
+        """Of a service only what is asked before the search: where documents are kept."""
+
+        contents = Contents(100_000)
+
+        def over(self, index: str) -> Any:
+            return self
+
+        def profile(self, wanted: object) -> None:
+            return None
+
+    ticket = Ticket("1", 60.0)
+    unknown = {**APART, "documents": [hash_of(b"unknown"), msgspec.Raw(msgspec.json.encode(CONTENT))]}
+    for bearer, kept in (
+        (ApiKey("eve", "", tenant="acme"), [("eve", "acme"), ("eve", "")]),
+        (ApiKey("node", ""), [("node", "acme"), ("node", "globex"), ("node", "hooli")]),
+    ):
+        ticket.bearer, Kept.contents = bearer, Contents(100_000)
+        for tenant in ("acme", "globex", "hooli"):
+            call = decode_as(msgspec.json.encode({**unknown, "tenant": tenant}), SearchCall)
+            assert answer_search(Kept(), call, ticket).missing == (0,)  # type: ignore[arg-type]
+        assert list(Kept.contents._kept) == kept
 
 
 @pytest.mark.parametrize("place", [1, -1, "0", None, {}, 0.5])

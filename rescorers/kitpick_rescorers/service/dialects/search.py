@@ -129,7 +129,9 @@ def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchA
     profile = service.profile(call.profile)
     remembers = service.contents.max_bytes > 0
     answer = SearchAnswer(request_id=ticket.request_id, protocol=2 if remembers else 1)
-    contents = service.contents.of((ticket.bearer.name, call.tenant), call.documents)
+    # A tenant that the key does not have is nobody's: by inventing some, it would push out what others sent.
+    permitted, _ = _permitted(call, ticket.bearer)
+    contents = service.contents.of((ticket.bearer.name, permitted.tenant), call.documents)
     known = [each for each in contents if each is not None]
     if len(known) < len(contents):
         return replace(answer, missing=tuple(n for n, each in enumerate(contents) if each is None))
