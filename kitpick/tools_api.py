@@ -163,6 +163,7 @@ class ToolsApi:
             CatalogProblem: it cannot be stored.
         """
         key = ticket.bearer.name if self._service.settings.keys else ""
+        key = key.replace("%", "%25").replace("/", "%2F")  # what a caller says never makes it another key
         client = "/".join(part for part in (key, call.client) if part)
         outcome = Outcome(call.chosen, call.failed, call.not_needed)
         with self._problems():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,15 @@ from kitpick_engines.text import rerank_text, retrieval_text, storable
 from kitpick_rescorers.contracts import QueryEncoder, SearchedIndex, Voted
 from kitpick_rescorers.intents.confirmed import confirmed
 from kitpick_rescorers.intents.store import IntentStore
-from kitpick_rescorers.intents.votes import NO_INTENTS, Intents, Voting, near_samples, trust, vote
+from kitpick_rescorers.intents.votes import (
+    NO_INTENTS,
+    Intents,
+    Voting,
+    caller_of,
+    near_samples,
+    trust,
+    vote,
+)
 from kitpick_rescorers.intents.written import Nearness, WrittenStore, WrittenWeights, written_votes
 
 _BATCH = 256
@@ -96,7 +105,7 @@ class SampleVotes:
         near = near_samples(intents, vector, self.voting)
         counting = [each for each in near if intents.counts_for(each[0], permitted.tenant)]
         by_operator = islice((each for each in counting if not intents.clients[each[0]]), _MAX_NEAREST)
-        by_clients = islice((each for each in counting if intents.clients[each[0]]), _MAX_NEAREST)
+        by_clients = _in_turns(intents, [each for each in counting if intents.clients[each[0]]])
         return sorted((*by_operator, *by_clients), key=lambda each: (-each[1], each[0]))
 
     def _stores(self) -> list[IntentStore]:
@@ -118,6 +127,19 @@ class SampleVotes:
         if stale:
             vectors = encoder.vectors(tuple(intent.request for intent, _ in stale))
             store.embedded(stale, list(vectors), encoder.identity)
+
+
+def _in_turns(intents: Intents, near: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The nearest rows of each caller in turn: by naming many users nobody takes the place of others."""
+    turns: Counter[tuple[str, str]] = Counter()
+    placed: list[tuple[int, tuple[int, float]]] = []
+    for each in near:
+        tenant = intents.tenants[each[0]] if intents.tenants else ""
+        caller = tenant, caller_of(intents.clients[each[0]])
+        placed.append((turns[caller], each))
+        turns[caller] += 1
+    placed.sort(key=lambda item: item[0])
+    return [each for _, each in placed[:_MAX_NEAREST]]
 
 
 def apis_of(intents: Intents, near: Sequence[tuple[int, float]]) -> list[str]:

@@ -25,7 +25,8 @@ from kitpick_rescorers.intents.votes import NO_INTENTS, QUORUM, Intents
 MAX_PER_CLIENT = 200
 """Choices kept of one client: the oldest make room, so that a flood only drowns its own."""
 MAX_PER_TENANT = 20_000
-"""Choices kept of all clients of a tenant: one tenant never takes the place of another."""
+"""Choices kept of all clients of a tenant: one tenant never takes the place of another. Where they are more,
+the oldest of the callers that have most make room, see `votes.caller_of`."""
 _KEPT_TENANTS = 64
 """Tenants whose samples are held in memory: the last ones that asked."""
 _FOREVER = 1e300
@@ -116,7 +117,7 @@ class IntentStore:
             connection.executemany("INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             if by.client:
                 _forget(connection, "tenant = ? AND client = ?", (by.tenant, by.client), MAX_PER_CLIENT)
-                _forget(connection, "tenant = ? AND client <> ''", (by.tenant,), MAX_PER_TENANT)
+                _forget_most(connection, by.tenant, MAX_PER_TENANT)
 
     def remove(self, api: str) -> None:
         """Removes every sample of an API.
@@ -295,10 +296,30 @@ def require_empty_log(connection: sqlite3.Connection, where: Path | str) -> None
 
 
 def _forget(connection: sqlite3.Connection, whose: str, given: tuple[str, ...], keep: int) -> None:
-    oldest = f"SELECT tenant, client, request, api FROM intents WHERE {whose} ORDER BY at DESC, request"  # noqa: S608 - `whose` is one of two literals
+    oldest = f"SELECT tenant, client, request, api FROM intents WHERE {whose} ORDER BY at DESC, request"  # noqa: S608 - `whose` is a literal
     connection.execute(
         f"DELETE FROM intents WHERE (tenant, client, request, api) IN ({oldest} LIMIT -1 OFFSET {keep})",  # noqa: S608 - as above
         given,
+    )
+
+
+def _forget_most(connection: sqlite3.Connection, tenant: str, keep: int) -> None:
+    """Removes what clients of a tenant said beyond so much: the oldest of the callers that have most."""
+    whose = "tenant = ? AND client <> ''"
+    (count,) = connection.execute(f"SELECT count(*) FROM intents WHERE {whose}", (tenant,)).fetchone()  # noqa: S608 - a literal
+    if count <= keep:
+        return
+    caller = "substr(client, 1, instr(client || '/', '/') - 1)"
+    aged = (
+        f"SELECT tenant, client, request, api, at, row_number() OVER (PARTITION BY {caller} "  # noqa: S608 - literals
+        f"ORDER BY at DESC, request) AS age FROM intents WHERE {whose}"
+    )
+    oldest = (
+        f"SELECT tenant, client, request, api FROM ({aged}) ORDER BY age, at DESC, request LIMIT -1 OFFSET ?"  # noqa: S608 - as above
+    )
+    connection.execute(
+        f"DELETE FROM intents WHERE (tenant, client, request, api) IN ({oldest})",  # noqa: S608 - as above
+        (tenant, keep),
     )
 
 

@@ -71,6 +71,11 @@ class Voting(msgspec.Struct, frozen=True):
     """A sample's vote is cosine to this power."""
 
 
+def caller_of(client: str) -> str:
+    """Who vouches for a client: of `KEY/USER` the key, whose holder may name any users; else the client."""
+    return client.partition("/")[0]
+
+
 def near_samples(intents: Intents, vector: Vector, voting: Voting) -> list[tuple[int, float]]:
     """Rows whose requests are near enough to a unit vector (d,), nearest first, with their cosines."""
     if not len(intents.apis):

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kitpick_engines.contract import Filter
 from kitpick_rescorers.intents import store as stores
 from kitpick_rescorers.intents.answers import AnswerLog, RememberedAnswer
+from kitpick_rescorers.intents.sample_votes import SampleVotes
 from kitpick_rescorers.intents.store import Chooser, Intent, IntentStore
 from kitpick_rescorers.intents.votes import Intents, Tally, Voting, near_samples, tally_votes
 
@@ -75,6 +77,33 @@ def test_a_flood_evicts_only_choices_of_its_own_tenant(
     found = store.of_model("m@1", tenant)
     assert sum(owner == tenant for owner in found.tenants) == left
     assert "by the operator" in found.requests
+
+
+def test_a_flood_of_one_key_evicts_only_its_own_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "MAX_PER_TENANT", 6)
+    store = IntentStore(tmp_path / "samples.db")
+    for client in ("app/ann", "app/bob", "carl"):
+        say(store, "acme", client, 0, "email", "chosen")
+    for number in range(9):
+        say(store, "acme", f"mallory/user{number}", 1, "pay", "chosen")
+    kept = store.of_model("m@1", "acme").clients
+    assert {"app/ann", "app/bob", "carl"} < set(kept)
+    assert len(kept) == 6
+
+
+@pytest.mark.parametrize("users", [3, 1_500])
+def test_the_users_that_one_key_names_take_no_place_of_those_of_another(tmp_path: Path, users: int) -> None:
+    clients = [f"mallory/{number}" for number in range(users)] + ["app/ann", "app/bob", "carl"]
+    apis = ["delete"] * users + ["email"] * 3
+    vectors = np.array([[1.0, 0.0]] * users + [[0.8, 0.6]] * 3, dtype=np.float32)
+    rows = Intents(apis, clients, np.zeros(len(apis)), vectors, frozenset(apis), apis, ["acme"] * len(apis))
+    votes = SampleVotes(tmp_path / "samples.db", None)
+    near = votes.near(rows, np.array([1.0, 0.0], dtype=np.float32), Filter(tenant="acme"))
+    assert set(tally_votes(rows, near, Voting(), now=0.0)["email"].choices) == {"app/ann", "app/bob", "carl"}
+    assert near == sorted(near, key=lambda each: (-each[1], each[0]))
+    assert len(near) == min(users + 3, 1_000)
 
 
 @pytest.mark.parametrize("spellings", [1, 24, 200])
