@@ -66,7 +66,8 @@ class _PagedList:
             page = await connection.client.session.send_request(self._request(params=params), _Page)
             entries = [_compact(self._change(e) if isinstance(e, dict) else e) for e in page.listed]
             listed += entries
-            size += sum(map(len, entries))
+            cursor = page.next_cursor
+            size += sum(map(len, entries)) + len(cursor or "")
             seconds = min(seconds, page.ttl_ms / 1000)
             if len(listed) > settings.max_tools:
                 raise self._failed(f"more than {settings.max_tools:,} tools", "raise max_tools")
@@ -74,7 +75,6 @@ class _PagedList:
                 raise self._failed(
                     f"more than {settings.max_listing_bytes:,} bytes", "raise max_listing_bytes"
                 )
-            cursor = page.next_cursor
             if not cursor:
                 return listed, seconds
             if cursor in seen:

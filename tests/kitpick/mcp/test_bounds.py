@@ -131,6 +131,26 @@ def test_pages_without_end_are_bounded_in_bytes() -> None:
         assert server.times("tools/list") <= 10
 
 
+@pytest.mark.parametrize("method", ["tools/list", "prompts/list"])
+def test_cursors_count_among_the_bytes_of_a_list(method: str) -> None:
+    def empty_pages(message: dict[str, Any]) -> Any:
+        number = len((message.get("params") or {}).get("cursor") or "")
+        return {"result": {method.partition("/")[0]: [], "nextCursor": "x" * (number + 500_000)}}
+
+    with PlainServer(prompts={}).running() as server:
+        server.answers |= {"prompts/list": {"result": {"prompts": []}}, method: empty_pages}
+        source = McpLiveSource(
+            server.url, "notes", LiveSettings(request_seconds=600, max_listing_bytes=4 * MIB)
+        )
+        said = ""
+        try:
+            said = " ".join(item.reason for item in source.read() if isinstance(item, DeadLetter))
+        except SourceError as error:
+            said = str(error)
+        assert f"{method} failed: more than 4,194,304 bytes" in said
+        assert server.times(method) == 4, "0.5, 1.5, 3 and 5 million characters"
+
+
 def test_one_page_is_bounded_in_bytes() -> None:
     with PlainServer().running() as server:
         server.answers["tools/list"] = pages(heavy, last=0)
