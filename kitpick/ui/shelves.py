@@ -10,6 +10,7 @@ from itertools import islice, zip_longest
 from threading import Lock
 
 import msgspec
+from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.ui.protocol import ApiLine, CategoryLine, Shelf, ToolLine
@@ -19,7 +20,9 @@ from kitpick_engines.text import plain
 from kitpick_ingest.prose import clip
 
 MOST = 20_000
-"""Documents that are looked at: the page says where there are more."""
+"""APIs of one caller that are listed: the page says where there are more."""
+MOST_READ = 200_000
+"""Documents that are looked at for them, whoever may see those."""
 EXAMPLES = 3
 _TRIED = 12
 _KEPT_SECONDS = 60.0
@@ -48,7 +51,7 @@ class CatalogListing(msgspec.Struct, frozen=True):
     sentences: Mapping[str, str]
     """Id → the first sentence of what it does, where that could be a request."""
     more: bool
-    """Whether the catalog holds more than were looked at."""
+    """Whether this caller may see more than are listed."""
 
     def categories(self) -> tuple[CategoryLine, ...]:
         """The categories with their sizes, the largest first."""
@@ -79,10 +82,11 @@ class CatalogListing(msgspec.Struct, frozen=True):
             yield from ((id_, self.sentences[id_]) for id_ in ids if id_ is not None)
 
 
-def listing(documents: Iterable[ApiDocument], looked_at: int) -> CatalogListing:
-    """What a caller's documents are, in short; `looked_at` is how many were looked at for them."""
+def listing(documents: Iterable[ApiDocument], most: int) -> CatalogListing:
+    """What a caller's documents are, in short: the first ones."""
     lines, sentences = [], {}
-    for document in documents:
+    rest = iter(documents)
+    for document in islice(rest, most):
         text = plain(document.description)
         line = ApiLine(
             document.id, document.api, clip(text, _DESCRIPTION), document.effect.value, document.deprecated
@@ -91,7 +95,7 @@ def listing(documents: Iterable[ApiDocument], looked_at: int) -> CatalogListing:
         if sentence := as_request(text):
             sentences[document.id] = sentence
     lines.sort(key=lambda item: (*item[:2], item[2].api))
-    return CatalogListing(tuple(lines), sentences, looked_at >= MOST)
+    return CatalogListing(tuple(lines), sentences, next(rest, None) is not None)
 
 
 def as_request(description: str) -> str:
@@ -159,7 +163,9 @@ class Shelves:
             if kept is not None and now - kept.since < _KEPT_SECONDS:
                 return kept
         stats = self._catalog.stats()
-        shown = listing(self._catalog.documents(permitted, MOST), 0 if stats is None else stats.documents)
+        shown = listing(self._catalog.documents(permitted, MOST_READ), MOST)
+        if stats is not None and stats.documents > MOST_READ:
+            shown = replace(shown, more=True)
         found = KeptListing(now, shown)
         with self._lock:
             self._kept[permitted] = found

@@ -9,9 +9,11 @@ import pytest
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
+from kitpick.ui import shelves as shelves_module
 from kitpick.ui.desk import catalog_name
-from kitpick.ui.shelves import CatalogListing, Shelves, as_request, examples
+from kitpick.ui.shelves import CatalogListing, Shelves, as_request, examples, listing
 from kitpick_engines.contract import Filter
+from kitpick_engines.document import ApiDocument, encode_document
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.service.keys import digest, new_key
 
@@ -67,6 +69,34 @@ def test_a_listing_is_kept_for_a_minute_and_for_one_caller(shop: str) -> None:
         again = shelves.of(Filter())
         assert again == mine
         assert again is not mine
+
+
+def test_documents_of_others_take_no_place_in_a_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelves_module, "MOST", 10)
+    documents = [
+        ApiDocument(f"{tenant}/{number:02}", "d", "", "tool", f"do_{number}", "Does it", tenant=tenant)
+        for tenant, count in (("acme", 30), ("globex", 3), ("hooli", 12))
+        for number in range(count)
+    ]
+    (tmp_path / "d.jsonl").write_bytes(b"\n".join(map(encode_document, documents)))
+    with Catalog.open(f"sqlite:{tmp_path / 'c.db'}", settings=Settings()) as catalog:
+        catalog.ingest(f"documents:{tmp_path / 'd.jsonl'}", name="d")
+        shelves = Shelves(catalog)
+        shown = {tenant: shelves.of(Filter(tenant=tenant)) for tenant in ("acme", "globex", "hooli", "other")}
+        assert [(len(each.lines), each.more) for each in shown.values()] == [
+            (10, True), (3, False), (10, True), (0, False),
+        ]  # fmt: skip
+        monkeypatch.setattr(shelves_module, "MOST_READ", 20)
+        assert Shelves(catalog).of(Filter(tenant="globex")).more, "nobody looked further"
+
+
+@pytest.mark.parametrize(("most", "more"), [(11, True), (12, False), (13, False)])
+def test_a_listing_says_that_there_is_more_of_the_caller(shop: str, most: int, more: bool) -> None:
+    with Catalog.open(shop, settings=Settings()) as catalog:
+        shown = listing(catalog.documents(BOSS), most)
+        assert (len(shown.lines), shown.more) == (min(most, 12), more)
 
 
 def test_examples_are_kept_as_long_as_their_listing(shop: str) -> None:
