@@ -16,7 +16,7 @@ from kitpick.feedback import Feedback, Forgotten, Outcome
 from kitpick.held_identifiers import held_identifiers
 from kitpick.intents import CatalogIntents, enriched_file, intents_file
 from kitpick.known_ids import require_known
-from kitpick.model_set import ModelSet
+from kitpick.model_set import ModelSet, asked_by
 from kitpick.result import Depth, NextStep, SearchResult, lacking
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest
@@ -193,7 +193,8 @@ class Catalog:
         if k == "auto":
             enough = Enough()
             chosen, k = chosen.then(enough), enough.most
-        outcome = self.way.run(text, chosen, k, permitted, budget, spoken)
+        with asked_by(permitted):
+            outcome = self.way.run(text, chosen, k, permitted, budget, spoken)
         return replace(SearchResult.of(chosen.name, outcome), held=spoken.held)
 
     def _asked(self, messages: Messages) -> tuple[str, tuple[Degradation, ...]]:

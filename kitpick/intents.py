@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kitpick.known_ids import require_visible
+from kitpick.model_set import asked_by
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter
 from kitpick_engines.text import storable
@@ -53,7 +54,8 @@ class CatalogIntents:
             return []
         visible = self._engine.fetch(list(dict.fromkeys(apis)), permitted)
         by = Chooser(storable(client) or _ANONYMOUS, storable(permitted.tenant))
-        self._put([Intent(storable(request), document.id) for document in visible], by, verdict)
+        with asked_by(permitted):
+            self._put([Intent(storable(request), document.id) for document in visible], by, verdict)
         return [document.id for document in visible]
 
     def visible(self, apis: Sequence[str], permitted: Filter) -> list[str]:
@@ -67,7 +69,8 @@ class CatalogIntents:
             UnknownIds: some are.
             ModelError: the encoder cannot be loaded.
         """
-        require_visible(self._engine, self._encoder, apis, permitted)
+        with asked_by(permitted):
+            require_visible(self._engine, self._encoder, apis, permitted)
 
     def forget(self, tenant: str | None, before: float) -> int:
         """Removes what clients said, as `IntentStore.forget`; how many rows."""
@@ -97,7 +100,8 @@ class CatalogIntents:
         """The samples, and the rows near a request of APIs that the caller may see, with their cosines."""
         if self._store is None or not self._store.path.exists() or not request.strip():
             return NO_INTENTS, []
-        (vector,) = self._encoder.vectors((request,))
+        with asked_by(permitted):
+            (vector,) = self._encoder.vectors((request,))
         intents = self._store.of_model(self._encoder.identity, storable(permitted.tenant))
         near = self.votes.near(intents, vector, permitted)
         visible = {document.id for document in self._engine.fetch(apis_of(intents, near), permitted)}

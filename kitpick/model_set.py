@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kitpick.settings import Settings
-from kitpick_engines.contract import Vector
+from kitpick_engines.contract import Filter, Vector
 from kitpick_engines.sentences import MAX_SENTENCES
 from kitpick_foundation.errors import InvalidSetting, MissingExtra
 from kitpick_foundation.fork_gate import FORKS_WAIT
@@ -71,6 +73,24 @@ class Once(Generic[Model]):
 _AnyModel = Once[Encoder] | Once[CrossEncoder] | Once[QueryKindClassifier] | Once[ListRanker]
 
 
+_ASKING: ContextVar[str] = ContextVar("kitpick_asking", default="")
+"""Who asks, of those who must not learn from each other's answers what was asked before."""
+
+
+@contextmanager
+def asked_by(permitted: Filter) -> Iterator[None]:
+    """Whoever may see this asks: what is remembered of requests is theirs, and nobody else's.
+
+    How fast an answer comes, and what its trace says, would tell others that a request was asked before.
+    """
+    nobody = not permitted.tenant and not permitted.principals
+    before = _ASKING.set("" if nobody else repr((permitted.tenant, sorted(permitted.principals))))
+    try:
+        yield
+    finally:
+        _ASKING.reset(before)
+
+
 class RememberedQueries:
     """An encoder of requests with a cache of the last vectors."""
 
@@ -93,7 +113,7 @@ class RememberedQueries:
         Raises:
             ModelError, MissingExtra: the encoder cannot be loaded, or fails.
         """
-        return self._remembered(texts) if len(texts) <= MAX_SENTENCES else self._encode(texts)
+        return self._remembered(texts, _ASKING.get()) if len(texts) <= MAX_SENTENCES else self._encode(texts)
 
     @property
     def unmatched_below(self) -> float | None:
@@ -124,8 +144,8 @@ class RememberedQueries:
         """Clears the cache."""
         self._remembered.cache_clear()
 
-    def _encode(self, texts: tuple[str, ...]) -> tuple[Vector, ...]:
-        """Encodes texts together, so that batches run side by side."""
+    def _encode(self, texts: tuple[str, ...], asking: str = "") -> tuple[Vector, ...]:
+        """Encodes texts together, so that batches run side by side. Who asks parts what is remembered."""
         return tuple(self._encoder.get().encode(texts))
 
 
@@ -181,7 +201,7 @@ class ModelSet:
         models = Models(
             scorer=scorer,
             query_kind=kind,
-            cache=self._cache,
+            cache=self._cache.of_owner(_ASKING.get()),
             llm=llm,
             demonstrations=shown,
             ranker=ranker,

@@ -147,16 +147,15 @@ class ServiceModelSource:
         self._watch = watch
 
     def for_needs(self, needs: frozenset[Requirement]) -> tuple[Models, tuple[Degradation, ...]]:
-        """The models that stages ask for, and what is missing; with the score cache of all requests."""
+        """The models that stages ask for, and what is missing; with the scores that this key had before."""
         models, missing = self._others.for_needs(needs - _OWN)
         own, lacking = self._service.models.for_needs(needs & _OWN, self._ticket)
         scorer = TimedScorer(self._service.models.scorer(self._ticket), self._watch)
-        cache = self._service.score_cache
         found = replace(
             models,
             scorer=None if own.scorer is None else scorer,
             query_kind=own.query_kind,
-            cache=cache,
+            cache=own.cache,
             ranker=own.ranker,
         )
         return found, (*missing, *lacking)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,24 @@ def test_marks_belong_to_the_caller_who_made_them(
         owners[1]: [{EMAIL}],
         owners[2]: [{WEATHER}, {EMAIL}],
     }
+
+
+def test_the_trace_does_not_tell_what_another_key_asked(show: Any, shop: str, tmp_path: Path) -> None:
+    keys, file = {name: new_key() for name in ("ann", "ben")}, tmp_path / "keys.toml"
+    file.write_text(
+        "".join(f"[[keys]]\nname = '{name}'\nsha256 = '{digest(key)}'\n" for name, key in keys.items())
+    )
+    with show(shop, keys=str(file)) as shown:
+
+        def known(name: str) -> int:
+            headers = {"authorization": f"Bearer {keys[name]}"}
+            answer = shown.ask("explain", {"query": "how do I fire Bob"}, **headers)
+            (count,) = re.findall(r"scored, (\d+) of them from the cache", answer.text)
+            return int(count)
+
+        before = [known("ann"), known("ben")]
+        assert before == [0, 0], "ben does not see that ann asked"
+        assert known("ann") > 0
 
 
 def test_without_keys_they_belong_to_the_tenant_of_the_server(show: Any, shop: str, tmp_path: Path) -> None:
