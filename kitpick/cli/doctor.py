@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.client import HTTPException
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 from urllib.request import urlopen
 
 import msgspec
@@ -30,7 +31,7 @@ from kitpick_engines.contract import CheckedEngine
 from kitpick_engines.errors import ForeignState
 from kitpick_engines.opening import without_secrets
 from kitpick_engines.remote.engine import RemoteEngine
-from kitpick_engines.remote.setup import compare, detect, endpoints
+from kitpick_engines.remote.setup import compare, deadline, detect, endpoints
 from kitpick_foundation.errors import InvalidSetting, KitpickError
 from kitpick_foundation.text_files import read_text
 from kitpick_ingest.cut_texts import CutTextCounts, CutTexts
@@ -73,6 +74,8 @@ _MOST_READ = 100_000
 _MOST_COUNTED = 5_000
 """Documents whose texts are counted."""
 _TOGETHER = 256
+_SLOWER = 1.5
+"""A deadline should be met by a search that is slower by this factor: the node needs time, too."""
 
 
 class CheckLine(msgspec.Struct, frozen=True):
@@ -270,23 +273,43 @@ def _rescorers(engine: RemoteEngine, model: str) -> Iterator[CheckLine]:
     """The services that the nodes ask, as far as they can be reached from here."""
     try:
         places = sorted({place for place in endpoints(engine.server).values() if place})
+        allowed = deadline(engine.server) if places else None
     except KitpickError:
         return
     for place in places:
-        encoders = _encoders_of(place)
-        if not encoders:
+        said = _said_by(place)
+        if not said.encoders:
             yield CheckLine("agreement", "rescorer", f"{place} is not ready, or cannot be reached from here")
-        else:
-            says = f"{place}: {' and '.join(encoders)}, index {model}"
-            yield CheckLine("agreement", "rescorer", says, model in encoders)
+            continue
+        says = f"{place}: {' and '.join(said.encoders)}, index {model}"
+        yield CheckLine("agreement", "rescorer", says, model in said.encoders)
+        if allowed is not None and said.search_ms:
+            yield _in_time(place, said.search_ms, allowed)
 
 
-def _encoders_of(place: str) -> list[str]:
-    """Identities of the encoders of a service; none where it does not say, within a few seconds."""
+def _in_time(place: str, search_ms: float, allowed: float) -> CheckLine:
+    """Whether a search with scores has the time that the service measured."""
+    says = f"{place}: a search takes about {search_ms:.0f} ms, kitpick.deadline is {1e3 * allowed:.0f} ms"
+    enough = _SLOWER * search_ms <= 1e3 * allowed
+    cure = f": too short, set at least {_SLOWER * search_ms:.0f}ms, or give the rescorer more cores"
+    return CheckLine("agreement", "deadline", says if enough else says + cure, enough)
+
+
+class _Service(NamedTuple):
+    """What a service says of itself."""
+
+    encoders: Sequence[str] = ()
+    """Identities; none where it does not answer."""
+    search_ms: float = 0.0
+
+
+def _said_by(place: str) -> _Service:
+    """What a service says within a few seconds."""
     try:
         with urlopen(f"{place.rstrip('/')}/health/ready", timeout=_PATIENCE) as answer:  # noqa: S310 - http(s)
-            said = msgspec.json.decode(answer.read(_MOST_READ))["models"]
+            said = msgspec.json.decode(answer.read(_MOST_READ))
             roles = ("encoder", "former_encoder")
-            return [str(said[role]["identity"]) for role in roles if role in said]
-    except (OSError, ValueError, HTTPException, KeyError, TypeError, msgspec.DecodeError):
-        return []
+            encoders = [str(said["models"][role]["identity"]) for role in roles if role in said["models"]]
+            return _Service(encoders, float(said.get("search_ms", 0.0)))
+    except (OSError, ValueError, HTTPException, KeyError, TypeError, AttributeError, msgspec.DecodeError):
+        return _Service()

@@ -61,6 +61,17 @@ def test_every_stage_of_the_default_profile_runs(shipped, asked):
     assert {hit.id for hit in answer.results[:2]} == {"t/weather/forecast", "t/weather/history"}
 
 
+def test_without_scores_the_learned_fusion_orders_by_all_other_evidence(shipped, asked):
+    from kitpick_models.runtime import load_list_ranker
+
+    models = Models(query_kind=shipped[1].query_kind, ranker=load_list_ranker())
+    answer = rescore(asked, load_profile("kitpick").without_scores(), models)
+    assert answer.degraded == ()
+    assert {hit.id for hit in answer.results[:2]} == {"t/weather/forecast", "t/weather/history"}
+    assert "dense rank" in " ".join(next(e.reasons for e in answer.trace if e.stage == "learned").values())
+    assert [hit.probability for hit in answer.results] == [None] * len(APIS)
+
+
 def test_the_cross_encoder_alone_tells_the_coming_days_from_the_past(shipped, asked):
     assert rescore(asked, load_profile("rerank"), shipped[1]).results[0].id == "t/weather/forecast"
 

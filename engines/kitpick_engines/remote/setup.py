@@ -5,6 +5,7 @@ The command shows these requests before it sends them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -113,6 +114,33 @@ def endpoints(server: SearchServer) -> dict[str, str]:
         EngineError: the user may not ask, or the server cannot be reached.
     """
     return _endpoints(_nodes(server))
+
+
+def deadline(server: SearchServer) -> float | None:
+    """Seconds of `kitpick.deadline` that hold in the cluster; None where no node knows it.
+
+    Raises:
+        EngineError: the user may not ask, or the server cannot be reached.
+    """
+    path = "/_cluster/settings?include_defaults=true&filter_path=*.kitpick.deadline"
+    said: Json = server.call("GET", path, patience=0)
+    for level in ("transient", "persistent", "defaults"):
+        value = said.get(level, {}).get("kitpick", {}).get("deadline")
+        if value is not None:
+            return seconds_of(value)
+    return None
+
+
+_UNITS = {"nanos": 1e-9, "micros": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_SPAN = re.compile(r"(?P<count>\d+(\.\d+)?)(?P<unit>[a-z]+)")
+
+
+def seconds_of(value: str) -> float | None:
+    """Seconds of a span as settings of a search server have it: `1s`, `250ms`; None where it is none."""
+    span = _SPAN.fullmatch(value)
+    if span is None or span["unit"] not in _UNITS:
+        return None
+    return float(span["count"]) * _UNITS[span["unit"]]
 
 
 def _nodes(server: SearchServer) -> list[Json]:

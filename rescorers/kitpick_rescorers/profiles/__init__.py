@@ -22,7 +22,16 @@ from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.text_files import read_text
 from kitpick_rescorers.errors import InvalidProfile, UnknownProfile, UnusableStage
 from kitpick_rescorers.request_matrix import InvalidRequestMatrix, RequestMatrix, read_request_matrix
-from kitpick_rescorers.stages import AnyStage, CrossEncode, Requirement, Stage
+from kitpick_rescorers.stages import (
+    Abstain,
+    AnyStage,
+    Blend,
+    CrossEncode,
+    Decode,
+    Learned,
+    Requirement,
+    Stage,
+)
 from kitpick_rescorers.stages.base import Count
 from kitpick_rescorers.stages.installed import installed_stage
 
@@ -86,6 +95,32 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
             for stage in self.stages
         )
         return replace(self, stages=stages)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs that its cross-encoders read of a first stage, at most."""
+        return sum(stage.candidates for stage in self.stages if isinstance(stage, CrossEncode))
+
+    def without_scores(self) -> Profile:
+        """The profile for a list that no cross-encoder reads, for want of time.
+
+        Its learned fusion orders by all other evidence. What only works on scores is left out, and so are
+        probabilities and verdicts, which were learned with them.
+        """
+        stages = tuple(_unscored(stage) for stage in self.stages if not _reads_scores(stage))
+        return replace(self, stages=stages)
+
+
+def _reads_scores(stage: Stage) -> bool:
+    """Whether a stage makes scores of a cross-encoder, or is nothing without them."""
+    weighs = isinstance(stage, Decode) and stage.relevance > 0
+    return weighs or isinstance(stage, (Abstain, Blend, CrossEncode))
+
+
+def _unscored(stage: AnyStage) -> AnyStage:
+    if not isinstance(stage, Learned):
+        return stage
+    return replace(stage, prior=0.0, sure_scale=0.0, optional=False, abstains=False, calibrated=False)
 
 
 if sys.version_info >= (3, 11):

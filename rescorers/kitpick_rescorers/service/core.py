@@ -14,6 +14,7 @@ from kitpick_models.batching import available_cpus
 from kitpick_rescorers.intents.sample_votes import SampleVotes
 from kitpick_rescorers.profiles import Profile, load_profile, shipped_profiles
 from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.service.admission import Admission
 from kitpick_rescorers.service.connections import ConnectionCount
 from kitpick_rescorers.service.contents import Contents
 from kitpick_rescorers.service.errors import Invalid, NotFound
@@ -32,6 +33,9 @@ _MOST_COMPARED = 2_000
 """Candidates that the stages which compare each with each look at, all stages together."""
 _MOST_SCORED = 10_000
 """Candidates that the cross-encoder reads, all stages together."""
+
+_AT_ONCE_ON_GPU = 16
+"""Searches that are served at a time: the batches of a card hold the pairs of several."""
 
 
 class Service:
@@ -61,7 +65,11 @@ class Service:
         self.keys = KeyRing(_file(settings.keys))
         self.default_profile = load_profile(settings.profile)
         self.tracer = tracer_to(settings.traces)
-        self.turns = Turns(max(1, (settings.threads or available_cpus()) // 2), self._models_busy)
+        half = max(1, (settings.threads or available_cpus()) // 2)
+        self.turns = Turns(half, self._models_busy)
+        self.admission = Admission(
+            half if settings.provider == "cpu" else _AT_ONCE_ON_GPU, self.models.costs()
+        )
         self.proving = threading.Lock()
         self.proved = -math.inf
         """When every model last answered a probe, by `time.perf_counter`; guarded by `proving`."""
@@ -101,6 +109,11 @@ class Service:
         other = copy(self)
         other.models = former
         return other
+
+    @property
+    def search_seconds(self) -> float:
+        """What a search by the service's own profile takes, if no other is under way."""
+        return self.admission.costs.of(self.default_profile.pairs)
 
     @property
     def queues(self) -> tuple[ModelQueue, ...]:

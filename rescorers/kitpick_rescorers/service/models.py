@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -19,6 +20,7 @@ from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_r
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.service.admission import SearchCosts
 from kitpick_rescorers.service.errors import Cancelled, NotInTime, Overloaded, Unready
 from kitpick_rescorers.service.metrics import Metrics, QueueMetrics
 from kitpick_rescorers.service.protocol import ModelInfo
@@ -108,6 +110,17 @@ class ServiceModels:
     def schema(self) -> IndexSchema:
         """Schema of an index that this encoder's vectors can be searched in."""
         return IndexSchema(self.encoder.identity, self.encoder.dimensions, TEMPLATE_VERSION)
+
+    def costs(self) -> SearchCosts:
+        """What searches cost by the speed of the models at hand: of whole texts, as if each were alone.
+
+        Nothing where no speed is known, without a warm-up.
+        """
+        longest = (self.encoder.manifest.max_tokens, self.cross_encoder.manifest.max_tokens)
+        seconds = [
+            n / queue.speed if queue.speed else 0.0 for n, queue in zip(longest, self.queues, strict=True)
+        ]
+        return SearchCosts(*seconds)
 
     def scorer(self, ticket: Ticket) -> QueuedScorer:
         """The cross-encoder, on behalf of one request."""
@@ -264,7 +277,11 @@ class QueuedScorer:
             for start in range(0, len(texts), _TEXTS_AT_ONCE):
                 self._ticket.check()
                 rows += self._model.rows(query, texts[start : start + _TEXTS_AT_ONCE])
-            return self._queue.run(rows, self._ticket)
+            started = time.perf_counter()
+            logits = self._queue.run(rows, self._ticket)
+            self._ticket.pairs += len(rows)
+            self._ticket.reading += time.perf_counter() - started
+            return logits
         except NotInTime:
             raise
         except (Overloaded, Cancelled, Unready) as error:

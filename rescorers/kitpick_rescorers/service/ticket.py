@@ -36,6 +36,10 @@ class Ticket:
         """The query, if it may be logged."""
         self.tokens = 0
         """Tokens that models read for it."""
+        self.pairs = 0
+        """Pairs that the cross-encoder read for it."""
+        self.reading = 0.0
+        """Seconds that it took for them, its queue included."""
         self.spans: list[tuple[str, float, float]] = []
         """Name, start and end (`perf_counter`) of what took its time, for a trace."""
         self.room: Callable[[int, str], None] | None = None

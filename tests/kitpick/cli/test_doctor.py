@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kitpick.cli.doctor import EXTRAS
+from kitpick.cli.doctor import EXTRAS, _in_time, _said_by
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
 
@@ -75,3 +76,34 @@ def test_texts_that_a_model_does_not_read_to_their_end_are_told(
     assert found["ok"] is None
     again = kitpick("ingest", "--json", f"functions:{file}")
     assert json.loads(again.out)[0]["cut_texts"] == []
+
+
+@pytest.mark.parametrize(("allowed", "enough"), [(1.0, True), (0.6, True), (0.599, False), (0.1, False)])
+def test_it_says_whether_a_search_has_the_time_that_the_service_measured(
+    allowed: float, enough: bool
+) -> None:
+    line = _in_time("http://rescorer:8080", 400.0, allowed)
+    assert line.ok is enough
+    assert "a search takes about 400 ms" in line.value
+    assert ("set at least 600ms" in line.value) is not enough
+
+
+@pytest.mark.parametrize(
+    ("said", "encoders", "milliseconds"),
+    [
+        (b'{"models": {"encoder": {"identity": "e@1"}}, "search_ms": 310.5}', ["e@1"], 310.5),
+        (b'{"models": {"encoder": {"identity": "e@1"}}}', ["e@1"], 0.0),
+        (b'{"models": {}}', [], 0.0),
+        (b"[]", [], 0.0),
+        (b'{"models": {"encoder": {"identity": "e@1"}}, "search_ms": "soon"}', [], 0.0),
+        (b"no JSON", [], 0.0),
+    ],
+)
+def test_what_a_service_says_of_itself_is_read(
+    said: bytes, encoders: list[str], milliseconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service of an earlier version does not say what a search takes."""
+    monkeypatch.setattr("kitpick.cli.doctor.urlopen", lambda url, timeout: BytesIO(said))
+    found = _said_by("http://rescorer:8080/")
+    assert list(found.encoders) == encoders
+    assert found.search_ms == milliseconds

@@ -46,6 +46,19 @@ def test_needs_tell_what_to_compute_and_load():
     assert load_profile("rerank").needs_vector
 
 
+def test_without_scores_only_what_works_without_them_is_left():
+    default = load_profile("kitpick")
+    assert default.pairs == 12
+    bare = default.without_scores()
+    assert [stage.name for stage in bare.stages] == ["fuse", "classify", "learned"]
+    assert "scorer" not in bare.needs()
+    assert bare.pairs == 0
+    learned = bare.stages[-1]
+    assert (learned.optional, learned.abstains, learned.calibrated) == (False, False, False)
+    for name in shipped_profiles():
+        assert load_profile(name).without_scores().pairs == 0, name
+
+
 def test_the_first_stage_over_fetches():
     first = load_profile("hybrid").first_stage
     assert [first.size_for(k) for k in (0, 10, 100, 1_000_000)] == [200, 200, 400, 5_000]

@@ -1,4 +1,4 @@
-"""`POST /v1/search` with sample requests: they vote for what the caller may see, and for nothing else."""
+"""`POST /v1/search` with sample requests, requests that are turned, two encoders, and too little time."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_rescorers.intents.store import Intent, IntentStore
 from kitpick_rescorers.profiles import FirstStage, Profile, load_profile, profile_toml
 from kitpick_rescorers.request_matrix import RequestMatrix
+from kitpick_rescorers.service.admission import Extent, SearchCosts
+from kitpick_rescorers.service.errors import Overloaded
 from kitpick_rescorers.stages import CrossEncode
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
@@ -58,14 +60,17 @@ def stored(id: str, dimensions: int) -> dict[str, Any]:  # noqa: A002
     }  # fmt: skip
 
 
-def call(running: Any, found: list[Any], **more: Any) -> dict[str, Any]:
+def body_of(running: Any, found: list[Any], **more: Any) -> dict[str, Any]:
     encoder = running.service.models.encoder
     schema = IndexSchema(encoder.identity, encoder.dimensions, TEMPLATE_VERSION)
-    body = {
+    return {
         "query": SLANG, "index": f"tools-apis-{schema.fingerprint}-1", "committed": {"match_all": {}},
         "profile": VOTES, "found": found, **more,
     }  # fmt: skip
-    answer = running.post("/v1/search", body)
+
+
+def call(running: Any, found: list[Any], **more: Any) -> dict[str, Any]:
+    answer = running.post("/v1/search", body_of(running, found, **more))
     assert answer.status_code == 200, answer.text
     decoded: dict[str, Any] = answer.json()
     return decoded
@@ -146,6 +151,71 @@ def test_a_damaged_file_takes_the_votes_and_nothing_else(start: Any, tmp_path: P
 
 def test_a_service_without_samples_asks_for_nothing_more(service: Any) -> None:
     assert call(service, [first_stage(service)])["ranking"]["results"]
+
+
+READ = {"name": "read", "stages": [{"stage": "fuse", "lexical": 0.0}, {"stage": "cross_encode"}]}
+
+
+class TestWithoutTimeForScores:
+    def ranking(self, running: Any) -> dict[str, Any]:
+        searches = call(running, [], profile=READ)["searches"]
+        known = stored("demo/weather/forecast", running.service.models.encoder.dimensions)
+        found = [[hits(known) for _ in searches]]
+        ranking: dict[str, Any] = call(running, found, profile=READ)["ranking"]
+        return ranking
+
+    def scored(self, ranking: dict[str, Any]) -> bool:
+        return any(each["probability"] is not None for each in ranking["results"])
+
+    def test_a_search_that_finds_no_time_is_ranked_by_words_and_vectors(
+        self, start: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another search is under way that takes hours, as the service believes."""
+        with start(deadline_seconds=600) as running:
+            admission = running.service.admission
+            monkeypatch.setattr(admission, "costs", SearchCosts(1e-3, 3_600.0))
+            with admission.call("another", True, 12, 600.0):
+                (degraded,) = (found := self.ranking(running))["degraded"]
+                assert admission.ahead(Extent.FULL) == pytest.approx(12 * 3_600.0, rel=0.01)
+                assert admission.ahead(Extent.BARE) == 0, "what is answered gives its place back"
+            assert degraded["stage"] == "cross_encode"
+            assert "no time for it beside other searches" in degraded["reason"]
+            assert not self.scored(found)
+            assert [each["id"] for each in found["results"]] == ["demo/weather/forecast"]
+
+    def test_so_is_one_that_the_cross_encoder_has_no_room_for(
+        self, start: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What others ask the model by other paths is not known before."""
+
+        def full(rows: Any, ticket: Any) -> Any:
+            raise Overloaded("9 tokens are waiting", 1)
+
+        with start(deadline_seconds=600, score_cache=0) as running:
+            whole = self.ranking(running)
+            assert (whole["degraded"], self.scored(whole)) == ([], True)
+            monkeypatch.setattr(running.service.models.queues[1], "run", full)
+            found = self.ranking(running)
+            assert [each["stage"] for each in found["degraded"]] == ["cross_encode"]
+            assert not self.scored(found)
+
+    def test_a_search_that_cannot_be_answered_at_all_is_refused_before_anything_is_done(
+        self, start: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with start(deadline_seconds=600) as running:
+            admission = running.service.admission
+            monkeypatch.setattr(admission, "costs", SearchCosts(3_600.0, 3_600.0))
+            with admission.call("one", True, 12, 600.0), admission.call("other", True, 12, 600.0):
+                refused = running.post("/v1/search", body_of(running, []))
+            assert refused.status_code == 429
+            assert refused.json()["error"]["code"] == "overloaded"
+            assert running.service.queues[0].speed == 0, "not even embedded"
+
+    def test_readiness_says_what_a_search_takes(self, start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        with start() as running:
+            assert running.get("/health/ready").json()["search_ms"] == 0, "nothing was measured"
+            monkeypatch.setattr(running.service.admission, "costs", SearchCosts(0.1, 0.05))
+            assert running.get("/health/ready").json()["search_ms"] == pytest.approx(700)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -28,10 +29,11 @@ from kitpick_rescorers.packing import PackingSizes
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import MAX_CANDIDATES, Rescored, RescoreRequest
 from kitpick_rescorers.search import Search
+from kitpick_rescorers.service.admission import AdmittedSearch
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint
 from kitpick_rescorers.service.dialects.native import NATIVE, Prepared, answered, ranked
-from kitpick_rescorers.service.errors import Invalid
+from kitpick_rescorers.service.errors import Invalid, Overloaded
 from kitpick_rescorers.service.keys import Bearer
 from kitpick_rescorers.service.protocol import RescoreAnswer, SearchAnswer, SearchCall
 from kitpick_rescorers.service.ticket import Ticket
@@ -43,6 +45,7 @@ _DIALECTS: dict[str, ServerDialect] = {
 }
 _NO_ANSWERS = "found: no answers of a search server to the searches asked for"
 _CLAIMED = "the call names a tenant or principals that its key does not have: they were left out"
+_UNREAD = Degradation("cross_encode", "no time for it beside other searches: ranked by words and vectors")
 _SAMPLES = "sample requests take no part for a key of a tenant or of principals"
 _BYTES_A_SEARCH = 32_768
 """Bytes of one search: its vector, terms and fields."""
@@ -138,27 +141,48 @@ def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchA
     # They take as much room as if they had been sent: what is forgotten meanwhile stays until the answer.
     ticket.reserve(sum(each.size for each in known), "documents: ask for fewer hits")
     found = whole(call.found, [each.source for each in known])
+    key = (ticket.bearer.name, call.tenant, call.index, call.query)
+    with (
+        service.admission.call(key, not call.found, profile.pairs, ticket.left) as search,
+        service.admission.serving(search, ticket),
+    ):
+        return _served(_Led(service, call, found, profile, ticket, search), answer)
+
+
+class _Led(NamedTuple):
+    """One call of a search that is served."""
+
+    service: Service
+    call: SearchCall
+    found: Sequence[Sequence[Json]]
+    profile: Profile
+    ticket: Ticket
+    search: AdmittedSearch
+
+
+def _served(led: _Led, answer: SearchAnswer) -> SearchAnswer:
     try:
-        return replace(answer, ranking=_ranking(service, call, found, profile, ticket))
+        ranking = _ranking(led)
     except SearchesAsked as asked:
         count, shown = len(asked.searches), asked.shown_bytes
         what = f"{count} searches with {shown:,} bytes of `committed` and `filter` in each"
-        ticket.reserve(count * (shown + _BYTES_A_SEARCH), f"{what}: shorten those, or the query")
+        led.ticket.reserve(count * (shown + _BYTES_A_SEARCH), f"{what}: shorten those, or the query")
         return replace(answer, searches=asked.searches)
+    led.search.answered(led.ticket.pairs, led.ticket.reading)
+    return replace(answer, ranking=ranking)
 
 
-def _ranking(
-    service: Service, call: SearchCall, found: Sequence[Sequence[Json]], profile: Profile, ticket: Ticket
-) -> RescoreAnswer:
+def _ranking(led: _Led) -> RescoreAnswer:
     """The same steps as `Search.run`, without the last: the caller reads the documents itself.
 
     Raises:
         SearchesAsked: the caller has not brought what a step reads.
     """
+    service, call, _, profile, ticket, _ = led
     used: list[Prepared] = []
 
     def rescorer(request: RescoreRequest, chosen: Profile) -> Rescored:
-        rescored, prepared = ranked(service, request, chosen, ticket)
+        rescored, prepared = _ranked_in_time(led, request, chosen)
         used.append(prepared)
         return rescored
 
@@ -167,7 +191,7 @@ def _ranking(
     permitted, bound = _permitted(call, ticket.bearer)
     # Samples name APIs before anybody knows whether the caller may see them: only for who speaks for all.
     votes = None if bound else service.votes
-    search = Search(_index(service, call, found), encoder, rescorer, _unmeasured, votes)
+    search = Search(_index(service, call, led.found), encoder, rescorer, _unmeasured, votes)
     query = search.prepare(call.query, profile.needs())
     embed_ms = (time.perf_counter() - started) * 1e3
     size = profile.first_stage.size_for(call.k)
@@ -182,6 +206,18 @@ def _ranking(
     embedded = () if query.vector is None else ("encoder",)
     models = replace(used[-1], roles=(*embedded, *used[-1].roles), embed_ms=embed_ms)
     return answered(service, rescored, profile, models, ticket, call.explain)
+
+
+def _ranked_in_time(led: _Led, request: RescoreRequest, profile: Profile) -> tuple[Rescored, Prepared]:
+    """The candidates ranked by all stages, or where there is no time for the cross-encoder, without it."""
+    service, ticket = led.service, led.ticket
+    if not profile.pairs or service.admission.can_read(led.search, ticket.left):
+        try:
+            return ranked(service, request, profile, ticket)
+        except Overloaded:  # others ask the same model, by other paths
+            ticket.refusal = None
+    rescored, prepared = ranked(service, request, profile.without_scores(), ticket)
+    return replace(rescored, degraded=joined((_UNREAD,), rescored.degraded)), prepared
 
 
 def _permitted(call: SearchCall, bearer: Bearer) -> tuple[Filter, tuple[Degradation, ...]]:
