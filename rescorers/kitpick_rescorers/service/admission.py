@@ -156,9 +156,17 @@ class Admission:
         finally:
             self._give_turn(search, self._clock() - started)
 
-    def can_read(self, search: AdmittedSearch, left: float) -> bool:
-        """Whether half of its pairs can be read in so many seconds: fewer are better left unread."""
-        return search.extent is Extent.FULL and self.costs.pair * search.pairs / 2 <= left
+    def can_read(self, search: AdmittedSearch, pairs: int, left: float) -> bool:
+        """Whether half of so many pairs can be read in so many seconds: fewer are better left unread.
+
+        The only search tries it in any case: should pairs have been measured in a bad moment, it shows what
+        they take now.
+        """
+        if search.extent is Extent.BARE:
+            return False
+        with self._changed:
+            alone = self._serving[Extent.FULL] <= 1 and not self._waiting[Extent.FULL]
+        return alone or self.costs.pair * pairs / 2 <= left
 
     def ahead(self, extent: Extent) -> float:
         """Seconds of work that are promised to searches of this extent."""

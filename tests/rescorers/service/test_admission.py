@@ -201,10 +201,16 @@ class TestTheOrderOfService:
     def test_pairs_are_left_unread_where_there_is_no_time_for_half_of_them(
         self, admission: Admission
     ) -> None:
-        search = begun(admission, "a")
-        assert admission.can_read(search, 0.5 * PAIRS * PAIR)
-        assert not admission.can_read(search, 0.49 * PAIRS * PAIR)
-        assert not admission.can_read(AdmittedSearch(2, Extent.BARE, PAIRS, BASE), 60)
+        search, other = (begun(admission, name, left=600) for name in "ab")
+        assert admission.can_read(search, PAIRS, 0.0), "while no other waits, the deadline decides"
+        waiting = threading.Thread(target=serve_nothing, args=(admission, other))
+        with admission.serving(search, Ticket("a", 600)):
+            waiting.start()
+            waits(admission, 1)
+            assert admission.can_read(search, PAIRS, 0.5 * PAIRS * PAIR)
+            assert not admission.can_read(search, PAIRS, 0.49 * PAIRS * PAIR)
+            assert not admission.can_read(AdmittedSearch(9, Extent.BARE, PAIRS, BASE), PAIRS, 600)
+        waiting.join(300)
 
 
 class TestWhatSearchesCost:
@@ -228,6 +234,11 @@ class TestWhatSearchesCost:
         costs = SearchCosts(BASE, PAIR)
         costs.note(BASE, 0, 0.0)
         assert costs.pair == PAIR
+
+
+def serve_nothing(admission: Admission, search: AdmittedSearch) -> None:
+    with admission.serving(search, Ticket("other", 600)):
+        pass
 
 
 def waits(admission: Admission, count: int) -> None:

@@ -211,7 +211,8 @@ def _ranking(led: _Led) -> RescoreAnswer:
 def _ranked_in_time(led: _Led, request: RescoreRequest, profile: Profile) -> tuple[Rescored, Prepared]:
     """The candidates ranked by all stages, or where there is no time for the cross-encoder, without it."""
     service, ticket = led.service, led.ticket
-    if not profile.pairs or service.admission.can_read(led.search, ticket.left):
+    pairs = min(profile.pairs, len(request.candidates))
+    if not pairs or service.admission.can_read(led.search, pairs, ticket.left):
         try:
             return ranked(service, request, profile, ticket)
         except Overloaded:  # others ask the same model, by other paths
