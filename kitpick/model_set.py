@@ -146,7 +146,7 @@ class RememberedQueries:
 
     def _encode(self, texts: tuple[str, ...], asking: str = "") -> tuple[Vector, ...]:
         """Encodes texts together, so that batches run side by side. Who asks parts what is remembered."""
-        return tuple(self._encoder.get().encode(texts))
+        return tuple(self._encoder.get().encode_requests(texts))
 
 
 class ModelSet:

@@ -31,6 +31,7 @@ from kitpick_models.verify import Verification, verify, verify_set
 from kitpick_rescorers.profiles import DEFAULT_PROFILE
 
 if TYPE_CHECKING:  # the commands that train import the training package themselves
+    from kitpick_models.importing import Imported
     from kitpick_rescorers.demorank import Demonstration
     from kitpick_training.own.demonstrations import DemoReport
     from kitpick_training.own.distillation import TeacherReport
@@ -137,6 +138,65 @@ def export_command(
     print_json([report]) if as_json else _print([report])
     if not report.sound:
         raise typer.Exit(ExitCode.UNAVAILABLE)
+
+
+@models.command("import")
+def import_command(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder of sentence-transformers, or of an exported ONNX encoder with its tokenizer.json.",
+            metavar="FOLDER",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the new model set.")],
+    name: Annotated[str, typer.Option("--name", help="Name of the model. Default: that of FOLDER.")] = "",
+    file: Annotated[
+        str, typer.Option("--file", help="Which ONNX file, within FOLDER, where there are several.")
+    ] = "",
+    pooling: Annotated[
+        Literal["none", "cls", "mean", "max", "last"] | None,
+        typer.Option("--pooling", help="How the vectors of tokens become one, if no file says it."),
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--max-tokens",
+            min=16,
+            max=8192,
+            help="Texts are cut after this many tokens. Default: as the files say, 512 at most.",
+        ),
+    ] = None,
+    request_prefix: Annotated[
+        str | None, typer.Option(help="What is put before requests, if no file says it, as 'query: '.")
+    ] = None,
+    document_prefix: Annotated[
+        str | None, typer.Option(help="What is put before descriptions, likewise, as 'passage: '.")
+    ] = None,
+    licence: Annotated[
+        str, typer.Option("--licence", help="Licence of the weights. Default: as its README.md says.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Makes a model set of an encoder of yours, such as a multilingual one. Nothing is downloaded.
+
+    Pooling, prefixes and length are read from its files. It is run before it takes its place.
+    """
+    from kitpick_models.importing import Import, import_encoder
+
+    wanted = Import(
+        source=source,
+        out=out,
+        name=name,
+        file=file,
+        pooling=pooling,
+        max_tokens=max_tokens,
+        request_prefix=request_prefix,
+        document_prefix=document_prefix,
+        licence=licence,
+    )
+    report = import_encoder(wanted)
+    print_json(report) if as_json else _print_imported(report, out)
 
 
 @models.command("train")
@@ -375,6 +435,17 @@ def _print_training(report: OwnReport, out: Path, kind: Literal["encoder", "cros
         note("and ingest again: an index has the vectors of one encoder")
     if (out / PROFILE).is_file():
         note(f"KITPICK_PROFILE={out / PROFILE}")
+
+
+def _print_imported(report: Imported, out: Path) -> None:
+    table = Table("model", "dimensions", "tokens", "pooling", "before requests", "before descriptions")
+    read = report.reading
+    numbers = (str(report.dimensions), str(report.max_tokens))
+    table.add_row(report.identity, *numbers, read.pooling, read.request_prefix, read.document_prefix)
+    print_table(table)
+    for text in report.notes:
+        note(text)
+    note(f"use it with KITPICK_MODELS={out}, and ingest again: an index has the vectors of one encoder")
 
 
 def _print(reports: list[Verification]) -> None:

@@ -58,9 +58,9 @@ def longest_first(parts: Iterable[Batch]) -> list[Batch]:
     return sorted(parts, key=lambda batch: -batch[0] * len(batch[1]))
 
 
-def pad(sequences: Sequence[Ids], length: int) -> tuple[Ids, Ids]:
-    """Token ids and attention mask, int64 (rows, length), padded with 0 on the right."""
-    ids = np.zeros((len(sequences), length), np.int64)
+def pad(sequences: Sequence[Ids], length: int, padding: int = 0) -> tuple[Ids, Ids]:
+    """Token ids and attention mask, int64 (rows, length), padded with the id `padding` on the right."""
+    ids = np.full((len(sequences), length), padding, np.int64)
     mask = np.zeros_like(ids)
     for row, sequence in enumerate(sequences):
         ids[row, : len(sequence)] = sequence
@@ -80,9 +80,9 @@ class Row(NamedTuple):
     types: Ids
 
 
-def feeds(rows: Sequence[Row], length: int) -> tuple[Ids, Ids, Ids]:
+def feeds(rows: Sequence[Row], length: int, padding: int = 0) -> tuple[Ids, Ids, Ids]:
     """Token ids, attention mask and token types of rows, each int64 (rows, length)."""
-    ids, mask = pad([row.ids for row in rows], length)
+    ids, mask = pad([row.ids for row in rows], length, padding)
     types, _ = pad([row.types for row in rows], length)
     return ids, mask, types
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from kitpick_models.batching import Row, feeds, run_batched
 from kitpick_models.errors import CorruptModel, ModelError
-from kitpick_models.manifest import MODEL, TOKENIZER, Manifest, read_file
+from kitpick_models.manifest import MODEL, TOKENIZER, EncoderReading, Manifest, read_file
+from kitpick_models.pooling import pooled
 from kitpick_models.session import open_session
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.tokens import TokenIds, kept_of_first, pairs, single_of_ids, singles
@@ -40,6 +42,7 @@ class Encoder(_Network):
     """
 
     def __init__(self, folder: Path, manifest: Manifest, settings: RuntimeSettings) -> None:
+        self._reading = None if manifest.reading is UNSET else manifest.reading
         super().__init__(folder, manifest, settings)
         self.dimensions = manifest.dimensions
         self.model_set = ""
@@ -48,15 +51,28 @@ class Encoder(_Network):
         """Cosine in [−1, 1] with the nearest text below which a request matches nothing; None: not known."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of texts, float32 (n, dimensions). Text beyond `manifest.max_tokens` is not read."""
-        rows = self.rows(texts)
+        """Unit vectors of descriptions of APIs, float32 (n, dimensions).
+
+        Text beyond `manifest.max_tokens` is not read.
+        """
+        return self._vectors(self._rows(texts, self._reading.document_prefix if self._reading else ""))
+
+    def encode_requests(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The same of requests: some models from elsewhere learned to read these after another prefix."""
+        return self._vectors(self.rows(texts))
+
+    def rows(self, texts: Sequence[str]) -> list[Row]:
+        """Requests as the model reads them."""
+        return self._rows(texts, self._reading.request_prefix if self._reading else "")
+
+    def _rows(self, texts: Sequence[str], prefix: str) -> list[Row]:
+        whole = [prefix + text for text in texts] if prefix else texts
+        return [Row(*found) for found in singles(self.tokens, whole, self.manifest.max_tokens)]
+
+    def _vectors(self, rows: Sequence[Row]) -> NDArray[np.float32]:
         vectors = np.empty((len(rows), self.dimensions), np.float32)
         run_batched(self.run, rows, vectors, self.settings, self.workers)
         return vectors
-
-    def rows(self, texts: Sequence[str]) -> list[Row]:
-        """The texts as the model reads them."""
-        return [Row(*found) for found in singles(self.tokens, texts, self.manifest.max_tokens)]
 
     def row_of_ids(self, ids: Sequence[int]) -> Row:
         """A text that comes as token ids of this model's vocabulary, with or without the special tokens.
@@ -85,7 +101,17 @@ class Encoder(_Network):
 
     def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
         """Vectors (n, dimensions) of rows in one batch, each padded to `length` tokens."""
-        return self._session.run(feeds(rows, length))
+        reading = self._reading
+        return (
+            self._session.run(feeds(rows, length)) if reading is None else self._read(rows, length, reading)
+        )
+
+    def _read(self, rows: Sequence[Row], length: int, reading: EncoderReading) -> NDArray[np.float32]:
+        """The same of a graph that asks for its inputs by their names, and may leave pooling to others."""
+        ids, mask, types = feeds(rows, length, reading.padding)
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        answer = self._session.run([given[name] for name in self._session.inputs])
+        return pooled(answer, mask, reading.pooling)
 
 
 class CrossEncoder(_Network):
@@ -165,7 +191,7 @@ def open_tokenizer(folder: Path, manifest: Manifest, settings: RuntimeSettings) 
     """
     data = read_file(folder, manifest, TOKENIZER)
     try:
-        return TokenIds(data, settings.cached_tokens)
+        return TokenIds(data, settings.cached_tokens, own_ends=manifest.reading is not UNSET)
     except ModelError:
         raise
     except Exception as error:  # whatever tokenizers raises, there is no tokenizer

@@ -78,6 +78,16 @@ class UnsupportedModel(ModelError):
     """The model is sound, but of a newer format or of another kind than asked for."""
 
 
+class UnusableFolder(ModelError):
+    """A folder, or one of its files, of which no model can be made."""
+
+    failure = FailureKind.INPUT
+
+    def __init__(self, place: Path, reason: str, cure: str) -> None:
+        super().__init__(f"{place}: {reason}; {cure}")
+        self.place = place
+
+
 class UnknownToken(ModelError):
     """A token id that the model's vocabulary does not have."""
 

@@ -12,8 +12,10 @@ import msgspec
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_models.errors import CorruptModel, UnsupportedModel
 
-FORMAT = 1
-"""Version of the manifest's form. A reader refuses newer ones rather than guess."""
+FORMAT = 2
+"""Latest version of the manifest's form. A reader refuses newer ones rather than guess."""
+READING_FORMAT = 2
+"""Version of a manifest that says how its encoder is read; all others are of version 1."""
 
 MANIFEST = "manifest.json"
 MODEL = "model.onnx"
@@ -49,6 +51,24 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     command: str
 
 
+Pooling = Literal["none", "cls", "mean", "max", "last"]
+"""How the vectors of a text's tokens become one; `none`: the graph answers with one."""
+
+
+class EncoderReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How an encoder from elsewhere is read: what kitpick's own have in their graph, or do not need.
+
+    `output` is the name of the graph's output, `padding` the id of the token that fills a batch. The prefixes
+    are put before requests and before descriptions of APIs.
+    """
+
+    pooling: Pooling
+    output: str
+    padding: int = 0
+    request_prefix: str = ""
+    document_prefix: str = ""
+
+
 class Manifest(msgspec.Struct, frozen=True, dict=True):
     """The manifest of one model folder.
 
@@ -57,7 +77,7 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     `encoder` is the identity of the encoder whose vectors a query-kind head reads, `features` names what it
     reads instead of a vector. Of a list ranker, `encoder` and `cross_encoder` made the features it learned
     from.
-    `providers` are those it was measured on.
+    `providers` are those it was measured on. `reading` is set for an imported encoder alone.
     """
 
     name: str
@@ -65,7 +85,7 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     version: str
     base_model: str
     licence: str
-    format: int = FORMAT
+    format: int = 1
     files: dict[str, str] = {}
     storage: Storage = "fp32"
     training: tuple[TrainingData, ...] = ()
@@ -81,6 +101,7 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     features: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     providers: tuple[str, ...] = ("cpu",)
+    reading: EncoderReading | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def _seen(self) -> frozenset[str]:
@@ -96,6 +117,12 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     def identity(self) -> str:
         """Name and the first 12 hex digits of the digest of what computes: `encoder-l12@3f2a…`."""
         digests = [self.files[name] for name in _COMPUTING.get(self.kind, (MODEL,))]
+        if self.reading is not msgspec.UNSET:
+            digests += [
+                self.files[TOKENIZER],
+                str(self.max_tokens),
+                msgspec.json.encode(self.reading).decode(),
+            ]
         whole = digests[0] if len(digests) == 1 else digest("".join(digests).encode())
         return f"{self.name}@{whole[:12]}"
 
@@ -201,11 +228,14 @@ def card(manifest: Manifest) -> str:
 def _facts(manifest: Manifest) -> list[str]:
     facts = [f"- base model: {manifest.base_model}", f"- licence: {manifest.licence}"]
     if manifest.kind in {"encoder", "cross_encoder"}:
-        facts += [f"- weights stored as {manifest.storage}", f"- reads {manifest.max_tokens} tokens at most"]
+        facts += [f"- weights stored as {manifest.storage}"] if manifest.reading is msgspec.UNSET else []
+        facts.append(f"- reads {manifest.max_tokens} tokens at most")
     if manifest.dimensions and not manifest.features:
         facts.append(f"- {manifest.dimensions} dimensions")
     if manifest.features:
         facts.append(f"- reads of a list of candidates: {', '.join(manifest.features)}")
+    if manifest.reading is not msgspec.UNSET:
+        facts += _reading_facts(manifest.reading)
     if manifest.encoder:
         facts.append(f"- reads vectors of {manifest.encoder}")
     if manifest.cross_encoder:
@@ -213,6 +243,13 @@ def _facts(manifest: Manifest) -> list[str]:
     if manifest.seen:
         facts.append(f"- trained on {len(manifest.seen):,} tools")
     return facts
+
+
+def _reading_facts(reading: EncoderReading) -> list[str]:
+    pooled = "by the graph itself" if reading.pooling == "none" else f"by {reading.pooling}"
+    facts = [f"- imported: output `{reading.output}`, pooled {pooled}, made unit length"]
+    prefixes = {"requests": reading.request_prefix, "descriptions": reading.document_prefix}
+    return facts + [f"- before {of}: `{prefix}`" for of, prefix in prefixes.items() if prefix]
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

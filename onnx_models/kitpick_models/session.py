@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from kitpick_foundation.errors import MissingExtra
@@ -58,8 +59,11 @@ class Session:
         storage: Storage,
         settings: RuntimeSettings,
         read_again: Callable[[], bytes] | None = None,
+        output: str = "",
     ) -> None:
         """Loads a graph. `read_again` gives its bytes once more, for the child of a fork.
+
+        `output` is the name of the only output that is computed; empty for all.
 
         Raises:
             ProviderRefused: it would not run where it was asked to.
@@ -70,7 +74,9 @@ class Session:
         self._read_again = read_again
         self._storage = storage
         self._settings = settings
-        self._inputs = [tensor.name for tensor in opened.get_inputs()]
+        self.inputs = tuple(tensor.name for tensor in opened.get_inputs())
+        """Names of what it reads, in the order in which `run` takes it."""
+        self.outputs = [output] if output else [tensor.name for tensor in opened.get_outputs()]
         self._bound = settings.bound or settings.provider != "cpu"
         self.workers = Workers((settings.threads or available_cpus()) if settings.provider == "cpu" else 1)
 
@@ -91,7 +97,9 @@ class Session:
             return self._run_bound(arrays)
         session = self._session.made or self._session.get()
         with NATIVE:
-            found: list[NDArray[np.float32]] = session.run(None, dict(zip(self._inputs, arrays, strict=True)))
+            found: list[NDArray[np.float32]] = session.run(
+                self.outputs, dict(zip(self.inputs, arrays, strict=True))
+            )
         return found
 
     def _run_bound(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[np.float32]]:
@@ -99,10 +107,10 @@ class Session:
         session = self._session.made or self._session.get()
         with NATIVE:
             binding = session.io_binding()
-            for name, array in zip(self._inputs, arrays, strict=True):
+            for name, array in zip(self.inputs, arrays, strict=True):
                 binding.bind_cpu_input(name, array)
-            for tensor in session.get_outputs():
-                binding.bind_output(tensor.name)
+            for name in self.outputs:
+                binding.bind_output(name)
             session.run_with_iobinding(binding)
             found: list[NDArray[np.float32]] = binding.copy_outputs_to_cpu()
         return found
@@ -144,7 +152,8 @@ def open_session(folder: Path, manifest: Manifest, settings: RuntimeSettings) ->
     try:
         if keeps_weights_elsewhere(data):
             raise CorruptModel(path, "keeps weights in other files, which no digest covers")
-        return Session(data, manifest.storage, settings, lambda: read_file(folder, manifest, MODEL))
+        output = "" if manifest.reading is UNSET else manifest.reading.output
+        return Session(data, manifest.storage, settings, lambda: read_file(folder, manifest, MODEL), output)
     except (ModelError, MissingExtra):
         raise
     except Exception as error:  # whatever onnxruntime and readers of graphs raise, there is no model

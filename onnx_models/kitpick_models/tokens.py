@@ -17,18 +17,26 @@ from kitpick_models.errors import UnknownToken, UnsupportedModel
 _CHARACTERS_PER_TOKEN = 32
 """Only this many characters per token of room are read: 100 kB of text cost no more than a long paragraph."""
 
+_WORD_MARKS = ("", "\N{LOWER ONE EIGHTH BLOCK}", "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}")
+"""What stands before a word in a vocabulary: nothing, or the mark of SentencePiece or of byte-level BPE."""
+
 Ids = NDArray[np.int64]
 
 
 class TokenIds:
     """Token ids of texts, the most recently used kept. Safe to use from several threads."""
 
-    def __init__(self, tokenizer: bytes, capacity: int) -> None:
+    def __init__(self, tokenizer: bytes, capacity: int, *, own_ends: bool = False) -> None:
+        """Reads a tokenizer. `own_ends`: what stands around a text is what its template says.
+
+        Raises:
+            UnsupportedModel: it puts nothing known around a text.
+        """
         self._tokenizer = Tokenizer.from_buffer(tokenizer)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self.start = self._special("[CLS]")
-        self.separator = self._special("[SEP]")
+        ends = self._ends() if own_ends else (self._special("[CLS]"), self._special("[SEP]"))
+        self.start, self.separator = ends
         self.size = self._tokenizer.get_vocab_size()
         self._capacity = capacity
         self._held = 0
@@ -68,8 +76,8 @@ class TokenIds:
         return [(token, start, end) for token, (start, end) in pairs_of]
 
     def has_word(self, word: str) -> bool:
-        """Whether a word is one entry of the vocabulary."""
-        return self._tokenizer.token_to_id(word) is not None
+        """Whether a word is one entry of the vocabulary; some mark where a word begins."""
+        return any(self._tokenizer.token_to_id(mark + word) is not None for mark in _WORD_MARKS)
 
     def require_known(self, ids: Sequence[int] | Ids) -> None:
         """Raises `UnknownToken` for an id that the vocabulary does not have."""
@@ -112,6 +120,16 @@ class TokenIds:
                     self._kept.move_to_end(key)
                     found[key] = self._kept[key]
         return found
+
+    def _ends(self) -> tuple[int, int]:
+        """The one token before a text and the one after it, by the tokenizer's own template."""
+        around = self._tokenizer.encode("").ids
+        if len(around) != 2:
+            raise UnsupportedModel(
+                f"the tokenizer puts {len(around)} tokens around a text: only models that have one before it "
+                "and one after it, as BERT, XLM-RoBERTa and their like do, run here"
+            )
+        return around[0], around[1]
 
     def _special(self, token: str) -> int:
         found = self._tokenizer.token_to_id(token)
