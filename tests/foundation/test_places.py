@@ -19,6 +19,7 @@ def test_files_are_called_by_their_names(folder: str) -> None:
     )
     assert places.hidden(f"{folder}/.c.db.lock: held") == ".c.db.lock: held", "what lies beside it as well"
     assert places.hidden(f"sqlite:{folder}/c.db: is empty") == "sqlite:c.db: is empty"
+    assert places.hidden(f"file://{folder}/c.db?mode=ro") == "file://c.db?mode=ro"
 
 
 def test_a_full_disk_is_told_without_its_folder(tmp_path: Path) -> None:
@@ -40,6 +41,28 @@ def test_a_search_server_has_no_address() -> None:
     assert places.hidden("http://search-1.internal:9200: 503: busy") == "the search server: 503: busy"
 
 
-def test_ids_and_paths_of_requests_stay() -> None:
-    text = "no API 'aws/s3/GetObject' for GET /v1/tools/search"
-    assert HiddenPlaces(["/srv/c.db", "c.db"]).hidden(text) == text
+@pytest.mark.parametrize(
+    "file", ["/srv/c.db", "c.db", "/data/c.db", "data/c.db", "/tools/c.db", "tools/search"]
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no API 'aws/s3/GetObject' for GET /v1/tools/search",
+        "no API of the catalog has the id 'hr/data/list': did you mean 'hr/data/tools/list'?",
+        "the stored data of /database and of data/list are damaged: ingest the tools again",
+        "read /srv2/c.db and /other/data/c.db",
+        "",
+    ],
+)
+def test_ids_words_and_other_paths_stay(file: str, text: str) -> None:
+    assert HiddenPlaces([file]).hidden(text) == text
+
+
+def test_without_places_nothing_is_hidden() -> None:
+    assert HiddenPlaces([None, ""]).hidden("/srv/c.db: locked") == "/srv/c.db: locked"
+
+
+def test_a_relative_file_is_called_by_its_name() -> None:
+    assert HiddenPlaces(["data/c.db"]).hidden("data/c.db: locked, data/list is not") == (
+        "c.db: locked, data/list is not"
+    )
