@@ -6,7 +6,8 @@ goes on. At the point of a number the connection breaks, or stands still for as 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import anyio
@@ -45,6 +46,12 @@ def _broken(point: str) -> httpx2.TransportError:
     if point.startswith("connect"):
         return httpx2.ConnectError("connection refused")
     return httpx2.ReadError("connection reset by peer")
+
+
+def at_each(points: int, check: Callable[[int], None]) -> None:
+    """Fails at each of so many points, all of them at once: what stands still does so beside others."""
+    with ThreadPoolExecutor(points) as pool:
+        list(pool.map(check, range(1, points + 1)))
 
 
 class FaultyAsyncSockets(httpx2.AsyncBaseTransport):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from faulty_sockets import FaultyAsyncSockets, HowBroken, Points
+from faulty_sockets import FaultyAsyncSockets, HowBroken, Points, at_each
 from shops import Shop
 from test_mcp_live import serving
 
@@ -32,12 +32,15 @@ def test_each_point_that_fails_leaves_the_catalog_as_it_was_or_complete(
             assert synced(shop, McpLiveSource(url, "notes", ample, FaultyAsyncSockets(whole))) is None
             goal = content(shop)
         assert len(whole.passed) > 6
-        for fail_at in range(1, len(whole.passed) + 1):
+
+        def check(fail_at: int) -> None:
             points = Points(fail_at, how)
             with closing(Shop(tmp_path / str(fail_at))) as shop:
                 error = synced(shop, McpLiveSource(url, "notes", settings, FaultyAsyncSockets(points)))
                 assert content(shop) == (goal if error is None else {}), points.failed
                 assert error is None or "127.0.0.1" in str(error), points.failed
+
+        at_each(len(whole.passed), check)
 
 
 def content(shop: Shop) -> dict[str, tuple[object, bytes]]:

@@ -10,7 +10,7 @@ import itertools
 from typing import Any
 
 import pytest
-from faulty_sockets import FaultyAsyncSockets, HowBroken, Points
+from faulty_sockets import FaultyAsyncSockets, HowBroken, Points, at_each
 from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
@@ -49,7 +49,7 @@ def test_a_search_with_a_rescorer_that_fails_at_one_point_is_whole_or_says_so(
     assert usual.degraded == ()
     assert len(whole.passed) >= 3
 
-    for fail_at in range(1, len(whole.passed) + 1):
+    def check(fail_at: int) -> None:
         points = Points(fail_at, how)
         with RescorerClient(service_url, "", settings, FaultyAsyncSockets(points)) as client:
             found = search(catalog, client)
@@ -61,6 +61,8 @@ def test_a_search_with_a_rescorer_that_fails_at_one_point_is_whole_or_says_so(
             assert set(ids(found)) == set(ids(usual)), "all that the first stage found"
         else:
             assert ids(found) == ids(usual), where
+
+    at_each(len(whole.passed), check)
 
 
 @pytest.mark.needs("llm")
