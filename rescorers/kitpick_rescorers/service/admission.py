@@ -31,7 +31,7 @@ class Extent(Enum):
     """Everything but the cross-encoder."""
 
 
-SHARES = {Extent.FULL: 0.8, Extent.BARE: 0.2}
+SHARES = {Extent.FULL: 0.85, Extent.BARE: 0.15}
 """Of the machine, while searches of both extents wait. More is not promised to either."""
 _MEMORY = 0.2
 """Weight of the last search in what searches cost."""
