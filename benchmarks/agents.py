@@ -12,8 +12,10 @@ Catalog: the 12,803 operations of `datasets/written`, profile `hybrid` unless an
 - `prompts`: conversations of 20 turns, made of recorded ones. Tokens that are sent, and those that a cache of
   prefixes serves, where all tools are sent, five new ones each turn, or what was found is appended once
   (`kitpick.exposure`). A turn is three requests where a search is needed, two otherwise.
-- `payloads`: bytes of the requests of such conversations to Anthropic's API, where all tools are registered
-  deferred, and where those that were found are (`AnthropicDeferral.tools` and `tools_for`).
+- `payloads`: the requests of such conversations to Anthropic's API, where all tools are loaded, where all
+  are registered deferred, and where those that were found are (`AnthropicDeferral.tools` and `tools_for`):
+  their bytes, the tokens of their prompts, and how many of these a cache of prefixes serves. A deferred tool
+  is no part of a prompt before a message refers to it, and stands there from then on, as Anthropic says.
 - `answers`: how many bytes the MCP server's answer with five tools has, and `live`: how soon a search knows a
   tool that another server has just announced. See `live_tools.py`.
 
@@ -31,7 +33,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from live_tools import measure_answers, measure_changes
@@ -39,6 +41,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kitpick.adapters.deferral import SEARCH, AnthropicDeferral
+from kitpick.adapters.provider_messages import referenced_tools
 from kitpick.capabilities import search_steps
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
@@ -50,6 +53,7 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.records import read_records
 from kitpick_ingest.function_names import function_name
+from kitpick_rescorers.packing import TokenCounter
 from kitpick_training.data.written import WrittenRequest, read_apis, read_written
 
 DATASETS = Path(__file__).resolve().parents[1] / "datasets"
@@ -59,10 +63,14 @@ TURNS = 20
 CHAINS = 5
 PAYLOAD_TOOLS = 1_746
 """Tools of the catalog whose requests are weighed."""
+DEFERRED = "defer_loading"
+"""Key of a tool that is not loaded."""
 Figures = dict[str, float]
 Messages = list[dict[str, Any]]
 Part = tuple[str, int]
 """Of a prompt: what it is, and its tokens."""
+Registering = Callable[[list[Any]], list[dict[str, Any]]]
+"""The tools that go with the messages of a request."""
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -276,25 +284,108 @@ def prompts(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int |
 
 
 def payloads(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
-    """Bytes of the requests of conversations, by which tools are registered in them."""
+    """Bytes and tokens of the requests of conversations, by which tools are registered in them."""
     narrowed = Filter(tools=_large_tools(documents, PAYLOAD_TOOLS))
     deferral = AnthropicDeferral(catalog, _answer, filter=narrowed)
-    everything = len(json.dumps(deferral.tools).encode())
-    sizes: dict[str, list[int]] = {"all deferred": [], "found alone": []}
-    for conversation in _chains(read_cases(documents), min(limit or CHAINS, CHAINS)):
-        for messages in _anthropic_turns(deferral, conversation):
-            said = len(json.dumps(messages).encode())
-            sizes["all deferred"].append(everything + said)
-            sizes["found alone"].append(len(json.dumps(deferral.tools_for(messages)).encode()) + said)
-    table = Table(f"{len(deferral.names):,} tools, {TURNS} turns", "bytes of a request, median", "largest")
-    for name, totals in sizes.items():
-        table.add_row(name, f"{median(totals):,.0f}", f"{max(totals):,}")
-    Console().print(table)
-    return {
-        "request_bytes_p50": median(sizes["found alone"]),
-        "request_bytes_max": max(sizes["found alone"]),
-        "request_bytes_all_p50": median(sizes["all deferred"]),
+    loaded = [{key: value for key, value in tool.items() if key != DEFERRED} for tool in deferral.tools]
+    ways: dict[str, Registering] = {
+        "all loaded": lambda _: loaded,
+        "all deferred": lambda _: deferral.tools,
+        "found alone": deferral.tools_for,
     }
+    conversations = [
+        [list(messages) for messages in _anthropic_turns(deferral, conversation)]
+        for conversation in _chains(read_cases(documents), min(limit or CHAINS, CHAINS))
+    ]
+    found = {name: weigh(conversations, way, DefinitionTokens().counter) for name, way in ways.items()}
+    _print_payloads(f"{len(deferral.names):,} tools, {TURNS} turns", found, len(conversations))
+    ours, deferred = found["found alone"], found["all deferred"]
+    return {
+        "request_bytes_p50": median(ours.sizes),
+        "request_bytes_max": max(ours.sizes),
+        "request_bytes_all_p50": median(deferred.sizes),
+        "payload_tokens_vs_loaded": ours.tokens / found["all loaded"].tokens,
+        "payload_tokens_vs_all": ours.tokens / deferred.tokens,
+        "payload_cached_share": ours.cached / ours.tokens,
+        "payload_cached_share_all": deferred.cached / deferred.tokens,
+    }
+
+
+def _print_payloads(title: str, found: Mapping[str, Weighed], conversations: int) -> None:
+    table = Table(title, "bytes of a request, median", "largest", "tokens a conversation", "from the cache")
+    for name, way in found.items():
+        tokens, cached = f"{way.tokens / conversations:,.0f}", f"{100 * way.cached / way.tokens:.1f} %"
+        table.add_row(name, f"{median(way.sizes):,.0f}", f"{max(way.sizes):,}", tokens, cached)
+    Console().print(table)
+
+
+class Weighed(NamedTuple):
+    """The requests of conversations: bytes of each, tokens of all prompts, and those served from a cache."""
+
+    sizes: list[int]
+    tokens: int
+    cached: int
+
+
+def weigh(
+    conversations: Sequence[Sequence[list[Any]]], registered: Registering, counter: TokenCounter
+) -> Weighed:
+    """Weighs conversations, each a list of requests, each of these the messages that are sent.
+
+    Args:
+        conversations: of requests, in their order.
+        registered: the tools that go with the messages of a request.
+        counter: of tokens.
+    """
+    sizes, counted = list[int](), list[tuple[int, int]]()
+    weight_of = _ToolWeights(counter)
+    for requests in conversations:
+        prompts: list[list[Part]] = []
+        for messages in requests:
+            tools = registered(messages)
+            sizes.append(sum(map(weight_of.bytes, tools)) + len(json.dumps(messages).encode()))
+            prompts.append(_prompt(tools, messages, weight_of))
+        counted += _counted(prompts)
+    return Weighed(sizes, sum(total for total, _ in counted), sum(cached for _, cached in counted))
+
+
+class _ToolWeights:
+    """Bytes and tokens of tools, each measured once."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.counter = counter
+        self._bytes: dict[tuple[str, bool], int] = {}
+        self._tokens: dict[str, int] = {}
+
+    def bytes(self, tool: Mapping[str, Any]) -> int:
+        """Bytes of a tool in a request, with what stands between it and the next."""
+        key = tool["name"], DEFERRED in tool
+        if key not in self._bytes:
+            self._bytes[key] = len(json.dumps(tool).encode()) + len(", ")
+        return self._bytes[key]
+
+    def part(self, tool: Mapping[str, Any]) -> Part:
+        """A tool as a part of a prompt."""
+        name = tool["name"]
+        if name not in self._tokens:
+            said = {key: value for key, value in tool.items() if key != DEFERRED}
+            self._tokens[name] = self.counter.count(json.dumps(said))
+        return f"tool {name}", self._tokens[name]
+
+
+def _prompt(tools: Sequence[Mapping[str, Any]], messages: Sequence[Any], weights: _ToolWeights) -> list[Part]:
+    """What the model reads: loaded tools, then messages, each with the tools that it refers to first."""
+    registered = {tool["name"]: tool for tool in tools}
+    prompt = [weights.part(tool) for tool in tools if DEFERRED not in tool]
+    shown = {name for name, _ in prompt}
+    for place, message in enumerate(messages):
+        prompt.append((f"message {place}", weights.counter.count(json.dumps(message))))
+        for name in referenced_tools(messages[max(place - 1, 0) : place + 1], SEARCH):
+            part = weights.part(registered[name])  # one that is not registered makes the API refuse
+            if part[0] not in shown:
+                shown.add(part[0])
+                prompt.append(part)
+    return prompt
 
 
 def _large_tools(documents: Mapping[int, ApiDocument], most: int) -> frozenset[str]:

@@ -47,6 +47,31 @@ def test_a_cache_serves_what_a_request_begins_with_as_the_one_before_did(agents:
     assert list(agents._counted(anew)) == [(15, 0), (16, 0)]
 
 
+def test_a_deferred_tool_costs_tokens_from_where_it_was_found_and_keeps_the_cache(agents: ModuleType) -> None:
+    first, mail, rain = (
+        {"name": name, "description": name * 50} for name in ("search_tools", "mail", "rain")
+    )
+    deferred = [tool | {"defer_loading": True} for tool in (mail, rain)]
+    use = {"type": "tool_use", "id": "1", "name": "search_tools", "input": {}}
+    references = [{"type": "tool_reference", "tool_name": "rain"}]
+    answer = {"type": "tool_result", "tool_use_id": "1", "content": references}
+    asked = [{"role": "user", "content": "rain?"}]
+    found = [*asked, {"role": "assistant", "content": [use]}, {"role": "user", "content": [answer]}]
+    conversation = [[asked, found, [*found, {"role": "assistant", "content": "Dry."}]]]
+
+    def weighed(registered: Any) -> Any:
+        return agents.weigh(conversation, registered, DefinitionTokens().counter)
+
+    every = weighed(lambda _: [first, *deferred])
+    alone = weighed(lambda messages: [first] if messages is asked else [first, deferred[1]])
+    loaded = weighed(lambda _: [first, mail, rain])
+    assert (alone.tokens, alone.cached) == (every.tokens, every.cached), "the prompt is the same"
+    assert sum(alone.sizes) < sum(every.sizes)
+    assert alone.tokens < loaded.tokens
+    with pytest.raises(KeyError):
+        weighed(lambda _: [first])
+
+
 def test_what_would_answer_as_fairly_is_neither_right_nor_wrong(agents: ModuleType) -> None:
     case = agents.Case("c", "repeat", [], frozenset({"right", "other"}), frozenset({"fair"}))
     assert case.recall(["fair", "right", "a", "b", "c", "d", "other"]) == 0.5
