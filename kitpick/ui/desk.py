@@ -17,6 +17,7 @@ from kitpick.places import places_of
 from kitpick.result import SearchResult
 from kitpick.served import CatalogProblem, OpenToOthers, ServiceModelSource, Stopwatch, TimedEncoder
 from kitpick.settings import Settings
+from kitpick.ui.checkup import check_answer, findings_of_descriptions, findings_of_part, ids_of_part
 from kitpick.ui.errors import MarksProblem, NoMarks, NoPlaceForMarks, UnknownApi
 from kitpick.ui.figures import flow, groups, packing, penalty_path
 from kitpick.ui.protocol import (
@@ -25,6 +26,8 @@ from kitpick.ui.protocol import (
     MAX_REQUEST,
     About,
     BrowseCall,
+    CheckAnswer,
+    CheckCall,
     ExplainAnswer,
     ExplainCall,
     MarkAnswer,
@@ -41,7 +44,7 @@ from kitpick.ui.protocol import (
     ShownHit,
     Spent,
 )
-from kitpick.ui.shelves import CatalogListing, Shelves, examples
+from kitpick.ui.shelves import MOST, CatalogListing, Shelves, examples
 from kitpick_engines.contract import Candidate, Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineError
@@ -181,6 +184,24 @@ class Desk:
             written = None if store is None else store.entry(call.id)
         return _whole(found[0], () if written is None else written.kept)
 
+    def check(self, call: CheckCall, ticket: Ticket) -> CheckAnswer:
+        """Looks for APIs that are hard to find, among those that the caller may see, part by part.
+
+        Raises:
+            CatalogProblem: the catalog cannot be read, or is empty.
+            Overloaded, DeadlinePassed, Cancelled: no model had time for it.
+        """
+        permitted = self._permitted(ticket)
+        with _problems_of_the_catalog(self._places):
+            listing = self._shelves.of(permitted)
+            part = self._catalog.engine.fetch(ids_of_part(listing, call.first), permitted)
+            findings = list(findings_of_part(listing, part, self._found_by(ticket, permitted)))
+            if call.first == 0:
+                findings += findings_of_descriptions(list(self._catalog.documents(permitted, MOST)))
+        if ticket.refusal is not None:
+            raise ticket.refusal
+        return check_answer(listing, call.first, findings)
+
     def mark(self, call: MarkCall, ticket: Ticket) -> MarkAnswer:
         """Stores a judgement of an API for a request.
 
@@ -224,13 +245,13 @@ class Desk:
 
     def _first(self, ticket: Ticket, permitted: Filter) -> Callable[[str], str | None]:
         """The id of what plain rankings put first for a request of this caller."""
+        found = self._found_by(ticket, permitted)
+        return lambda text: next(iter(found(text, 1)), None)
+
+    def _found_by(self, ticket: Ticket, permitted: Filter) -> Callable[[str, int], list[str]]:
+        """The ids of what plain rankings find for a request of this caller."""
         way, hybrid = self._way(ticket, Stopwatch()), self._service.profile("hybrid")
-
-        def first(text: str) -> str | None:
-            hits = way.run(text, hybrid, 1, permitted, None).hits
-            return hits[0].id if hits else None
-
-        return first
+        return lambda text, k: [hit.id for hit in way.run(text, hybrid, k, permitted, None).hits]
 
     def _way(self, ticket: Ticket, watch: Stopwatch) -> Search:
         """A search with the models of the service, for one request."""

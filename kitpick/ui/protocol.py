@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 
@@ -112,6 +113,33 @@ class Shelf(msgspec.Struct, frozen=True):
 
     tools: tuple[ToolLine, ...] = ()
     apis: tuple[ApiLine, ...] = ()
+
+
+class CheckCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the check for APIs that are hard to find: those from this place on."""
+
+    first: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+
+class FindingLine(msgspec.Struct, frozen=True):
+    """What keeps an API from being found."""
+
+    kind: str
+    api: str
+    other: str
+    """The API that is found in its place; empty where there is none."""
+    detail: str
+    rank: int | None
+    """Of the API for its own request; None where it is not among the hits, or was not asked for."""
+
+
+class CheckAnswer(msgspec.Struct, frozen=True):
+    """How far a check is. It is done where as many are checked as there are."""
+
+    checked: int
+    apis: int
+    findings: tuple[FindingLine, ...]
+    """Of this part; the first part has those of all descriptions, too."""
 
 
 class ShowCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,6 +17,8 @@ from kitpick.ui.desk import Desk
 from kitpick.ui.protocol import (
     About,
     BrowseCall,
+    CheckAnswer,
+    CheckCall,
     ExplainAnswer,
     ExplainCall,
     MarkAnswer,
@@ -70,6 +72,7 @@ def _endpoints(desk: Desk) -> tuple[Endpoint, ...]:
         endpoint("overview", "What stands in the catalog", (None, Overview), desk.overview),
         endpoint("browse", "A category, or a tool of it", (BrowseCall, Shelf), desk.browse),
         endpoint("show", "An API, whole", (ShowCall, ShownApi), desk.show),
+        endpoint("check", "Looks for APIs that are hard to find", (CheckCall, CheckAnswer), desk.check),
         endpoint("explain", "Searches, and tells what happened", (ExplainCall, ExplainAnswer), desk.explain),
         endpoint("mark", "Takes a judgement", (MarkCall, MarkAnswer), desk.mark),
     )

@@ -85,7 +85,7 @@ def lint(
     findings = [
         *duplicate_findings(documents, vectors, asked),
         *(_with_rank(finding, asked) for finding in description_findings(documents)),
-        *finding_findings(asked_of, asked),
+        *finding_findings(asked_of, asked, {document.id: document.tool_key for document in documents}),
     ]
     return health(documents, findings, asked)
 

@@ -108,9 +108,16 @@ def ask_all(
     return found
 
 
-def finding_findings(documents: Sequence[ApiDocument], asked: Mapping[str, Asked]) -> Iterator[Finding]:
-    """Findings for APIs that their own requests do not find, or for which they find another tool's API."""
-    tools = {document.id: document.tool_key for document in documents}
+def finding_findings(
+    documents: Sequence[ApiDocument], asked: Mapping[str, Asked], tools: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Findings for APIs that their own requests do not find, or for which they find another tool's API.
+
+    Args:
+        documents: the APIs that were asked for.
+        asked: by id, what their requests brought.
+        tools: the tool key of every API that a request can bring, by its id.
+    """
     for document in documents:
         if document.id not in asked:
             continue

@@ -56,6 +56,14 @@ def test_a_sound_catalog_has_no_findings() -> None:
     assert found(SOUND) == {}
 
 
+def test_an_api_of_its_own_tool_that_is_not_in_the_sample_confuses_nobody() -> None:
+    one, other = (
+        api(name, f"Returns the {name} of the whole long month", "sky") for name in ("rain", "wind")
+    )
+    health = lint([one, other], np.eye(2, dtype=np.float32), lambda text, k: [other.id, one.id], [one])
+    assert [finding.kind for finding in health.findings] == []
+
+
 def test_a_copy_in_another_tool_is_found_with_its_effect() -> None:
     copy = api("get_weather", SOUND[0].description, "clone-of-sky")
     documents = [*SOUND, copy]

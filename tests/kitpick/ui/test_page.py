@@ -147,6 +147,17 @@ def test_everything_in_it_can_be_browsed_down_to_the_definition(open_tab: Open, 
     assert tab.complaints == []
 
 
+def test_what_is_hard_to_find_is_looked_for_by_a_button(open_tab: Open, shown: Any) -> None:
+    tab = open_tab(shown.page)
+    tab.page.get_by_role("button", name="Look for APIs that are hard to find").click()
+    tab.page.get_by_text("11 of 11 APIs checked").wait_for()
+    tab.page.get_by_role("button", name="Look again").wait_for()
+    assert not tab.page.locator("progress").is_visible()
+    assert "payroll" not in tab.text, "it is for the boss alone"
+    assert serious(tab.page) == []
+    assert tab.complaints == []
+
+
 def test_whoever_was_cut_can_be_asked_why(open_tab: Open, shown: Any) -> None:
     tab = open_tab(shown.page)
     tab.explain(REQUEST, budget="150")
