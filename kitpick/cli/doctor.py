@@ -273,9 +273,9 @@ def _rescorers(engine: RemoteEngine, model: str) -> Iterator[CheckLine]:
     """The services that the nodes ask, as far as they can be reached from here."""
     try:
         places = sorted({place for place in endpoints(engine.server).values() if place})
-        allowed = deadline(engine.server) if places else None
     except KitpickError:
         return
+    allowed = deadline(engine.server) if places else None
     for place in places:
         said = _said_by(place)
         if not said.encoders:

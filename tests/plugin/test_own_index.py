@@ -19,7 +19,7 @@ from kitpick_engines.contract import IndexedDocument, IndexSchema, Vector
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_engines.opening import open_engine
 from kitpick_engines.remote.engine import RemoteEngine
-from kitpick_engines.remote.setup import compare, deadline, endpoints
+from kitpick_engines.remote.setup import compare, endpoints
 from kitpick_engines.text import rerank_text
 
 pytestmark = pytest.mark.needs("opensearch")
@@ -215,18 +215,6 @@ class TestTheDoctor:
         with closing(open_engine(opensearch(search))) as engine:
             assert isinstance(engine, RemoteEngine)
             assert list(endpoints(engine.server).values()) == [double.url]
-
-    def test_the_deadline_that_holds_is_read_whoever_set_it(self, search: Search) -> None:
-        with closing(open_engine(opensearch(search))) as engine:
-            assert isinstance(engine, RemoteEngine)
-            of_the_node = deadline(engine.server)
-            assert of_the_node is not None
-            search.put("/_cluster/settings", {"transient": {"kitpick.deadline": "2500ms"}})
-            try:
-                assert deadline(engine.server) == 2.5
-            finally:
-                search.put("/_cluster/settings", {"transient": {"kitpick.deadline": None}})
-            assert deadline(engine.server) == of_the_node
 
     def test_another_model_and_missing_fields_are_named(self, search: Search) -> None:
         before = search.call("GET", "/_search/pipeline/own-index")["own-index"]

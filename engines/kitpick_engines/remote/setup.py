@@ -117,17 +117,16 @@ def endpoints(server: SearchServer) -> dict[str, str]:
 
 
 def deadline(server: SearchServer) -> float | None:
-    """Seconds of `kitpick.deadline` that hold in the cluster; None where no node knows it.
-
-    Raises:
-        EngineError: the user may not ask, or the server cannot be reached.
-    """
+    """Seconds of `kitpick.deadline` that hold in the cluster; None where the user may not ask."""
     path = "/_cluster/settings?include_defaults=true&filter_path=*.kitpick.deadline"
-    said: Json = server.call("GET", path, patience=0)
+    try:
+        said: Json = server.call("GET", path, patience=0)
+    except EngineError:
+        return None
     for level in ("transient", "persistent", "defaults"):
         value = said.get(level, {}).get("kitpick", {}).get("deadline")
         if value is not None:
-            return seconds_of(value)
+            return seconds_of(str(value))
     return None
 
 

@@ -1,10 +1,41 @@
-"""Spans of time as settings of a search server have them."""
+"""Spans of time as settings of a search server have them, and the one that holds."""
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
-from kitpick_engines.remote.setup import seconds_of
+from kitpick_engines.errors import EngineUnavailable
+from kitpick_engines.remote.server import SearchServer
+from kitpick_engines.remote.setup import deadline, seconds_of
+
+
+class Said:
+    """A server with these settings, by level; without any it refuses to say."""
+
+    def __init__(self, levels: dict[str, str] | None) -> None:
+        self._levels = levels
+
+    def call(self, method: str, path: str, patience: float) -> Any:
+        if self._levels is None:
+            raise EngineUnavailable("no permissions")
+        assert (method, path.partition("?")[0]) == ("GET", "/_cluster/settings")
+        return {level: {"kitpick": {"deadline": value}} for level, value in self._levels.items()}
+
+
+@pytest.mark.parametrize(
+    ("levels", "seconds"),
+    [
+        ({"defaults": "1s"}, 1.0),
+        ({"defaults": "1s", "persistent": "2s"}, 2.0),
+        ({"defaults": "1s", "persistent": "2s", "transient": "250ms"}, 0.25),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_the_deadline_that_holds_is_found(levels: dict[str, str] | None, seconds: float | None) -> None:
+    assert deadline(cast(SearchServer, Said(levels))) == seconds
 
 
 @pytest.mark.parametrize(
