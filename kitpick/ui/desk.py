@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -44,7 +45,7 @@ from kitpick.ui.protocol import (
     ShownHit,
     Spent,
 )
-from kitpick.ui.shelves import MOST, CatalogListing, Shelves, examples
+from kitpick.ui.shelves import MOST, MOST_READ, CatalogListing, Shelves, examples
 from kitpick_engines.contract import Candidate, Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineError
@@ -197,7 +198,8 @@ class Desk:
             part = self._catalog.engine.fetch(ids_of_part(listing, call.first), permitted)
             findings = list(findings_of_part(listing, part, self._found_by(ticket, permitted)))
             if call.first == 0:
-                findings += findings_of_descriptions(list(self._catalog.documents(permitted, MOST)))
+                documents = self._catalog.documents(permitted, MOST_READ)
+                findings += findings_of_descriptions(list(islice(documents, MOST)))
         if ticket.refusal is not None:
             raise ticket.refusal
         return check_answer(listing, call.first, findings)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kitpick.ui.checkup import AT_ONCE, check_answer, findings_of_part, ids_of_part
-from kitpick.ui.shelves import listing
+from kitpick.ui.shelves import MOST, listing
 from kitpick_engines.document import ApiDocument
 
 
@@ -17,7 +17,7 @@ def api(number: int, tool: str = "t") -> ApiDocument:
 
 
 def test_the_parts_of_a_catalog_are_all_of_it() -> None:
-    shown = listing([api(number) for number in range(2 * AT_ONCE + 1)], 0)
+    shown = listing([api(number) for number in range(2 * AT_ONCE + 1)], MOST)
     parts, first = [], 0
     while first < len(shown.lines):
         parts += ids_of_part(shown, first)
@@ -28,7 +28,7 @@ def test_the_parts_of_a_catalog_are_all_of_it() -> None:
 
 def test_what_another_tool_is_found_for_is_told_and_what_its_own_is_not() -> None:
     one, twin, stranger = api(1), api(2), api(3, "other")
-    shown = listing([one, twin, stranger], 0)
+    shown = listing([one, twin, stranger], MOST)
     found = list(findings_of_part(shown, [one], lambda text, k: [twin.id, one.id]))
     assert found == [], "an API of the same tool that is not in this part"
     (finding,) = findings_of_part(shown, [one], lambda text, k: [stranger.id, one.id])
