@@ -10,6 +10,9 @@ turn, several times, and medians are compared. `--part` takes one of:
 - `rivals`: `vs_infinity`, the same load on this service and on other rerank servers that hold the shipped
   weights (`--infinity VENV`: a virtual environment with `infinity-emb[torch,server]` and `onnx`,
   `--local-reranker VENV`: one with `local-reranker` and `onnx`).
+- `goodput`: `goodput_ratio_3`, `_8`, `_64`: searches a second that are answered in full and in time, with all
+  scores, while so many clients lead searches to `POST /v1/search` (`serving/goodput.py`), over those of one
+  client. `--search-deadline` and `--pause` (what the search server takes for one call's searches) in seconds.
 - `soak`: half as many requests again as the service can answer, for `--minutes`, while callers leave.
 
 Without `--part`: `load` and `overhead`. `--seconds` of a round, `--rounds`, `--seed` of the first one,
@@ -19,6 +22,7 @@ Without `--part`: `load` and `overhead`. `--seconds` of a round, `--rounds`, `--
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -28,12 +32,14 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from serving.goodput import GoodputRound
 from serving.load import Load, http_overhead, offline_rate
-from serving.process import serving, tool_texts
+from serving.process import UNCACHED, serving, tool_apis, tool_requests, tool_texts
+from serving.relayed import MemoryServer, posting
 from serving.rivals import rivalry
 from serving.soak import soak
 
-from kitpick_models.runtime import load_cross_encoder
+from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -59,6 +65,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0, help="of the first round")
     parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--search-deadline", type=float, default=1.0, help="seconds, of whole searches")
+    parser.add_argument("--pause", type=float, default=0.02, help="seconds, of the search server")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--deadline", type=float, default=60.0, help="seconds, of the requests of the soak")
     parser.add_argument("--waiting-tokens", type=int, default=600_000, help="that may wait in the soak")
@@ -120,7 +128,32 @@ def long(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
     return figures
 
 
-PARTS = {"load": load, "overhead": overhead, "rivals": rivals, "soak": long}
+def goodput(texts: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
+    """Rounds of 1, 3, 8 and 64 clients, in turn."""
+    apis, requests = tool_apis(options.data, APIS), list(tool_requests(options.data, REQUESTS))
+    rounds: dict[int, list[GoodputRound]] = {clients: [] for clients in GOODPUT_CLIENTS}
+    server = MemoryServer(apis, load_encoder())
+    with serving(UNCACHED) as served:
+        post = posting(served.url)
+        recorded = [server.record(text, post) for text in requests]
+        plan = (options.seconds, options.search_deadline, options.pause)
+        for _, clients in itertools.product(range(options.rounds), GOODPUT_CLIENTS):
+            rounds[clients].append(GoodputRound(served.url, recorded, clients, *plan))
+    rows = [
+        (str(clients), *(f"{each.rate(kind):.1f}" for kind in KINDS), each.spread("full"), str(each.counts()))
+        for clients, found in rounds.items()
+        for each in found
+    ]
+    table(("clients", *(f"{kind}/s" for kind in KINDS), "full ms (p99)", "searches"), rows)
+    rates = {n: statistics.median(each.rate("full") for each in found) for n, found in rounds.items()}
+    figures = {f"full_per_second_{clients}": rate for clients, rate in rates.items()}
+    return figures | {f"goodput_ratio_{n}": rates[n] / rates[1] for n in GOODPUT_CLIENTS[1:] if rates[1]}
+
+
+PARTS = {"load": load, "overhead": overhead, "goodput": goodput, "rivals": rivals, "soak": long}
+GOODPUT_CLIENTS = (1, 3, 8, 64)
+APIS, REQUESTS = 300, 60
+KINDS = ("full", "part", "bare", "refused")
 COLUMNS = ("pairs/s", "p50 ms", "p99 ms", "requests", "refused")
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import rerank_text
+from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_ingest.opening import open_source
 
 UNCACHED = ("score_cache=0", "log_level=warning")
@@ -52,5 +53,20 @@ def serving(settings: Sequence[str] = UNCACHED, options: Sequence[str] = ()) -> 
 
 def tool_texts(data: Path) -> list[str]:
     """The rerank texts of ToolBench's tools."""
+    return [rerank_text(item) for item in _tools(data)]
+
+
+def tool_apis(data: Path, count: int) -> list[ApiDocument]:
+    """So many of ToolBench's APIs, spread evenly."""
+    found = list(_tools(data))
+    return found[:: max(1, len(found) // count)][:count]
+
+
+def tool_requests(data: Path, count: int) -> list[str]:
+    """The first requests of ToolBench dev."""
+    return [query.text for query in open_dataset("toolbench", data).queries[:count]]
+
+
+def _tools(data: Path) -> Iterator[ApiDocument]:
     documents = open_source(f"toolbench:{data / 'toolbench' / 'apis.jsonl'}", name="toolbench").read()
-    return [rerank_text(item) for item in documents if isinstance(item, ApiDocument)]
+    return (item for item in documents if isinstance(item, ApiDocument))
