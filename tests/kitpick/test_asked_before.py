@@ -18,15 +18,15 @@ REQUEST = "will it rain where the party is"
 
 @pytest.fixture
 def embedded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The texts that the encoder reads, in the order in which it does."""
+    """The requests that the encoder reads, in the order in which it does."""
     read: list[tuple[str, ...]] = []
-    plain = Encoder.encode
+    plain = Encoder.encode_requests
 
     def encode(self: Encoder, texts: Any, *rest: Any) -> Any:
         read.append(tuple(texts))
         return plain(self, texts, *rest)
 
-    monkeypatch.setattr(Encoder, "encode", encode)
+    monkeypatch.setattr(Encoder, "encode_requests", encode)
     return read
 
 
