@@ -79,3 +79,8 @@ def suggestion(name: str, known: Iterable[str], also: Mapping[str, str] | None =
         return ""
     more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
     return f"known are {', '.join(repr(item) for item in names[:_LISTED])}{more}"
+
+
+def in_brief(error: BaseException) -> str:
+    """What an exception of another library says, on one line, at most 200 characters."""
+    return " ".join(str(error).split())[:200]

@@ -20,7 +20,7 @@ from kitpick.mcp.config import Caller
 from kitpick.mcp.proxy import Proxy
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.errors import KitpickError
-from kitpick_foundation.places import HiddenPlaces
+from kitpick_foundation.places import NOWHERE, HiddenPlaces
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import render_definitions
 from kitpick_rescorers.errors import EmptyCatalog
@@ -33,7 +33,6 @@ MISSING = "kitpick/missing_servers"
 _CURSORS = frozenset(map(str, range(PAGE, MOST, PAGE)))
 _MOST_NAMES = 10_000
 """Names that can be called, of all callers."""
-_NOWHERE = HiddenPlaces(())
 _log = logging.getLogger("kitpick.mcp")
 
 
@@ -77,7 +76,7 @@ class QueriedTools:
     """Lists what a query finds among the tools that a caller may call, and remembers under which names."""
 
     def __init__(
-        self, catalog: Catalog, proxy: Proxy, profile: str | None, places: HiddenPlaces = _NOWHERE
+        self, catalog: Catalog, proxy: Proxy, profile: str | None, places: HiddenPlaces = NOWHERE
     ) -> None:
         """`places` are those that callers are not told of."""
         self._catalog = catalog

@@ -25,7 +25,7 @@ from kitpick.mcp.listeners import Listeners
 from kitpick.mcp.proxy import Proxy
 from kitpick.mcp.tools import CatalogTools
 from kitpick.places import places_of
-from kitpick_foundation.places import HiddenPlaces
+from kitpick_foundation.places import NOWHERE
 from kitpick_rescorers.service.origin import LOOPBACK
 
 
@@ -64,7 +64,7 @@ class CatalogServer:
         may_call = [*(caller.may_call for caller in (*config.callers, local)), *_calling(config)]
         calls = any(upstream.allow for upstream in config.upstreams) and any(may_call)
         # Whoever starts the server alone is told where it looked; those who only know its address are not.
-        hidden = places_of(catalog) if config.guarded else HiddenPlaces(())
+        hidden = places_of(catalog) if config.guarded else NOWHERE
         self._tools = CatalogTools(catalog, self._proxy, profile, calls=calls, places=hidden)
         self._changes = any(upstream.listed for upstream in config.upstreams)
         self._server = _Announcing(

@@ -24,7 +24,7 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.errors import KitpickError
-from kitpick_foundation.places import HiddenPlaces
+from kitpick_foundation.places import NOWHERE, HiddenPlaces
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import render_definitions
 from kitpick_ingest.function_names import documents_by_name
@@ -160,7 +160,6 @@ _MAX_LINE = 100
 """Characters of what a tool does."""
 _MAX_NEEDS = 8
 """Inputs that are named."""
-_NOWHERE = HiddenPlaces(())
 
 
 class CatalogTools:
@@ -173,7 +172,7 @@ class CatalogTools:
         profile: str | None,
         *,
         calls: bool,
-        places: HiddenPlaces = _NOWHERE,
+        places: HiddenPlaces = NOWHERE,
     ) -> None:
         """Takes whether there is anything that could be called: without it, `call_tool` is not listed.
 

@@ -62,6 +62,7 @@ from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.errors import Invalid
 from kitpick_rescorers.service.origin import LOOPBACK
 from kitpick_rescorers.service.ticket import Ticket
+from kitpick_rescorers.state import without_places
 
 _LOG = logging.getLogger("kitpick.service")
 _DESCRIPTION = 240
@@ -283,9 +284,7 @@ class Desk:
             stages=stages,
             kind=rescored.query_kind,
             abstained=result.unlikely,
-            degraded=tuple(
-                replace(each, reason=self._places.hidden(each.reason)) for each in outcome.degraded
-            ),
+            degraded=without_places(outcome.degraded, self._places),
             groups=groups([(number, shown[number]) for number in ranked.order], call.similarity),
             path=path,
             no_path=no_path,

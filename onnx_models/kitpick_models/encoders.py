@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
+from kitpick_foundation.errors import in_brief
 from kitpick_models.batching import Row, feeds, run_batched
 from kitpick_models.errors import CorruptModel, ModelError
 from kitpick_models.manifest import MODEL, TOKENIZER, EncoderReading, Manifest, read_file
@@ -195,7 +196,7 @@ def open_tokenizer(folder: Path, manifest: Manifest, settings: RuntimeSettings) 
     except ModelError:
         raise
     except Exception as error:  # whatever tokenizers raises, there is no tokenizer
-        reason = " ".join(str(error).split())[:200]
+        reason = in_brief(error)
         raise CorruptModel(folder / TOKENIZER, f"cannot be loaded: {reason}") from error
 
 
@@ -212,7 +213,7 @@ def _try_out(network: _Network, folder: Path) -> None:
     except ModelError:
         raise
     except Exception as error:  # of onnxruntime
-        reason = " ".join(str(error).split())[:200]
+        reason = in_brief(error)
         raise CorruptModel(folder / MODEL, f"does not fit its tokenizer: {reason}") from error
     expected = (1, manifest.dimensions) if manifest.kind == "encoder" else (1,)
     if found != expected:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kitpick_foundation.errors import in_brief
 from kitpick_models.encoders import sigmoid
 from kitpick_models.errors import CorruptModel
 from kitpick_models.manifest import HEAD, MODEL, Manifest, read_file
@@ -73,7 +74,7 @@ def _finite(*arrays: NDArray[Any]) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return f"{type(error).__name__}: {in_brief(error)}"
 
 
 class ListRanker:

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from kitpick_foundation.decoding import decode_as
+from kitpick_foundation.errors import in_brief
 from kitpick_models.batching import Array, Row, feeds
 from kitpick_models.encoders import Encoder
 from kitpick_models.errors import ModelError, UnusableFolder
@@ -190,7 +191,7 @@ def _require_room(encoder: Encoder, model: Path) -> None:
     except ModelError:
         raise
     except Exception as error:  # of onnxruntime
-        reason = " ".join(str(error).split())[:200]
+        reason = in_brief(error)
         raise UnusableFolder(
             model / MODEL, f"cannot read {most} tokens ({reason})", "say --max-tokens"
         ) from error
@@ -219,7 +220,7 @@ def _answer(folder: SentenceFolder, graph: bytes, tokenizer: bytes) -> _GraphAns
     except ModelError:
         raise
     except Exception as error:  # of onnxruntime
-        reason = " ".join(str(error).split())[:200]
+        reason = in_brief(error)
         raise UnusableFolder(folder.graph, f"does not run ({reason})", "export it again") from error
     return _chosen(found, len(ids.ids), folder)
 
@@ -244,7 +245,7 @@ def _tokens(folder: SentenceFolder, tokenizer: bytes) -> TokenIds:
             folder.folder / TOKENIZER, str(error), "name an encoder of such a kind"
         ) from error
     except Exception as error:  # whatever tokenizers raises
-        reason = " ".join(str(error).split())[:200]
+        reason = in_brief(error)
         raise UnusableFolder(
             folder.folder / TOKENIZER, f"cannot be loaded ({reason})", TOKENIZER_CURE
         ) from error

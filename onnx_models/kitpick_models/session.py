@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
-from kitpick_foundation.errors import MissingExtra
+from kitpick_foundation.errors import MissingExtra, in_brief
 from kitpick_foundation.forks import OfThisProcess
 from kitpick_models.batching import NATIVE, Workers, available_cpus
 from kitpick_models.errors import (
@@ -157,7 +157,7 @@ def open_session(folder: Path, manifest: Manifest, settings: RuntimeSettings) ->
     except (ModelError, MissingExtra):
         raise
     except Exception as error:  # whatever onnxruntime and readers of graphs raise, there is no model
-        reason = " ".join(str(error).split())[:200]
+        reason = in_brief(error)
         raise CorruptModel(path, f"cannot be loaded: {type(error).__name__}: {reason}") from error
 
 

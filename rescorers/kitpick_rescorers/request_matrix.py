@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
+from kitpick_foundation.errors import in_brief
 from kitpick_rescorers.errors import RescorerError
 
 MAX_DIMENSIONS = 4_096
@@ -75,7 +76,7 @@ def read_request_matrix(path: Path) -> RequestMatrix:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             weights, encoder = arrays["weights"], str(arrays["encoder"])
     except Exception as error:  # whatever readers of archives raise, there is no matrix
-        reason = " ".join(str(error).split())[:200]
+        reason = in_brief(error)
         raise InvalidRequestMatrix(f"{path}: no matrix for requests: {reason}") from error
     if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or not 0 < len(weights) <= MAX_DIMENSIONS:
         raise InvalidRequestMatrix(f"{path}: its matrix must be square, of at most {MAX_DIMENSIONS} rows")

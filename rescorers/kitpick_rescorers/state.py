@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import Candidate, Vector
 from kitpick_foundation.deadline import UNLIMITED, Deadline
 from kitpick_rescorers.errors import StageUnavailable
+
+if TYPE_CHECKING:  # a search itself hides nothing
+    from kitpick_foundation.places import HiddenPlaces
 
 Matrix = NDArray[np.float64]
 
@@ -117,6 +120,11 @@ LONG_REQUEST = "long_request"
 def joined(*lists: Iterable[Degradation]) -> tuple[Degradation, ...]:
     """What several steps say is degraded, in their order, each entry once."""
     return tuple(dict.fromkeys(each for said in lists for each in said))
+
+
+def without_places(degraded: Iterable[Degradation], places: HiddenPlaces) -> tuple[Degradation, ...]:
+    """What is degraded, for callers who are not told where files and servers are."""
+    return tuple(msgspec.structs.replace(each, reason=places.hidden(each.reason)) for each in degraded)
 
 
 def faults(degraded: Sequence[Degradation]) -> list[Degradation]:

@@ -37,7 +37,7 @@ from kitpick_rescorers.service.errors import Invalid, Overloaded
 from kitpick_rescorers.service.keys import Bearer
 from kitpick_rescorers.service.protocol import RescoreAnswer, SearchAnswer, SearchCall
 from kitpick_rescorers.service.ticket import Ticket
-from kitpick_rescorers.state import Degradation, joined
+from kitpick_rescorers.state import Degradation, joined, without_places
 
 _DIALECTS: dict[str, ServerDialect] = {
     "opensearch": OpenSearchDialect("hnsw", "lucene"),
@@ -201,8 +201,7 @@ def _ranking(led: _Led) -> RescoreAnswer:
         raise Invalid(_NO_ANSWERS) from error
     rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES, held=call.held), profile, permitted)
     degraded = joined(bound, query.degraded, rescored.degraded)
-    told = tuple(replace(each, reason=service.places.hidden(each.reason)) for each in degraded)
-    rescored = replace(rescored, degraded=told)
+    rescored = replace(rescored, degraded=without_places(degraded, service.places))
     embedded = () if query.vector is None else ("encoder",)
     models = replace(used[-1], roles=(*embedded, *used[-1].roles), embed_ms=embed_ms)
     return answered(service, rescored, profile, models, ticket, call.explain)
