@@ -13,6 +13,7 @@ turn, several times, and medians are compared. `--part` takes one of:
 - `goodput`: `goodput_ratio_3`, `_8`, `_64`: searches a second that are answered in full and in time, with all
   scores, while so many clients lead searches to `POST /v1/search` (`serving/goodput.py`), over those of one
   client. `--search-deadline` and `--pause` (what the search server takes for one call's searches) in seconds.
+  Who is refused stays away as long as `Retry-After` says; `--impatient`: for one pause only.
 - `soak`: half as many requests again as the service can answer, for `--minutes`, while callers leave.
 
 Without `--part`: `load` and `overhead`. `--seconds` of a round, `--rounds`, `--seed` of the first one,
@@ -32,7 +33,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from serving.goodput import GoodputRound
+from serving.goodput import GoodputRound, Plan
 from serving.load import Load, http_overhead, offline_rate
 from serving.process import UNCACHED, serving, tool_apis, tool_requests, tool_texts
 from serving.relayed import MemoryServer, posting
@@ -67,6 +68,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--search-deadline", type=float, default=1.0, help="seconds, of whole searches")
     parser.add_argument("--pause", type=float, default=0.02, help="seconds, of the search server")
+    parser.add_argument("--impatient", action="store_true", help="clients do not heed Retry-After")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--deadline", type=float, default=60.0, help="seconds, of the requests of the soak")
     parser.add_argument("--waiting-tokens", type=int, default=600_000, help="that may wait in the soak")
@@ -136,9 +138,9 @@ def goodput(texts: Sequence[str], options: argparse.Namespace) -> dict[str, floa
     with serving(UNCACHED) as served:
         post = posting(served.url)
         recorded = [server.record(text, post) for text in requests]
-        plan = (options.seconds, options.search_deadline, options.pause)
+        plan = Plan(options.seconds, options.search_deadline, options.pause, options.impatient)
         for _, clients in itertools.product(range(options.rounds), GOODPUT_CLIENTS):
-            rounds[clients].append(GoodputRound(served.url, recorded, clients, *plan))
+            rounds[clients].append(GoodputRound(served.url, recorded, clients, plan))
     rows = [
         (str(clients), *(f"{each.rate(kind):.1f}" for kind in KINDS), each.spread("full"), str(each.counts()))
         for clients, found in rounds.items()

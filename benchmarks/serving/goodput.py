@@ -3,7 +3,8 @@
 Each client leads searches to `POST /v1/search` one after the other, as the plugin does: it runs what the
 service asks for (here in no time but a pause), sends hashes of documents, and waits for one deadline in all.
 The conversations were recorded before. *In full* is a ranking in time with all scores of the cross-encoder;
-*without scores* is one of words and vectors.
+*without scores* is one of words and vectors. Who is refused stays away as long as the answer says
+(`Retry-After`), or, if impatient, as long as its search server takes for one answer.
 """
 
 from __future__ import annotations
@@ -32,19 +33,29 @@ class Searched(NamedTuple):
     outcome: str
 
 
+class Plan(NamedTuple):
+    """How clients ask."""
+
+    seconds: float
+    """That a round takes."""
+    deadline: float
+    """Seconds of a search."""
+    pause: float
+    """Seconds that the search server takes for the searches of one call."""
+    impatient: bool = False
+    """Whether who is refused asks again after a pause, whatever the service says."""
+
+
 class GoodputRound:
     """So many clients for so many seconds."""
 
-    def __init__(
-        self, url: str, conversations: Sequence[Conversation], clients: int, seconds: float, deadline: float,
-        pause: float,
-    ) -> None:  # fmt: skip
-        self.clients, self.deadline, self.pause = clients, deadline, pause
+    def __init__(self, url: str, conversations: Sequence[Conversation], clients: int, plan: Plan) -> None:
+        self.clients, self.plan = clients, plan
         self._address = url.removeprefix("http://")
         self._next = itertools.cycle(conversations)
         self._lock = threading.Lock()
         self.searched: list[Searched] = []
-        self._until = time.perf_counter() + seconds
+        self._until = time.perf_counter() + plan.seconds
         started = time.perf_counter()
         threads = [threading.Thread(target=self._client) for _ in range(clients)]
         for thread in threads:
@@ -72,17 +83,19 @@ class GoodputRound:
             with self._lock:
                 conversation = next(self._next)
             started = time.perf_counter()
-            outcome = self._search(connection, conversation, started + self.deadline)
+            outcome, away = self._search(connection, conversation, started + self.plan.deadline)
             seconds = time.perf_counter() - started
-            late = outcome in {"full", "part", "bare"} and seconds > self.deadline
+            late = outcome in {"full", "part", "bare"} and seconds > self.plan.deadline
             with self._lock:
                 self.searched.append(Searched(seconds, "late" if late else outcome))
-            if outcome == "refused":  # the node answers by itself, and the client asks the next one
-                time.sleep(self.pause)
+            if outcome == "refused":
+                left = self._until - time.perf_counter()
+                time.sleep(max(0.0, min(left, self.plan.pause if self.plan.impatient else away)))
 
     def _search(
         self, connection: http.client.HTTPConnection, conversation: Conversation, until: float
-    ) -> str:
+    ) -> tuple[str, float]:
+        """The outcome of a search, and the seconds that its client shall stay away."""
         for call, documents in zip(*conversation, strict=True):
             missing: list[int] = []
             for _ in range(3):
@@ -92,14 +105,15 @@ class GoodputRound:
                 response = connection.getresponse()
                 status, answer = response.status, json.loads(response.read())
                 if status != 200:
-                    return {429: "refused"}.get(status, answer["error"]["code"])
+                    away = float(response.headers.get("Retry-After") or 0)
+                    return {429: "refused"}.get(status, answer["error"]["code"]), away
                 missing = answer["missing"]
                 if not missing:
                     break
             if answer["ranking"] is not None:
-                return _outcome(answer["ranking"])
-            time.sleep(self.pause)
-        return "unfinished"
+                return _outcome(answer["ranking"]), 0.0
+            time.sleep(self.plan.pause)
+        return "unfinished", 0.0
 
 
 def _sent(documents: Sequence[bytes], missing: Sequence[int]) -> list[bytes]:

@@ -13,6 +13,7 @@ or one that was started anew, decides again at any call.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -37,6 +38,8 @@ _MEMORY = 0.2
 """Weight of the last search in what searches cost."""
 _AWAY_SECONDS = 5.0
 """After which a search whose caller does not come back is forgotten."""
+_MOST_BOOKED_SECONDS = 10.0
+"""Nobody is told to stay away for longer: those who were told before may never come back."""
 _LOOK_SECONDS = 0.05
 """After which who waits looks whether its answer is still wanted."""
 
@@ -117,6 +120,22 @@ class Admission:
         self._serving = dict.fromkeys(Extent, 0)
         self._rests_until = 0.0
         """Until then no search without scores is begun beside one with them."""
+        self._booked_until = -math.inf
+        """Until then those who were turned away fill the machine, if all come back when they were told to."""
+
+    def turn_away(self, left: float) -> None:
+        """Refuses a new search that `call` would refuse whatever it asks for; it costs next to nothing.
+
+        Args:
+            left: seconds until its deadline.
+
+        Raises:
+            Overloaded: there is no time for it, not even if the cross-encoder reads nothing.
+        """
+        with self._changed:
+            self._forget()
+            if not any(self._fits(extent, self.costs.base, left) for extent in Extent):
+                raise self._refusal(left)
 
     @contextmanager
     def call(self, key: Hashable, first: bool, pairs: int, left: float) -> Iterator[AdmittedSearch]:
@@ -196,8 +215,16 @@ class Admission:
             return Extent.FULL
         if pairs and self._fits(Extent.BARE, self.costs.base, left):
             return Extent.BARE
+        raise self._refusal(left)
+
+    def _refusal(self, left: float) -> Overloaded:
+        """Why there is no time, and when there will be: later for each that is turned away."""
         seconds = min(self._ahead(extent) / SHARES[extent] for extent in Extent)
-        raise Overloaded(f"searches under way take {seconds:.1f} s more, {left:.1f} s left", seconds)
+        now = self._clock()
+        booked = max(self._booked_until, now + seconds) + self.costs.base / SHARES[Extent.BARE]
+        self._booked_until = min(booked, now + _MOST_BOOKED_SECONDS)
+        what = f"searches under way take {seconds:.1f} s more, {left:.1f} s left"
+        return Overloaded(what, max(seconds, self._booked_until - now))
 
     def _fits(self, extent: Extent, cost: float, left: float) -> bool:
         ahead = self._ahead(extent)

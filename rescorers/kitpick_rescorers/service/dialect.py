@@ -55,6 +55,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Type of a good answer."""
     answer: Callable[[Service, Any, Ticket], Any]
     """Runs in a thread of its own: it may block on a queue."""
+    turns_away: Callable[[Service, bytes, Ticket], None] | None = None
+    """Refuses a body before it is decoded, if it surely will be later. Runs in the event loop: is quick."""
     keyed: bool = True
     """Whether an API key is asked for, where there are any."""
 

@@ -117,7 +117,10 @@ async def _body(
         return b""
     held = stack.enter_context(service.gate.hold())
     ticket.room = held.reserve
-    return await read_body(request, service.settings, held)
+    body = await read_body(request, service.settings, held)
+    if endpoint.turns_away is not None:
+        endpoint.turns_away(service, body, ticket)
+    return body
 
 
 def _work(

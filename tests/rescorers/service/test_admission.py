@@ -104,6 +104,55 @@ class TestWhatIsPromised:
         assert found == [Extent.FULL] * 5
 
 
+class TestWhoIsTurnedAway:
+    def test_before_anything_is_known_of_it_a_search_is_refused_where_any_would_be(
+        self, admission: Admission
+    ) -> None:
+        admission.turn_away(DEADLINE)
+        refusal = filled(admission)
+        with pytest.raises(Overloaded, match="searches under way"):
+            admission.turn_away(DEADLINE)
+        admission.turn_away(60.0)
+        assert refusal.retry_after is not None
+
+    def test_a_place_without_scores_is_a_place(self, admission: Admission) -> None:
+        while begun(admission, "a").extent is Extent.FULL:
+            pass
+        admission.turn_away(DEADLINE)
+        assert admission.ahead(Extent.FULL) > 0
+
+    def test_each_is_told_to_come_later_than_the_one_before(self, admission: Admission) -> None:
+        told = [refused(admission) for _ in range(200) if filled(admission)]
+        assert told == sorted(told)
+        assert told[0] <= 3
+        assert told[-1] in (10, 11), "ten seconds, in whole ones: nobody stays away for ever"
+
+    def test_time_shortens_it_again(self, admission: Admission, clock: Clock) -> None:
+        filled(admission)
+        while refused(admission) < 10:
+            pass
+        clock.now += 8
+        filled(admission)
+        assert refused(admission) <= 4
+
+
+def filled(admission: Admission) -> Overloaded:
+    """As many searches are begun as are admitted."""
+    while tried(admission, "one of many") is not None:
+        pass
+    with pytest.raises(Overloaded) as refusal:
+        begun(admission, "one more")
+    return refusal.value
+
+
+def refused(admission: Admission) -> int:
+    """After how many seconds a search that is turned away shall come back."""
+    with pytest.raises(Overloaded) as refusal:
+        admission.turn_away(DEADLINE)
+    assert refusal.value.retry_after is not None
+    return refusal.value.retry_after
+
+
 class TestACallOfASearch:
     def test_later_calls_keep_what_was_promised(self, admission: Admission) -> None:
         first = begun(admission, "a")

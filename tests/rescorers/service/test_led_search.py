@@ -211,6 +211,31 @@ class TestWithoutTimeForScores:
             assert refused.json()["error"]["code"] == "overloaded"
             assert running.service.queues[0].speed == 0, "not even embedded"
 
+    def test_then_its_body_is_not_decoded(self, start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A mistake in it is not found; what was begun is decoded as ever."""
+        with start(deadline_seconds=600) as running:
+            admission = running.service.admission
+            wrong, begun = body_of(running, [], unknown=1), body_of(running, [[]], unknown=1)
+            assert running.post("/v1/search", wrong).status_code == 422
+            monkeypatch.setattr(admission, "costs", SearchCosts(3_600.0, 3_600.0))
+            with admission.call("one", True, 12, 600.0), admission.call("other", True, 12, 600.0):
+                refused = [running.post("/v1/search", body) for body in (wrong, begun)]
+                nonsense = running.post("/v1/search", {"found": 3})
+            assert [each.status_code for each in refused] == [429, 422]
+            assert int(refused[0].headers["retry-after"]) > 1
+            assert nonsense.status_code == 422
+
+    def test_the_deadline_in_a_body_counts_before_it_is_decoded(
+        self, start: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with start(deadline_seconds=600) as running:
+            admission = running.service.admission
+            monkeypatch.setattr(admission, "costs", SearchCosts(30.0, 0.0))
+            with admission.call("one", True, 0, 30.0), admission.call("other", True, 12, 30.0):
+                asked = [body_of(running, [], deadline_ms=n, unknown=1) for n in (20_000, 500_000)]
+                statuses = [running.post("/v1/search", body).status_code for body in asked]
+            assert statuses == [429, 422]
+
     def test_readiness_says_what_a_search_takes(self, start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         with start() as running:
             assert running.get("/health/ready").json()["search_ms"] == 0, "nothing was measured"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from kitpick_engines.remote.indexes import is_of_schema
 from kitpick_engines.remote.live_index import LiveIndex
 from kitpick_engines.remote.queries import CommittedIndex, IndexQuestion, visible
 from kitpick_engines.remote.server import Json, ServerDialect
+from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_foundation.visible import is_blank
 from kitpick_rescorers.packing import PackingSizes
 from kitpick_rescorers.profiles import Profile
@@ -47,6 +48,8 @@ _NO_ANSWERS = "found: no answers of a search server to the searches asked for"
 _CLAIMED = "the call names a tenant or principals that its key does not have: they were left out"
 _UNREAD = Degradation("cross_encode", "no time for it beside other searches: ranked by words and vectors")
 _SAMPLES = "sample requests take no part for a key of a tenant or of principals"
+_GLIMPSED_BYTES = 65_536
+"""Of a body, at most, that the event loop looks into; first calls are shorter."""
 _BYTES_A_SEARCH = 32_768
 """Bytes of one search: its vector, terms and fields."""
 
@@ -116,6 +119,32 @@ class Relay:
         if len(answers) != len(searches):
             raise Invalid(f"found: {len(answers)} answers to {len(searches)} searches")
         return self._state, list(answers)
+
+
+class _Glimpse(msgspec.Struct, frozen=True):
+    """What is seen of a call before it is decoded."""
+
+    found: tuple[msgspec.Raw, ...] = ()
+    deadline_ms: Annotated[int, msgspec.Meta(ge=1)] | None = None
+
+
+def turn_away(service: Service, body: bytes, ticket: Ticket) -> None:
+    """Refuses the first call of a search for which there is surely no time.
+
+    Under overload most calls are such: what they cost is taken from the searches that are answered.
+
+    Raises:
+        Overloaded: nothing was done for it.
+    """
+    if len(body) > _GLIMPSED_BYTES:
+        return
+    try:
+        seen = decode_as(body, _Glimpse)
+    except UNDECODABLE:
+        return  # what is wrong with it is said where it is decoded
+    if not seen.found:
+        ticket.shorten(seen.deadline_ms)
+        service.admission.turn_away(ticket.left)
 
 
 def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchAnswer:
@@ -293,5 +322,6 @@ ENDPOINTS = (
         request=SearchCall,
         reply=SearchAnswer,
         answer=answer_search,
+        turns_away=turn_away,
     ),
 )
