@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nnn.fista import solve_fista, solve_fista_batch
+from nnn.fista import solve_fista
 
-from kitpick_rescorers.nnn import Corpus, NnnProblem, solve_active_set
+from kitpick_rescorers.nnn import NnnProblem, solve_active_set
 
 
 @pytest.mark.parametrize("restart", [True, False])
@@ -39,24 +39,3 @@ def test_a_corpus_of_zeros_has_an_answer() -> None:
     solution = solve_fista(NnnProblem(np.zeros((3, 2), np.float32), np.ones(2), 0.1, 0.0))
     assert len(solution.support) == 0
     assert solution.certificate.exact
-
-
-def test_a_batch_takes_each_query_as_far_as_it_goes_alone(small_problem: NnnProblem) -> None:
-    corpus = small_problem.corpus
-    queries = np.stack([small_problem.query, corpus.documents[5], -corpus.documents[0], np.zeros(20)])
-    found = solve_fista_batch(corpus, queries, 0.1, 0.05, tolerance=2e-6)
-    for solution, query in zip(found, queries, strict=True):
-        alone = solve_fista(NnnProblem(corpus, query, 0.1, 0.05), tolerance=2e-6)
-        assert solution.certificate.exact
-        np.testing.assert_array_equal(solution.support, alone.support)
-        np.testing.assert_allclose(solution.coefficients, alone.coefficients, atol=1e-4)
-    assert len({solution.certificate.rounds for solution in found}) > 1, "each stops when it is done"
-
-
-def test_a_batch_keeps_the_cap_and_says_what_it_lacks(small_problem: NnnProblem) -> None:
-    (solution,) = solve_fista_batch(
-        small_problem.corpus, small_problem.query[None], 0.01, 0.0, max_iterations=7
-    )
-    assert solution.certificate.rounds == 7
-    assert not solution.certificate.exact
-    assert solve_fista_batch(Corpus(np.eye(2, dtype=np.float32)), np.empty((0, 2)), 0.1, 0.1) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from nnn.batch import solve_batch
 from nnn.codes import Codes
 from nnn.scans import CodedScans, NumpyScans
-from nnn.torch_scans import ImprecisePrecision, MissingTorch, TorchScans
 
 from kitpick_rescorers.nnn import Corpus
 
@@ -20,14 +18,9 @@ def by_codes(corpus: Corpus) -> CodedScans:
     return CodedScans(Codes(corpus.documents))
 
 
-def by_torch(corpus: Corpus) -> TorchScans:
-    return TorchScans(corpus, "cpu")
-
-
 WAYS = [
     NumpyScans,
     pytest.param(by_codes, marks=pytest.mark.needs("onnxruntime")),
-    pytest.param(by_torch, marks=pytest.mark.needs("torch")),
 ]
 
 
@@ -50,8 +43,7 @@ def test_the_best_rows_are_found_with_their_correlations(
 def test_every_row_above_its_floor_is_found(
     unit_rows: Callable[..., Any], way: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("scans", "torch_scans"):
-        monkeypatch.setattr(f"nnn.{module}._BLOCK", 1_000)
+    monkeypatch.setattr("nnn.scans._BLOCK", 1_000)
     rows = unit_rows(4_500, 24)
     vectors = rows[[0, 7, 4_499]].astype(float)
     for floor in (-2.0, 0.3, 2.0):
@@ -74,22 +66,3 @@ def test_a_batch_is_solved_and_proved_by_them(unit_rows: Callable[..., Any], way
         assert solution.certificate.exact
         np.testing.assert_array_equal(solution.support, same.support)
         np.testing.assert_allclose(solution.coefficients, same.coefficients, atol=1e-7)
-
-
-@pytest.mark.needs("torch")
-def test_products_that_prove_nothing_are_refused(unit_rows: Callable[..., Any]) -> None:
-    import torch
-
-    corpus, before = Corpus(unit_rows(30, 8)), torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("medium")
-    try:
-        with pytest.raises(ImprecisePrecision, match="highest"):
-            solve_batch(corpus, np.ones((1, 8)), 0.1, 0.1, scans=by_torch(corpus))
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="torch is installed")
-def test_without_torch_the_cure_is_named() -> None:
-    with pytest.raises(MissingTorch, match="pip install torch"):
-        TorchScans(Corpus(np.eye(2, dtype=np.float32)))
