@@ -1,7 +1,6 @@
 """The two small models that judge what was found: one or several tools, and a fusion of all evidence.
 
-A query-kind head reads a request's vector, or features of a reranked list. A list ranker reads features of
-each candidate in its list.
+A query-kind head reads a request's vector, a list ranker features of each candidate in its list.
 """
 
 from __future__ import annotations
@@ -34,16 +33,13 @@ class QueryKindClassifier:
         self.identity = manifest.identity
         self.encoder = manifest.encoder
         """Identity of the encoder whose vectors it reads; those of another mean nothing to it."""
-        self.features = manifest.features
-        """Names of what it reads of a reranked list; empty where it reads the query's vector."""
+        if manifest.features:
+            raise CorruptModel(folder / HEAD, "reads features of a list, which no stage computes any more")
         self.threshold = manifest.thresholds.get("multi", 0.5)
         self._layers = _read_layers(folder / HEAD, read_file(folder, manifest, HEAD))
 
     def probability_multi(self, vector: NDArray[np.float32]) -> float:
-        """Probability in (0, 1) that the request of this vector, float32 (d,), needs more than one tool.
-
-        For a head with `features` the vector holds their values.
-        """
+        """Probability in (0, 1) that the request of this vector, float32 (d,), needs more than one tool."""
         x = np.asarray(vector, np.float32)
         for position, (weight, bias) in enumerate(self._layers):
             x = (np.maximum(x, 0) if position else x) @ weight + bias

@@ -20,18 +20,11 @@ class QueryKind(Protocol):
     """A classifier: does a query want one tool or several?"""
 
     @property
-    def features(self) -> Sequence[str]:
-        """Names of the features of a scored list that it reads; empty where it reads the query's vector."""
-
-    @property
     def threshold(self) -> float:
         """Probability in (0, 1) from which a query counts as `multi`."""
 
     def probability_multi(self, vector: NDArray[np.float32]) -> float:
-        """Probability in [0, 1] that several tools are wanted.
-
-        `vector` holds the values of `features`, or is the query's vector (d,).
-        """
+        """Probability in [0, 1] that the query of this vector, (d,), wants several tools."""
 
 
 class LearnedFusion(Protocol):

@@ -73,7 +73,6 @@ class FixedKind:
     """A classifier with one answer."""
 
     threshold = 0.5
-    features: Sequence[str] = ()
 
     def __init__(self, probability: float) -> None:
         self.probability = probability

@@ -12,10 +12,8 @@ from kitpick_training.errors import EmptyTrainingSet
 from kitpick_training.query_kind import (
     KindSplits,
     LabelledVectors,
-    kind_figures,
     publish_query_kind,
     train_head,
-    train_on_features,
 )
 from kitpick_training.recipe import QueryKindRecipe
 
@@ -71,31 +69,6 @@ def test_a_split_of_one_kind_is_refused(splits):
     only = msgspec.structs.replace(splits.train, multi=np.ones(1500, bool))
     with pytest.raises(EmptyTrainingSet, match="both kinds"):
         train_head(only, splits.validation, RECIPE)
-
-
-def test_the_confusion_adds_up():
-    found = kind_figures(np.array([0.9, 0.4, 0.6, 0.1], np.float32), np.array([True, True, False, False]))
-    assert (found.multi_as_multi, found.multi_as_single, found.single_as_multi) == (1, 1, 1)
-    assert found.accuracy == 0.5
-
-
-def test_the_scale_of_features_does_not_matter(splits, tmp_path):
-    """Thousands beside thousandths: the scaling is part of the head."""
-    scale = np.array([1e3, 1e-3] * 4, np.float32)
-    recipe = QueryKindRecipe(
-        name="by-features", encoder="tiny", features=tuple("abcdefgh"), hidden=16, epochs=30, batch=64,
-        learning_rate=0.01,
-    )  # fmt: skip
-    stretched = msgspec.structs.replace(
-        splits,
-        train=msgspec.structs.replace(splits.train, vectors=splits.train.vectors * scale),
-        validation=msgspec.structs.replace(splits.validation, vectors=splits.validation.vectors * scale),
-    )
-    head = train_on_features(stretched.train, stretched.validation, recipe)
-    manifest = publish_query_kind(head, recipe, "", stretched, tmp_path, ("2000-01-01", "test"))
-    assert manifest.figures[0].value > 0.85
-    assert load_query_kind(tmp_path).features == tuple("abcdefgh")
-    assert "reads of a list of candidates: a, b" in (tmp_path / "CARD.md").read_text()
 
 
 def test_without_a_hidden_layer_it_is_logistic_regression(tmp_path):

@@ -16,8 +16,7 @@ def test_the_shipped_recipes_are_valid():
     assert read_recipe(SHIPPED / "reranker-l6.toml", RerankerRecipe).name == "reranker-l6"
     assert read_recipe(SHIPPED / "reranker-l6-distilled.toml", RerankerRecipe).layers == 6
     assert read_recipe(SHIPPED / "encoder-l6.toml", EncoderRecipe).name == "minilm-l6"
-    assert read_recipe(SHIPPED / "query-kind-features.toml", QueryKindRecipe).features
-    assert not read_recipe(SHIPPED / "query-kind.toml", QueryKindRecipe).features
+    assert read_recipe(SHIPPED / "query-kind.toml", QueryKindRecipe).name == "query-kind"
 
 
 @pytest.mark.parametrize(

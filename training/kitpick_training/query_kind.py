@@ -1,9 +1,11 @@
-"""The query-kind head: one hidden layer on a request's vector or on features of its reranked list."""
+"""The query-kind head: one hidden layer on a request's vector."""
 
 from __future__ import annotations
 
 import copy
 import io
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,9 @@ from torch import Tensor, nn
 
 from kitpick_models.heads import QueryKindClassifier
 from kitpick_models.manifest import CARD, HEAD, Figure, Manifest, TrainingData, card, digest, write_manifest
+from kitpick_training.data.prepared import Encode
+from kitpick_training.data.query_kind_requests import KindExample, query_kind_examples
+from kitpick_training.data.readers import LICENCES, TITLES
 from kitpick_training.errors import DivergedTraining, EmptyTrainingSet
 from kitpick_training.recipe import QueryKindRecipe
 
@@ -22,40 +27,12 @@ Labels = NDArray[np.bool_]
 Arrays = dict[str, Vectors]
 
 
-class KindFigures(msgspec.Struct, frozen=True):
-    """Accuracy in [0, 1] and the confusion of (true, predicted) kinds."""
-
-    accuracy: float
-    single_as_single: int
-    single_as_multi: int
-    multi_as_single: int
-    multi_as_multi: int
-
-
 class LabelledVectors(msgspec.Struct, frozen=True):
-    """Vectors or features float32 (n, d), whether each request needs several tools (n,), weights (n,)."""
+    """Vectors float32 (n, d), whether each request needs several tools (n,), weights (n,)."""
 
     vectors: Vectors
     multi: Labels
     weights: Vectors
-
-
-def train_on_features(
-    train: LabelledVectors, validation: LabelledVectors, recipe: QueryKindRecipe
-) -> dict[str, Vectors]:
-    """`train_head` on features scaled to mean 0 and deviation 1; the scaling becomes part of the head.
-
-    Raises:
-        EmptyTrainingSet, DivergedTraining: as `train_head`.
-    """
-    center, spread = train.vectors.mean(axis=0), np.maximum(train.vectors.std(axis=0), 1e-6)
-
-    def scaled(split: LabelledVectors) -> LabelledVectors:
-        return msgspec.structs.replace(split, vectors=(split.vectors - center) / spread)
-
-    head = train_head(scaled(train), scaled(validation), recipe)
-    weight = head["weight_0"] / spread[:, None]
-    return {**head, "weight_0": weight, "bias_0": head["bias_0"] - center @ weight}
 
 
 def train_head(
@@ -85,18 +62,6 @@ def train_head(
             best, kept = loss, copy.deepcopy(head.state_dict())
     head.load_state_dict(kept)
     return _arrays(head)
-
-
-def kind_figures(probabilities: Vectors, multi: Labels, threshold: float = 0.5) -> KindFigures:
-    """Accuracy and confusion of probabilities, float32 (n,), against labels (n,)."""
-    said = probabilities >= threshold
-    return KindFigures(
-        float((said == multi).mean()),
-        int((~said & ~multi).sum()),
-        int((said & ~multi).sum()),
-        int((~said & multi).sum()),
-        int((said & multi).sum()),
-    )
 
 
 def _head(dimensions: int, recipe: QueryKindRecipe) -> nn.Sequential:
@@ -150,6 +115,45 @@ class KindSplits(msgspec.Struct, frozen=True):
     data: tuple[TrainingData, ...]
 
 
+def kind_vectors(data: Path, recipe: QueryKindRecipe, holdout: float, encode: Encode) -> KindSplits:
+    """Both splits as vectors. Synthetic requests weigh 1, written ones what the recipe says.
+
+    Args:
+        data: folder with one folder per data set.
+        recipe: how many requests of which sort.
+        holdout: share of the groups in the validation split, in (0, 1).
+        encode: unit vectors of texts.
+
+    Raises:
+        EvaluationError: data is missing or broken.
+    """
+    train = query_kind_examples(data, "train", holdout, recipe.seed, recipe.joined, recipe.most_written)
+    validation = query_kind_examples(
+        data,
+        "validation",
+        holdout,
+        recipe.seed,
+        recipe.validation_joined,
+        recipe.validation_written,
+    )
+    counts = Counter(example.source for example in train)
+    return KindSplits(
+        _vectors(train, recipe, encode),
+        _vectors(validation, recipe, encode),
+        tuple(example.source for example in validation),
+        tuple(TrainingData(TITLES[name], LICENCES[name], counts[name]) for name in sorted(counts)),
+    )
+
+
+def _vectors(examples: Sequence[KindExample], recipe: QueryKindRecipe, encode: Encode) -> LabelledVectors:
+    written = recipe.written_weight
+    return LabelledVectors(
+        encode([example.text for example in examples]),
+        np.array([example.multi for example in examples]),
+        np.array([1.0 if example.source == "openapi" else written for example in examples], np.float32),
+    )
+
+
 def publish_query_kind(
     head: Arrays,
     recipe: QueryKindRecipe,
@@ -163,7 +167,7 @@ def publish_query_kind(
     Args:
         head: arrays as `train_head` returns them.
         recipe: settings of the run.
-        encoder: identity of the encoder whose vectors it reads, empty for a head that reads features.
+        encoder: identity of the encoder whose vectors it reads.
         splits: what it learned from and is measured on.
         out: the model folder, created where absent.
         measured: date and command, for the card.
@@ -184,7 +188,6 @@ def publish_query_kind(
         thresholds={"multi": 0.5},
         dimensions=splits.train.vectors.shape[1],
         encoder=encoder,
-        features=recipe.features,
     )
     write_manifest(out, manifest)
     classifier = QueryKindClassifier(out, manifest)
@@ -196,7 +199,7 @@ def publish_query_kind(
 
 def _form(recipe: QueryKindRecipe) -> str:
     layer = f"one hidden layer of {recipe.hidden}" if recipe.hidden else "logistic regression"
-    return f"{layer} on {'a reranked list' if recipe.features else f'vectors of {recipe.encoder}'}"
+    return f"{layer} on vectors of {recipe.encoder}"
 
 
 def _figures(
@@ -207,6 +210,6 @@ def _figures(
     found = []
     for source in ("all", *sorted(set(splits.validation_sources))):
         chosen = np.full(len(sources), True) if source == "all" else sources == source
-        values = kind_figures(probabilities[chosen], splits.validation.multi[chosen])
-        found.append(Figure(f"held-out {source}", "accuracy", round(values.accuracy, 4), *measured))
+        accuracy = float(((probabilities >= 0.5) == splits.validation.multi)[chosen].mean())
+        found.append(Figure(f"held-out {source}", "accuracy", round(accuracy, 4), *measured))
     return tuple(found)

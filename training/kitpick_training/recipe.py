@@ -130,15 +130,11 @@ class NnnRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
 
 
 class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings of a query-kind head, which reads the request's vector or what was found for it."""
+    """Settings of a query-kind head, which reads the request's vector."""
 
     name: str
     encoder: str
     """Name of the encoder that embeds the requests."""
-    features: tuple[str, ...] = ()
-    """What the head reads of a reranked list; empty: the request's vector."""
-    requests: Positive = 1_000
-    """With `features`: synthetic requests, of which one in five validates."""
     seed: int = 0
     joined: Positive = 6_000
     """Synthetic requests to learn from."""

@@ -9,7 +9,7 @@ import msgspec
 
 from kitpick_evaluation.datasets.records import LabelledCatalog
 from kitpick_models.manifest import MANIFEST, Manifest
-from kitpick_models.runtime import load_cross_encoder, load_encoder
+from kitpick_models.runtime import load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_training.cross_encoder import (
     Remembered,
@@ -20,7 +20,6 @@ from kitpick_training.cross_encoder import (
     WithoutLikelyAnswers,
 )
 from kitpick_training.data.prepared import Encode
-from kitpick_training.data.query_kind_vectors import kind_features_splits, kind_vectors
 from kitpick_training.data.ranking_lists import MIXTURES, ListSampler
 from kitpick_training.data.readers import seen_tools, training_data
 from kitpick_training.data.sources import HOLDOUT, encoder_source, reranker_source
@@ -38,7 +37,7 @@ from kitpick_training.publication import (
     write_encoder_report,
     write_report,
 )
-from kitpick_training.query_kind import KindSplits, publish_query_kind, train_head, train_on_features
+from kitpick_training.query_kind import kind_vectors, publish_query_kind, train_head
 from kitpick_training.recipe import EncoderRecipe, QueryKindRecipe, RerankerRecipe, read_recipe, recipe_path
 from kitpick_training.weights import load_average, trained_from
 
@@ -183,18 +182,12 @@ def train_query_kind(job: TrainingJob) -> Manifest:
     Raises:
         EvaluationError: data is missing or broken.
         ModelError: the recipe or a model cannot be used, or the disk is full.
-        EngineError, IngestError: the catalog that features are read from cannot be built.
     """
     recipe = read_recipe(recipe_path(job.recipe), QueryKindRecipe)
     encoder = load_encoder(recipe.encoder)
-    if recipe.features:
-        job.run.mkdir(parents=True, exist_ok=True)
-        splits: KindSplits = kind_features_splits(job.data, recipe, encoder, load_cross_encoder(), job.run)
-        head, identity = train_on_features(splits.train, splits.validation, recipe), ""
-    else:
-        splits = kind_vectors(job.data, recipe, HOLDOUT, encoder.encode)
-        head, identity = train_head(splits.train, splits.validation, recipe), encoder.identity
-    return publish_query_kind(head, recipe, identity, splits, job.out, job.measured)
+    splits = kind_vectors(job.data, recipe, HOLDOUT, encoder.encode)
+    head = train_head(splits.train, splits.validation, recipe)
+    return publish_query_kind(head, recipe, encoder.identity, splits, job.out, job.measured)
 
 
 def _sampler(job: RerankerJob, recipe: RerankerRecipe) -> tuple[ListSampler, list[LabelledCatalog]]:
