@@ -89,8 +89,9 @@ def showing(
         yield Shown(urls[0])
     finally:
         server.should_exit = True
-        thread.join(60)
+        thread.join(300)
         desk.close()
+        assert not thread.is_alive(), "the server did not end"
 
 
 @pytest.fixture(scope="session")

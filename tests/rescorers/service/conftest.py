@@ -58,7 +58,8 @@ def running(settings: ServiceSettings, listening: socket.socket | None = None) -
         yield Running(urls[0], service)
     finally:
         server.should_exit = True
-        thread.join(60)
+        thread.join(300)
+        assert not thread.is_alive(), "the server did not end"
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -145,7 +146,8 @@ def test_keys_come_from_the_address_once_and_again_for_a_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     login, now = TokenIssuer(), [1_000.0]
-    monkeypatch.setattr("kitpick_rescorers.service.key_sets.time.monotonic", lambda: now[0])
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("kitpick_rescorers.service.key_sets.time", clock)
     with login.listening() as url:
         bearers: Bearers[Any] = Bearers({}, [entry(url)], tmp_path)
         assert login.asked == 0
