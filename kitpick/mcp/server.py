@@ -47,6 +47,8 @@ class _Announcing(Server[Any]):
 
 PATH = "/mcp"
 _SESSION = "mcp-session-id"
+_DRAIN_SECONDS = 5
+"""For what is under way after the process was asked to stop, such as a request that never comes whole."""
 _INSTRUCTIONS = "Search with search_tools before assuming that no tool exists for a task."
 
 
@@ -101,9 +103,15 @@ class CatalogServer:
         Raises:
             InvalidMcpConfig: as `app`.
         """
-        _Uvicorn(
-            uvicorn.Config(self.app(host), host, port, log_level="warning", log_config=None), started
-        ).run()
+        configuration = uvicorn.Config(
+            self.app(host),
+            host,
+            port,
+            log_level="warning",
+            log_config=None,
+            timeout_graceful_shutdown=_DRAIN_SECONDS,
+        )
+        _Uvicorn(configuration, started).run()
 
     @asynccontextmanager
     async def _lifespan(self, server: Server[Any]) -> AsyncIterator[dict[str, Any]]:

@@ -118,13 +118,20 @@ async def at_url(
 @contextmanager
 def serving(*arguments: str) -> Iterator[str]:
     """A process that serves HTTP on a port of its choice, as a URL."""
+    with serving_process(*arguments) as (url, _):
+        yield url
+
+
+@contextmanager
+def serving_process(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The same, with the process."""
     command = [*COMMAND, "--http", "--port", "0", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
             for line in process.stderr:
                 if " serves " in line:
-                    yield line.rpartition(" ")[2].strip()
+                    yield line.rpartition(" ")[2].strip(), process
                     return
             raise AssertionError(f"ended with {process.wait()}")
         finally:

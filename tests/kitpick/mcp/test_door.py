@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from doors import COMMAND, NOTES, TARGET, Door, at_the_door, over_http, serving, until
+from doors import (
+    COMMAND,
+    NOTES,
+    PATIENCE,
+    TARGET,
+    Door,
+    at_the_door,
+    over_http,
+    serving,
+    serving_process,
+    until,
+)
 
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
@@ -332,6 +346,18 @@ def test_a_door_that_others_could_reach_needs_callers(settings: Settings) -> Non
     )
     assert refused.returncode == ExitCode.INPUT
     assert "no [[callers]] are configured" in refused.stderr
+
+
+def test_a_door_ends_though_a_request_never_comes_whole(settings: Settings) -> None:
+    half = b"POST /mcp HTTP/1.1\r\nhost: %s\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n"
+    half += b"accept: application/json, text/event-stream\r\ncontent-length: 9\r\n\r\n"
+    with serving_process() as (url, process):
+        place = urlsplit(url)
+        with socket.create_connection((place.hostname, place.port), timeout=PATIENCE) as caller:
+            caller.sendall(half % place.netloc.encode())
+            assert caller.recv(100).startswith(b"HTTP/1.1 100"), "it waits for the body"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == -signal.SIGTERM
 
 
 def test_the_configuration_in_the_documentation_is_one(
