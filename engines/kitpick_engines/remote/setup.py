@@ -117,7 +117,10 @@ def endpoints(server: SearchServer) -> dict[str, str]:
 
 
 def deadline(server: SearchServer) -> float | None:
-    """Seconds of `kitpick.deadline` that hold in the cluster; None where the user may not ask."""
+    """Seconds of `kitpick.deadline` that hold in the cluster; None where the user may not ask.
+
+    0 where nobody set any: then the plugin takes what `followed` says.
+    """
     path = "/_cluster/settings?include_defaults=true&filter_path=*.kitpick.deadline"
     try:
         said: Json = server.call("GET", path, patience=0)
@@ -130,12 +133,23 @@ def deadline(server: SearchServer) -> float | None:
     return None
 
 
+_SEARCHES, _LEAST, _MOST = 3, 1.0, 5.0
+"""How the plugin's deadline follows the rescorer: the same stands in `Rescorer.java`."""
+
+
+def followed(search_seconds: float) -> float:
+    """Seconds that the plugin gives a search where nobody set a deadline."""
+    return max(_LEAST, min(_MOST, _SEARCHES * search_seconds))
+
+
 _UNITS = {"nanos": 1e-9, "micros": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _SPAN = re.compile(r"(?P<count>\d+(\.\d+)?)(?P<unit>[a-z]+)")
 
 
 def seconds_of(value: str) -> float | None:
     """Seconds of a span as settings of a search server have it: `1s`, `250ms`; None where it is none."""
+    if value == "0":
+        return 0.0
     span = _SPAN.fullmatch(value)
     if span is None or span["unit"] not in _UNITS:
         return None

@@ -28,6 +28,8 @@ from kitpick_rescorers.service.traces import Done
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _DEADLINE = "x-deadline-ms"
+_SEARCH_TIME = "x-search-ms"
+"""Of answers: what `/health/ready` calls `search_ms`, so that a caller's deadline can follow it."""
 _PIECE = 64 * 1024
 """Bytes of an answer that are sent at a time."""
 
@@ -59,6 +61,8 @@ def handler(
             response: Response = GatedResponse(content, ticket.request_id, service.gate)
         except Exception as error:  # noqa: BLE001 - whatever happens, the caller gets the dialect's error
             response = failed(endpoint.dialect, error, ticket)
+        if endpoint.request is not None and service.search_seconds:
+            response.headers[_SEARCH_TIME] = f"{1e3 * service.search_seconds:.0f}"
         service.metrics.answered(endpoint.path, response.status_code, ticket.spent_ms / 1e3)
         log_answer(endpoint.path, response.status_code, ticket)
         if endpoint.request is not None:

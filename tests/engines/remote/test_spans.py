@@ -8,7 +8,7 @@ import pytest
 
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.remote.server import SearchServer
-from kitpick_engines.remote.setup import deadline, seconds_of
+from kitpick_engines.remote.setup import deadline, followed, seconds_of
 
 
 class Said:
@@ -27,6 +27,8 @@ class Said:
 @pytest.mark.parametrize(
     ("levels", "seconds"),
     [
+        ({"defaults": "0s"}, 0.0),
+        ({"defaults": "0s", "persistent": "0"}, 0.0),
         ({"defaults": "1s"}, 1.0),
         ({"defaults": "1s", "persistent": "2s"}, 2.0),
         ({"defaults": "1s", "persistent": "2s", "transient": "250ms"}, 0.25),
@@ -44,6 +46,12 @@ def test_the_deadline_that_holds_is_found(levels: dict[str, str] | None, seconds
 )
 def test_a_span_is_read(value: str, seconds: float) -> None:
     assert seconds_of(value) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("search", "seconds"), [(0.0, 1.0), (0.09, 1.0), (0.6, 1.8), (900.0, 5.0)])
+def test_a_deadline_that_nobody_set_follows_the_rescorer(search: float, seconds: float) -> None:
+    """As `RescorerTests.testADeadlineThatNobodySetFollowsTheService` has it."""
+    assert followed(search) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("value", ["", "-1", "1", "s", "1 s", "one second", "1y"])

@@ -88,6 +88,15 @@ def test_it_says_whether_a_search_has_the_time_that_the_service_measured(
     assert ("set at least 600ms" in line.value) is not enough
 
 
+@pytest.mark.parametrize(("search_ms", "enough"), [(90.0, True), (3_000.0, True), (3_500.0, False)])
+def test_a_deadline_that_nobody_set_follows_the_rescorer_within_bounds(
+    search_ms: float, enough: bool
+) -> None:
+    line = _in_time("http://rescorer:8080", search_ms, 0.0)
+    assert line.ok is enough
+    assert ("kitpick.deadline is 5000 ms" in line.value) is (search_ms > 1_700)
+
+
 @pytest.mark.parametrize(
     ("said", "encoders", "milliseconds"),
     [

@@ -242,6 +242,15 @@ class TestWithoutTimeForScores:
             monkeypatch.setattr(running.service.admission, "costs", SearchCosts(0.1, 0.05))
             assert running.get("/health/ready").json()["search_ms"] == pytest.approx(700)
 
+    def test_so_does_every_answer(self, start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Refusals, too: a caller whose deadline is too short for any answer learns it by them."""
+        with start() as running:
+            assert "x-search-ms" not in running.post("/v1/search", {}).headers, "nothing was measured"
+            monkeypatch.setattr(running.service.admission, "costs", SearchCosts(0.1, 0.05))
+            answers = [running.post("/v1/search", body) for body in ({}, body_of(running, []))]
+        assert [each.status_code for each in answers] == [422, 200]
+        assert [each.headers["x-search-ms"] for each in answers] == ["700", "700"]
+
 
 @pytest.fixture(scope="module")
 def turning(start: Any, service: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:

@@ -123,7 +123,7 @@ public final class KitpickPlugin extends ServerPlugin
             threadPool.getThreadContext(),
             executor,
             latest(NodeSettings.ENABLED, live)::get,
-            () -> deadline.get().millis(),
+            () -> rescorer.deadlineMillis(deadline.get().millis()),
             latest(NodeSettings.MAX_WINDOW, live)::get,
             new VectorModels(() -> clusterService.state().metadata()),
             log);

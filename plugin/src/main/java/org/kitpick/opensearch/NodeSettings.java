@@ -47,12 +47,12 @@ public final class NodeSettings {
   public static final Setting<SecureString> KEYSTORE_PASSWORD =
       SecureSetting.secureString("kitpick.tls.keystore_password", null);
 
-  /** The longest that rescoring may hold up a search. */
+  /** The longest that rescoring may hold up a search; 0: what the rescorer's machine needs. */
   public static final Setting<TimeValue> DEADLINE =
       Setting.timeSetting(
           "kitpick.deadline",
-          TimeValue.timeValueSeconds(1),
-          TimeValue.timeValueMillis(1),
+          TimeValue.ZERO,
+          TimeValue.ZERO,
           TimeValue.timeValueMinutes(10),
           Property.NodeScope,
           Property.Dynamic);

@@ -47,6 +47,14 @@ public class NodeSettingsTests extends OpenSearchTestCase {
     assertTrue(NodeSettings.all().stream().allMatch(Setting::hasNodeScope));
   }
 
+  public void testADeadlineOfNothingFollowsTheRescorer() {
+    assertEquals(0, NodeSettings.DEADLINE.get(Settings.EMPTY).millis());
+    Settings set = Settings.builder().put("kitpick.deadline", "1s").build();
+    assertEquals(1_000, NodeSettings.DEADLINE.get(set).millis());
+    Settings negative = Settings.builder().put("kitpick.deadline", "-1").build();
+    expectThrows(IllegalArgumentException.class, () -> NodeSettings.DEADLINE.get(negative));
+  }
+
   public void testTheKeyIsReadFromTheKeystore() {
     MockSecureSettings keystore = new MockSecureSettings();
     keystore.setString("kitpick.key", "secret");

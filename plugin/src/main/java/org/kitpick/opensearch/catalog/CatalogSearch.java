@@ -11,6 +11,7 @@ import org.kitpick.opensearch.dsl.Dsl;
 import org.kitpick.opensearch.guard.FailureReason;
 import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.RescoreFailure;
+import org.kitpick.opensearch.rescore.NeedSearch;
 import org.kitpick.opensearch.rescore.NodeRuntime;
 import org.kitpick.opensearch.rescore.OnFailure;
 import org.kitpick.opensearch.rescore.Options;
@@ -31,7 +32,6 @@ import org.opensearch.core.xcontent.XContentBuilder;
 import org.opensearch.core.xcontent.XContentParser;
 import org.opensearch.index.query.QueryBuilders;
 import org.opensearch.search.builder.SearchSourceBuilder;
-import org.opensearch.search.pipeline.SearchPipelineService;
 
 /**
  * One search with a {@code kitpick} query: asks the service for the ranking, and searches for the
@@ -51,6 +51,7 @@ final class CatalogSearch {
   private final PagedExchange exchange;
   private final long startNanos = System.nanoTime();
   private final long deadlineMillis;
+  private final boolean fullTime;
   private final int end;
 
   private CatalogSearch(
@@ -63,6 +64,7 @@ final class CatalogSearch {
     this.userContext = node.threadContext().newRestorableContext(true);
     long allowed = node.deadlineMillis().getAsLong();
     this.deadlineMillis = Math.min(allowed, saidMillis(request, options));
+    this.fullTime = deadlineMillis == allowed;
     this.end = end(request.source());
     this.exchange = new PagedExchange(end, k -> exchange(call(catalog, k)));
     mark(request.source());
@@ -79,7 +81,7 @@ final class CatalogSearch {
     return new SearchExchange(
         call,
         () -> deadlineMillis - (long) millis(),
-        deadlineMillis == node.deadlineMillis().getAsLong(),
+        fullTime,
         this::written,
         (wanted, found) -> asUser(() -> node.client().search(wanted, found)));
   }
@@ -250,14 +252,7 @@ final class CatalogSearch {
               ? asked.condition()
               : QueryBuilders.boolQuery().must(source.query()).filter(asked.condition()));
     }
-    TimeValue left = TimeValue.timeValueMillis(Math.max(1, deadlineMillis - (long) millis()));
-    SearchRequest search = new SearchRequest(request.indices());
-    search.indicesOptions(request.indicesOptions());
-    search.routing(request.routing());
-    search.preference(request.preference());
-    search.setCancelAfterTimeInterval(left);
-    search.pipeline(SearchPipelineService.NOOP_PIPELINE_ID);
-    return search.source(source.timeout(left));
+    return NeedSearch.beside(request, source, deadlineMillis - (long) millis());
   }
 
   private SearchSourceBuilder parsed(Map<?, ?> body) {

@@ -20,6 +20,12 @@ import org.kitpick.opensearch.wire.RescoreAnswer;
  */
 public final class Rescorer {
 
+  /** A search may wait for as many others at the service, within these bounds. */
+  private static final long SEARCHES = 3;
+
+  private static final long LEAST_MILLIS = 1_000;
+  private static final long MOST_MILLIS = 5_000;
+
   private final HttpRescorer http;
   private final CircuitBreaker breaker;
   private final LoadShare share;
@@ -75,6 +81,12 @@ public final class Rescorer {
       throw e;
     }
     return done.whenComplete((result, failure) -> leave(failure));
+  }
+
+  /** How long a search may be held up: what the operator says, or with 0 what the service needs. */
+  public long deadlineMillis(long said) {
+    long needed = http == null ? 0 : SEARCHES * http.searchMillis();
+    return said > 0 ? said : Math.max(LEAST_MILLIS, Math.min(MOST_MILLIS, needed));
   }
 
   /** The search is over, here and with the service. */

@@ -42,6 +42,7 @@ public final class HttpRescorer implements AutoCloseable {
   private final Supplier<String> key;
   private final long maxAnswerBytes;
   private final HttpClient http;
+  private volatile long searchMillis;
 
   /**
    * The key is asked for at each call: it may change while the node runs.
@@ -129,12 +130,14 @@ public final class HttpRescorer implements AutoCloseable {
     }
   }
 
-  private static void settle(HttpResponse<byte[]> response, CompletableFuture<byte[]> result) {
+  private void settle(HttpResponse<byte[]> response, CompletableFuture<byte[]> result) {
     int status = response.statusCode();
+    long measured = number(response, "X-Search-Ms");
+    searchMillis = measured > 0 ? measured : searchMillis;
     if (status == 200) {
       result.complete(response.body());
     } else {
-      long retryAfter = retryAfterSeconds(response);
+      long retryAfter = number(response, "Retry-After");
       FailureReason reason = reasonOf(status, retryAfter > 0);
       String said = reason == FailureReason.REFUSED ? messageIn(response.body()) : "";
       // After 429 others may fit; after 503 the service is away, and is not asked for so long.
@@ -158,9 +161,14 @@ public final class HttpRescorer implements AutoCloseable {
     }
   }
 
-  /** 0 where there is none, or one that is no number of seconds. */
-  private static long retryAfterSeconds(HttpResponse<?> response) {
-    String value = response.headers().firstValue("Retry-After").orElse("").strip();
+  /** What a search takes where the service runs, as it last said; 0 where it never did. */
+  public long searchMillis() {
+    return searchMillis;
+  }
+
+  /** What a header says; 0 where there is none, or one that is no number. */
+  private static long number(HttpResponse<?> response, String header) {
+    String value = response.headers().firstValue(header).orElse("").strip();
     return value.matches("\\d{1,9}") ? Long.parseLong(value) : 0;
   }
 

@@ -25,7 +25,7 @@ import org.opensearch.search.pipeline.SearchPipelineService;
  * as the user's search, under its restrictions, and bringing the same fields. They run in the
  * user's security context, so that document- and field-level security hold for them as well.
  */
-final class NeedSearch {
+public final class NeedSearch {
 
   private final SearchRequest original;
   private final Page page;
@@ -58,31 +58,39 @@ final class NeedSearch {
   }
 
   /** At most two searches that together bring what is wanted. */
-  List<SearchRequest> requests(Need need, TimeValue left) {
+  List<SearchRequest> requests(Need need, long leftMillis) {
     List<SearchRequest> requests = new ArrayList<>();
     if (!need.tools().isEmpty()) {
       BoolQueryBuilder query = QueryBuilders.boolQuery();
       query.filter(QueryBuilders.termsQuery(names.toolKey(), need.tools()));
       restrictions().forEach(query::filter);
-      requests.add(request(query, limit, left));
+      requests.add(request(query, limit, leftMillis));
     }
     if (need.vector() != null && !names.vector().isEmpty()) {
       int k = Math.min(need.k(), limit);
-      requests.add(request(nearest(need.vector(), k), k, left));
+      requests.add(request(nearest(need.vector(), k), k, leftMillis));
     }
     return requests;
   }
 
-  private SearchRequest request(QueryBuilder query, int size, TimeValue left) {
+  private SearchRequest request(QueryBuilder query, int size, long leftMillis) {
+    SearchRequest request = beside(original, likeOriginal().query(query).size(size), leftMillis);
+    request.setCcsMinimizeRoundtrips(original.isCcsMinimizeRoundtrips());
+    return request;
+  }
+
+  /** A search over what the user searches, as long as that may still take. */
+  public static SearchRequest beside(
+      SearchRequest original, SearchSourceBuilder source, long leftMillis) {
+    TimeValue left = TimeValue.timeValueMillis(Math.max(1, leftMillis));
     SearchRequest request = new SearchRequest(original.indices());
     request.indicesOptions(original.indicesOptions());
     request.routing(original.routing());
     request.preference(original.preference());
-    request.setCcsMinimizeRoundtrips(original.isCcsMinimizeRoundtrips());
     request.setCancelAfterTimeInterval(left);
     // Else an index with a default pipeline would rescore the answer to its own question.
     request.pipeline(SearchPipelineService.NOOP_PIPELINE_ID);
-    return request.source(likeOriginal().query(query).size(size).timeout(left));
+    return request.source(source.timeout(left));
   }
 
   /** What the user asked to see of each hit, which is also what the reader of hits expects. */

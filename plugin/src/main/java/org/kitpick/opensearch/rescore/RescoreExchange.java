@@ -15,7 +15,6 @@ import org.kitpick.opensearch.wire.RescoreAnswer;
 import org.kitpick.opensearch.wire.RescoreCall;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
-import org.opensearch.common.unit.TimeValue;
 import org.opensearch.core.action.ActionListener;
 import org.opensearch.search.SearchHit;
 
@@ -105,9 +104,8 @@ final class RescoreExchange {
   private record Found(List<SearchHit> hits, boolean truncated) {}
 
   private CompletableFuture<Found> fetch(Need need) {
-    TimeValue left = TimeValue.timeValueMillis(Math.max(1, job.leftMillis()));
     CompletableFuture<Found> all = CompletableFuture.completedFuture(new Found(List.of(), false));
-    for (SearchRequest request : job.need().requests(need, left)) {
+    for (SearchRequest request : job.need().requests(need, job.leftMillis())) {
       CompletableFuture<SearchResponse> response = new CompletableFuture<>();
       search.accept(
           request, ActionListener.wrap(response::complete, response::completeExceptionally));

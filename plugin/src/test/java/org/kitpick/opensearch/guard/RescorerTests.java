@@ -34,6 +34,7 @@ public class RescorerTests extends OpenSearchTestCase {
   private final ExecutorService executor = Executors.newCachedThreadPool();
   private final AtomicInteger status = new AtomicInteger(200);
   private final AtomicReference<String> retryAfter = new AtomicReference<>("");
+  private final AtomicReference<String> searchMillis = new AtomicReference<>("");
   private final AtomicInteger asked = new AtomicInteger();
   private volatile CountDownLatch mayAnswer = new CountDownLatch(0);
   private final AtomicLong now = new AtomicLong();
@@ -65,6 +66,7 @@ public class RescorerTests extends OpenSearchTestCase {
           if (!retryAfter.get().isEmpty()) {
             exchange.getResponseHeaders().set("Retry-After", retryAfter.get());
           }
+          exchange.getResponseHeaders().set("X-Search-Ms", searchMillis.get());
           exchange.sendResponseHeaders(status.get(), body.length);
           exchange.getResponseBody().write(body);
           exchange.close();
@@ -90,6 +92,16 @@ public class RescorerTests extends OpenSearchTestCase {
   public void testAnAnswerIsChecked() {
     assertEquals("a", call(Set.of("a")).results().get(0).id());
     assertEquals(FailureReason.INVALID_ANSWER, reasonOf(Set.of("b")));
+  }
+
+  public void testADeadlineThatNobodySetFollowsTheService() {
+    assertEquals("before its first answer", 1_000, rescorer.deadlineMillis(0));
+    for (var each : Map.of("90", 1_000L, "600", 1_800L, "999999999", 5_000L).entrySet()) {
+      searchMillis.set(each.getKey());
+      call(Set.of("a"));
+      assertEquals(each.getValue().longValue(), rescorer.deadlineMillis(0));
+      assertEquals("what an operator sets holds", 50, rescorer.deadlineMillis(50));
+    }
   }
 
   public void testAnOpenCircuitSparesTheService() {
@@ -204,6 +216,7 @@ public class RescorerTests extends OpenSearchTestCase {
     CircuitBreaker breaker = new CircuitBreaker(() -> 1, () -> 1, now::get);
     Rescorer none =
         new Rescorer(null, breaker, share(), heap, () -> 1, statistics, new OperatorLog(now::get));
+    assertEquals(1_000, none.deadlineMillis(0));
     assertEquals(
         FailureReason.NOT_CONFIGURED, reasonOf(none.withPermit(each -> new CompletableFuture<>())));
   }

@@ -39,6 +39,7 @@ public class HttpRescorerTests extends OpenSearchTestCase {
   private final List<String> paths = new CopyOnWriteArrayList<>();
   private final List<String> keys = new CopyOnWriteArrayList<>();
   private volatile int status = 200;
+  private volatile String searchMillis = "";
   private volatile byte[] answer = "{}".getBytes(StandardCharsets.UTF_8);
   private volatile String key = "";
   private HttpServer server;
@@ -55,6 +56,7 @@ public class HttpRescorerTests extends OpenSearchTestCase {
           keys.add(String.valueOf(exchange.getRequestHeaders().getFirst("Authorization")));
           exchange.getRequestBody().readAllBytes();
           exchange.getResponseHeaders().set("Location", "/elsewhere");
+          exchange.getResponseHeaders().set("X-Search-Ms", searchMillis);
           exchange.sendResponseHeaders(status, answer.length == 0 ? -1 : answer.length);
           exchange.getResponseBody().write(answer);
           exchange.close();
@@ -131,6 +133,20 @@ public class HttpRescorerTests extends OpenSearchTestCase {
     key = "two\nlines";
     assertEquals(FailureReason.INTERNAL, failure().reason());
     assertTrue(paths.isEmpty());
+  }
+
+  public void testEveryAnswerMaySayWhatASearchTakes() {
+    assertEquals(0, http.searchMillis());
+    searchMillis = "412";
+    status = 429;
+    failure();
+    assertEquals(412, http.searchMillis());
+    status = 200;
+    for (String senseless : List.of("", "-1", "1e9", "9999999999", "soon")) {
+      searchMillis = senseless;
+      http.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join();
+      assertEquals("what was said before stays", 412, http.searchMillis());
+    }
   }
 
   public void testABodyOfTheLimitIsReadAndALargerOneIsNot() {

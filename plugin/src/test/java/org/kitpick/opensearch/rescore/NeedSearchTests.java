@@ -7,7 +7,6 @@ import org.kitpick.opensearch.dsl.Dsl;
 import org.kitpick.opensearch.wire.Need;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.support.IndicesOptions;
-import org.opensearch.common.unit.TimeValue;
 import org.opensearch.common.xcontent.XContentHelper;
 import org.opensearch.common.xcontent.json.JsonXContent;
 import org.opensearch.index.query.QueryBuilder;
@@ -24,7 +23,7 @@ import org.opensearch.test.OpenSearchTestCase;
 /** The search for what the service asks: never wider than the user's. */
 public class NeedSearchTests extends OpenSearchTestCase {
 
-  private static final TimeValue LEFT = TimeValue.timeValueMillis(321);
+  private static final long LEFT = 321;
   private static final Page WIDENED = new Page(0, 10, 50, true, null, SourceView.WHOLE, null);
   private static final Need TOOLS = new Need(List.of("Weather/weather"), null, 0);
   private static final Need NEIGHBOURS = new Need(List.of(), new float[] {1f, 2f}, 70);
@@ -46,8 +45,8 @@ public class NeedSearchTests extends OpenSearchTestCase {
 
   public void testItEndsWithTheTimeAndPassesNoPipeline() {
     SearchRequest search = only(user(new SearchSourceBuilder().query(QUERY)), TOOLS);
-    assertEquals(LEFT, search.source().timeout());
-    assertEquals(LEFT, search.getCancelAfterTimeInterval());
+    assertEquals(LEFT, search.source().timeout().millis());
+    assertEquals(LEFT, search.getCancelAfterTimeInterval().millis());
     assertEquals(SearchPipelineService.NOOP_PIPELINE_ID, search.pipeline());
     assertTrue(search.source().ext().isEmpty());
   }
