@@ -59,7 +59,9 @@ def test_every_node_setting_is_explained() -> None:
 
 @pytest.mark.parametrize("file", ["rescore/SkipReason.java", "guard/FailureReason.java"])
 def test_every_reason_is_explained(file: str) -> None:
-    reasons = re.findall(r"^  ([A-Z_]+)(?:\(\s*RestStatus|[,;])", (JAVA / file).read_text("utf-8"), re.MULTILINE)
+    reasons = re.findall(
+        r"^  ([A-Z_]+)(?:\(\s*RestStatus|[,;])", (JAVA / file).read_text("utf-8"), re.MULTILINE
+    )
     assert len(reasons) >= 10
     for reason in reasons:
         assert f"`{reason.lower()}`" in PAGE, reason
