@@ -139,6 +139,14 @@ def _open_grpc(target: Target) -> Source:
     return GrpcSource(target.path, target.name)
 
 
+def _open_ml_commons(target: Target) -> Source:
+    from kitpick_ingest.sources.ml_commons import ClusterTools, MlCommonsFile, MlCommonsSource
+
+    if "://" in target.text:
+        return MlCommonsSource(ClusterTools.parse(target.text), target.name, target.live)
+    return MlCommonsFile(target.path, target.name)
+
+
 def _is_openapi(sample: Sample) -> bool:
     return sample.has("openapi") or sample.has("swagger") or _OPENAPI_YAML.search(sample.head) is not None
 
@@ -193,6 +201,11 @@ def _is_grpc(sample: Sample) -> bool:
     return False
 
 
+def _is_ml_commons(sample: Sample) -> bool:
+    first = sample.member("tools")
+    return "type" in first and bool({"attributes", "create_time"} & first.keys())
+
+
 def _is_functions(sample: Sample) -> bool:
     first = sample.member("tools") or sample.member("functions") or sample.record
     return (
@@ -220,6 +233,9 @@ READERS: dict[str, SourceKind] = {
     "grpc": SourceKind("grpc:FILE", _open_grpc, _is_grpc),
     "registry": SourceKind("registry:FILE or registry:URL", _open_registry, _is_registry, "opened"),
     "a2a": SourceKind("a2a:FILE", _open_agents, _is_agents),
+    "ml-commons": SourceKind(
+        "ml-commons:opensearch[+https]://HOST or ml-commons:FILE", _open_ml_commons, _is_ml_commons, "opened"
+    ),
     "skills": SourceKind("skills:DIR", _open_skills, at_url="refused"),
 }
 """Kind → reader. A bare path is given to the first reader that recognises it."""

@@ -20,7 +20,7 @@ _LAUNCHER_VERBS = frozenset({"run", "x", "tool", "exec"})
 
 
 def default_name(kind: str, target: str) -> str:
-    """Name of a source: the host of a URL, the program of a command, the file or folder of a path.
+    """Name of a source: the host of a URL or cluster, the program of a command, the file or folder of a path.
 
     Never the whole target, which may hold a password or a token.
 
@@ -31,6 +31,8 @@ def default_name(kind: str, target: str) -> str:
         return kind
     if is_url(target):
         return _name_of_url(target)
+    if kind == "ml-commons" and "://" in target:  # a cluster, written as a catalog there would be
+        return target.partition("://")[2].partition("?")[0].rpartition("@")[2].rstrip("/") or kind
     if target.startswith("stdio:"):
         return _name_of_command(target.removeprefix("stdio:")) or kind
     path = user_path(target)

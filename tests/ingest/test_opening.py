@@ -47,6 +47,10 @@ SHAPES = {
         {"servers": [{"server": {"name": "a/b", "remotes": []}}]},
         [{"name": "a/b", "packages": []}],
     ],
+    "ml-commons": [
+        {"tools": [{"type": "ListIndexTool", "name": "list", "attributes": {"input_schema": SCHEMA}}]},
+        {"tools": [{"type": "ListIndexTool", "create_time": 1753240166000}]},
+    ],
     "a2a": [{"name": "n", "capabilities": {}, "skills": []}],
     "documents": [{"id": "s/t/a", "source": "s", "category": "", "tool": "t", "api": "a"}],
 }
