@@ -132,6 +132,7 @@ def _print_key(name: str) -> None:
     key = new_key()
     note("this key is not shown again; add the entry to the file of --keys")
     typer.echo(f"key: {key}\n\n[[keys]]\nname = {name!r}\nsha256 = '{digest(key)}'")
+    typer.echo("# speaks_for_others = true  # of a search server, whose searches say for whom they are")
 
 
 def _pairs(given: list[str] | tuple[()]) -> dict[str, Any]:

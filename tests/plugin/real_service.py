@@ -28,7 +28,7 @@ def serving(folder: Path, *options: str) -> Iterator[Service]:
     said = subprocess.run(command, check=True, capture_output=True, text=True)
     line, _, entry = said.stdout.partition("\n")
     keys = folder / "keys.toml"
-    keys.write_text(entry, "utf-8")
+    keys.write_text(entry.replace("# speaks_for_others", "speaks_for_others"), "utf-8")
     log = folder / "service.log"  # a pipe that nobody reads would fill up and stop the service
     with log.open("wb") as errors:
         given = ["--port", "0", "--keys", str(keys), *options]

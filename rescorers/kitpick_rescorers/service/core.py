@@ -111,6 +111,11 @@ class Service:
         return other
 
     @property
+    def has_samples(self) -> bool:
+        """Whether sample requests can vote."""
+        return bool(self.settings.intents or self.settings.enriched)
+
+    @property
     def search_seconds(self) -> float:
         """What a search by the service's own profile takes, if no other is under way."""
         return self.admission.costs.of(self.default_profile.pairs)

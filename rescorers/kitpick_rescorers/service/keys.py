@@ -43,15 +43,19 @@ class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tenant: str = ""
     """With `principals`, what its bearer may see of a catalog, where the process shows one."""
     principals: tuple[str, ...] = ()
+    speaks_for_others: bool = False
+    """Whether it is that of a search server, whose searches (`/v1/search`) say for whom they are."""
 
-    @property
-    def speaks_for_others(self) -> bool:
-        """Whether it is that of a search server, whose calls say for whom they are."""
-        return not self.tenant and not self.principals
+    def __post_init__(self) -> None:
+        """Raises ValueError for an entry that says both for whom it speaks and that it speaks for all."""
+        if self.speaks_for_others and (self.tenant or self.principals):
+            raise ValueError(
+                f"key {self.name!r}: either `speaks_for_others`, or a `tenant` and `principals`, not both"
+            )
 
 
 Bearer = ApiKey | TokenBearer
-NOBODY = ApiKey(name="", sha256="")
+NOBODY = ApiKey(name="", sha256="", speaks_for_others=True)
 """Stands for the key of a caller where no keys are asked for."""
 
 

@@ -166,7 +166,11 @@ def test_a_key_has_no_room_for_tenants_that_it_only_claims() -> None:
     unknown = {**APART, "documents": [hash_of(b"unknown"), msgspec.Raw(msgspec.json.encode(CONTENT))]}
     for bearer, kept in (
         (ApiKey("eve", "", tenant="acme"), [("eve", "acme"), ("eve", "")]),
-        (ApiKey("node", ""), [("node", "acme"), ("node", "globex"), ("node", "hooli")]),
+        (ApiKey("mallory", ""), [("mallory", "")]),
+        (
+            ApiKey("node", "", speaks_for_others=True),
+            [("node", "acme"), ("node", "globex"), ("node", "hooli")],
+        ),
     ):
         ticket.bearer, Kept.contents = bearer, Contents(100_000)
         for tenant in ("acme", "globex", "hooli"):

@@ -18,6 +18,7 @@ from kitpick_rescorers.profiles import FirstStage, Profile, load_profile, profil
 from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.service.admission import Extent, SearchCosts
 from kitpick_rescorers.service.errors import Overloaded
+from kitpick_rescorers.service.keys import digest
 from kitpick_rescorers.stages import CrossEncode
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
@@ -121,6 +122,27 @@ def test_the_apis_of_near_samples_are_asked_for_under_what_the_caller_may_see(vo
     shown = str(search["query"])
     assert "'public': True" in shown
     assert "'acme'" in shown
+
+
+def test_only_a_key_that_speaks_for_others_hears_of_the_samples_of_a_tenant(
+    start: Any, voting: Any, samples: Path, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.toml"
+    entry = "[[keys]]\nname = '{0}'\nsha256 = '{1}'\n{2}\n"
+    both = ("node", "speaks_for_others = true"), ("plain", "")
+    keys.write_text("".join(entry.format(name, digest(name), more) for name, more in both))
+    found = [first_stage(voting)]
+    with start(intents=str(samples), keys=str(keys)) as keyed:
+        body = body_of(keyed, found, tenant="acme")
+        answers = {
+            name: keyed.post("/v1/search", body, headers={"authorization": f"Bearer {name}"})
+            for name, _ in both
+        }
+    assert asked_for(answers["node"].json()["searches"][0]) == ["demo/mail/send", "demo/weather/forecast"]
+    assert "demo/mail/send" not in answers["plain"].text
+    claimed, silent = [each["reason"] for each in answers["plain"].json()["ranking"]["degraded"]]
+    assert "were left out" in claimed
+    assert "sample requests take no part" in silent
 
 
 def test_what_is_visible_gets_its_votes(voting: Any) -> None:

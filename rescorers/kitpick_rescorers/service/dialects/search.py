@@ -45,9 +45,12 @@ _DIALECTS: dict[str, ServerDialect] = {
     "elasticsearch": ElasticsearchDialect("hnsw"),
 }
 _NO_ANSWERS = "found: no answers of a search server to the searches asked for"
-_CLAIMED = "the call names a tenant or principals that its key does not have: they were left out"
+_CLAIMED = (
+    "the call names a tenant or principals that its key does not have: they were left out "
+    "(the key of a search server has `speaks_for_others = true` in the service's file of keys)"
+)
 _UNREAD = Degradation("cross_encode", "no time for it beside other searches: ranked by words and vectors")
-_SAMPLES = "sample requests take no part for a key of a tenant or of principals"
+_SAMPLES = "sample requests take no part for a key without `speaks_for_others`"
 _GLIMPSED_BYTES = 65_536
 """Of a body, at most, that the event loop looks into; first calls are shorter."""
 _BYTES_A_SEARCH = 32_768
@@ -219,7 +222,9 @@ def _ranking(led: _Led) -> RescoreAnswer:
     encoder = service.models.remembered_queries(ticket)
     permitted, bound = _permitted(call, ticket.bearer)
     # Samples name APIs before anybody knows whether the caller may see them: only for who speaks for all.
-    votes = None if bound else service.votes
+    votes = service.votes if ticket.bearer.speaks_for_others else None
+    if votes is None and service.has_samples:
+        bound = (*bound, Degradation("permissions", _SAMPLES))
     search = Search(_index(service, call, led.found), encoder, rescorer, _unmeasured, votes)
     query = search.prepare(call.query, profile.needs())
     embed_ms = (time.perf_counter() - started) * 1e3
@@ -252,16 +257,15 @@ def _ranked_in_time(led: _Led, request: RescoreRequest, profile: Profile) -> tup
 def _permitted(call: SearchCall, bearer: Bearer) -> tuple[Filter, tuple[Degradation, ...]]:
     """What may be seen: by what the call says, within what the key says; and what was held back for the key.
 
-    A key without tenant and principals speaks for others, as that of a search server does.
+    A key speaks for others, as that of a search server does, where its entry says so.
     """
     if bearer.speaks_for_others:
         return Filter(tenant=call.tenant, principals=frozenset(call.principals)), ()
     tenant = call.tenant if call.tenant == bearer.tenant else ""
     principals = frozenset(call.principals) & frozenset(bearer.principals)
     kept = tenant == call.tenant and principals == frozenset(call.principals)
-    reasons = (_SAMPLES,) if kept else (_CLAIMED, _SAMPLES)
-    found = tuple(Degradation("permissions", reason) for reason in reasons)
-    return Filter(tenant=tenant, principals=principals), found
+    left_out = () if kept else (Degradation("permissions", _CLAIMED),)
+    return Filter(tenant=tenant, principals=principals), left_out
 
 
 def _index(service: Service, call: SearchCall, found: Sequence[Sequence[Json]]) -> LiveIndex:
