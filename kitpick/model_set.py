@@ -246,13 +246,13 @@ class ModelSet:
             MissingExtra: a package that it needs is not installed.
         """
         if not self._settings.llm_url:
-            raise InvalidSetting("no language model: set KITPICK_LLM_URL to an endpoint or to hf:FOLDER")
+            raise InvalidSetting("no language model: set KITPICK_LLM_URL to an endpoint")
         return self._open_llm()
 
     def _open_llm(self) -> LanguageModel:
-        from kitpick_rescorers.llm.local import open_model
+        from kitpick_rescorers.llm.endpoint import ChatEndpoint
 
-        return open_model(llm_settings(self._settings))
+        return ChatEndpoint(llm_settings(self._settings))
 
     def _open_demonstrations(self) -> Demonstrations:
         from kitpick_rescorers.demorank import open_demonstrations

@@ -113,7 +113,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     enriched: Path | None = _read("enriched", None)
     """File of what `kitpick enrich` wrote; by default beside an SQLite catalog."""
     llm_url: str = _read("llm_url", "")
-    """OpenAI-compatible endpoint, up to its version: …/v1; or hf:FOLDER."""
+    """OpenAI-compatible endpoint, up to its version: …/v1."""
     llm_model: str = _read("llm_model", "")
     """Name of the language model at that endpoint."""
     llm_key: Secret = _read("llm_key", Secret())

@@ -267,9 +267,7 @@ def distill(
     ],
     teacher: Annotated[
         str,
-        typer.Option(
-            "--teacher", help="llm:MODEL at KITPICK_LLM_URL, llm: for KITPICK_LLM_MODEL, or hf:FOLDER."
-        ),
+        typer.Option("--teacher", help="llm:MODEL at KITPICK_LLM_URL, or llm: for KITPICK_LLM_MODEL."),
     ],
     answers: Annotated[
         Path,

@@ -18,6 +18,7 @@ from kitpick_rescorers.llm.model import (
     CallFailed,
     Completion,
     Likelihoods,
+    LlmUnavailable,
     Message,
     NoLikelihoods,
     summed,
@@ -103,7 +104,10 @@ class ChatEndpoint:
 
         Raises:
             MissingExtra: the package `httpx2` is not installed.
+            LlmUnavailable: the address is none of HTTP.
         """
+        if not settings.url.startswith(("http://", "https://")):
+            raise LlmUnavailable("KITPICK_LLM_URL must begin with http:// or https://")
         if find_spec("httpx2") is None:
             raise MissingExtra("llm", "a language model")
         self._settings = settings

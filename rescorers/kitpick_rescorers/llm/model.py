@@ -60,7 +60,7 @@ class NoLikelihoods(CallFailed):
 
 
 class LanguageModel(Protocol):
-    """A language model, at an endpoint or in this process. Safe to use from several threads."""
+    """A language model, at an endpoint. Safe to use from several threads."""
 
     @property
     def identity(self) -> str:
@@ -99,12 +99,6 @@ class LanguageModel(Protocol):
 
 _SPACES = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
 """How vocabularies write a space and a line break within a token."""
-
-
-def spellings(answer: str) -> tuple[str, ...]:
-    """The forms in which a model may begin to write a word: three cases, with and without a leading space."""
-    cases = dict.fromkeys((answer, answer.lower(), answer.upper(), answer.capitalize()))
-    return tuple(lead + case for lead in ("", " ") for case in cases)
 
 
 def summed(alternatives: Iterable[tuple[str, float]], answers: Sequence[str]) -> tuple[float, ...]:

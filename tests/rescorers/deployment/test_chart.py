@@ -10,8 +10,8 @@ import yaml
 from helm_program import CHART, Refused, helm, rendered
 
 from kitpick.settings import read_service_settings
+from kitpick_rescorers.service.app import ENDPOINTS
 
-MANIFESTS = Path(__file__).resolve().parents[3] / "rescorers" / "kubernetes"
 DIGEST = "sha256:" + "a1" * 32
 EVERYTHING = [
     *("--set", f"image.digest={DIGEST}", "--set", "image.pullSecrets={registry}", "--set", "gpus=2"),
@@ -20,7 +20,7 @@ EVERYTHING = [
     *("--set", "tolerations[0].key=gpu", "--set", "tolerations[0].operator=Exists"),
     *("--set", "network.egress[0].ports[0].port=4318", "--set", "disruption.minAvailable=50%"),
 ]
-pytestmark = [pytest.mark.needs("helm"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("helm", "serve"), pytest.mark.slow]
 
 
 def container(manifests: dict[str, Any]) -> Any:
@@ -47,11 +47,6 @@ def test_what_is_rendered_is_valid(arguments: list[str]) -> None:
     for manifest in found.values():
         for version in ("1.30", "1.33"):
             kubernetes_validate.validate(manifest, version, strict=True)
-
-
-def test_the_plain_manifests_are_the_chart_with_its_defaults() -> None:
-    plain = [yaml.safe_load(path.read_text("utf-8")) for path in MANIFESTS.glob("*.yaml")]
-    assert {found["kind"]: found for found in plain} == rendered()
 
 
 def test_two_releases_do_not_share_copies() -> None:
@@ -97,6 +92,29 @@ def test_secrets_are_named_and_their_files_are_where_the_service_looks() -> None
     assert (mounts["keys"]["mountPath"], mounts["tls"]["mountPath"]) == ("/keys", "/tls")
     probes = [container(found)[f"{name}Probe"]["httpGet"] for name in ("startup", "readiness", "liveness")]
     assert {probe["scheme"] for probe in probes} == {"HTTPS"}
+
+
+def test_probes_and_settings_are_those_of_the_service() -> None:
+    only = container(rendered())
+    paths = {endpoint.path for endpoint in ENDPOINTS}
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert only[probe]["httpGet"]["path"] in paths
+    told = {item["name"]: item["value"] for item in only["env"]}
+    settings = read_service_settings({}, environment=told).settings
+    assert (settings.host, settings.keys) == ("0.0.0.0", "/keys/keys.toml")
+    assert settings.port == only["ports"][0]["containerPort"]
+    assert only["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+@pytest.mark.needs("weights", "onnxruntime", "serve")
+def test_the_autoscaler_reads_a_metric_that_is_told() -> None:
+    from kitpick_rescorers.service.core import Service
+
+    service = Service(read_service_settings({}, environment={}).settings)
+    wanted = rendered()["HorizontalPodAutoscaler"]["spec"]["metrics"][0]["pods"]["metric"]
+    line = f'{wanted["name"]}{{model="{wanted["selector"]["matchLabels"]["model"]}"}}'
+    assert line in service.metrics.text().decode()
+    service.close()
 
 
 def test_an_image_is_named_by_its_digest_where_one_is_given() -> None:

@@ -53,6 +53,11 @@ def test_the_model_decides_the_order(catalog: Settings, fake) -> None:
     assert "weather in Rome" in endpoint.asked[0]["messages"][1]["content"]
 
 
+def test_an_address_that_is_none_of_http_is_told(catalog: Settings) -> None:
+    told = found(catalog, llm_url="hf:/models/mine", llm_model="m").degraded
+    assert any("must begin with http" in item.reason for item in told)
+
+
 def test_a_model_that_fails_changes_nothing_but_is_told(catalog: Settings, fake) -> None:
     usual = found(catalog)
     assert [item.stage for item in usual.degraded] == ["rankgpt"]

@@ -16,7 +16,6 @@ from kitpick_rescorers.llm.model import (
     Likelihoods,
     Message,
     NoLikelihoods,
-    spellings,
     summed,
 )
 
@@ -45,8 +44,8 @@ def test_no_token_and_no_number_breaks_the_sum(token: str, logprob: float) -> No
 
 def test_every_spelling_counts_for_its_answer() -> None:
     for answer, expected in zip(ANSWERS, ([1.0, 0.0], [0.0, 1.0]), strict=True):
-        assert len(spellings(answer)) == 6
-        for spelling in spellings(answer):
+        cases = (answer, answer.lower(), answer.upper())
+        for spelling in (*cases, *(f" {case}" for case in cases)):
             assert list(summed([(spelling, 0.0)], ANSWERS)) == expected
 
 

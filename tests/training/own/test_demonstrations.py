@@ -1,9 +1,8 @@
-"""`kitpick models demorank`: what helps a language model is learned, from one that was trained here."""
+"""`kitpick models demorank`: what helps a language model is learned from its answers."""
 
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-import tiny_lm
-
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
-from kitpick_rescorers.demorank import Demonstration, read_pool, relevance_messages
-from kitpick_rescorers.llm.local import as_paragraphs
+from kitpick_rescorers.demorank import read_pool
 
 pytestmark = pytest.mark.needs("torch", "weights", "onnxruntime", "llm")
 
@@ -36,27 +32,20 @@ checkpoint_every = 10
 
 
 def said(word: str) -> str:
-    """Often enough for a model of two layers to hear it."""
+    """Often enough for a small model to hear it."""
     return " ".join([word] * 6)
 
 
-def drawn(rng: random.Random) -> tuple[str, str]:
-    """Yes where anything that is shown is urgent, else No."""
-    words = [rng.choice(("urgent", "calm")) for _ in range(rng.randrange(3))]
-    shown = [Demonstration(f"{said(word)} get weather", "weather", True, "a tool") for word in words]
-    asked = relevance_messages("calm get weather", "a tool", shown)
-    return as_paragraphs(asked), "Yes" if "urgent" in words else "No"
+def led_by_what_is_urgent(body: dict[str, Any]) -> dict[str, float]:
+    """Yes where a demonstration that is shown is urgent, else No; the question itself tells nothing."""
+    shown = [turn["content"] for turn in body["messages"] if turn["role"] == "user"][:-1]
+    return {"Yes": 0.9, "No": 0.1} if any("urgent" in each for each in shown) else {"Yes": 0.3, "No": 0.7}
 
 
 @pytest.fixture(autouse=True)
 def small_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one of six layers, which learns within twelve steps of this length."""
     monkeypatch.setenv("KITPICK_ENCODER", "minilm-l6")
-
-
-@pytest.fixture(scope="module")
-def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_lm.train(drawn, 100, tmp_path_factory.mktemp("models") / "tiny")
 
 
 @pytest.fixture
@@ -98,9 +87,10 @@ def demorank(kitpick, house, pool, monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_helps_a_model_is_learned_and_shown_to_it(house, demorank, language_model: Path) -> None:
+def test_what_helps_a_model_is_learned_and_shown_to_it(house, demorank, fake) -> None:
     folder, url = house
-    code, out, err = demorank(f"hf:{language_model}", "--json", "--holdout", "0.5")
+    endpoint = fake(tokens=led_by_what_is_urgent)
+    code, out, err = demorank(endpoint.url, "--json", "--holdout", "0.5")
     assert code == ExitCode.OK, err
     report = json.loads(out)
     assert report["zero_shot"] < 0.7
@@ -108,7 +98,7 @@ def test_what_helps_a_model_is_learned_and_shown_to_it(house, demorank, language
     assert (report["demonstrations"], report["left_out"]) == (36, 1)
     assert report["trained_on"] + report["held_out"] == 16
     assert all(item.text for item in read_pool(folder / "shown" / "pool.jsonl"))
-    told = Settings(llm_url=f"hf:{language_model}", demonstrations=str(folder / "shown"))
+    told = Settings(llm_url=endpoint.url, demonstrations=str(folder / "shown"))
     with Catalog.open(url, settings=told) as catalog:
         found = catalog.search("calm 9 print labels", profile="demorank")
     assert not found.degraded

@@ -153,7 +153,7 @@ def test_an_answer_without_an_order_is_counted_and_not_kept(house, distill, fake
     ("options", "reason"),
     [
         (("--teacher", "gpt"), "a teacher is llm:MODEL"),
-        (("--teacher", "hf:/nowhere"), "config.json is missing"),
+        (("--teacher", "hf:/nowhere"), "a teacher is llm:MODEL"),
     ],
 )
 def test_a_teacher_that_is_none_is_refused(distill, fake, options: tuple[str, ...], reason: str) -> None:

@@ -22,7 +22,7 @@ from kitpick_evaluation.errors import InvalidDataset
 from kitpick_evaluation.json_lines import read_json_lines
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.progress import Progress
-from kitpick_rescorers.llm.local import LOCAL, open_model
+from kitpick_rescorers.llm.endpoint import ChatEndpoint
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import CallFailed, CapReached, LanguageModel
 from kitpick_rescorers.llm.windows import PARALLEL, PassOrder, Windows, permute
@@ -131,21 +131,19 @@ class DistillationReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def teacher_of(name: str, settings: Settings) -> LanguageModel:
-    """`llm:MODEL` at the endpoint of the settings, `llm:` for the model there, or `hf:FOLDER`.
+    """`llm:MODEL` at the endpoint of the settings, or `llm:` for the model there.
 
     Raises:
         InvalidTeacher: another name, or no endpoint is set.
         LlmUnavailable: it cannot be used.
     """
     configured = llm_settings(settings)
-    if name.startswith(LOCAL):
-        return open_model(msgspec.structs.replace(configured, url=name))
     kind, _, model = name.partition(":")
     if kind != "llm":
-        raise InvalidTeacher(f"{name!r}: a teacher is llm:MODEL, llm: or {LOCAL}FOLDER")
+        raise InvalidTeacher(f"{name!r}: a teacher is llm:MODEL or llm:")
     if not configured.url:
         raise InvalidTeacher(f"{name!r}: set KITPICK_LLM_URL to the endpoint where the teacher is")
-    return open_model(msgspec.structs.replace(configured, model=model or configured.model))
+    return ChatEndpoint(msgspec.structs.replace(configured, model=model or configured.model))
 
 
 def distil(
