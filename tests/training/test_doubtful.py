@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from kitpick_training.cross_encoder import Remembered, WeightedSum, WithCosine, WithoutLikelyAnswers
+from kitpick_training.cross_encoder import Remembered, WithCosine, WithoutLikelyAnswers
 from kitpick_training.examples import RankingList
 
 
@@ -70,14 +70,6 @@ def test_a_list_without_doubt_and_the_validation_stay_as_they_are():
     source = WithoutLikelyAnswers(Lists(sure, unsure), ByNumber(), 1.0)
     assert source.batch(0, 2) == [sure, listed("1 right")]
     assert source.validation() == [sure, unsure]
-
-
-def test_several_teachers_are_one_whose_logits_are_their_weighted_sum():
-    lists = [listed("1 right", "2 wrong"), listed("3 right")]
-    summed = WeightedSum([ByNumber(), ByNumber()], (1.0, 0.5)).score_lists(lists)
-    for found, alone in zip(summed, ByNumber().score_lists(lists), strict=True):
-        assert np.allclose(found, 1.5 * alone)
-        assert found.dtype == np.float32
 
 
 def test_a_teacher_of_two_adds_the_weighted_cosine_to_the_logit():

@@ -14,7 +14,6 @@ SHIPPED = Path(kitpick_training.__file__).parent / "recipes"
 
 def test_the_shipped_recipes_are_valid():
     assert read_recipe(SHIPPED / "reranker-l6.toml", RerankerRecipe).name == "reranker-l6"
-    assert read_recipe(SHIPPED / "reranker-l6-distilled.toml", RerankerRecipe).layers == 6
     assert read_recipe(SHIPPED / "encoder-l6.toml", EncoderRecipe).name == "minilm-l6"
     assert read_recipe(SHIPPED / "query-kind.toml", QueryKindRecipe).name == "query-kind"
 

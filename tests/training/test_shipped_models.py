@@ -45,10 +45,9 @@ NOWHERE = Path("/nowhere/none")
     ("recipe", "given", "missing"),
     [
         ("reranker-l6-hard", {}, "--judge"),
-        ("reranker-l6-taught", {"teachers": (NOWHERE, NOWHERE)}, "teacher_logits has 1 weights"),
         ("reranker-l12", {"judge": NOWHERE}, "--teacher-encoder"),
     ],
-    ids=["a judge", "a weight for each teacher", "the encoder of a teacher's cosine"],
+    ids=["a judge", "the encoder of a teacher's cosine"],
 )
 def test_a_recipe_needs_the_models_that_it_asks_for(tmp_path, recipe, given, missing):
     nowhere = tmp_path / "none"

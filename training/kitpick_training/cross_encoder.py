@@ -21,9 +21,9 @@ from kitpick_training.chunks import ChunkPool, padded
 from kitpick_training.data.prepared import Encode
 from kitpick_training.errors import EmptyTrainingSet
 from kitpick_training.examples import ListScorer, ListSource, RankingFigures, RankingList, ranking_figures
-from kitpick_training.losses import graded_loss, list_loss, margin_mse, teacher_order
+from kitpick_training.losses import graded_loss, list_loss, margin_mse
 from kitpick_training.recipe import RerankerRecipe
-from kitpick_training.weights import freeze, reopen_as, shrink
+from kitpick_training.weights import freeze, reopen_as
 
 EVEN_LOGIT = 0.0
 """As likely right as wrong: the measure where a list has no right text."""
@@ -77,24 +77,23 @@ class TrainableCrossEncoder:
             attention_probs_dropout_prob=0.0,
             attn_implementation="eager",
         )
-        return cls._kept(model, Tokenizer.from_file(str(folder / "tokenizer.json")), recipe)
+        return cls._prepared(model, Tokenizer.from_file(str(folder / "tokenizer.json")), recipe)
 
     @classmethod
     def reopened(cls, folder: Path, recipe: RerankerRecipe) -> tuple[TrainableCrossEncoder, Manifest]:
-        """An exported cross-encoder, or what the recipe keeps of it: nearer to it than a bare body.
+        """An exported cross-encoder: nearer to it than a bare body.
 
         Raises:
-            ModelError: damaged, no cross-encoder, or smaller than what is to be kept.
+            ModelError: damaged, or no cross-encoder.
         """
         opened = reopen_as(folder, "cross_encoder")
         tokenizer = Tokenizer.from_str(opened.tokenizer.decode())
-        return cls._kept(opened.module, tokenizer, recipe), opened.manifest
+        return cls._prepared(opened.module, tokenizer, recipe), opened.manifest
 
     @classmethod
-    def _kept(cls, model: Any, tokenizer: Tokenizer, recipe: RerankerRecipe) -> TrainableCrossEncoder:  # noqa: ANN401
-        """What the recipe keeps of a model, to be trained as it says."""
+    def _prepared(cls, model: Any, tokenizer: Tokenizer, recipe: RerankerRecipe) -> TrainableCrossEncoder:  # noqa: ANN401
+        """A model, to be trained as the recipe says."""
         model.get_input_embeddings().weight.requires_grad_(False)
-        shrink(model, recipe.layers, recipe.feed_forward, spread=recipe.spread)
         freeze(model, recipe.frozen_layers)
         return cls(
             model, tokenizer, recipe.max_tokens, recipe.chunk_pairs, half=recipe.half, threads=recipe.threads
@@ -176,35 +175,19 @@ class RerankerTask:
         relevant, weight = torch.tensor(item.relevant), self.recipe.bce_weight
         if item.grades:
             return graded_loss(scores, torch.tensor(item.grades), relevant, weight)
-        return list_loss(scores, relevant, weight, self.recipe.order)
+        return list_loss(scores, relevant, weight)
 
     def _copying(
         self, teacher: ListScorer, parts: Sequence[torch.Tensor], lists: Sequence[RankingList]
     ) -> torch.Tensor:
-        copy = margin_mse if self.recipe.distil == "margin_mse" else teacher_order
         taught = (torch.from_numpy(scores) for scores in teacher.score_lists(lists))
-        return torch.stack([copy(part, scores) for part, scores in zip(parts, taught, strict=True)]).mean()
+        return torch.stack(
+            [margin_mse(part, scores) for part, scores in zip(parts, taught, strict=True)]
+        ).mean()
 
     def figures(self) -> RankingFigures:
         """How the validation lists are ordered."""
         return ranking_figures(self.validation, self.encoder.score_lists(self.validation))
-
-
-class WeightedSum:
-    """Several teachers as one: the weighted sum of their logits.
-
-    Args:
-        scorers: give logits.
-        weights: one a scorer.
-    """
-
-    def __init__(self, scorers: Sequence[ListScorer], weights: Sequence[float]) -> None:
-        self._weighted = list(zip(scorers, weights, strict=True))
-
-    def score_lists(self, lists: Sequence[RankingList]) -> list[NDArray[np.float32]]:
-        """The weighted logits of every text of every list, added up."""
-        told = [[weight * scores for scores in each.score_lists(lists)] for each, weight in self._weighted]
-        return [np.sum(of_list, axis=0, dtype=np.float32) for of_list in zip(*told, strict=True)]
 
 
 class WithCosine:

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 from torch.nn import functional
-
-OrderLoss = Literal["listwise", "pairwise", "pointwise"]
-"""How right texts are put before wrong ones: ListNet, RankNet, or only by each text's own label."""
-Distillation = Literal["margin_mse", "order"]
-"""What of a teacher a student copies: its margins, or its order (RankNet)."""
 
 
 def listwise_loss(scores: Tensor, relevant: Tensor) -> Tensor:
@@ -31,25 +24,10 @@ def pointwise_loss(scores: Tensor, relevant: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(scores, relevant.to(scores.dtype))
 
 
-def pairwise_loss(scores: Tensor, relevant: Tensor) -> Tensor:
-    """RankNet (Burges et al., ICML 2005, eq. 3): mean of log(1 + exp(wrong − right)) over all such pairs.
-
-    Args:
-        scores: (n,) logits of one list.
-        relevant: (n,) bool, both values present.
-    """
-    return functional.softplus(scores[~relevant][:, None] - scores[relevant][None, :]).mean()
-
-
-def list_loss(scores: Tensor, relevant: Tensor, bce_weight: float, order: OrderLoss = "listwise") -> Tensor:
-    """An order loss and the weighted pointwise one; a list with nothing to order has only the second one."""
-    pointwise = pointwise_loss(scores, relevant)
-    if order == "pointwise":
-        return pointwise
-    if not bool(relevant.any()) or (order == "pairwise" and bool(relevant.all())):
-        return bce_weight * pointwise
-    ordering = listwise_loss if order == "listwise" else pairwise_loss
-    return bce_weight * pointwise + ordering(scores, relevant)
+def list_loss(scores: Tensor, relevant: Tensor, bce_weight: float) -> Tensor:
+    """ListNet and the weighted pointwise loss; a list without a right text has only the second one."""
+    pointwise = bce_weight * pointwise_loss(scores, relevant)
+    return pointwise + listwise_loss(scores, relevant) if bool(relevant.any()) else pointwise
 
 
 def margin_mse(scores: Tensor, teacher: Tensor) -> Tensor:
@@ -64,6 +42,7 @@ def margin_mse(scores: Tensor, teacher: Tensor) -> Tensor:
 def teacher_order(scores: Tensor, teacher: Tensor) -> Tensor:
     """RankNet on the teacher's order: mean of log(1 + exp(s_j − s_i)) over pairs that it puts i before j.
 
+    Burges et al., ICML 2005, eq. 3.
     Texts that the teacher holds for equal are in no order; where all are, the loss is 0.
     """
     better = teacher[:, None] > teacher[None, :]

@@ -57,23 +57,11 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RerankerRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """Settings of a cross-encoder run."""
 
-    order: Literal["listwise", "pairwise", "pointwise"] = "listwise"
-    """Loss of a list's order, see `losses`."""
     bce_weight: Annotated[float, msgspec.Meta(ge=0.0)] = 0.2
-    layers: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Of the body, or of what the student is cut from; 0: all."""
-    spread: bool = False
-    """Whether these layers are spread evenly from the first to the last, and not the lowest."""
-    feed_forward: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Units of each layer's feed-forward part, the strongest ones; 0: all."""
-    distil: Literal["margin_mse", "order"] = "margin_mse"
-    """What is copied where the run has a teacher."""
     teacher_weight: Share = 0.8
     """Weight of the teacher where there is one, beside that of the labels."""
-    teacher_logits: tuple[float, ...] = (1.0,)
-    """What a logit of each teacher counts in the sum that is copied."""
     teacher_cosine: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
-    """What a cosine of 1 by the teacher's encoder adds to that sum."""
+    """What a cosine of 1 by the teacher's encoder adds to the logit that is copied."""
     mixture: Literal["shown", "whole"] = "shown"
     """Lists of what the authors of requests were shown, or of all that their tools can do."""
     frozen_layers: Annotated[int, msgspec.Meta(ge=0)] = 0

@@ -15,7 +15,6 @@ from kitpick_training.cross_encoder import (
     Remembered,
     RerankerTask,
     TrainableCrossEncoder,
-    WeightedSum,
     WithCosine,
     WithoutLikelyAnswers,
 )
@@ -78,12 +77,10 @@ class TransformerJob(TrainingJob, frozen=True, kw_only=True):
 class RerankerJob(TransformerJob, frozen=True, kw_only=True):
     """A job for a cross-encoder."""
 
-    cut: Path | None = None
-    """The model that the student is cut from, in place of a body."""
-    teachers: tuple[Path, ...] = ()
-    """The models that are copied, as many as the recipe's `teacher_logits`; none: labels alone teach."""
+    teacher: Path | None = None
+    """The model that is copied; None: labels alone teach."""
     teacher_encoder: Path | None = None
-    """The model whose cosines are copied beside them, for a recipe with `teacher_cosine`."""
+    """The model whose cosines are copied beside it, for a recipe with `teacher_cosine`."""
     encoder: Path | None = None
     """The encoder run or model that finds the hard negatives; None: the pretrained body."""
     judge: Path | None = None
@@ -136,20 +133,16 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
     """Trains and publishes the cross-encoder.
 
     Raises:
-        InvalidRecipe: it asks for a judge or for other teachers than are named.
+        InvalidRecipe: it asks for a judge or for a teacher's encoder that is not named.
         EvaluationError: data is missing, broken or empty after splitting.
         ModelError: a checkpoint or a model cannot be used, or the disk is full.
     """
     path = recipe_path(job.recipe)
     recipe = read_recipe(path, RerankerRecipe)
-    if recipe.doubt_margin is not None and job.judge is None and not job.teachers:
+    if recipe.doubt_margin is not None and job.judge is None and job.teacher is None:
         raise InvalidRecipe(path, "doubt_margin asks a trained model: name its folder with --judge")
     if bool(recipe.teacher_cosine) != bool(job.teacher_encoder):
         raise InvalidRecipe(path, "teacher_cosine and --teacher-encoder belong together")
-    if job.teachers and len(job.teachers) != len(recipe.teacher_logits):
-        raise InvalidRecipe(
-            path, f"teacher_logits has {len(recipe.teacher_logits)} weights: name so many --teacher"
-        )
     runtime = RuntimeSettings(threads=recipe.threads)
     sampler, catalogs = _sampler(job, recipe)
     encoder, base = _untrained(job, recipe)
@@ -211,21 +204,15 @@ def _first_stage(job: RerankerJob, recipe: RerankerRecipe) -> Encode:
 
 def _untrained(job: RerankerJob, recipe: RerankerRecipe) -> tuple[TrainableCrossEncoder, str]:
     """The model before its first step, and where its weights come from, in words."""
-    if job.cut:
-        encoder, whole = TrainableCrossEncoder.reopened(job.cut, recipe)
-        base = f"{recipe.body or BODY}, cut from {whole.identity}"
-    else:
-        body = job.body or pretrained_body()
-        encoder, base = TrainableCrossEncoder.from_body(body, recipe), recipe.body or BODY
-    return encoder, trained_from(base, load_average(encoder.model, job.start))
+    encoder = TrainableCrossEncoder.from_body(job.body or pretrained_body(), recipe)
+    return encoder, trained_from(recipe.body or BODY, load_average(encoder.model, job.start))
 
 
 def _teacher(job: RerankerJob, recipe: RerankerRecipe, runtime: RuntimeSettings) -> ListScorer | None:
     """What is copied beside the labels, if anything is."""
-    if not job.teachers:
+    if job.teacher is None:
         return None
-    scorers = [ExportedScorer(folder, runtime) for folder in job.teachers]
-    scorer = WeightedSum(scorers, recipe.teacher_logits)
+    scorer = ExportedScorer(job.teacher, runtime)
     if job.teacher_encoder is None:
         return Remembered(scorer)
     encode = load_encoder(job.teacher_encoder, runtime).encode

@@ -1,4 +1,4 @@
-"""Weights to start from: of exported models, the mean of several trainings, and a part of a larger model.
+"""Weights to start from: of exported models, and the mean of several trainings.
 
 An exported model becomes a torch model again: what is shipped is where training on one's own catalog starts.
 Weights stored in 8 bits come back as the multiples of their scales that they are; activations are no longer
@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from kitpick_models.errors import CorruptModel, UnsupportedModel
 from kitpick_models.manifest import MANIFEST, MODEL, TOKENIZER, Kind, Manifest, read_file, read_manifest
@@ -265,29 +264,6 @@ def _mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.stack(list(tensors)).mean(0) if first.is_floating_point() else first
 
 
-def shrink(model: Any, layers: int = 0, feed_forward: int = 0, *, spread: bool = False) -> None:  # noqa: ANN401
-    """Leaves some layers of a BERT classifier and the strongest units of their feed-forward parts.
-
-    The lowest layers each still read what they were trained on, and the upper ones are missed least (Sajjad
-    et al. 2023, "On the effect of dropping layers"). Layers spread over the body begin as DistilBERT does
-    (Sanh et al. 2019), with the last one, which the answer is read from. A unit is as strong as the product
-    of the lengths of what it reads by and what it writes by.
-
-    Args:
-        model: a sequence classifier on a BERT body; changed in place.
-        layers: how many stay; 0: all.
-        spread: whether these are spread evenly from the first to the last, and not the lowest.
-        feed_forward: units that stay in each of them; 0: all.
-
-    Raises:
-        UnsupportedModel: it has fewer.
-    """
-    if layers:
-        _keep_layers(model, layers, spread)
-    if feed_forward:
-        _keep_units(model, feed_forward)
-
-
 def freeze(model: Any, layers: int) -> None:  # noqa: ANN401
     """Leaves the lowest layers of a BERT classifier as they are, and with them all that they read.
 
@@ -298,32 +274,3 @@ def freeze(model: Any, layers: int) -> None:  # noqa: ANN401
     if layers:
         model.bert.embeddings.requires_grad_(False)
         model.bert.encoder.layer[:layers].requires_grad_(False)
-
-
-def _keep_layers(model: Any, count: int, spread: bool) -> None:  # noqa: ANN401
-    found = model.bert.encoder.layer
-    if count > len(found):
-        raise UnsupportedModel(f"a student of {count} layers from a body of {len(found)}")
-    places = torch.linspace(0, len(found) - 1, count).round().int().tolist() if spread else range(count)
-    model.bert.encoder.layer = nn.ModuleList([found[place] for place in places])
-    model.config.num_hidden_layers = count
-
-
-def _keep_units(model: Any, count: int) -> None:  # noqa: ANN401
-    if count > model.config.intermediate_size:
-        raise UnsupportedModel(f"{count} feed-forward units from a body of {model.config.intermediate_size}")
-    for layer in model.bert.encoder.layer:
-        reads, writes = layer.intermediate.dense, layer.output.dense
-        strength = reads.weight.norm(dim=1) * writes.weight.norm(dim=0)
-        kept = strength.topk(count).indices.sort().values
-        layer.intermediate.dense = _linear(reads.weight[kept], reads.bias[kept])
-        layer.output.dense = _linear(writes.weight[:, kept], writes.bias)
-    model.config.intermediate_size = count
-
-
-def _linear(weight: torch.Tensor, bias: torch.Tensor) -> nn.Linear:
-    made = nn.Linear(weight.shape[1], weight.shape[0])
-    with torch.no_grad():
-        made.weight.copy_(weight)
-        made.bias.copy_(bias)
-    return made

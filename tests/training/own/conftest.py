@@ -47,11 +47,12 @@ def start(tmp_path_factory):
     """The shipped cross-encoder with two layers left: a model to start from, and three times as fast."""
     from kitpick_training.export import export_cross_encoder
     from kitpick_training.export.original import Original
-    from kitpick_training.weights import reopen, shrink
+    from kitpick_training.weights import reopen
 
     folder = tmp_path_factory.mktemp("models") / "start"
     opened = reopen(find_model("reranker-l6"))
-    shrink(opened.module, layers=2)
+    opened.module.bert.encoder.layer = opened.module.bert.encoder.layer[:2]
+    opened.module.config.num_hidden_layers = 2
     pairs = [("start zephyr", "house: export payroll."), ("do it", "house: print labels.")]
     manifest = msgspec.structs.replace(opened.manifest, name="start", storage="fp32")
     export_cross_encoder(Original(opened.module, opened.tokenizer), folder, manifest, pairs, pairs)
