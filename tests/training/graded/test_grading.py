@@ -13,9 +13,8 @@ from kitpick_evaluation.errors import InvalidDataset
 from kitpick_foundation.decoding import convert_to
 from kitpick_training.data.split import split_of
 from kitpick_training.data.written import WrittenApi, read_apis
-from kitpick_training.graded.agreement import agreement
 from kitpick_training.graded.batch import BatchList, GradingBatch, read_batches, with_repeats
-from kitpick_training.graded.lists import counted, merged, read_graded, twice_graded, write_graded
+from kitpick_training.graded.lists import agreement, counted, merged, read_graded, twice_graded, write_graded
 from kitpick_training.graded.making import BatchJob, make_batches
 from kitpick_training.graded.readings import BatchReading, InvalidGrades, read_grades
 from kitpick_training.graded.requests import AskedRequest, draw, messages_of, read_asked, split_of_asked
