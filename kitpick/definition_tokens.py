@@ -32,8 +32,8 @@ def measure_definitions(documents: Sequence[ApiDocument]) -> PackingSizes:
 class DefinitionTokens:
     """Sizes of definitions, each measured once."""
 
-    def __init__(self, counter: TokenCounter | None = None) -> None:
-        self.counter = counter or token_counter()
+    def __init__(self) -> None:
+        self.counter = token_counter()
         self._known: dict[str, int] = {}
 
     def of(self, documents: Sequence[ApiDocument]) -> int:

@@ -63,11 +63,10 @@ class _WrittenRequest(msgspec.Struct):
 class Rewriter:
     """Says what a conversation asks for. Safe to use from several threads."""
 
-    def __init__(self, model: Callable[[], LanguageModel], caps: Caps = _CAPS) -> None:
-        """Takes what opens the model, at the first use, and the limits of one request."""
+    def __init__(self, model: Callable[[], LanguageModel]) -> None:
+        """Takes what opens the model, at the first use."""
         self._open = model
         self._model: LanguageModel | None = None
-        self._caps = caps
         self._lock = fork_lock()
         self._written: OrderedDict[ConversationTurns, str] = OrderedDict()
 
@@ -87,7 +86,7 @@ class Rewriter:
                 return Rewritten(known)
             self._model = self._model or self._open()
         try:
-            text = _read(CallMeter(self._model, self._caps).ask(_question(turns), _MAX_TOKENS, _SCHEMA).text)
+            text = _read(CallMeter(self._model, _CAPS).ask(_question(turns), _MAX_TOKENS, _SCHEMA).text)
         except CallFailed as error:
             return Rewritten(resolve(turns), (Degradation("rewrite", str(error)),))
         if not text:

@@ -18,9 +18,8 @@ _DEFAULT = RuntimeSettings()
 def load_encoder(
     name_or_path: str | Path = "",
     settings: RuntimeSettings = _DEFAULT,
-    models: Path | None = None,
 ) -> Encoder:
-    """An encoder by name (looked up in `models`, `$KITPICK_MODELS`, then the shipped ones) or by path.
+    """An encoder by name (looked up in `$KITPICK_MODELS`, then the shipped ones) or by path.
 
     Without a name it is that of the set in use, `$KITPICK_MODELS` or the default one.
 
@@ -28,16 +27,15 @@ def load_encoder(
         UnknownModel, CorruptModel, UnsupportedModel: there is none, it is damaged, or it is something else.
         MissingExtra, RuntimeClash, ProviderRefused: it cannot run here as asked.
     """
-    return Encoder(*_open(name_or_path, "encoder", models), settings)
+    return Encoder(*_open(name_or_path, "encoder"), settings)
 
 
 def load_cross_encoder(
     name_or_path: str | Path = "",
     settings: RuntimeSettings = _DEFAULT,
-    models: Path | None = None,
 ) -> CrossEncoder:
     """A cross-encoder by name or path; raises like `load_encoder`."""
-    return CrossEncoder(*_open(name_or_path, "cross_encoder", models), settings)
+    return CrossEncoder(*_open(name_or_path, "cross_encoder"), settings)
 
 
 def load_pair_tokens(name_or_path: str | Path, encoder: Encoder) -> tuple[TokenIds, int]:
@@ -45,28 +43,27 @@ def load_pair_tokens(name_or_path: str | Path, encoder: Encoder) -> tuple[TokenI
 
     The tokenizer is that of `encoder`, if both have the same. Raises like `load_encoder`.
     """
-    folder, manifest = _open(name_or_path, "cross_encoder", None)
+    folder, manifest = _open(name_or_path, "cross_encoder")
     same = manifest.files.get(TOKENIZER) == encoder.manifest.files.get(TOKENIZER)
     tokens = encoder.tokens if same else open_tokenizer(folder, manifest, encoder.settings)
     return tokens, manifest.max_tokens - 3
 
 
-def load_query_kind(name_or_path: str | Path = "", models: Path | None = None) -> QueryKindClassifier:
+def load_query_kind(name_or_path: str | Path = "") -> QueryKindClassifier:
     """The single/multi classifier by name or path; raises like `load_encoder`, but needs no onnxruntime."""
-    return QueryKindClassifier(*_open(name_or_path, "query_kind", models))
+    return QueryKindClassifier(*_open(name_or_path, "query_kind"))
 
 
 def load_list_ranker(
     name_or_path: str | Path = "",
     settings: RuntimeSettings = _DEFAULT,
-    models: Path | None = None,
 ) -> ListRanker:
     """A list ranker by name or path; raises like `load_encoder`."""
-    return ListRanker(*_open(name_or_path, "list_ranker", models), settings)
+    return ListRanker(*_open(name_or_path, "list_ranker"), settings)
 
 
-def _open(name_or_path: str | Path, kind: Kind, models: Path | None) -> tuple[Path, Manifest]:
-    folder = find_model(name_or_path or choose().names().get(kind, LEFT_OUT), models)
+def _open(name_or_path: str | Path, kind: Kind) -> tuple[Path, Manifest]:
+    folder = find_model(name_or_path or choose().names().get(kind, LEFT_OUT))
     manifest = read_manifest(folder)
     if manifest.kind != kind:
         raise UnsupportedModel(f"{folder}: a model of kind {manifest.kind!r}, wanted is {kind!r}")

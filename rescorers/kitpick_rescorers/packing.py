@@ -96,6 +96,7 @@ def _traced(
     return tuple(found)
 
 
+_ENCODING = "o200k_base"
 VOCABULARY_VARIABLE = "TIKTOKEN_CACHE_DIR"
 """tiktoken would download its vocabulary unless this names the folder that holds it."""
 
@@ -111,12 +112,12 @@ class TokenCounter(msgspec.Struct, frozen=True):
         return DefinitionSizes(self.name, {key: self.count(text) for key, text in definitions.items()})
 
 
-def token_counter(encoding: str = "o200k_base") -> TokenCounter:
+def token_counter() -> TokenCounter:
     """Tiktoken if it is installed with its vocabulary, otherwise characters ÷ 4, rounded up."""
     if find_spec("tiktoken") is None or not os.environ.get(VOCABULARY_VARIABLE):
         return TokenCounter("length ÷ 4", lambda text: ceil(len(text) / 4))
-    encoder = import_module("tiktoken").get_encoding(encoding)
-    return TokenCounter(f"tiktoken {encoding}", lambda text: len(encoder.encode_ordinary(text)))
+    encoder = import_module("tiktoken").get_encoding(_ENCODING)
+    return TokenCounter(f"tiktoken {_ENCODING}", lambda text: len(encoder.encode_ordinary(text)))
 
 
 def first_fit(ids: Iterable[str], sizes: Mapping[str, int], budget: int) -> list[str]:

@@ -25,6 +25,7 @@ from kitpick_training.losses import graded_loss, list_loss, margin_mse
 from kitpick_training.recipe import RerankerRecipe
 from kitpick_training.weights import freeze, reopen_as
 
+_LISTS_A_PASS = 32
 EVEN_LOGIT = 0.0
 """As likely right as wrong: the measure where a list has no right text."""
 
@@ -114,14 +115,12 @@ class TrainableCrossEncoder:
             output = self.model(**padded(encodings))
         return output.logits[:, 0].float()
 
-    def score_lists(
-        self, lists: Sequence[RankingList], lists_per_pass: int = 32
-    ) -> list[NDArray[np.float32]]:
+    def score_lists(self, lists: Sequence[RankingList]) -> list[NDArray[np.float32]]:
         """Logits of every text of every list, without dropout."""
         self.model.eval()
         scores: list[NDArray[np.float32]] = []
-        for start in range(0, len(lists), lists_per_pass):
-            part = lists[start : start + lists_per_pass]
+        for start in range(0, len(lists), _LISTS_A_PASS):
+            part = lists[start : start + _LISTS_A_PASS]
             with torch.inference_mode():
                 flat = self.logits([(item.query, text) for item in part for text in item.texts]).numpy()
             scores += _by_list(flat, part)

@@ -102,14 +102,14 @@ def ranking_figures(lists: Sequence[RankingList], scores: Sequence[Scores], k: i
     return RankingFigures(float(ndcg), float(recall), float(complete), len(rows))
 
 
-def catalog_figures(found: RetrievalSet, scores: Scores, k: int = 5) -> RankingFigures:
+def catalog_figures(found: RetrievalSet, scores: Scores) -> RankingFigures:
     """Figures of searching a whole catalog, for scores (requests, texts)."""
     lists = []
     for query, right in zip(found.queries, found.relevant, strict=True):
         labels = np.zeros(len(found.texts), bool)
         labels[list(right)] = True
         lists.append(RankingList(query, found.texts, tuple(labels.tolist()), found.name))
-    return ranking_figures(lists, list(scores), k)
+    return ranking_figures(lists, list(scores))
 
 
 def mean_figures(sets: Sequence[RankingFigures]) -> RankingFigures:

@@ -54,8 +54,9 @@ class _ToolRetQuery(msgspec.Struct, frozen=True):
 class ToolRetSource:
     """The tools of a ToolRet folder as documents."""
 
-    def __init__(self, folder: Path, name: str = "toolret") -> None:
-        self.name = name
+    name = "toolret"
+
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read(self) -> Iterator[ApiDocument | DeadLetter]:

@@ -440,16 +440,14 @@ class PlannedCall(msgspec.Struct, frozen=True):
     """Inputs that the conversation fills: an identifier of theirs stands in it by its name."""
 
 
-def plan(
-    apis: Sequence[Linked], request: str = "", least: float = 0.1, held: Sequence[HeldIdentifier] = ()
-) -> tuple[PlannedCall, ...]:
+def plan(apis: Sequence[Linked], held: Sequence[HeldIdentifier] = ()) -> tuple[PlannedCall, ...]:
     """APIs, best first, in an order that can be executed: who gives comes before who takes.
 
     What gives nothing to an earlier one keeps its place. A circle is cut where it is met again. Of what is
     held, only what is named fills an input: who may be any id is nobody's in particular.
     """
     named = [each for each in held if each.name]
-    links = Links(apis, request, least, held=named, making=True)
+    links = Links(apis, held=named, making=True)
     flows = {api.id: list(links.into(api)) for api in apis}
     ordered: dict[str, PlannedCall] = {}
     pending = [(api, False) for api in reversed(apis)]
@@ -477,12 +475,12 @@ def _taken(flows: Iterable[Flow]) -> tuple[Taken, ...]:
     return tuple(best.values())
 
 
-def next_steps(held: Linked, apis: Iterable[Linked], least: float = 0.1) -> list[Flow]:
+def next_steps(held: Linked, apis: Iterable[Linked]) -> list[Flow]:
     """What can be called with the answer of an API: each of `apis` that takes a thing it gives, once.
 
     The surest come first, those of its own tool before others.
     """
-    links = Links([held], least=least, making=True)
+    links = Links([held], making=True)
     found = [flow for taker in apis if taker.id != held.id for flow in links.into(taker)]
     best: dict[str, Flow] = {}
     for flow in sorted(found, key=lambda flow: (-flow.confidence, not flow.same_tool, flow.taker.id)):

@@ -84,7 +84,7 @@ class EncoderLists:
 
 
 def encoder_source(
-    data: Path, encode: Encode, cache: Path, seed: int, list_size: int, mixture: Mixture = ENCODER_MIXTURE
+    data: Path, encode: Encode, cache: Path, seed: int, list_size: int
 ) -> tuple[EncoderLists, list[LabelledCatalog]]:
     """The lists of a run, and the training splits they are drawn from.
 
@@ -94,24 +94,23 @@ def encoder_source(
         cache: folder for neighbours, so that a resumed run starts at once.
         seed: of the run.
         list_size: texts per training list.
-        mixture: shares; names which data sets are read.
 
     Raises:
         EvaluationError: data is missing, broken or empty after splitting.
     """
     train = {
         name: prepare(take_split(READERS[name](data), "train", HOLDOUT), encode, cache, retrieval_text)
-        for name in mixture.catalogs
+        for name in ENCODER_MIXTURE.catalogs
     }
     held_out = [
-        retrieval_set(prepare(catalog, encode, cache, retrieval_text), mixture, seed)
+        retrieval_set(prepare(catalog, encode, cache, retrieval_text), ENCODER_MIXTURE, seed)
         for catalog in (
             READERS[HELD_OUT_CATALOG](data),
             take_split(READERS["openapi"](data), "validation", HOLDOUT),
             take_split(READERS["written"](data), "validation", HOLDOUT),
         )
     ]
-    sampler = ListSampler(train, (), mixture, seed, list_size)
+    sampler = ListSampler(train, (), ENCODER_MIXTURE, seed, list_size)
     return EncoderLists(sampler, held_out), [prepared.catalog for prepared in train.values()]
 
 

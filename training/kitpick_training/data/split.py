@@ -41,12 +41,12 @@ def split_of(group: str, holdout: float = HOLDOUT) -> Split:
     return "validation" if place < 2 * holdout else "train"
 
 
-def split_of_request(groups: Iterable[str], holdout: float = HOLDOUT) -> Split:
+def split_of_request(groups: Iterable[str]) -> Split:
     """The split of a request that needs these groups: the most restricted of their splits.
 
     Training takes a request only where all of its groups are of the split `train`.
     """
-    splits = {split_of(group, holdout) for group in groups}
+    splits = {split_of(group, HOLDOUT) for group in groups}
     if "test" in splits:
         return "test"
     return "validation" if "validation" in splits else "train"
