@@ -1,7 +1,7 @@
 """The forms in which functions are declared, and the JSON Schema of their inputs in each.
 
-OpenAI, Anthropic, Gemini, MCP, Amazon Bedrock (`toolSpec`) and Cohere (`parameter_definitions`); a schema may
-also be given as JSON text.
+OpenAI, Anthropic, Gemini, MCP, Amazon Bedrock (`toolSpec`), Cohere (`parameter_definitions`) and ml-commons
+(`attributes`); a schema may also be given as JSON text.
 """
 
 from __future__ import annotations
@@ -23,8 +23,15 @@ def inner_function(definition: JsonObject) -> JsonObject:
     return next((inner for key in _WRAPPERS if (inner := as_object(definition.get(key)))), definition)
 
 
+def is_registered(function: JsonObject) -> bool:
+    """Whether it is a tool as ml-commons lists those that are registered there."""
+    return "type" in function and bool({"attributes", "create_time"} & function.keys())
+
+
 def schema_of(function: JsonObject) -> JsonObject | None:
     """The schema of a function's inputs: an empty one where it takes none, None where it is no function."""
+    if is_registered(function):  # its `parameters` are values that were set when it was registered
+        return _schema(as_object(function.get("attributes")).get("input_schema"))
     for key in _SCHEMAS:
         if (schema := _schema(function.get(key))) is not None:
             return schema

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kitpick_ingest.errors import UnknownSource
+from kitpick_ingest.function_forms import is_registered
 from kitpick_ingest.sample import Sample, user_path
 from kitpick_ingest.source import Source
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
@@ -202,8 +203,7 @@ def _is_grpc(sample: Sample) -> bool:
 
 
 def _is_ml_commons(sample: Sample) -> bool:
-    first = sample.member("tools")
-    return "type" in first and bool({"attributes", "create_time"} & first.keys())
+    return is_registered(sample.member("tools"))
 
 
 def _is_functions(sample: Sample) -> bool:

@@ -17,6 +17,7 @@ import pytest
 from front import Certificate, make_certificate
 
 from kitpick_engines.document import ApiDocument, Parameter
+from kitpick_ingest.definitions import input_schema
 from kitpick_ingest.errors import SourceError, UnknownSource
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.source import DeadLetter
@@ -137,6 +138,16 @@ class TestAToolOfACluster:
         assert (found.tool, found.api) == ("McpStreamableHttpTool", "ask")
         assert [each.name for each in found.parameters] == ["index"]
 
+    @pytest.mark.parametrize("schema", [SCHEMA, json.dumps(SCHEMA)])
+    def test_an_agent_is_shown_the_schema_of_its_inputs(self, cluster: Cluster, schema: Any) -> None:
+        """Not the values that were set when it was registered, which the list calls `parameters`."""
+        cluster.lists(MAPPING | {"attributes": {"input_schema": schema}})
+        assert input_schema(only(cluster.target)) == SCHEMA
+        cluster.lists({key: value for key, value in MAPPING.items() if key != "attributes"})
+        assert input_schema(only(cluster.target)) == {"type": "object", "properties": {}}
+        cluster.lists(OFFERED, path=CONNECTOR)
+        assert input_schema(only(f"{cluster.target}/connectors/aBc-1")) == SCHEMA
+
     def test_a_tool_that_cannot_be_read_is_left_out(self, cluster: Cluster) -> None:
         broken = [{"name": "typeless"}, {"type": "A", "attributes": {"input_schema": "{"}}, 3]
         cluster.lists(MAPPING, *broken, UNNAMED)
@@ -217,7 +228,7 @@ class TestWhatIsRefused:
         cluster.lists(MAPPING)
         assert "larger than 100 bytes" in error_of(cluster.target, LiveSettings(max_answer_bytes=100))
 
-    @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"tools": 3}', b"{}"])
+    @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"tools": 3}', b"{}", b"[" * 9_000])
     def test_an_answer_without_tools_is_none(self, cluster: Cluster, answer: bytes) -> None:
         cluster.answers[LIST] = 200, answer
         assert "cannot be parsed" in error_of(cluster.target)
