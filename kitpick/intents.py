@@ -12,7 +12,8 @@ from kitpick_engines.contract import Engine, Filter
 from kitpick_engines.text import storable
 from kitpick_rescorers.contracts import QueryEncoder
 from kitpick_rescorers.intents.confirmed import confirmed
-from kitpick_rescorers.intents.sample_votes import SampleVotes, apis_of
+from kitpick_rescorers.intents.permitted import PermittedApis
+from kitpick_rescorers.intents.sample_votes import SampleVotes
 from kitpick_rescorers.intents.store import OPERATOR, Chooser, Intent, Verdict
 from kitpick_rescorers.intents.votes import NO_INTENTS, Intents, Tally, tally_votes
 
@@ -103,9 +104,7 @@ class CatalogIntents:
         with asked_by(permitted):
             (vector,) = self._encoder.vectors((request,))
         intents = self._store.of_model(self._encoder.identity, storable(permitted.tenant))
-        near = self.votes.near(intents, vector, permitted)
-        visible = {document.id for document in self._engine.fetch(apis_of(intents, near), permitted)}
-        return intents, [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
+        return intents, self.votes.near(intents, vector, PermittedApis(self._engine, permitted))
 
     def _put(self, intents: Sequence[Intent], by: Chooser, verdict: Verdict = "chosen") -> int:
         if self._store is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -14,6 +13,7 @@ from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import rerank_text, retrieval_text, storable
 from kitpick_rescorers.contracts import QueryEncoder, SearchedIndex, Voted
 from kitpick_rescorers.intents.confirmed import confirmed
+from kitpick_rescorers.intents.permitted import ApiRanking, PermittedApis
 from kitpick_rescorers.intents.store import IntentStore
 from kitpick_rescorers.intents.votes import (
     NO_INTENTS,
@@ -24,14 +24,20 @@ from kitpick_rescorers.intents.votes import (
     trust,
     vote,
 )
-from kitpick_rescorers.intents.written import Nearness, WrittenStore, WrittenWeights, written_votes
+from kitpick_rescorers.intents.written import (
+    NOTHING_WRITTEN,
+    NearTexts,
+    WrittenStore,
+    WrittenWeights,
+    written_votes,
+)
 
 _BATCH = 256
 _RRF = 10.0
 _MOST_ADDED = 20
 """Candidates that only votes found: each is embedded while somebody waits."""
 _MAX_NEAREST = 1_000
-"""Rows that are looked at for those of visible APIs."""
+"""Rows that are kept, of the operator and of all clients: of those whose APIs the caller may see."""
 
 
 class SampleVotes:
@@ -77,12 +83,12 @@ class SampleVotes:
             else self.samples.of_model(encoder.identity, storable(permitted.tenant))
         )
         written, covered = self._written(request, vector, encoder)
-        near = self.near(intents, vector, permitted)
+        apis = PermittedApis(index, permitted)
+        rows = self._ranked(intents, vector, permitted.tenant)
         # The filter comes before the vote: samples of APIs that may not be seen take nobody's place.
-        ids = list(dict.fromkeys((*apis_of(intents, near), *written)))
-        visible = {document.id: document for document in index.fetch(ids, permitted)}
-        permitted_rows = [(row, cosine) for row, cosine in near if intents.apis[row] in visible]
-        near_texts = {api: nearness for api, nearness in written.items() if api in visible}
+        apis.read(api for ranking in (*rows, *written.rankings) for api in ranking.head)
+        permitted_rows, near_texts = _first(rows, apis), written.permitted(apis)
+        visible = apis.documents
         seen = written_votes(near_texts, self.weights)
         places = vote(intents, permitted_rows, self.voting, written=seen)
         unwritten = _unwritten(candidates, intents.covered | covered) if near_texts else {}
@@ -100,13 +106,20 @@ class SampleVotes:
         by_text = self.weights.trust * trust(order, intents.covered | covered)
         return Voted(found, max(trust(order, intents.covered), by_text), sure)
 
-    def near(self, intents: Intents, vector: Vector, permitted: Filter) -> list[tuple[int, float]]:
-        """The nearest rows of samples that have a say for these callers, each with its cosine."""
+    def near(self, intents: Intents, vector: Vector, apis: PermittedApis) -> list[tuple[int, float]]:
+        """The nearest rows of samples that have a say for a caller and that they may see, with cosines."""
+        return _first(self._ranked(intents, vector, apis.permitted.tenant), apis)
+
+    def _ranked(self, intents: Intents, vector: Vector, tenant: str) -> list[ApiRanking[tuple[int, float]]]:
+        """The rows near a request that have a say for a tenant: of the operator, and of clients in turns."""
         near = near_samples(intents, vector, self.voting)
-        counting = [each for each in near if intents.counts_for(each[0], permitted.tenant)]
-        by_operator = islice((each for each in counting if not intents.clients[each[0]]), _MAX_NEAREST)
+        counting = [each for each in near if intents.counts_for(each[0], tenant)]
+        by_operator = [each for each in counting if not intents.clients[each[0]]]
         by_clients = _in_turns(intents, [each for each in counting if intents.clients[each[0]]])
-        return sorted((*by_operator, *by_clients), key=lambda each: (-each[1], each[0]))
+        return [
+            ApiRanking(rows, lambda each: intents.apis[each[0]], _MAX_NEAREST)
+            for rows in (by_operator, by_clients)
+        ]
 
     def _stores(self) -> list[IntentStore]:
         kept = (self.samples, None if self.written is None else self.written.samples)
@@ -114,11 +127,11 @@ class SampleVotes:
 
     def _written(
         self, request: str, vector: Vector, encoder: QueryEncoder
-    ) -> tuple[dict[str, Nearness], frozenset[str]]:
-        """How near a request is to what was written, of the nearest APIs; and the APIs that have texts."""
+    ) -> tuple[NearTexts, frozenset[str]]:
+        """How near a request is to what was written, and the APIs that have texts."""
         if self.written is None or not self.written.path.exists():
-            return {}, frozenset()
-        near = self.written.nearness(request, vector, encoder.identity, _MAX_NEAREST)
+            return NOTHING_WRITTEN, frozenset()
+        near = self.written.near(request, vector, encoder.identity)
         return near, self.written.samples.of_model(encoder.identity).covered
 
     def _embed_stale(self, store: IntentStore, encoder: QueryEncoder) -> None:
@@ -129,8 +142,14 @@ class SampleVotes:
             store.embedded(stale, list(vectors), encoder.identity)
 
 
+def _first(rankings: Sequence[ApiRanking[tuple[int, float]]], apis: PermittedApis) -> list[tuple[int, float]]:
+    """The first rows of rankings whose APIs may be seen, nearest first."""
+    rows = [each for ranking in rankings for each in ranking.first(apis)]
+    return sorted(rows, key=lambda each: (-each[1], each[0]))
+
+
 def _in_turns(intents: Intents, near: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    """The nearest rows of each caller in turn: by naming many users nobody takes the place of others."""
+    """The rows of each caller in turn, the nearest first: who names many users takes nobody's place."""
     turns: Counter[tuple[str, str]] = Counter()
     placed: list[tuple[int, tuple[int, float]]] = []
     for each in near:
@@ -139,12 +158,7 @@ def _in_turns(intents: Intents, near: Sequence[tuple[int, float]]) -> list[tuple
         placed.append((turns[caller], each))
         turns[caller] += 1
     placed.sort(key=lambda item: item[0])
-    return [each for _, each in placed[:_MAX_NEAREST]]
-
-
-def apis_of(intents: Intents, near: Sequence[tuple[int, float]]) -> list[str]:
-    """The APIs of rows, each once, in order."""
-    return list(dict.fromkeys(intents.apis[row] for row, _ in near))
+    return [each for _, each in placed]
 
 
 def _unwritten(candidates: Sequence[Candidate], covered: frozenset[str]) -> dict[str, Place]:

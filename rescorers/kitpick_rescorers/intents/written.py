@@ -25,6 +25,7 @@ from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
+from kitpick_rescorers.intents.permitted import ApiRanking, PermittedApis
 from kitpick_rescorers.intents.store import TABLES, Intent, IntentStore
 from kitpick_rescorers.intents.votes import Intents
 
@@ -181,18 +182,14 @@ class WrittenStore:
         return count
 
     @FORKS_WAIT
-    def nearness(self, request: str, vector: Vector, encoder: str, most: int) -> dict[str, Nearness]:
-        """How near a request is to what is written about each API; by each nearness the first `most`.
+    def near(self, request: str, vector: Vector, encoder: str) -> NearTexts:
+        """How near a request is to what is written about each API.
 
         Raises:
             EngineUnavailable: the file cannot be read.
         """
         written = self._read(encoder)
-        columns = written.nearness(request, vector)
-        best = {int(row) for column in columns for row in np.argsort(-column, kind="stable")[:most]}
-        return {
-            written.apis[row]: Nearness(*(float(column[row]) for column in columns)) for row in sorted(best)
-        }
+        return NearTexts(written.apis, written.nearness(request, vector))
 
     def _read(self, encoder: str) -> _Written:
         texts = self.samples.of_model(encoder)
@@ -215,6 +212,34 @@ class WrittenStore:
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the last: of a damaged row
             cure = f"; {full_disk(self.path)}" if is_full(error) else ""
             raise EngineUnavailable(f"{self.path}: enrichments: {error}{cure}") from error
+
+
+class NearTexts:
+    """How near a request is to what was written: all APIs, by each nearness."""
+
+    def __init__(self, apis: Sequence[str], columns: Sequence[NDArray[np.float64]]) -> None:
+        """`columns` are those of `Nearness`, each (n,)."""
+        self._apis = apis
+        self._columns = columns
+        self.rankings = [
+            ApiRanking(np.argsort(-column, kind="stable").tolist(), apis.__getitem__, _COUNTED)
+            for column in columns
+        ]
+        """Their rows by each nearness."""
+
+    def of(self, rows: Iterable[int]) -> dict[str, Nearness]:
+        """How near it is to the APIs of these rows."""
+        return {
+            self._apis[row]: Nearness(*(float(column[row]) for column in self._columns))
+            for row in sorted(set(rows))
+        }
+
+    def permitted(self, apis: PermittedApis) -> dict[str, Nearness]:
+        """How near it is to what may be seen: those that can have a vote."""
+        return self.of(row for ranking in self.rankings for row in ranking.first(apis))
+
+
+NOTHING_WRITTEN = NearTexts((), ())
 
 
 class _Written:

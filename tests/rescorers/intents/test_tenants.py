@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shelf import Shelf
 
 from kitpick_engines.contract import Filter
 from kitpick_rescorers.intents import store as stores
 from kitpick_rescorers.intents.answers import AnswerLog, RememberedAnswer
+from kitpick_rescorers.intents.permitted import PermittedApis
 from kitpick_rescorers.intents.sample_votes import SampleVotes
 from kitpick_rescorers.intents.store import Chooser, Intent, IntentStore
 from kitpick_rescorers.intents.votes import Intents, Tally, Voting, near_samples, tally_votes
 
 AXES = np.eye(8, dtype=np.float32)
+NEAR = 0.8 * AXES[0] + 0.6 * AXES[1]
 SECRET = "tell ZEBRASECRET that the merger is off"
 
 said = st.tuples(
@@ -100,10 +103,52 @@ def test_the_users_that_one_key_names_take_no_place_of_those_of_another(tmp_path
     vectors = np.array([[1.0, 0.0]] * users + [[0.8, 0.6]] * 3, dtype=np.float32)
     rows = Intents(apis, clients, np.zeros(len(apis)), vectors, frozenset(apis), apis, ["acme"] * len(apis))
     votes = SampleVotes(tmp_path / "samples.db", None)
-    near = votes.near(rows, np.array([1.0, 0.0], dtype=np.float32), Filter(tenant="acme"))
+    apis = PermittedApis(Shelf(""), Filter(tenant="acme"))  # type: ignore[arg-type]
+    near = votes.near(rows, np.array([1.0, 0.0], dtype=np.float32), apis)
     assert set(tally_votes(rows, near, Voting(), now=0.0)["email"].choices) == {"app/ann", "app/bob", "carl"}
     assert near == sorted(near, key=lambda each: (-each[1], each[0]))
     assert len(near) == min(users + 3, 1_000)
+
+
+@pytest.mark.parametrize("hidden", [0, 999, 1_000, 6_000])
+@pytest.mark.parametrize("one_api", [True, False])
+@pytest.mark.parametrize("client", ["", "user{}", "app/user{}"])
+def test_samples_of_what_a_caller_may_not_see_take_nobodys_place(
+    tmp_path: Path, client: str, one_api: bool, hidden: int
+) -> None:
+    """They are nearer, of the operator or of clients without a tenant, and as many as anybody likes."""
+    apis = [f"secret{0 if one_api else number}" for number in range(hidden)] + ["email"] * 3
+    clients = [client.format(number) for number in range(hidden)] + [client.format(f"-{n}") for n in range(3)]
+    vectors = np.array([[1.0, 0.0]] * hidden + [[0.8, 0.6]] * 3, dtype=np.float32)
+    requests = [f"request {number}" for number in range(len(apis))]
+    rows = Intents(apis, clients, np.zeros(len(apis)), vectors, frozenset(apis), requests)
+    index = Shelf("email")
+    seen = PermittedApis(index, Filter(tenant="acme"))  # type: ignore[arg-type]
+    near = SampleVotes(tmp_path / "samples.db", None).near(rows, np.array([1.0, 0.0], np.float32), seen)
+    assert [row for row, _ in near] == [hidden, hidden + 1, hidden + 2]
+    assert len(index.asked) == len(set(index.asked)), "each is asked for once"
+
+
+def test_what_votes_is_the_same_beside_any_number_of_hidden_samples(tmp_path: Path) -> None:
+    class Encoder:
+        identity = "m@1"
+
+        def vectors(self, texts: tuple[str, ...]) -> list[np.ndarray]:
+            return [AXES[0] for _ in texts]
+
+    voted = []
+    for hidden in (0, 1_500):
+        path = tmp_path / f"{hidden}.db"
+        others = [Intent("request", f"secret{number}") for number in range(hidden)]
+        IntentStore(path).put([*others, Intent("near", "email")], [*[AXES[0]] * hidden, NEAR], "m@1")
+        votes = SampleVotes(path, None)
+        voted.append(
+            votes.add_votes([], AXES[0], Filter(tenant="acme"), Shelf("email"), Encoder(), "request")  # type: ignore[arg-type]
+        )
+    places = [[(each.id, each.intent) for each in found.candidates] for found in voted]
+    assert places[0] == places[1]
+    assert [each for each, _ in places[0]] == ["email"]
+    assert voted[0].confirmed == voted[1].confirmed == {}
 
 
 @pytest.mark.parametrize("spellings", [1, 24, 200])

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shelf import Shelf
 
-from kitpick_engines.contract import Vector
+from kitpick_engines.contract import Filter, Vector
 from kitpick_engines.lexical import Terms
+from kitpick_rescorers.intents.permitted import PermittedApis
 from kitpick_rescorers.intents.written import (
     Enrichment,
     Nearness,
+    NearTexts,
     WordIndex,
     WrittenStore,
     WrittenWeights,
@@ -28,7 +31,8 @@ def store(tmp_path: Path) -> WrittenStore:
 
 
 def near(store: WrittenStore, request: str, vector: Vector) -> dict[str, Nearness]:
-    return store.nearness(request, vector, MODEL, 10)
+    found = store.near(request, vector, MODEL)
+    return found.of(row for ranking in found.rankings for row in ranking.entries)
 
 
 def about(api: str, *kept: str) -> Enrichment:
@@ -76,12 +80,14 @@ def test_writing_more_about_an_api_gains_nothing(store: WrittenStore) -> None:
     assert votes["spam"] == pytest.approx(votes["mail"])
 
 
-def test_only_so_many_of_the_nearest_are_compared(store: WrittenStore) -> None:
-    for n in range(20):
-        turned = np.array([np.cos(n / 20), np.sin(n / 20)], np.float32)
-        store.put(about(f"a{n:02d}", "tell the gang"), [turned], MODEL)
-    found = store.nearness("zzz", EAST, MODEL, 3)
-    assert set(found) == {"a00", "a01", "a02"}
+@pytest.mark.parametrize("hidden", [0, 10, 3_000])
+def test_texts_about_what_a_caller_may_not_see_take_nobodys_place(hidden: int) -> None:
+    apis = [f"hidden{n}" for n in range(hidden)] + [f"api{n}" for n in range(60)]
+    nearness = np.linspace(1.0, 0.0, len(apis))
+    shown = PermittedApis(Shelf("api"), Filter())
+    found = NearTexts(apis, [nearness] * 3).permitted(shown)
+    assert list(found) == [f"api{n}" for n in range(50)], "the places that are worth anything"
+    assert len(written_votes(found)) == 50
 
 
 def test_only_what_was_kept_votes_and_all_of_it_is_remembered(store: WrittenStore) -> None:
