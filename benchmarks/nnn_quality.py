@@ -26,8 +26,6 @@ from typing import Any
 
 import numpy as np
 from nnn.fista import solve_fista
-from nnn.learned_penalty import LearnedPenalty
-from nnn.path_penalties import shift_of_residual_drop, shift_of_support
 from nnn.vectors import DATA, encoded
 from numpy.typing import NDArray
 from rich.console import Console
@@ -53,8 +51,6 @@ DEPTH = 5
 LOWEST = 0.05
 GRID = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-SIZES = (2, 3, 4, 5, 6, 8, 12)
-DROPS = (3.0, 2.0, 1.5, 1.0, 0.75, 0.5, 0.25)
 SHARES_DENSE = (0.5, 0.7, 0.85)
 RIDGES = (0.1, 1.0, 3.0)
 ONE = "one λ1 for all"
@@ -161,10 +157,6 @@ def results(requests: list[Request], folds: NDArray[np.bool_]) -> dict[str, tupl
         found[name] = cross_fitted(values, folds, METHODS[name][0])
     picks = [best(judged[ONE], folds == other) for other in (True, False)]
     found |= dict(fixed_steps(requests, folds, picks))
-    found["λ1 by a learned rule"] = (
-        learned(requests, judged["λ1 relative to the best"], folds),
-        "ridge regression",
-    )
     found["λ1 by an oracle"] = (oracle(judged[ONE], folds, picks), "best of the grid")
     return found
 
@@ -197,19 +189,6 @@ def fixed_steps(
         yield f"the same, {steps} FISTA steps", (np.array(values), "as above")
 
 
-def learned(requests: list[Request], values: Floats, folds: NDArray[np.bool_]) -> Floats:
-    """Each half by what `LearnedPenalty` learned of R@5 + C@5 on the other."""
-    similarities = [request.similarities for request in requests]
-    utilities = values[:, :, [1, 3]].sum(axis=2).T
-    result = np.empty((len(requests), 4))
-    for half in (folds, ~folds):
-        known = [falling for falling, known in zip(similarities, half, strict=True) if known]
-        rule = LearnedPenalty.fit(known, utilities[half], range(len(values)))
-        for place in np.flatnonzero(~half):
-            result[place] = values[int(rule.choose(similarities[place])), place]
-    return result
-
-
 def oracle(values: Floats, folds: NDArray[np.bool_], picks: Sequence[int]) -> Floats:
     """The best λ1 of the grid for every request, at the λ2 chosen for all."""
     settings = METHODS[ONE][0]
@@ -236,16 +215,6 @@ def at(path: PenaltyPath, l1: float) -> NDArray[np.intp]:
     return ranking(Solution(support, z, residual, path.breakpoints[-1].solution.certificate), here, DEPTH)
 
 
-def by_size(path: PenaltyPath, size: int) -> NDArray[np.intp]:
-    """As far as this many are chosen."""
-    return at(path, shift_of_support(path, size) + LOWEST)
-
-
-def by_drop(path: PenaltyPath, least: float) -> NDArray[np.intp]:
-    """As far as the residual falls at this rate."""
-    return at(path, shift_of_residual_drop(path, least) + LOWEST)
-
-
 def joined(path: PenaltyPath) -> Sequence[int]:
     """By order of joining, then by similarity."""
     order = path.order_of_joining().tolist()
@@ -265,14 +234,6 @@ METHODS: dict[str, tuple[Sequence[Any], Order]] = {
     "λ1 relative to the best": (
         [(l2, share) for l2 in RIDGES for share in SHARES],
         lambda r, paths, s: at(paths[s[0]], s[1] * float(r.similarities[0])),
-    ),
-    "λ1 by support size": (
-        [(l2, size) for l2 in RIDGES for size in SIZES],
-        lambda _r, paths, s: by_size(paths[s[0]], s[1]),
-    ),
-    "λ1 by residual drop": (
-        [(l2, drop) for l2 in RIDGES for drop in DROPS],
-        lambda _r, paths, s: by_drop(paths[s[0]], s[1]),
     ),
     "hybrid rows, ranked": (
         SHARES_DENSE,
