@@ -1,4 +1,4 @@
-"""What `models` compares: a cross-encoder in float32 and in int8, and a student, each as a model folder."""
+"""What `models` compares: a cross-encoder in float32 and in int8, each as a model folder."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from rescoring import exported, untrained
 from kitpick_models.manifest import MANIFEST, MODEL, Storage
 
 FORMS: tuple[Storage, ...] = ("fp32", "static_int8")
-STUDENT_LAYERS, STUDENT_UNITS = 3, 768
-"""Of a student cut from it."""
 
 
 class Forms(NamedTuple):
@@ -22,12 +20,11 @@ class Forms(NamedTuple):
     models: dict[str, Path]
 
 
-def forms_of(weights: Path | None, student: Path | None, folder: Path, data: Path) -> Forms:
+def forms_of(weights: Path | None, folder: Path, data: Path) -> Forms:
     """The forms of a model folder, of a transformers folder, or of random weights.
 
     Args:
         weights: a model folder keeps its int8 form and its manifest; none: drawn from a seed.
-        student: a model folder; none: cut from the weights, for its speed alone.
         folder: what is exported is left there, and found there by the next run.
         data: texts for int8 scales.
     """
@@ -37,9 +34,7 @@ def forms_of(weights: Path | None, student: Path | None, folder: Path, data: Pat
     else:
         torch = weights or untrained(folder)
         models = {form: _exported(torch, folder / form, data, form) for form in FORMS}
-    if student is None:
-        student = _exported(_cut(torch, folder / "cut"), folder / "student", data, "static_int8")
-    return Forms(torch, {**models, "student": student})
+    return Forms(torch, models)
 
 
 def _reopened(weights: Path, folder: Path) -> Path:
@@ -67,17 +62,4 @@ def _exported(weights: Path, out: Path, data: Path, storage: Storage) -> Path:
     """The weights exported in a form, unless an earlier run left it."""
     if not (out / MODEL).is_file():
         exported(weights, out, data, storage)
-    return out
-
-
-def _cut(weights: Path, out: Path) -> Path:
-    """The shape of a student: good for its speed, and for nothing else."""
-    from transformers import AutoModelForSequenceClassification
-
-    from kitpick_training.weights import shrink
-
-    module = AutoModelForSequenceClassification.from_pretrained(weights, num_labels=1)
-    shrink(module, STUDENT_LAYERS, STUDENT_UNITS)
-    module.save_pretrained(out)
-    (out / "tokenizer.json").write_bytes((weights / "tokenizer.json").read_bytes())
     return out

@@ -1,13 +1,12 @@
-"""What int8 and fewer layers cost and gain, other runtimes on the same weights, and the query classifier.
+"""What int8 costs and gains, other runtimes on the same weights, and the query classifier.
 
 Speed: 50 pairs as in `rescoring`, all sides interleaved; beside it what the processor can do at all. Quality:
-NDCG@5 of the reranked first stage by float32, by int8 and by a student, on ToolBench dev and ToolLens test.
+NDCG@5 of the reranked first stage by float32 and by int8, on ToolBench dev and ToolLens test.
 Classifier: the query kinds of the default profile on ToolBench dev (G1 is single, G2 and G3 are multi), of
 which nothing was trained on.
 
 `--weights FOLDER`: a model folder or a transformers folder; by default the seeded random head of `rescoring`,
-which is good for speed but not for quality. `--student FOLDER`: a student's model folder, else one is cut out
-for its speed.
+which is good for speed but not for quality.
 `--data FOLDER`, `--limit N` requests (default 150), `--repeats N`, `--only PART` (repeatable: speed, quality,
 classifier). `--keep FOLDER`: exported forms are left there, and found there by the next run. FlashRank and
 OpenVINO are compared where they are installed.
@@ -29,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from model_forms import FORMS, STUDENT_LAYERS, STUDENT_UNITS, Forms, forms_of
+from model_forms import Forms, forms_of
 from numpy.typing import NDArray
 from rescoring import DATA, MAX_TOKENS, QUERY, THREADS, theirs, tool_texts
 from rich.console import Console
@@ -53,19 +52,10 @@ _WIDTH, _UNITS = 384, 1536
 """Of a MiniLM."""
 
 
-def layer_operations(units: int) -> float:
-    """Multiplications and additions of a token in the dense products of one layer."""
-    return 2.0 * (4 * _WIDTH * _WIDTH + 2 * _WIDTH * units)
-
-
-STUDENT_SHARE = STUDENT_LAYERS * layer_operations(STUDENT_UNITS) / (6 * layer_operations(_UNITS))
-
-
 def main() -> int:
     """Prints three tables and, last, one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--weights", type=Path)
-    parser.add_argument("--student", type=Path)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--limit", type=int, default=150)
     parser.add_argument("--repeats", type=int, default=7)
@@ -76,13 +66,11 @@ def main() -> int:
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.keep or Path(scratch)
-        forms = forms_of(arguments.weights, arguments.student, folder, arguments.data)
+        forms = forms_of(arguments.weights, folder, arguments.data)
         if "speed" in parts:
             figures |= speed(forms, folder, arguments.data, arguments.repeats)
         if "quality" in parts and arguments.weights:
-            names = [*FORMS, "student"] if arguments.student else FORMS
-            compared = {name: forms.models[name] for name in names}
-            figures |= quality(compared, folder, arguments.data, arguments.limit)
+            figures |= quality(forms.models, folder, arguments.data, arguments.limit)
         if "classifier" in parts:
             figures |= classifier(folder, arguments.data, arguments.limit)
     print(json.dumps(figures))
@@ -110,7 +98,7 @@ def speed(forms: Forms, folder: Path, data: Path, repeats: int) -> dict[str, flo
     done = operations(tokenizer, texts)
     table = Table("runtime", "median ms", "against static int8", "G operations/s in dense layers")
     for name, median in medians.items():
-        rate = done * (STUDENT_SHARE if name == "student" else 1) / median
+        rate = done / median
         ratio = f"{median / medians['static_int8']:.2f}"
         table.add_row(name, f"{median * 1e3:.0f}", ratio, f"{rate / 1e9:.0f}")
     for name, rate in limit.items():
@@ -119,7 +107,6 @@ def speed(forms: Forms, folder: Path, data: Path, repeats: int) -> dict[str, flo
     quick = medians["static_int8"]
     figures = {
         "int8_speedup": medians["fp32"] / quick,
-        "student_speedup": quick / medians["student"],
         "int8_share_of_limit": done / quick / limit["int8"],
         **{f"vs_{name}": medians[name] / quick for name in medians if name not in ours},
     }
@@ -143,7 +130,7 @@ def operations(tokenizer: bytes, texts: Sequence[str]) -> float:
     """Multiplications and additions of the dense layers of a MiniLM-L6 on these pairs, without padding."""
     ids = TokenIds(tokenizer, capacity=0)
     tokens = sum(len(pair(ids, QUERY, text, MAX_TOKENS)[0]) for text in texts)
-    return tokens * 6 * layer_operations(_UNITS)
+    return tokens * 6 * 2.0 * (4 * _WIDTH * _WIDTH + 2 * _WIDTH * _UNITS)
 
 
 def loaded(models: Mapping[str, Path]) -> dict[str, CrossEncoder]:
@@ -168,9 +155,6 @@ def quality(models: Mapping[str, Path], folder: Path, data: Path, limit: int) ->
                 drops[form].append(found["fp32"] - mean)
     Console().print(table)
     figures = {"int8_ndcg_drop": max(alone["static_int8"]), "int8_profile_drop": max(inside["static_int8"])}
-    if "student" in ours:
-        figures["student_ndcg_drop"] = max(alone["student"])
-        figures["student_profile_drop"] = max(inside["student"])
     return {name: round(value, 4) for name, value in figures.items()}
 
 
