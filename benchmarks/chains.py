@@ -16,8 +16,6 @@ Edges: links from an API to the one that gives what it needs, as `complete` infe
 which the first 300 were looked at while the rules were mended; the other 150 (`fresh`) were drawn and judged
 afterwards. `across`: links into another tool, for needs that nothing of the own tool gives, in the same way.
 
-Enrich: what written texts add to three catalogs, by parts, see `enrichment.py`.
-
 Ingest: processor time of reading botocore with needs and gives over that without, service by service in
 turn, and the same with documents encoded and written to SQLite. Graph: bytes that needs and gives add to a
 catalog of synthetic copies, per API. Battery: the default (or `--profile`) with `complete` against itself on
@@ -46,7 +44,6 @@ from unittest import mock
 import numpy as np
 from battery.__main__ import CACHE, LIMIT, Run, battery, parsed
 from battery.toollinkos import read_toollinkos
-from enrichment import enriched
 from halves import half_of
 from msgspec.structs import replace
 from rich.console import Console
@@ -78,13 +75,11 @@ ALL = 10_000
 """More requests than any part has."""
 USUAL = "hybrid"
 """The profile where none is named."""
-PARTS = ("steps", "toollinkos", "edges", "enrich", "ingest", "graph", "battery")
-NEEDED = {"toollinkos": "toollinkos", "enrich": "toollens"}
+PARTS = ("steps", "toollinkos", "edges", "ingest", "graph", "battery")
+NEEDED = {"toollinkos": "toollinkos"}
 """Folder of research data that a part reads, where it is not that of OpenAPI."""
 COPIES = 20_000
 """Documents of the part `graph`: what they add is the same for each, so more would say no more."""
-ENRICHED = 600
-"""Requests of each catalog of the part `enrich`, at most."""
 LOSS = 0.5
 """Points of NDCG@5 or recall@5 that no set may lose."""
 NAMES = ("recall@5", "recall@10", "complete@5", "complete@10", "main@5", "others@5", "map@10", "order")
@@ -254,11 +249,6 @@ def _group(row: Mapping[str, str]) -> tuple[str, ...]:
 def _giving(row: Mapping[str, str]) -> tuple[str, ...]:
     """The tool of the giver, the taker's where no other is named."""
     return tuple(row.get(f"giver_{name}", row[name]) for name in GROUP)
-
-
-def enrich(data: Path, limit: int, profile: Profile) -> Figures:
-    """Recall at 5 that written texts gain; with `hybrid`, whatever the profile."""
-    return enriched(data, min(limit, ENRICHED))
 
 
 def ingest(data: Path, limit: int, profile: Profile) -> Figures:

@@ -1,4 +1,4 @@
-"""The same catalog in SQLite, OpenSearch and Elasticsearch: do they answer alike, and how fast?
+"""The same catalog in SQLite, OpenSearch and Elasticsearch: do they answer alike?
 
 ToolBench's APIs are taken into SQLite with the shipped encoder and copied into a real node of each
 server, which is started for it (KITPICK_OPENSEARCH_URL and KITPICK_ELASTICSEARCH_URL name running
@@ -15,10 +15,7 @@ JSON object; `--parts` chooses, and `--keep FILE` adds to what former runs of ot
   `degraded_dsl` says what could not be done for which request. No deadline ends anything there.
 - `routes`: what each way of searching Elasticsearch without a plugin finds; `es_minus_hybrid`: the points of
   R@5 that stored searches with the rescorer have more than Python's `hybrid`.
-- `times`: documents a second of a copy; median and 99th percentile of a search for 50 candidates of each
-  ranking, in ms.
 - `ingest`: all operations of AWS services in one sync, with drawn vectors, so that no encoder counts.
-- `large`: figures of `scripts/bench large_catalog`, kept in the folder that `--large` names.
 
 `--limit N` requests, evenly spread; `--ingest N` documents at most; `--data DIR`.
 """
@@ -29,10 +26,8 @@ import argparse
 import contextlib
 import itertools
 import json
-import statistics
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -98,16 +93,15 @@ class FirstOperations:
         return itertools.islice(BotocoreSource().read(), self._most)
 
 
-PARTS = ("same", "columns", "times", "ingest", "dsl", "routes", "large")
+PARTS = ("same", "columns", "ingest", "dsl", "routes")
 
 
 def main() -> None:
     """Reads the command line, starts the nodes, prints tables and one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--parts", default=",".join(PARTS[:-1]), help=", ".join(PARTS))
+    parser.add_argument("--parts", default=",".join(PARTS), help=", ".join(PARTS))
     parser.add_argument("--limit", type=int, default=None)
     parser.add_argument("--ingest", type=int, default=20_000)
-    parser.add_argument("--large", type=Path, default=Path("var/large"))
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     options = parser.parse_args()
@@ -118,15 +112,13 @@ def main() -> None:
     if options.keep and options.keep.exists():
         report = json.loads(options.keep.read_text("utf-8"))
     with ExitStack() as stack:
-        if set(parts) - {"dsl", "routes", "large"}:
+        if set(parts) - {"dsl", "routes"}:
             servers = {kind: stack.enter_context(node(kind)) for kind in SERVERS}
             report |= against_servers(stack, options, parts, servers)
         if "dsl" in parts:
             report |= compare_dsl(stack, options)
         if "routes" in parts:
             report |= compare_routes(stack, options)
-    if "large" in parts:
-        report |= json.loads((options.large / "figures.json").read_text("utf-8"))
     if options.keep:
         options.keep.write_text(json.dumps(report, indent=2), "utf-8")
     show(report)
@@ -138,20 +130,15 @@ def against_servers(
 ) -> dict[str, Any]:
     """The parts that need running nodes."""
     report: dict[str, Any] = {}
-    if {"same", "columns", "times"} & set(parts):
+    if {"same", "columns"} & set(parts):
         plan = Plan(profiles=("kitpick",), limit=options.limit)
         judged = stack.enter_context(judged_dataset("toolbench", options.data, plan, NullProgress()))
         requests = [query.text for query in judged.queries]
         report["requests"] = len(requests)
-        if {"same", "times"} & set(parts):
-            catalogs, copied = copies(stack, judged.catalog, servers, "exact")
         if "same" in parts:
-            report |= compare(catalogs, requests)
-        if "times" in parts:
-            report |= {"copied_per_second": copied, "first_stage_ms": latencies(catalogs, requests)}
+            report |= compare(copies(stack, judged.catalog, servers, "exact"), requests)
         if "columns" in parts:
-            graphs, _ = copies(stack, judged.catalog, servers, "hnsw")
-            report |= all_columns(graphs, requests)
+            report |= all_columns(copies(stack, judged.catalog, servers, "hnsw"), requests)
     if "ingest" in parts:
         report["ingest"] = {kind: ingest(url, kind, options.ingest) for kind, url in servers.items()}
     return report
@@ -176,19 +163,14 @@ def node(kind: str) -> Iterator[str]:
     yield from running(*RUNNABLE[kind])
 
 
-def copies(
-    stack: ExitStack, original: Catalog, servers: dict[str, str], vectors: str
-) -> tuple[dict[str, Catalog], dict[str, float]]:
-    """Catalogs by engine, which share their models and scores, and documents a second of each copy."""
+def copies(stack: ExitStack, original: Catalog, servers: dict[str, str], vectors: str) -> dict[str, Catalog]:
+    """Catalogs by engine, which share their models and scores."""
     catalogs = {"sqlite": original}
-    rates = {}
     for kind, server in servers.items():
         engine = stack.enter_context(closing(open_engine(new_url(server, kind, vectors))))
-        started = time.perf_counter()
-        report = copy_catalog(original.engine, engine, NullProgress())
-        rates[kind] = report.written / (time.perf_counter() - started)
+        copy_catalog(original.engine, engine, NullProgress())
         catalogs[kind] = Catalog(engine, original.settings, original.models)
-    return catalogs, rates
+    return catalogs
 
 
 def new_url(server: str, kind: str, vectors: str) -> str:
@@ -250,21 +232,6 @@ def place(candidate: Candidate) -> tuple[object, ...]:
     """Id, ranks and scores of a candidate."""
     rankings = (candidate.lexical, candidate.dense)
     return candidate.id, *(each and (each.rank, round(each.score, 6)) for each in rankings)
-
-
-def latencies(catalogs: dict[str, Catalog], requests: Sequence[str]) -> dict[str, list[float]]:
-    """Median and 99th percentile of the first stage by engine, in ms; the engines take turns."""
-    spent: dict[str, list[float]] = {name: [] for name in catalogs}
-    for request in requests:
-        vector = catalogs["sqlite"].models.queries.vectors((request,))[0]
-        for name, catalog in catalogs.items():
-            started = time.perf_counter()
-            catalog.engine.search(SearchRequest(request, vector, CANDIDATES))
-            spent[name].append(1e3 * (time.perf_counter() - started))
-    return {
-        name: [round(statistics.median(each), 1), round(float(np.percentile(each, 99)), 1)]
-        for name, each in spent.items()
-    }
 
 
 def all_columns(catalogs: dict[str, Catalog], requests: Sequence[str]) -> dict[str, Any]:
