@@ -41,6 +41,8 @@ class ServerOutput:
         """Status of the last answer over HTTP where it was a refusal, else 0."""
         self.exit_code: int | None = None
         """Exit code of a started server that ended by itself."""
+        self.unfinished = b""
+        """The beginning of a message over several lines that has not ended."""
         self._lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
         self._begun = b""
 
@@ -57,6 +59,11 @@ class ServerOutput:
         if data.strip():
             self._lines.append(data[:_LINE_BYTES])
 
+    def write_lines(self, data: bytes) -> None:
+        """Takes whole lines."""
+        for line in data.split(b"\n"):
+            self.line(line)
+
     def last_lines(self) -> str:
         """The last lines, without anything that a terminal would obey; empty where nothing was written."""
         lines = [*self._lines, self._begun] if self._begun.strip() else list(self._lines)
@@ -67,7 +74,11 @@ class ServerOutput:
         refused = f" ({status_reason(self.status)})" if self.status else ""
         ended = "" if self.exit_code is None else f"; it ended with exit code {self.exit_code}"
         wrote = self.last_lines()
-        return f"{reason}{refused}{ended}" + (f"; it wrote: {wrote}" if wrote else "")
+        told = f"; it wrote: {wrote}" if wrote else ""
+        if self.unfinished:
+            begun = _shown(b" ".join(self.unfinished.split()))
+            told += f"; it began a message over several lines, and did not end it: {begun}"
+        return f"{reason}{refused}{ended}{told}"
 
 
 def _shown(line: bytes) -> str:

@@ -13,21 +13,25 @@ from contextlib import asynccontextmanager, suppress
 
 import anyio
 import mcp_types as types
+import msgspec
 from anyio.abc import AsyncResource, ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
+from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_ingest.process_guard import GUARD
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.sources.mcp_http import result_limit, too_large
 from kitpick_ingest.sources.mcp_output import ServerOutput
+from kitpick_ingest.sources.mcp_spread import SpreadMessage
 
 _GRACE_SECONDS = 2.0
 """For a server to end by itself once its standard input is closed, and again once it is asked to."""
 _UNASKED_BYTES = 1024 * 1024
 """For a line that nobody asked for."""
 _HEAD = 300
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SIGNALS = (signal.SIGTERM, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
 _ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,100}")')
 
@@ -88,6 +92,7 @@ class _Exchange:
         self._output = output
         self.silent = False
         """Whether the server has closed its output, mostly by ending."""
+        self._spread = SpreadMessage()
         self._asked: dict[int | str, str] = {}
         """Methods of requests without an answer, by id."""
 
@@ -138,8 +143,8 @@ class _Exchange:
         try:
             async with to_session:
                 async for line in self._lines(self._process.stdout):
-                    if (message := self._message(line)) is not None:
-                        await to_session.send(message)
+                    for message in self._messages(line):
+                        await to_session.send(SessionMessage(message))
                 self.silent = True
         except _GONE:
             return
@@ -182,23 +187,52 @@ class _Exchange:
         self._output.line(b"(a line above the limit, which is not read)")
         return None
 
-    def _message(self, line: bytes | types.JSONRPCError) -> SessionMessage | None:
+    def _messages(self, line: bytes | types.JSONRPCError) -> list[types.JSONRPCMessage]:
+        """What a line says: mostly one message, or none."""
         if isinstance(line, types.JSONRPCError):
-            return SessionMessage(line)
-        try:
-            message = types.jsonrpc_message_adapter.validate_json(
-                line.decode("utf-8", "replace"), by_name=False
-            )
-        except ValueError:
-            self._output.line(line)
-            return None
-        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            self._answered(message)
-        return SessionMessage(message)
+            return [line]
+        found = _parsed(line)
+        if found:
+            self._output.write_lines(self._spread.drop())
+        else:
+            found = self._spread_over_lines(line)
+        self._output.unfinished = self._spread.held[:_HEAD]
+        for message in found:
+            if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+                self._answered(message)
+        return found
+
+    def _spread_over_lines(self, line: bytes) -> list[types.JSONRPCMessage]:
+        """The messages that end with this line, and began with another."""
+        if not self._spread.takes(line):
+            self._output.write_lines(self._spread.drop() + line)
+            return []
+        whole = self._spread.add(line)
+        if len(self._spread.held) > self._limit():
+            error = self._too_large(self._spread.held)
+            self._spread.skip()
+            return [] if error is None else [error]
+        found = _parsed(whole)
+        if not found:
+            self._output.write_lines(whole)
+        return found
 
     def _answered(self, message: types.JSONRPCResponse | types.JSONRPCError) -> None:
         if message.id is not None:
             self._asked.pop(message.id, None)
+
+
+def _parsed(text: bytes) -> list[types.JSONRPCMessage]:
+    """The messages in a text: one, a list of them as older protocols allow, or none."""
+    text = text.strip().removeprefix(_BYTE_ORDER_MARK)
+    try:
+        parts = decode_as(text, list[msgspec.Raw]) if text.startswith(b"[") else [text]
+        return [
+            types.jsonrpc_message_adapter.validate_json(bytes(part).decode("utf-8", "replace"), by_name=False)
+            for part in parts
+        ]
+    except (ValueError, *UNDECODABLE):
+        return []
 
 
 def _id(found: bytes) -> int | str:

@@ -114,6 +114,8 @@ def test_what_a_server_wrote_before_it_failed_is_shown(tmp_path: Path, more: str
     [
         "print('ready'); print()",
         "print('[1, 2')",
+        "print('{ starting')",
+        'print(\'{\\n  "level": "info",\\n  "said": [1,\\n2]}\')',
         "sys.stdout.buffer.write(b'\\xff\\n')",
         "print('x' * 3_000_000)",
     ],
@@ -131,6 +133,47 @@ def test_a_line_above_the_limit_costs_its_request(tmp_path: Path) -> None:
     small = LiveSettings(request_seconds=60, max_answer_bytes=100_000)
     with pytest.raises(SourceError, match=r"tools/list failed: .* above the limit of 100,000 bytes"):
         list(source(tmp_path, more, settings=small).read())
+
+
+WRITTEN = "written = json.dumps\njson.dumps = lambda value: {}\n"
+MANY = "RESULTS['tools/list']['tools'] = [TOOL | {'name': f'note_{n}'} for n in range(2_000)]\n"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "written(value, indent=2)",
+        "written(value, indent=2).replace('\\n', '\\r\\n')",
+        "written(value, indent=0)",
+        "written(value | {'note': 'a { [ \\\\\" ] } of words'}, indent=2)",
+        "written(value).replace('{', '{\\n').replace('}', '\\n}')",
+        "written([value])",
+        "written([value], indent=2)",
+        "'\\ufeff' + written(value, ensure_ascii=False)",
+    ],
+)
+def test_a_message_may_be_written_in_other_ways_than_on_one_line(tmp_path: Path, form: str) -> None:
+    more = "sys.stdout.reconfigure(encoding='utf-8')\n" + WRITTEN.format(form) + MANY
+    tools = list(source(tmp_path, more + "serve()\n").read())
+    assert len(tools) == 2_000
+    assert all(isinstance(tool, ApiDocument) for tool in tools)
+
+
+def test_a_message_over_many_lines_above_the_limit_costs_its_request(tmp_path: Path) -> None:
+    more = WRITTEN.format("written(value, indent=2)") + MANY + "serve()\n"
+    small = LiveSettings(request_seconds=60, max_answer_bytes=100_000)
+    with pytest.raises(SourceError, match=r"tools/list failed: .* above the limit of 100,000 bytes"):
+        list(source(tmp_path, more, settings=small).read())
+
+
+def test_a_message_that_never_ends_is_told(tmp_path: Path) -> None:
+    more = """
+    sys.stdin.readline()
+    print('{\\n  "jsonrpc": "2.0",')
+    """
+    with pytest.raises(SourceError, match="began a message over several lines, and did not end it") as caught:
+        list(source(tmp_path, more).read())
+    assert '{ "jsonrpc": "2.0",' in str(caught.value)
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
