@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from waiting import free_port
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter
 from kitpick_ingest.errors import SourceError, UnknownSource
@@ -44,16 +45,10 @@ def _started(arguments: list[str], settings: LiveSettings) -> McpLiveSource:
     return McpLiveSource(f"stdio:{shlex.join([sys.executable, *arguments])}", "notes", settings)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextlib.contextmanager
 def serving(behaviour: str) -> Iterator[str]:
     """A server process on a free port, as a URL."""
-    port = _free_port()
+    port = free_port()
     with subprocess.Popen([sys.executable, str(SERVER), "http", behaviour, str(port)]) as process:
         try:
             _wait_for(port, process)
@@ -183,7 +178,7 @@ def test_a_handshake_era_server_is_read_too() -> None:
 
 
 def test_a_server_that_is_not_there_stops_the_source_and_no_secret_is_told() -> None:
-    url = f"http://user:secret@127.0.0.1:{_free_port()}/mcp?key=secret"
+    url = f"http://user:secret@127.0.0.1:{free_port()}/mcp?key=secret"
     for target, where in ((url, r"127\.0\.0\.1"), ("stdio:no-such-program --key secret", "no-such-program")):
         with pytest.raises(SourceError, match=where) as caught:
             list(McpLiveSource(target).read())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ import mcp_types as types
 import psutil
 import pytest
 from doors import PATIENCE, UPSTREAM, Door, at_stdio, at_the_door, at_url, serving, until
+from waiting import free_port
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
@@ -346,12 +346,6 @@ def notes_at(port: int, *more: str) -> Iterator[None]:
             yield
         finally:
             process.kill()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_a_servers_instructions_find_its_tools_and_cost_an_embedding_only_when_they_change(

@@ -11,7 +11,7 @@ import socket
 import struct
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import psutil
 import pytest
+from waiting import eventually
 
 from kitpick_rescorers.service.app import ENDPOINTS
 from kitpick_rescorers.service.dialect import Endpoint
@@ -46,13 +47,6 @@ def _serves_on(target: Any) -> Iterator[None]:
     yield
     assert target.post(PATH, GOOD).status_code == 200
     eventually(lambda: target.service.gate.bytes == 0)
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.02)
 
 
 def raw(target: Any, *parts: bytes, pause: float = 0.0, seconds: float = 30.0) -> bytes:

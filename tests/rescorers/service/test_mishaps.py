@@ -11,7 +11,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import httpx2
 import pytest
 from commands import Run
+from waiting import eventually, free_port
 
 from kitpick_engines.contract import Candidate, Place
 from kitpick_rescorers.client import ClientSettings, RescorerClient
@@ -33,12 +34,6 @@ sys.addaudithook(lambda event, args: event == 'socket.connect' and print(args[1]
 socket.socket().connect_ex(('127.0.0.1', 9))
 """
 CALL = {"query": "weather", "texts": ["weather of a city"]}
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @contextmanager
@@ -146,13 +141,6 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return paths
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-
-
 def test_with_a_certificate_it_speaks_tls_and_nothing_else(start: Any, tmp_path: Path) -> None:
     public, private = certificate(tmp_path)
     trusting = ssl.create_default_context(cafile=str(public))
@@ -176,13 +164,13 @@ def test_over_tls_an_idle_connection_stays_and_a_caller_that_stops_reading_is_cu
                 assert caller.post("/rerank", json=CALL).status_code == 200
                 time.sleep(2.5)
                 assert service.service.connections.open == 1, "it has taken what was sent"
-        until(lambda: service.service.connections.open == 0)
+        eventually(lambda: service.service.connections.open == 0)
         body = json.dumps({"query": "q", "texts": ["word " * 10**6] * 2, "return_text": True}).encode()
         head = f"POST /rerank HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode()
         plain = socket.create_connection(("127.0.0.1", service.port), timeout=60)
         with trusting.wrap_socket(plain, server_hostname="127.0.0.1") as deaf:
             deaf.sendall(head + body)
-            until(lambda: service.service.connections.open == 0)
+            eventually(lambda: service.service.connections.open == 0)
 
 
 @pytest.mark.parametrize(

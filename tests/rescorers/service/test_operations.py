@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from waiting import eventually
 
 from kitpick_models.errors import CorruptModel
 from kitpick_models.locate import find_model
@@ -38,13 +38,6 @@ from kitpick_rescorers.service.keys import digest, new_key, parse_keys
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 CALL = {"query": "weather", "candidates": [{"id": "a", "text": "weather of a city"}], "profile": "rerank"}
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.02)
 
 
 class Kept(logging.Handler):

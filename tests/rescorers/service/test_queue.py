@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import eventually
 
 from kitpick_models.batching import Row
 from kitpick_models.settings import RuntimeSettings
@@ -88,13 +88,6 @@ class Bench:
 def row(length: int, value: int = 1) -> Row:
     ids = np.full(length, value, np.int64)
     return Row(ids, np.zeros_like(ids))
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.002)
 
 
 @pytest.fixture

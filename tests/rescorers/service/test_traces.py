@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from waiting import eventually
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve", "traces")
 CALL = {
@@ -53,13 +54,6 @@ def collecting() -> Iterator[tuple[str, list[Any]]]:
         server.shutdown()
         server.server_close()
         thread.join(10)
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.02)
 
 
 def test_a_request_is_a_span_with_its_parts_below_it(start: Any) -> None:

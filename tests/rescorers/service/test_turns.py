@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
+from waiting import eventually
 
 from kitpick_rescorers.service.errors import DeadlinePassed
 from kitpick_rescorers.service.ticket import Ticket
@@ -35,13 +35,6 @@ class Worker:
     def goes_on(self) -> None:
         self._thread.join(60)
         assert not self._thread.is_alive()
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.002)
 
 
 def holding(turns: Turns) -> Turn:
