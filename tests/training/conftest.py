@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kitpick_training.examples import RankingList
@@ -63,12 +64,12 @@ def tokenizer():
     return built
 
 
-def config():
+def config(hidden: int = 32):
     import transformers
 
     return transformers.BertConfig(
         vocab_size=13,
-        hidden_size=32,
+        hidden_size=hidden,
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=64,
@@ -106,6 +107,33 @@ def make_sentence_encoder():
         return TrainableEncoder(transformers.BertModel(config()), tokenizer(), max_tokens=16, chunk_texts=8)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory) -> Path:
+    """The folder of two tiny encoders that are one."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from kitpick_models.manifest import Manifest
+    from kitpick_training.export import export_encoder
+    from kitpick_training.export.original import Original
+    from kitpick_training.export.pair import Half, join
+
+    models = tmp_path_factory.mktemp("pair")
+    texts = [f"{a} {b}" for a in WORDS for b in WORDS]
+    manifest = Manifest(
+        "pair", "encoder", "1", "none", "Apache-2.0", storage="weight_int8", seen=("abc",), max_tokens=16
+    )
+    for name, layers in (("first", 2), ("second", 1)):
+        torch.manual_seed(layers)
+        small = config(64)
+        small.num_hidden_layers = layers
+        module = transformers.BertModel(small, add_pooling_layer=False).eval()
+        original = Original(module, tokenizer().to_str().encode())
+        export_encoder(original, models / name, manifest, texts, texts[:8])
+    halves = [Half(models / "first", 1.0), Half(models / "second", 0.5)]
+    join(halves, texts, models / "pair", msgspec.structs.replace(manifest, dimensions=48), reference=8)
+    return models / "pair"
 
 
 @pytest.fixture

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
+from kitpick_models.manifest import Manifest
 from kitpick_training.chunks import ChunkPool, padded
-
-_MOST_TOKENS = 512
+from kitpick_training.export import export_encoder
+from kitpick_training.export.original import Original
 
 
 class TrainableEncoder:
@@ -40,7 +41,7 @@ class TrainableEncoder:
         threads: int = 1,
     ) -> None:
         self.model, self.tokenizer, self.chunk_texts, self.half = model, tokenizer, chunk_texts, half
-        self.workers = ChunkPool(threads)
+        self.max_tokens, self.workers = max_tokens, ChunkPool(threads)
         tokenizer.enable_truncation(max_tokens)
         tokenizer.no_padding()
 
@@ -95,6 +96,13 @@ class TrainableEncoder:
             found: NDArray[np.float32] = self.vectors(texts).numpy()
         return found
 
+    def export(
+        self, out: Path, manifest: Manifest, calibration: Sequence[str], reference: Sequence[str]
+    ) -> Manifest:
+        """Writes the model folder; see `export_encoder`."""
+        original = Original(self.model.float().eval(), self.tokenizer.to_str().encode())
+        return export_encoder(original, out, manifest, calibration, reference)
+
 
 class PartlyFrozenEncoder(TrainableEncoder):
     """An encoder of which only the upper layers learn: what the lower ones make of a text is computed once.
@@ -108,8 +116,9 @@ class PartlyFrozenEncoder(TrainableEncoder):
     """
 
     def __init__(self, encoder: TrainableEncoder, layers: int) -> None:
-        limit = (encoder.tokenizer.truncation or {}).get("max_length", _MOST_TOKENS)
-        super().__init__(encoder.model, encoder.tokenizer, limit, encoder.chunk_texts, half=encoder.half)
+        super().__init__(
+            encoder.model, encoder.tokenizer, encoder.max_tokens, encoder.chunk_texts, half=encoder.half
+        )
         self._layers = layers
         self._below: dict[tuple[int, ...], Tensor] = {}
         self.model.embeddings.requires_grad_(False)

@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 from tokenizers import Tokenizer
 
-from kitpick_models.manifest import Manifest
+from kitpick_models.manifest import Manifest, read_manifest
 from kitpick_models.runtime import load_encoder
 from kitpick_training.cross_encoder import RerankerTask, TrainableCrossEncoder
 from kitpick_training.encoder import PartlyFrozenEncoder, TrainableEncoder
@@ -23,6 +23,8 @@ from kitpick_training.examples import (
     RetrievalSet,
     ranking_figures,
 )
+from kitpick_training.export.apart import is_pair, take_apart
+from kitpick_training.joined_encoder import JoinedEncoder
 from kitpick_training.loop import Report, Task, TrainingRun
 from kitpick_training.publication import ExportedScorer, publish_encoder, publish_reranker, replacement_of
 from kitpick_training.recipe import (
@@ -34,6 +36,8 @@ from kitpick_training.recipe import (
 )
 from kitpick_training.weights import reopen_as
 
+HALVES = "halves"
+"""Folder of a run with the encoders of a pair."""
 PAIRS = 456
 """Of which 256 find the int8 scales, and the other 200 become the reference."""
 
@@ -165,8 +169,7 @@ def tune_encoder(
         ModelError: the model in use is damaged or no encoder; or training or writing failed. The folder of
             the outcome is as it was.
     """
-    whole, manifest = reopened_encoder(places.start, recipe)
-    encoder = PartlyFrozenEncoder(whole, recipe.frozen_layers) if recipe.frozen_layers else whole
+    encoder, manifest = reopened_encoder(places, recipe, recipe.frozen_layers)
     task = CatalogTask(recipe, encoder, catalog)
     run = _run_from(task, recipe, places.run, report)
 
@@ -181,12 +184,29 @@ def tune_encoder(
     return improved(run, places.out, manifest.identity, before, publish)
 
 
-def reopened_encoder(folder: Path, recipe: EncoderRecipe) -> tuple[TrainableEncoder, Manifest]:
+def reopened_encoder(
+    places: Places, recipe: EncoderRecipe, frozen_layers: int = 0
+) -> tuple[TrainableEncoder, Manifest]:
     """An exported encoder to be trained further; its word embeddings stay as they are.
+
+    Of two encoders that were joined into one the first learns.
+
+    Args:
+        places: where the model in use is, and where a pair is taken apart.
+        recipe: of the run.
+        frozen_layers: how many of the lower layers stay as they are.
 
     Raises:
         ModelError: damaged, or no encoder.
     """
+    manifest = read_manifest(places.start)
+    if not is_pair(places.start):
+        return _learner(places.start, recipe, frozen_layers), manifest
+    pair = take_apart(places.start, places.run / HALVES, recipe.max_tokens)
+    return JoinedEncoder(_learner(pair.folders[0], recipe, frozen_layers), pair), manifest
+
+
+def _learner(folder: Path, recipe: EncoderRecipe, frozen_layers: int) -> TrainableEncoder:
     opened = reopen_as(folder, "encoder")
     encoder = TrainableEncoder(
         opened.module,
@@ -197,7 +217,7 @@ def reopened_encoder(folder: Path, recipe: EncoderRecipe) -> tuple[TrainableEnco
         threads=recipe.threads,
     )
     encoder.model.get_input_embeddings().weight.requires_grad_(False)
-    return encoder, opened.manifest
+    return PartlyFrozenEncoder(encoder, frozen_layers) if frozen_layers else encoder
 
 
 def some_texts(catalog: ClosedCatalog) -> Sequence[str]:
@@ -229,7 +249,7 @@ def tune_preference(
     Raises:
         ModelError: the model in use is damaged or no encoder; or training or writing failed.
     """
-    encoder, manifest = reopened_encoder(places.start, recipe)
+    encoder, manifest = reopened_encoder(places, recipe)
     task = PreferenceTask(recipe, encoder, source)
     run = _run_from(task, recipe, places.run, report)
     run.run()

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_models.manifest import CARD, Figure, Manifest, Storage, card, write_manifest
+from kitpick_models.manifest import CARD, Figure, Manifest, Storage, card, read_manifest, write_manifest
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.verify import verify
@@ -25,7 +25,7 @@ from kitpick_training.encoder import TrainableEncoder
 from kitpick_training.encoder_tasks import Encode, retrieval_figures
 from kitpick_training.errors import ModelNotWritten
 from kitpick_training.examples import RankingFigures, RankingList, RetrievalSet, mean_figures, ranking_figures
-from kitpick_training.export import export_cross_encoder, export_encoder
+from kitpick_training.export import export_cross_encoder
 from kitpick_training.export.original import Original
 from kitpick_training.loop import Milestone
 from kitpick_training.recipe import EncoderRecipe, RerankerRecipe, RunSettings
@@ -163,20 +163,33 @@ def publish_encoder(
         out: the model folder.
         measured: date and command, for the card.
     """
-    original = Original(encoder.model.float().eval(), encoder.tokenizer.to_str().encode())
+    encoder.model.float().eval()
     trained = _figures(encoder, held_out)
     exported: dict[Storage, FiguresBySet] = {}
     forms: tuple[Storage, ...] = ("static_int8", "weight_int8")
     for form in forms:
         stored = msgspec.structs.replace(manifest, storage=form)
-        final = export_encoder(original, out, stored, texts[:_CALIBRATION], texts[_CALIBRATION:])
+        final = encoder.export(out, stored, texts[:_CALIBRATION], texts[_CALIBRATION:])
         exported[form] = _figures(load_encoder(out).encode, held_out)
         if _mean(exported[form]) >= _mean(trained) - MOST_LOST:
             break
-    final = msgspec.structs.replace(final, figures=_listed(exported[final.storage], measured))
+    final = _with_figures(out, final, exported[final.storage], measured)
+    return EncoderPublication(final, trained, exported)
+
+
+def measured_encoder(out: Path, held_out: Sequence[RetrievalSet], measured: tuple[str, str]) -> Manifest:
+    """Measures an exported encoder and writes the figures into its manifest and card."""
+    figures = _figures(load_encoder(out).encode, held_out)
+    return _with_figures(out, read_manifest(out), figures, measured)
+
+
+def _with_figures(
+    out: Path, manifest: Manifest, figures: FiguresBySet, measured: tuple[str, str]
+) -> Manifest:
+    final = msgspec.structs.replace(manifest, figures=_listed(figures, measured))
     write_manifest(out, final)
     (out / CARD).write_text(card(final), encoding="utf-8")
-    return EncoderPublication(final, trained, exported)
+    return final
 
 
 def _figures(encode: Encode, held_out: Sequence[RetrievalSet]) -> FiguresBySet:

@@ -141,6 +141,18 @@ class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weight_decay: Share = 0.02
 
 
+class PairRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of two encoders that become one."""
+
+    name: str
+    weights: tuple[PositiveNumber, PositiveNumber]
+    """What the cosine of each counts."""
+    dimensions: Positive = 384
+    texts: Positive = 6_000
+    """From which the directions that are kept are found, and the last ones as reference."""
+    seed: int = 0
+
+
 class RankerRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings of the trees of a list ranker."""
 
@@ -167,6 +179,7 @@ Recipe = TypeVar(
     NnnRecipe,
     QueryKindRecipe,
     RankerRecipe,
+    PairRecipe,
 )
 
 

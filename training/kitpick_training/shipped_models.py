@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from kitpick_evaluation.datasets.records import LabelledCatalog
-from kitpick_models.manifest import MANIFEST, Manifest
+from kitpick_models.manifest import MANIFEST, Manifest, read_manifest
 from kitpick_models.runtime import load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_training.cross_encoder import (
@@ -21,23 +22,33 @@ from kitpick_training.cross_encoder import (
 from kitpick_training.data.prepared import Encode
 from kitpick_training.data.ranking_lists import MIXTURES, ListSampler
 from kitpick_training.data.readers import seen_tools, training_data
-from kitpick_training.data.sources import HOLDOUT, encoder_source, reranker_source
+from kitpick_training.data.sources import HOLDOUT, encoder_source, held_out_sets, reranker_source
+from kitpick_training.data.texts import sample_texts, training_catalogs
 from kitpick_training.encoder import TrainableEncoder
 from kitpick_training.encoder_tasks import EncoderTask
 from kitpick_training.errors import InvalidRecipe
 from kitpick_training.examples import ListScorer, ListSource
 from kitpick_training.export.original import BODY, pretrained_body
+from kitpick_training.export.pair import Half, join, pair_manifest
 from kitpick_training.fine_tuning import PAIRS
 from kitpick_training.loop import Report, TrainingRun
 from kitpick_training.publication import (
     ExportedScorer,
+    measured_encoder,
     publish_encoder,
     publish_reranker,
     write_encoder_report,
     write_report,
 )
 from kitpick_training.query_kind import kind_vectors, publish_query_kind, train_head
-from kitpick_training.recipe import EncoderRecipe, QueryKindRecipe, RerankerRecipe, read_recipe, recipe_path
+from kitpick_training.recipe import (
+    EncoderRecipe,
+    PairRecipe,
+    QueryKindRecipe,
+    RerankerRecipe,
+    read_recipe,
+    recipe_path,
+)
 from kitpick_training.weights import load_average, trained_from
 
 
@@ -167,6 +178,27 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
         mixture = msgspec.to_builtins(MIXTURES[recipe.mixture])
         write_report(job.report, recipe, run.curve, after.steps[0], published, mixture)
     return published.manifest
+
+
+def join_encoders(job: TrainingJob, halves: Sequence[Path]) -> Manifest:
+    """Makes one encoder of two and publishes it, with figures on what both were held out from.
+
+    Args:
+        job: whose `run` is not used.
+        halves: model folders, in the order of the recipe's weights.
+
+    Raises:
+        EvaluationError: data is missing, broken or empty after splitting.
+        ModelError: the recipe or a model cannot be used, or they are not two encoders.
+    """
+    recipe = read_recipe(recipe_path(job.recipe), PairRecipe)
+    catalogs = training_catalogs(job.data)
+    texts = sample_texts(catalogs, recipe.texts, recipe.seed)
+    parts = [Half(folder, weight) for folder, weight in zip(halves, recipe.weights, strict=True)]
+    manifest = pair_manifest([read_manifest(folder) for folder in halves], recipe)
+    join(parts, texts, job.out, manifest)
+    held_out = held_out_sets(job.data, load_encoder(job.out).encode, None, recipe.seed)
+    return measured_encoder(job.out, held_out, job.measured)
 
 
 def train_query_kind(job: TrainingJob) -> Manifest:

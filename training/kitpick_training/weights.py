@@ -38,15 +38,22 @@ def reopen(folder: Path) -> Reopened:
 
     Raises:
         CorruptModel: a file is missing, differs from the manifest, or is no graph of ours.
-        UnsupportedModel: neither an encoder nor a cross-encoder.
+        UnsupportedModel: neither an encoder nor a cross-encoder, or two encoders as one.
     """
     import onnx
+
+    from kitpick_training.export.apart import holds_pair
 
     manifest = read_manifest(folder)
     if manifest.kind not in {"encoder", "cross_encoder"}:
         raise UnsupportedModel(f"{folder}: a model of kind {manifest.kind!r} has no transformer to train")
     tokenizer = read_file(folder, manifest, TOKENIZER)
     graph = onnx.load_model_from_string(read_file(folder, manifest, MODEL)).graph
+    if holds_pair(graph):
+        raise UnsupportedModel(
+            f"{folder}: two encoders as one, of which this training takes one: "
+            f"python -m kitpick_training.export.apart {folder} FOLDER writes them to FOLDER/0 and FOLDER/1"
+        )
     try:
         return Reopened(_module(_Exported(graph), manifest), tokenizer, manifest)
     except (KeyError, RuntimeError, StopIteration) as error:
@@ -58,12 +65,12 @@ def reopen_as(folder: Path, kind: Kind) -> Reopened:
 
     Raises:
         CorruptModel: as `reopen`.
-        UnsupportedModel: a model of another kind.
+        UnsupportedModel: as `reopen`, or a model of another kind.
     """
-    opened = reopen(folder)
-    if opened.manifest.kind != kind:
-        raise UnsupportedModel(f"{folder}: a model of kind {opened.manifest.kind!r}, wanted: {kind!r}")
-    return opened
+    found = read_manifest(folder).kind
+    if found != kind:
+        raise UnsupportedModel(f"{folder}: a model of kind {found!r}, wanted: {kind!r}")
+    return reopen(folder)
 
 
 class _Exported:
@@ -90,6 +97,10 @@ class _Exported:
 
     def words(self) -> Array:
         """Word embeddings (vocabulary, hidden)."""
+        from kitpick_training.export.pair import PACKED, SCALE, PackedWords
+
+        if PACKED in self.constants:
+            return PackedWords(self.constants[PACKED], self.constants[SCALE]).unpacked()
         words = self.constants["words"].astype(np.float32)
         scale = self.constants.get("words.scale")
         return words if scale is None else np.asarray(words * scale, np.float32)

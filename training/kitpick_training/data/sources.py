@@ -102,7 +102,18 @@ def encoder_source(
         name: prepare(take_split(READERS[name](data), "train", HOLDOUT), encode, cache, retrieval_text)
         for name in ENCODER_MIXTURE.catalogs
     }
-    held_out = [
+    held_out = held_out_sets(data, encode, cache, seed)
+    sampler = ListSampler(train, (), ENCODER_MIXTURE, seed, list_size)
+    return EncoderLists(sampler, held_out), [prepared.catalog for prepared in train.values()]
+
+
+def held_out_sets(data: Path, encode: Encode, cache: Path | None, seed: int) -> list[RetrievalSet]:
+    """What encoders are compared on: a catalog never trained on, and the held-out providers of two others.
+
+    Raises:
+        EvaluationError: data is missing, broken or empty after splitting.
+    """
+    return [
         retrieval_set(prepare(catalog, encode, cache, retrieval_text), ENCODER_MIXTURE, seed)
         for catalog in (
             READERS[HELD_OUT_CATALOG](data),
@@ -110,8 +121,6 @@ def encoder_source(
             take_split(READERS["written"](data), "validation", HOLDOUT),
         )
     ]
-    sampler = ListSampler(train, (), ENCODER_MIXTURE, seed, list_size)
-    return EncoderLists(sampler, held_out), [prepared.catalog for prepared in train.values()]
 
 
 def retrieval_set(catalog: PreparedCatalog, mixture: Mixture, seed: int) -> RetrievalSet:

@@ -215,7 +215,8 @@ def train_encoder_on_own_requests(judged: Judged, training: OwnTraining, progres
 
     The requests are split by a hash of their text; the weights of the best step are exported, and take the
     place of `training.out` only if they find more for the requests held out than the model in use does. An
-    index has vectors of one encoder: the next ingest with the new one embeds everything anew.
+    index has vectors of one encoder: the next ingest with the new one embeds everything anew. Of two encoders
+    that were joined into one the first learns from what both together get wrong, and is joined again.
 
     Raises:
         MissingExtra: the extra `train` is not installed.

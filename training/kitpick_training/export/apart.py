@@ -1,0 +1,162 @@
+"""A pair taken apart again: the folders of its two encoders, and the matrices that turn their vectors.
+
+`python -m kitpick_training.export.apart MODEL FOLDER` writes the encoders of a joined one to FOLDER/0 and
+FOLDER/1, each to be trained further or joined with another.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from kitpick_models.errors import CorruptModel, UnsupportedModel
+from kitpick_models.manifest import (
+    MODEL,
+    TOKENIZER,
+    Manifest,
+    digest,
+    read_file,
+    read_manifest,
+    write_manifest,
+)
+from kitpick_training.export.graph import INPUTS
+from kitpick_training.export.pair import BOTH, MATRIX, PACKED, Array
+
+
+class TakenApart(NamedTuple):
+    """Both encoders of a pair, and what turns the vectors of each."""
+
+    folders: tuple[Path, ...]
+    matrices: tuple[Array, ...]
+    """(own numbers, numbers of the pair) each."""
+
+
+def is_pair(folder: Path) -> bool:
+    """Whether a model folder holds two encoders that were joined here.
+
+    Raises:
+        CorruptModel: a file is missing, differs from the manifest, or is no graph.
+    """
+    manifest = read_manifest(folder)
+    return manifest.kind == "encoder" and holds_pair(_graph(folder, manifest).graph)
+
+
+def holds_pair(graph: Any) -> bool:  # noqa: ANN401
+    """Whether a graph is one that `joined_graph` makes."""
+    return any(constant.name == MATRIX for constant in graph.initializer)
+
+
+def take_apart(folder: Path, out: Path, max_tokens: int = 0) -> TakenApart:
+    """Writes the encoders of a pair, as exact as they are stored, to numbered folders.
+
+    The folders hold graph, tokenizer and manifest; what the pair was trained on is said of both.
+
+    Args:
+        folder: of the pair.
+        out: where the folders go, created where absent.
+        max_tokens: how much of a text each is to read; 0: as much as the pair.
+
+    Raises:
+        CorruptModel: a file is missing, differs from the manifest, or is no graph of ours.
+        UnsupportedModel: no pair.
+    """
+    manifest = read_manifest(folder)
+    model = _graph(folder, manifest)
+    if manifest.kind != "encoder" or not holds_pair(model.graph):
+        raise UnsupportedModel(f"{folder}: not two encoders that were joined into one")
+    tokenizer = read_file(folder, manifest, TOKENIZER)
+    limited = msgspec.structs.replace(manifest, max_tokens=max_tokens or manifest.max_tokens, figures=())
+    try:
+        graphs = _halves(model)
+        matrices = _matrices(model.graph, [_numbers(graph.graph) for graph in graphs])
+    except (KeyError, StopIteration, ValueError) as error:
+        raise CorruptModel(folder / MODEL, f"not a graph that was joined here ({error})") from error
+    folders = tuple(out / str(number) for number in range(len(graphs)))
+    for place, graph in zip(folders, graphs, strict=True):
+        _write(place, graph, tokenizer, limited)
+    return TakenApart(folders, matrices)
+
+
+def _graph(folder: Path, manifest: Manifest) -> Any:  # noqa: ANN401
+    return onnx.load_model_from_string(read_file(folder, manifest, MODEL))
+
+
+def _halves(model: Any) -> list[Any]:  # noqa: ANN401
+    """The graphs in the order of their vectors."""
+    outputs = next(node for node in model.graph.node if node.output[0] == BOTH).input
+    return [_half(model, f"{number}.", output) for number, output in enumerate(outputs)]
+
+
+def _half(model: Any, prefix: str, output: str) -> Any:  # noqa: ANN401
+    """What `_renamed` of `export.pair` put into the pair, by its own names."""
+    kept = [_without(node, prefix) for node in model.graph.node if node.name.startswith(prefix)]
+    constants = [_constant(each, prefix) for each in model.graph.initializer if each.name.startswith(prefix)]
+    inputs = [each for each in model.graph.input if each.name in INPUTS]
+    vector = helper.make_tensor_value_info(
+        output.removeprefix(prefix), TensorProto.FLOAT, ["batch", "numbers"]
+    )
+    graph = helper.make_graph(kept, "bert", inputs, [vector], constants)
+    half = helper.make_model(
+        graph,
+        opset_imports=list(model.opset_import),
+        ir_version=model.ir_version,
+        producer_name=model.producer_name,
+    )
+    onnx.checker.check_model(half)
+    return half
+
+
+def _without(node: Any, prefix: str) -> Any:  # noqa: ANN401
+    found = onnx.NodeProto()
+    found.CopyFrom(node)
+    found.name = node.name.removeprefix(prefix)
+    found.input[:] = [name.removeprefix(prefix) for name in node.input]
+    found.output[:] = [name.removeprefix(prefix) for name in node.output]
+    return found
+
+
+def _constant(constant: Any, prefix: str) -> Any:  # noqa: ANN401
+    found = onnx.TensorProto()
+    found.CopyFrom(constant)
+    found.name = constant.name.removeprefix(prefix)
+    return found
+
+
+def _numbers(graph: Any) -> int:  # noqa: ANN401
+    """How many numbers a half's vector has: as many as that of a word."""
+    constants = {each.name: each for each in graph.initializer}
+    return 2 * int(constants[PACKED].dims[1])
+
+
+def _matrices(graph: Any, numbers: Sequence[int]) -> tuple[Array, ...]:  # noqa: ANN401
+    stored = next(each for each in graph.initializer if each.name == MATRIX)
+    matrix = numpy_helper.to_array(stored).astype(np.float32)
+    if sum(numbers) != len(matrix):
+        raise ValueError(f"a matrix of {len(matrix)} rows for {sum(numbers)} numbers")
+    return tuple(np.split(matrix, np.cumsum(numbers)[:-1]))
+
+
+def _write(folder: Path, model: Any, tokenizer: bytes, manifest: Manifest) -> None:  # noqa: ANN401
+    files = {MODEL: model.SerializeToString(deterministic=True), TOKENIZER: tokenizer}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    own = msgspec.structs.replace(
+        manifest,
+        name=f"{manifest.name}-{folder.name}",
+        base_model=f"one of {manifest.identity}: {manifest.base_model}",
+        files={name: digest(data) for name, data in files.items()},
+        dimensions=_numbers(model.graph),
+    )
+    write_manifest(folder, own)
+
+
+if __name__ == "__main__":
+    take_apart(Path(sys.argv[1]), Path(sys.argv[2]))
