@@ -20,10 +20,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import cast
 
 import msgspec
@@ -41,7 +43,16 @@ from battery.figures import (
     headline,
     probabilities,
 )
-from battery.sets import CAPABILITY_SETS, CHOOSING_SETS, SETS, BatterySet, DataFolders, kind_of, read_set
+from battery.sets import (
+    CAPABILITY_SETS,
+    CHOOSING_SETS,
+    SETS,
+    BatterySet,
+    DataFolders,
+    kind_of,
+    read_set,
+    small_catalogs,
+)
 from battery.stores import LogitFile
 from battery.systems import (
     TOP,
@@ -55,7 +66,7 @@ from kitpick.settings import Settings
 from kitpick_evaluation.calibration import reliability_bins
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.embedder import EmbeddingCache
-from kitpick_ingest.progress import LineProgress, Progress
+from kitpick_ingest.progress import LineProgress, NullProgress, Progress
 from kitpick_models.locate import find_model
 from kitpick_models.manifest import MANIFEST, read_manifest
 from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
@@ -66,6 +77,9 @@ from kitpick_training.data.split import Split
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 LEARNED = ROOT / "benchmarks" / "profiles" / "learned.toml"
+SMALL_SIZE = 200
+"""Candidates of a small catalog: all of it."""
+SMALL_STRANGERS = 2
 CACHE = Path(platformdirs.user_cache_dir("kitpick")) / "battery"
 PROFILES = ("bm25", "dense", "hybrid", "mmr", "nnn", "rerank", "toolrerank", "kitpick")
 DEFAULT = "kitpick"
@@ -103,6 +117,8 @@ class Run(msgspec.Struct, frozen=True):
     """Features are those that its last stage `learned` sees."""
     read_pairs: bool
     """Whether the cross-encoder may run."""
+    small: int
+    """Requests of each set that small catalogs out of it are asked as well, for features."""
 
     @property
     def needs_scorer(self) -> bool:
@@ -149,6 +165,9 @@ def parsed(arguments: Sequence[str]) -> Run:
         "--features-of", default=str(LEARNED), metavar="PROFILE", help="whose last stage `learned` reads them"
     )
     parser.add_argument("--without-logits", action="store_true", help="features without the cross-encoder's")
+    parser.add_argument(
+        "--small", type=int, default=0, help="features: requests a set also asked of small catalogs out of it"
+    )
     given = parser.parse_args(arguments)
     split: Split = "test" if given.final else given.split
     sets = given.sets.split(",") if given.sets else [*SETS, *(CHOOSING_SETS if split == "validation" else ())]
@@ -167,6 +186,7 @@ def parsed(arguments: Sequence[str]) -> Run:
         features=given.features,
         features_of=load_profile(given.features_of),
         read_pairs=not given.without_logits,
+        small=given.small,
     )
 
 
@@ -275,6 +295,8 @@ def asked(
                 rows.add_stranger(system, request, system.asked(request.text, size), read=run.read_pairs)
             for request in system.cohort() if not battery_set.documents_of else ():
                 rows.add_cohort(system, request, system.asked(request.text, size), read=run.read_pairs)
+            for small in small_catalogs(battery_set, run.small, run.seed):
+                add_small(run, small, models, stores, rows)
         taken = {}
         if run.timed and run.profiles:
             plain = SetSystem(battery_set, engine, models)
@@ -288,6 +310,19 @@ def asked(
         taken,
         battery_set.split or "",
     )
+
+
+def add_small(run: Run, small: BatterySet, models: LoadedModels, stores: Stores, rows: FeatureRows) -> None:
+    """Adds what a small catalog is asked: its own requests, and strangers."""
+    with (
+        TemporaryDirectory() as folder,
+        open_set(small, models, Path(folder), stores.vectors, NullProgress()) as engine,
+    ):
+        system = SetSystem(small, engine, models.remembering(stores.vectors, stores.logits))
+        for request in small.requests:
+            rows.add(system, request, system.asked(request.text, SMALL_SIZE), read=run.read_pairs)
+        for request in random.Random(small.requests[0].id).sample(rows.strangers(small), SMALL_STRANGERS):
+            rows.add_stranger(system, request, system.asked(request.text, SMALL_SIZE), read=run.read_pairs)
 
 
 def adapted_default(run: Run, system: SetSystem, size: int) -> dict[str, Profile]:

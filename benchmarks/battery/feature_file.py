@@ -94,6 +94,8 @@ class FeatureRows:
         """Adds the candidates without the tools that do the job."""
         hidden = system.doing(request)
         left = [candidate for candidate in asked.candidates if candidate.tool_key not in hidden]
+        if not left:
+            return  # a small catalog may have nothing else
         deprived = replace(request, relevant=frozenset(), also=frozenset())
         self._add(system.set, deprived, state_before(self._profile, replace(asked, candidates=left), models))
 

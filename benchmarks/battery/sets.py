@@ -8,9 +8,10 @@ be chosen on them. Four natural sets are there to choose on, and in no other spl
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -109,6 +110,52 @@ def read_set(name: str, folders: DataFolders, split: Split) -> BatterySet:
     if not found.requests:
         raise InvalidDataset(f"{name}: no request in the split {split}")
     return _linked(found)
+
+
+SMALL = (4, 10, 25, 60)
+"""APIs of small catalogs, about."""
+_OF_A_TOOL = 6
+_ASKED_OF_ONE = 2
+
+
+def small_catalogs(whole: BatterySet, requests: int, seed: int) -> Iterator[BatterySet]:
+    """Small catalogs out of a large one, each with what two of its requests need; `SMALL` APIs in turn.
+
+    A stranger begins with ten tools, and a server has forty: what is near in a list of these is far in one of
+    thousands.
+    """
+    rng = random.Random(f"{whole.name}/{seed}")
+    tools: defaultdict[str, list[ApiDocument]] = defaultdict(list)
+    for document in whole.documents:
+        tools[document.tool_key].append(document)
+    asked = whole.requests[:requests]
+    for number in range(0, len(asked), _ASKED_OF_ONE):
+        size = SMALL[number // _ASKED_OF_ONE % len(SMALL)]
+        group = asked[number : number + _ASKED_OF_ONE]
+        held = _drawn(tools, frozenset().union(*(each.relevant for each in group)), size, rng)
+        ids = {document.id for document in held}
+        yield replace(
+            whole,
+            documents=held,
+            requests=tuple(replace(each, also=each.also & ids) for each in group),
+            documents_of=whole.catalog,
+        )
+
+
+def _drawn(
+    tools: Mapping[str, Sequence[ApiDocument]], needed: frozenset[str], size: int, rng: random.Random
+) -> tuple[ApiDocument, ...]:
+    """The APIs that are needed, some of the same tools, and some of others, until there are so many."""
+    doing = sorted(tool for tool, apis in tools.items() if any(each.id in needed for each in apis))
+    others = rng.sample(sorted(tools), min(len(tools), size))
+    held: dict[str, ApiDocument] = {}
+    for tool in dict.fromkeys([*doing, *others]):
+        apis = tools[tool]
+        kept = rng.sample(range(len(apis)), min(len(apis), _OF_A_TOOL))
+        for place, document in enumerate(apis):
+            if document.id in needed or (place in kept and len(held) < size):
+                held[document.id] = document
+    return tuple(held.values())
 
 
 def _linked(found: BatterySet) -> BatterySet:

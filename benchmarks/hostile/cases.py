@@ -158,7 +158,7 @@ def _bodies() -> Iterator[Case]:
     yaml = body(query="q", documents=[DOCUMENTS["many words"]] * 200, document_format="yaml")
     yield Case("/v2/rerank: two hundred YAML documents", "/v2/rerank", yaml, BUSY | DONE)
     for name, ids in {"negative": [-1], "unknown": [10**6], "huge": [10**30], "mixed": [1, "a"]}.items():
-        asked = body(input=ids, model="encoder-l12")
+        asked = body(input=ids, model="encoder-pair")
         yield Case(f"/v1/embeddings: {name} ids", "/v1/embeddings", asked, REFUSED)
 
 

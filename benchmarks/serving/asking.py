@@ -48,7 +48,7 @@ def mixed_request(choice: random.Random, texts: Sequence[str]) -> Request:
             {"id": str(n), "text": text, "lexical": {"rank": n}} for n, text in enumerate(chosen, start=1)
         ]
         return Request("/v1/rescore", json.dumps({"query": query, "candidates": candidates}).encode())
-    return Request("/v1/embeddings", json.dumps({"model": "encoder-l12", "input": chosen}).encode())
+    return Request("/v1/embeddings", json.dumps({"model": "encoder-pair", "input": chosen}).encode())
 
 
 async def ask(url: str, request: Request, deadline: float, leaves: float | None = None) -> Asked:
