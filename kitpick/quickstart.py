@@ -31,7 +31,7 @@ SERVICES = (
 REQUESTS = (
     ("one tool", "make a copy of a file in a bucket under another name"),
     ("several tools", "translate a document and send the result as a message to a queue"),
-    ("nothing here can do it", "book a table for two at an Italian restaurant tonight"),
+    ("nothing here can do it", "play some music in the kitchen"),
 )
 
 

@@ -40,7 +40,7 @@ if importlib.util.find_spec("hypothesis") is not None:  # absent where only clie
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "onnx_models" / "weights"
 MODELS = (
-    "encoder-l12", "reranker-l6", "query-kind-l12", "list-ranker-l12",
+    "encoder-pair", "reranker-l6", "query-kind-pair", "list-ranker-pair",
     "minilm-l6", "query-kind", "list-ranker",
 )  # fmt: skip
 SHARED_DATA = ROOT.parent / "shared" / "data"

@@ -50,7 +50,7 @@ class IndexSchema(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     model: str
-    """Name and digest of the encoder, e.g. `encoder-l12@3f2a…`."""
+    """Name and digest of the encoder, e.g. `encoder-pair@3f2a…`."""
     dimensions: int
     template: int
     """Version of `kitpick_engines.text`."""

@@ -115,7 +115,7 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def identity(self) -> str:
-        """Name and the first 12 hex digits of the digest of what computes: `encoder-l12@3f2a…`."""
+        """Name and the first 12 hex digits of the digest of what computes: `encoder-pair@3f2a…`."""
         digests = [self.files[name] for name in _COMPUTING.get(self.kind, (MODEL,))]
         if self.reading is not msgspec.UNSET:
             digests += [

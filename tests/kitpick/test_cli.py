@@ -164,13 +164,13 @@ def test_what_was_measured_is_recorded_with_the_model(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kitpick: Run
 ) -> None:
     model = tmp_path / "encoder"
-    shutil.copytree(find_model("encoder-l12"), model)
+    shutil.copytree(find_model("encoder-pair"), model)
     monkeypatch.setenv("KITPICK_ENCODER", str(model))
     ran = kitpick(
         "eval", "--queries", str(own_queries(catalog, tmp_path)), "-p", "dense", "-k", "5", "--record"
     )
     assert ran.code == ExitCode.OK, ran.err
-    assert "recorded for encoder-l12@" in ran.err
+    assert "recorded for encoder-pair@" in ran.err
     asked = "q.jsonl (1 requests), profile dense"
     recorded = {item.figure: item for item in read_manifest(model).figures if item.benchmark == asked}
     recall = recorded["recall@5"]

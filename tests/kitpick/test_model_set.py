@@ -58,9 +58,9 @@ def test_a_folder_is_a_set_with_models_of_its_own_and_shipped_ones(tmp_path: Pat
 
 
 def test_a_folder_without_a_set_replaces_models_of_the_default_set_by_name(tmp_path: Path) -> None:
-    shutil.copytree(find_model("minilm-l6"), tmp_path / "encoder-l12")
+    shutil.copytree(find_model("minilm-l6"), tmp_path / "encoder-pair")
     chosen = choose(str(tmp_path))
-    assert (chosen.set_name, chosen.encoder) == ("default", str(tmp_path / "encoder-l12"))
+    assert (chosen.set_name, chosen.encoder) == ("default", str(tmp_path / "encoder-pair"))
 
 
 @pytest.mark.parametrize("name", ["smal", "no/such/folder", "..", "large"])
@@ -100,9 +100,9 @@ def test_an_empty_name_means_the_sets_model_everywhere(monkeypatch: pytest.Monke
     [
         (
             Settings(encoder="minilm-l6"),
-            "learned beside encoder-l12@.* and reranker-l6@.*in use are minilm-l6@",
+            "learned beside encoder-pair@.* and reranker-l6@.*in use are minilm-l6@",
         ),
-        (Settings(models="small", encoder="encoder-l12"), "list-ranker@.* learned beside minilm-l6@"),
+        (Settings(models="small", encoder="encoder-pair"), "list-ranker@.* learned beside minilm-l6@"),
         (Settings(list_ranker="none"), "left out by the settings"),
     ],
 )
@@ -136,7 +136,7 @@ def test_a_set_that_cannot_be_read_is_an_error(text: str, tmp_path: Path) -> Non
         ("template = 2\n", "template is 1, the set has 2"),
         ("[thresholds.encoder]\nunmatched = 0.5\n", "thresholds is"),
         ("tokenizer = 'another'\n", "tokenizer is"),
-        ("list_ranker = 'list-ranker-l12'\n", "encoder it learned beside is encoder-l12@"),
+        ("list_ranker = 'list-ranker-pair'\n", "encoder it learned beside is encoder-pair@"),
         ("query_kind = 'minilm-l6'\n", "kind is encoder"),
         ("query_kind = 'absent'\n", "no model 'absent'"),
     ],

@@ -16,7 +16,7 @@ from kitpick_models.settings import RuntimeSettings
 pytestmark = pytest.mark.needs("onnxruntime", "weights")
 
 SETTINGS = RuntimeSettings(threads=1)
-LAYERS = {"minilm-l6": 6, "reranker-l6": 6, "encoder-l12": 12}
+LAYERS = {"minilm-l6": 6, "reranker-l6": 6, "encoder-pair": 18}
 """Of the shipped models that are stored as static int8."""
 
 

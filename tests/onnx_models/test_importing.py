@@ -284,8 +284,8 @@ def test_an_older_kitpick_refuses_the_manifest_rather_than_guess(
 
 @pytest.mark.needs("weights")
 def test_manifests_of_other_models_stay_as_they_are(tmp_path: Path):
-    manifest = read_manifest(find_model("encoder-l12"))
+    manifest = read_manifest(find_model("encoder-pair"))
     write_manifest(tmp_path, manifest)
     assert (tmp_path / "manifest.json").read_bytes() == (
-        find_model("encoder-l12") / "manifest.json"
+        find_model("encoder-pair") / "manifest.json"
     ).read_bytes()

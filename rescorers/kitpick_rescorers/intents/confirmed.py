@@ -15,7 +15,7 @@ from kitpick_rescorers.intents.votes import QUORUM, Intents
 
 SAME_COSINE = 0.98
 """From this cosine on, two requests are the same. Among the pairs of 2,500 requests of MetaTool two are as
-near, both for the same tool; of the five from 0.97 on, two are for another."""
+near, and both ask for the same thing; the third, from 0.97 on, does so as well."""
 OPERATOR_SAYS = "a sample of the operator names it for this request"
 
 _WORD = re.compile(r"[^\W_]+")

@@ -41,7 +41,7 @@ def test_a_damaged_model_is_named_even_if_its_digest_agrees(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = tmp_path / "encoder"
-    shutil.copytree(find_model("encoder-l12"), folder)
+    shutil.copytree(find_model("encoder-pair"), folder)
     (folder / "model.onnx").write_bytes(graph)
     manifest = read_manifest(folder)
     write_manifest(folder, replace(manifest, files={**manifest.files, "model.onnx": digest(graph)}))

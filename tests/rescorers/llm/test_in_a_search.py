@@ -71,7 +71,7 @@ def demonstrations(tmp_path: Path) -> Path:
     """A folder as training leaves it, with the shipped models in the place of trained ones."""
     folder = tmp_path / "demonstrations"
     folder.mkdir()
-    (folder / RETRIEVER).symlink_to(find_model("encoder-l12"))
+    (folder / RETRIEVER).symlink_to(find_model("encoder-pair"))
     (folder / RERANKER).symlink_to(find_model("reranker-l6"))
     written = [
         Demonstration("rain in Oslo", "f/get_weather", True, "get weather. Current weather of a city."),

@@ -66,7 +66,7 @@ PAIR, ONE = (
     [(1, []), (3, []), (4, [BESIDE]), (7, [BESIDE]), (10, [PAIR]), (30, [ONE, PAIR]), (300, [ONE, PAIR])],
 )
 def test_what_a_model_cannot_read_to_its_end_is_told_once_a_model(times: int, told: list[str]) -> None:
-    encoder, scorer = load_encoder("encoder-l12"), load_cross_encoder("reranker-l6")
+    encoder, scorer = load_encoder("encoder-pair"), load_cross_encoder("reranker-l6")
     candidates = [
         Candidate(f"a/b/{name}", "a", "b", name, text, np.zeros(0, np.float32), Place(rank, 1.0), None)
         for rank, (name, text) in enumerate((("refund", "Refund a charge"), ("long", "words " * 200)), 1)

@@ -115,7 +115,7 @@ HORRORS = {
     "deep": b"[" * 200_000,
     "too large": b'{"query": "' + b"word " * (4 * 2**20) + b'"}',
     "ten thousand": json.dumps(
-        {"query": "q", "model": "encoder-l12", "candidates": [{"id": "a", "text": ""}] * 10_001}
+        {"query": "q", "model": "encoder-pair", "candidates": [{"id": "a", "text": ""}] * 10_001}
         | dict.fromkeys(("documents", "texts", "inputs", "input"), ["a"] * 10_001)
     ).encode(),
     "wrong types": b'{"query": 1, "candidates": 1, "documents": 1, "texts": 1, "inputs": 1, "input": 1}',

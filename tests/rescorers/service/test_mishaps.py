@@ -97,7 +97,7 @@ def test_it_opens_no_connection_of_its_own() -> None:
             ("/rerank", CALL),
             ("/v1/rescore", {"query": "weather", "candidates": candidates}),
             ("/v2/rerank", {"query": "weather", "documents": ["a"], "model": "kitpick"}),
-            ("/v1/embeddings", {"input": "weather", "model": "encoder-l12"}),
+            ("/v1/embeddings", {"input": "weather", "model": "encoder-pair"}),
         ):
             assert httpx2.post(url + path, json=body, timeout=60).status_code == 200
         process.send_signal(signal.SIGHUP)

@@ -133,12 +133,12 @@ def test_openai_embeddings(keyed: Any, coded: bool) -> None:
 
     client = openai.OpenAI(api_key="secret", base_url=f"{keyed.url}/v1")
     wanted: dict[str, Any] = {} if coded else {"encoding_format": "float"}
-    answer = client.embeddings.create(model="encoder-l12", input=TEXTS, **wanted)
+    answer = client.embeddings.create(model="encoder-pair", input=TEXTS, **wanted)
     vectors = np.array([item.embedding for item in answer.data])
     assert vectors.shape == (3, 384)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert answer.usage.total_tokens > 0
-    assert "encoder-l12" in [model.id for model in client.models.list()]
+    assert "encoder-pair" in [model.id for model in client.models.list()]
 
 
 def test_openai_raises_its_own_errors(keyed: Any) -> None:
@@ -150,7 +150,7 @@ def test_openai_raises_its_own_errors(keyed: Any) -> None:
     with pytest.raises(openai.NotFoundError):
         client.embeddings.create(model="text-embedding-3-small", input="a")
     with pytest.raises(openai.BadRequestError):
-        client.embeddings.create(model="encoder-l12", input="a", dimensions=7)
+        client.embeddings.create(model="encoder-pair", input="a", dimensions=7)
 
 
 def test_llama_index_reranks_through_tei(keyed: Any) -> None:

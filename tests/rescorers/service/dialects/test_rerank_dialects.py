@@ -81,9 +81,9 @@ def test_tei_answers_a_bare_list(service: Any) -> None:
         ("/rerank", {"query": "q"}, 422, {"error", "error_type"}),
         ("/rerank", {"query": "q", "texts": ["a"] * 3_000}, 413, {"error", "error_type"}),
         ("/v1/embeddings", {"input": "a", "model": "gpt"}, 404, {"error"}),
-        ("/v1/embeddings", {"model": "encoder-l12"}, 400, {"error"}),
-        ("/v1/embeddings", {"input": [1, 99_999], "model": "encoder-l12"}, 400, {"error"}),
-        ("/v1/embeddings", {"input": [1, "a"], "model": "encoder-l12"}, 400, {"error"}),
+        ("/v1/embeddings", {"model": "encoder-pair"}, 400, {"error"}),
+        ("/v1/embeddings", {"input": [1, 99_999], "model": "encoder-pair"}, 400, {"error"}),
+        ("/v1/embeddings", {"input": [1, "a"], "model": "encoder-pair"}, 400, {"error"}),
     ],
 )
 def test_each_dialect_words_its_own_errors(
@@ -131,7 +131,7 @@ def test_fields_that_are_null_count_as_left_out(service: Any) -> None:
         },
         "/v1/embeddings": {
             "input": "a",
-            "model": "encoder-l12",
+            "model": "encoder-pair",
             **dict.fromkeys(("user", "encoding_format", "dimensions")),
         },
         "/v1/rescore": {
@@ -143,7 +143,7 @@ def test_fields_that_are_null_count_as_left_out(service: Any) -> None:
     for path, call in calls.items():
         assert service.post(path, call).status_code == 200, path
     assert service.post("/rerank", {"query": None, "texts": ["a"]}).status_code == 422
-    assert service.post("/v1/embeddings", {"input": [None], "model": "encoder-l12"}).status_code == 400
+    assert service.post("/v1/embeddings", {"input": [None], "model": "encoder-pair"}).status_code == 400
 
 
 @pytest.mark.parametrize(
