@@ -94,6 +94,7 @@ _ATTEMPTS = 50
 _PATIENCE = 5.0
 """Seconds over which a refused search is tried again: somebody is waiting for the answer."""
 _LATER = frozenset({429, 503})
+_PHASE_FAILED = "search_phase_execution_exception"
 _STATE = {"size": 1, "query": {"match_all": {}}}
 _ENCODER = msgspec.json.Encoder()
 
@@ -201,8 +202,7 @@ class LiveReader:
         data = b"".join(_ENCODER.encode(line) + b"\n" for line in lines)
         while True:
             *answers, about = self._server.send_lines("/_msearch", data, _PATIENCE)["responses"]
-            busy = [each for each in (*answers, about) if each.get("status") in _LATER]
-            if not busy:
+            if not any(map(_is_to_come, (*answers, about))):
                 break
             pauses.wait(EngineUnavailable("the server is too busy to search"))
         missing = [each for each in answers if each.get("status") == 404]
@@ -210,6 +210,17 @@ class LiveReader:
         if state is not None:
             check_name(state, self._store.name)
         return (None if missing else [_checked(each, live) for each in answers]), state
+
+
+def _is_to_come(answer: Json) -> bool:
+    """Whether the same search may be answered a little later: the server is busy, or lost a node under it.
+
+    Then a phase of the search has failed, and no shard says why.
+    """
+    if answer.get("status") in _LATER:
+        return True
+    error = answer.get("error") or {}
+    return error.get("type") == _PHASE_FAILED and not error.get("failed_shards")
 
 
 def _checked(answer: Json, live: Live) -> Json:

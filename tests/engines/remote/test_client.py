@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
@@ -167,6 +168,26 @@ def test_a_write_that_the_server_is_too_busy_for_is_tried_again(kind, node, stat
         before.busy = [status] * 3
         assert works(engine)
         assert before.refused == 3
+
+
+def test_a_search_whose_node_was_lost_under_it_is_asked_again(kind, node):
+    error = {"type": "search_phase_execution_exception", "reason": "", "phase": "query", "failed_shards": []}
+    lost = [{"error": error, "status": 500}]
+    with front(node) as before, catalog(kind, before.host) as engine:
+        fill(engine, [item("s/t/a")])
+        honest = before.answer
+
+        def once(method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes, str]:
+            status, data, content_type = honest(method, path, headers, body)
+            if "_msearch" in path and lost:
+                found = json.loads(data)
+                found["responses"][0] = lost.pop()
+                data = json.dumps(found).encode()
+            return status, data, content_type
+
+        before.answer = once  # type: ignore[method-assign]
+        assert dense_of(engine, unit(1)) == ["s/t/a"]
+        assert not lost
 
 
 def test_a_server_that_stays_too_busy_leaves_the_catalog_as_it_was(kind, node):
