@@ -56,7 +56,7 @@ def written(body: dict[str, Any]) -> str:
 def test_what_was_written_votes_on_a_server_as_well(
     catalog: Catalog, remote: RemoteEngine, fake, tmp_path: Path
 ) -> None:
-    slang = "hit up the gang"
+    slang = "ping the gang about tonight"
     assert run("copy", catalog.engine.url, remote.url).returncode == ExitCode.OK
     settings = replace(catalog.settings, llm_url=fake(answer=written).url, enriched=tmp_path / "written")
     with Catalog.open(remote.url, settings=settings) as opened:
