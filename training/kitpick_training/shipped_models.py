@@ -22,8 +22,14 @@ from kitpick_training.cross_encoder import (
 from kitpick_training.data.prepared import Encode
 from kitpick_training.data.ranking_lists import MIXTURES, ListSampler
 from kitpick_training.data.readers import seen_tools, training_data
-from kitpick_training.data.sources import HOLDOUT, encoder_source, held_out_sets, reranker_source
-from kitpick_training.data.texts import sample_texts, training_catalogs
+from kitpick_training.data.sources import (
+    HOLDOUT,
+    encoder_source,
+    held_out_sets,
+    reranker_source,
+    sample_texts,
+    training_catalogs,
+)
 from kitpick_training.encoder import TrainableEncoder
 from kitpick_training.encoder_tasks import EncoderTask
 from kitpick_training.errors import InvalidRecipe

@@ -98,13 +98,35 @@ def encoder_source(
     Raises:
         EvaluationError: data is missing, broken or empty after splitting.
     """
+    catalogs = training_catalogs(data)
     train = {
-        name: prepare(take_split(READERS[name](data), "train", HOLDOUT), encode, cache, retrieval_text)
-        for name in ENCODER_MIXTURE.catalogs
+        name: prepare(catalog, encode, cache, retrieval_text)
+        for name, catalog in zip(ENCODER_MIXTURE.catalogs, catalogs, strict=True)
     }
     held_out = held_out_sets(data, encode, cache, seed)
     sampler = ListSampler(train, (), ENCODER_MIXTURE, seed, list_size)
-    return EncoderLists(sampler, held_out), [prepared.catalog for prepared in train.values()]
+    return EncoderLists(sampler, held_out), catalogs
+
+
+def training_catalogs(data: Path) -> list[LabelledCatalog]:
+    """The training split of every data set that encoders learn from.
+
+    Raises:
+        EvaluationError: data is missing, broken or empty after splitting.
+    """
+    return [take_split(READERS[name](data), "train", HOLDOUT) for name in ENCODER_MIXTURE.catalogs]
+
+
+def sample_texts(catalogs: Sequence[LabelledCatalog], count: int, seed: int) -> list[str]:
+    """Different texts in random order, about `count`; each catalog gives its share of the mixture."""
+    rng = random.Random(seed)
+    found: set[str] = set()
+    for catalog, share in zip(catalogs, ENCODER_MIXTURE.catalogs.values(), strict=True):
+        descriptions = sorted({retrieval_text(document) for document in catalog.documents.values()})
+        requests = sorted({request.text for request in catalog.requests})
+        for texts in (descriptions, requests):
+            found.update(rng.sample(texts, min(len(texts), round(count * share / 2))))
+    return rng.sample(sorted(found), len(found))
 
 
 def held_out_sets(data: Path, encode: Encode, cache: Path | None, seed: int) -> list[RetrievalSet]:

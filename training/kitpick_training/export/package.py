@@ -139,8 +139,12 @@ def _scales(bert: Bert, head: Head, samples: Sequence[Tokens]) -> Mapping[str, I
 def _write(out: Path, manifest: Manifest, original: Original, model: bytes, reference: bytes) -> Manifest:
     if len(model) > _MAX_BYTES and manifest.storage in {"weight_int8", "static_int8"}:
         raise ValueError(f"{len(model):,} bytes: a shipped model may have {_MAX_BYTES:,}")
+    return write_folder(out, manifest, {MODEL: model, TOKENIZER: original.tokenizer, REFERENCE: reference})
+
+
+def write_folder(out: Path, manifest: Manifest, files: Mapping[str, bytes]) -> Manifest:
+    """Writes the files of a model, its card and its manifest, which is returned with their digests."""
     out.mkdir(parents=True, exist_ok=True)
-    files = {MODEL: model, TOKENIZER: original.tokenizer, REFERENCE: reference}
     manifest = msgspec.structs.replace(manifest, files={name: digest(data) for name, data in files.items()})
     for name, data in files.items():
         (out / name).write_bytes(data)

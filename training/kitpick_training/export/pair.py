@@ -19,21 +19,12 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from kitpick_models.manifest import (
-    CARD,
-    MODEL,
-    REFERENCE,
-    TOKENIZER,
-    Manifest,
-    card,
-    digest,
-    read_file,
-    write_manifest,
-)
+from kitpick_models.manifest import MODEL, REFERENCE, TOKENIZER, Manifest, read_file
 from kitpick_models.runtime import load_encoder
 from kitpick_models.verify import EncoderReference, pack, verify
 from kitpick_training.errors import UnfaithfulExport
 from kitpick_training.export.graph import INPUTS
+from kitpick_training.export.package import write_folder
 from kitpick_training.recipe import PairRecipe
 
 Array = NDArray[np.float32]
@@ -148,16 +139,8 @@ def join_turned(
         TOKENIZER: read_file(folders[0], encoders[0].manifest, TOKENIZER),
         REFERENCE: msgspec.json.encode(EncoderReference(tuple(reference), pack(wanted))),
     }
-    manifest = msgspec.structs.replace(
-        manifest,
-        dimensions=matrices[0].shape[1],
-        files={name: digest(data) for name, data in files.items()},
-    )
-    out.mkdir(parents=True, exist_ok=True)
-    for name, data in files.items():
-        (out / name).write_bytes(data)
-    (out / CARD).write_text(card(manifest), encoding="utf-8")
-    write_manifest(out, manifest)
+    manifest = msgspec.structs.replace(manifest, dimensions=matrices[0].shape[1])
+    manifest = write_folder(out, manifest, files)
     found = verify(out)
     if not found.sound:
         raise UnfaithfulExport(out / MODEL, "; ".join(found.faults))
