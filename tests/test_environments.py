@@ -1,4 +1,4 @@
-"""The environments of scripts/_testing run files that are there: one that is not ends the whole run of its environment."""
+"""Every path that scripts/_testing gives to an environment is there: pytest runs nothing where one is not."""
 
 from __future__ import annotations
 
