@@ -27,6 +27,7 @@ from kitpick_rescorers.service.errors import (
     ServiceError,
     Unready,
 )
+from kitpick_rescorers.service.gate import Gate
 from kitpick_rescorers.service.http import failed, handler, open_ticket
 from kitpick_rescorers.service.openapi import description, page
 from kitpick_rescorers.service.origin import LOOPBACK, foreign_reason
@@ -69,7 +70,7 @@ def application(service: Service, addition: Addition | None = None) -> Starlette
         routes += addition(service, threads)
     return Starlette(
         routes=routes,
-        middleware=[Middleware(Lingering), Middleware(Doorway, service=service)],
+        middleware=[Middleware(Lingering, gate=service.gate), Middleware(Doorway, service=service)],
         exception_handlers={HTTPException: _outside},
     )
 
@@ -121,11 +122,13 @@ class Lingering:
 
     A connection that is closed while its caller still sends is reset, and takes the answer with it: who was
     told to come back later would read of a broken connection instead. So the answer goes out at once, all of
-    it, and counts as ended once the body has come, or has not for two seconds. What comes is thrown away.
+    it, and counts as ended once the body has come, or has not for two seconds (0.3 where the process
+    stops). What comes is thrown away.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
         self._app = app
+        self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -134,7 +137,8 @@ class Lingering:
         async def lingering(message: Message) -> None:
             if _ends(message) and not body.ended:
                 await send({**message, "more_body": True})
-                await body.read_off()
+                with self._gate.waiting(_LINGER_SECONDS):
+                    await body.read_off()
                 message = {"type": "http.response.body"}
             await send(message)
 
@@ -158,9 +162,8 @@ class _RequestBody:
         return message
 
     async def read_off(self) -> None:
-        with anyio.move_on_after(_LINGER_SECONDS):
-            while not self.ended:
-                await self.receive()
+        while not self.ended:
+            await self.receive()
 
 
 def _documents(service: Service) -> list[Route]:

@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import zlib
 
-import anyio
 import numpy as np
 from anyio.to_thread import run_sync
 from starlette.requests import ClientDisconnect, Request
 
-from kitpick_rescorers.service.errors import Cancelled, Malformed, TooLarge, TooSlow, UnsupportedMedia
-from kitpick_rescorers.service.gate import HeldBytes
+from kitpick_rescorers.service.errors import (
+    Cancelled,
+    Malformed,
+    ServiceError,
+    TooLarge,
+    TooSlow,
+    Unready,
+    UnsupportedMedia,
+)
+from kitpick_rescorers.service.gate import Gate, HeldBytes
 from kitpick_rescorers.service.settings import ServiceSettings
 
 _MARKS = b",[{"
@@ -53,6 +60,7 @@ async def read_body(request: Request, settings: ServiceSettings, held: HeldBytes
     Raises:
         TooLarge: it is larger than the settings allow, packed or unpacked.
         TooSlow: it did not arrive in time.
+        Unready: it was not whole when the process was told to stop.
         UnsupportedMedia, Malformed: its encoding is not known, or it is broken.
         Overloaded: there is no room for it beside the bodies of others.
         Cancelled: the caller left in the middle.
@@ -62,19 +70,26 @@ async def read_body(request: Request, settings: ServiceSettings, held: HeldBytes
     if encoding not in {"identity", "", "gzip", "x-gzip"}:
         raise UnsupportedMedia(f"content encoding {encoding[:40]!r}: send gzip, or none")
     _refuse_announced(request.headers.get("content-length", ""), limit)
+    body = None
     try:
-        with anyio.fail_after(seconds):
+        with held.gate.waiting(seconds):
             body = await _collect(request, limit, "gzip" in encoding, held)
-    except TimeoutError:
-        raise TooSlow(f"the body did not arrive within {seconds:g} s") from None
     except ClientDisconnect:
         raise Cancelled("the caller left before the body was complete") from None
+    if body is None:
+        raise _not_whole(held.gate, seconds)
     values = await run_sync(count_values, body) if len(body) > _LONG else count_values(body)
     if values > settings.max_values:
         # Sixteen megabytes of `[],` would be 400 when decoded, and keep the interpreter for seconds.
         raise TooLarge(f"a body of more than {settings.max_values:,} values")
     held.grow(_BYTES_A_VALUE * values)
     return body
+
+
+def _not_whole(gate: Gate, seconds: float) -> ServiceError:
+    if gate.draining:
+        return Unready("this copy stops, and the body was not whole")
+    return TooSlow(f"the body did not arrive within {seconds:g} s")
 
 
 def _refuse_announced(announced: str, limit: int) -> None:

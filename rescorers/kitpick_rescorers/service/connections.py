@@ -13,6 +13,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _NOT_A_MOMENT = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 """For `SO_LINGER`: on, for 0 seconds."""
+_GOODBYE_SECONDS = 0.3
+"""How long a closed connection may take to end when the process stops: with TLS the peer says goodbye."""
 
 
 class ConnectionCount:
@@ -38,7 +40,8 @@ class PatientProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Starts the timer for the head."""
-        self._head, self._reader = _Timer(), _Timer()
+        self._head, self._reader, self._goodbye = _Timer(), _Timer(), _Timer()
+        self._stopping = False
         self.count.open += 1
         super().connection_made(transport)
         # By default up to 64 KB may wait to be taken without a notice, and a close would wait with them. With
@@ -64,12 +67,28 @@ class PatientProtocol(H11Protocol):
         self._reader.stop()
         super().resume_writing()
 
+    def shutdown(self) -> None:
+        """Called when the process is to stop."""
+        self._stopping = True
+        super().shutdown()
+        self._end()
+
+    def on_response_complete(self) -> None:
+        """Called when an answer has been sent."""
+        super().on_response_complete()
+        self._end()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Stops all timers."""
         self._head.stop()
         self._reader.stop()
+        self._goodbye.stop()
         self.count.open -= 1
         super().connection_lost(exc)
+
+    def _end(self) -> None:
+        if self._stopping and self.transport.is_closing():
+            self._goodbye.start(_GOODBYE_SECONDS, self.transport.abort)
 
     def _cut_off(self) -> None:
         """Resets the connection: the system drops what it still holds of the answer.

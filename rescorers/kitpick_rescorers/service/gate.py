@@ -6,8 +6,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import anyio
+
 from kitpick_rescorers.service.errors import Overloaded, TooLarge, Unready
 from kitpick_rescorers.service.ticket import Ticket
+
+_LAST_SECONDS = 0.3
+"""How long a caller's bytes are still waited for when the process stops."""
 
 
 class Gate:
@@ -23,6 +28,7 @@ class Gate:
         self._lock = threading.Lock()
         self.bytes = 0
         self.draining = False
+        self._waits: set[anyio.CancelScope] = set()
 
     @contextmanager
     def admit(self, ticket: Ticket) -> Iterator[None]:
@@ -46,6 +52,28 @@ class Gate:
     def requests(self) -> int:
         """Number of requests in progress."""
         return len(self._tickets)
+
+    @contextmanager
+    def waiting(self, seconds: float) -> Iterator[anyio.CancelScope]:
+        """A wait for what a caller has yet to send: cancelled after so long, or soon if the process stops."""
+        with anyio.move_on_after(min(seconds, _LAST_SECONDS) if self.draining else seconds) as wait:
+            self._waits.add(wait)
+            try:
+                yield wait
+            finally:
+                self._waits.discard(wait)
+
+    @property
+    def waits(self) -> int:
+        """Callers whose bytes are waited for."""
+        return len(self._waits)
+
+    def drain(self) -> None:
+        """Admits nobody any more, and waits no longer for requests of which a part is missing."""
+        self.draining = True
+        until = anyio.current_time() + _LAST_SECONDS
+        for wait in self._waits:
+            wait.deadline = min(wait.deadline, until)
 
     def give_up(self) -> None:
         """Cancels the requests in progress; their callers get the error that the process stops."""
@@ -82,17 +110,17 @@ class HeldBytes:
     """The bytes of one body, or of one answer."""
 
     def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+        self.gate = gate
         self.count = 0
 
     def grow(self, count: int) -> None:
         """Reserves more bytes, or raises `Overloaded`."""
-        self._gate.take(count)
+        self.gate.take(count)
         self.count += count
 
     def keep(self, count: int) -> None:
         """Reserves more bytes, beyond any limit, so that a finished answer is not discarded."""
-        self._gate.change(count)
+        self.gate.change(count)
         self.count += count
 
     def reserve(self, count: int, what: str) -> None:
@@ -102,8 +130,8 @@ class HeldBytes:
             TooLarge: they would never fit, however little others ask for.
             Overloaded: others take the room.
         """
-        if self.count + count > self._gate.max_bytes:
-            most = self._gate.max_bytes
+        if self.count + count > self.gate.max_bytes:
+            most = self.gate.max_bytes
             raise TooLarge(
                 f"about {count:,} bytes of answer, of at most {most:,} (max_waiting_bytes): {what}"
             )

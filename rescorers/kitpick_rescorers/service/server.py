@@ -52,7 +52,7 @@ class RescorerServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Waits a while for the requests in progress, then stops the queues."""
         gate = self._service.gate
-        gate.draining = True
+        gate.drain()
         seconds = self._service.settings.drain_seconds
         patience = asyncio.get_running_loop().call_later(seconds, gate.give_up)
         await super().shutdown(sockets)

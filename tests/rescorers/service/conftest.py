@@ -22,9 +22,14 @@ __all__ = ["kitpick"]
 class Running:
     """Where a running service is, and the service itself."""
 
-    def __init__(self, url: str, service: Service) -> None:
+    def __init__(self, url: str, service: Service, server: RescorerServer) -> None:
         self.url = url
         self.service = service
+        self._server = server
+
+    def stop(self) -> None:
+        """What a signal to stop does: returns at once."""
+        self._server.should_exit = True
 
     @property
     def port(self) -> int:
@@ -55,7 +60,7 @@ def running(settings: ServiceSettings, listening: socket.socket | None = None) -
     thread.start()
     assert listens.wait(300), "the server did not start"
     try:
-        yield Running(urls[0], service)
+        yield Running(urls[0], service, server)
     finally:
         server.should_exit = True
         thread.join(300)

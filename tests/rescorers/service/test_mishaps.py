@@ -173,6 +173,24 @@ def test_over_tls_an_idle_connection_stays_and_a_caller_that_stops_reading_is_cu
             eventually(lambda: service.service.connections.open == 0)
 
 
+def test_over_tls_nobody_who_says_no_goodbye_is_waited_for_when_it_is_told_to_stop(
+    start: Any, tmp_path: Path
+) -> None:
+    """The event loop by itself waits for half a minute."""
+    public, private = certificate(tmp_path)
+    trusting = ssl.create_default_context(cafile=str(public))
+    settings = {"body_seconds": 600, "drain_seconds": 600}
+    with start(tls_certificate=str(public), tls_key=str(private), **settings) as service:
+        plain = socket.create_connection(("127.0.0.1", service.port), timeout=60)
+        with trusting.wrap_socket(plain, server_hostname="127.0.0.1") as caller:
+            caller.sendall(b"POST /rerank HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
+            eventually(lambda: service.service.gate.waits)
+            told = time.monotonic()
+            service.stop()
+            eventually(lambda: service.service.connections.open == 0)
+            assert time.monotonic() - told < 20
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -290,32 +290,65 @@ class Process:
         return [json.loads(line) for line in lines]
 
 
-def test_it_says_where_it_listens_logs_no_query_and_drains_when_told_to_stop() -> None:
-    process = Process("--set", "body_seconds=60")
-    told = threading.Event()
-
-    def slow_body() -> Any:
-        yield b'{"query": "my secret wish", '
-        assert told.wait(60)
-        yield b'"texts": ["one", "two"]}'
-
-    answers: list[httpx2.Response] = []
-    caller = threading.Thread(
-        target=lambda: answers.append(httpx2.post(process.url + "/rerank", content=slow_body(), timeout=120))
-    )
-    caller.start()
-    eventually(lambda: "requests_under_way 1.0" in httpx2.get(process.url + "/metrics", timeout=60).text)
+def test_it_says_where_it_listens_and_logs_no_query() -> None:
+    process = Process()
+    call = {"query": "my secret wish", "texts": ["one", "two"]}
+    answer = httpx2.post(process.url + "/rerank", json=call, timeout=60)
     process.process.send_signal(signal.SIGTERM)
-    eventually(lambda: refuses_connections(process.url))
-    told.set()
-    caller.join(120)
     log = process.end()
-    assert answers[0].status_code == 200, "a request under way is finished"
-    assert len(answers[0].json()) == 2
+    assert len(answer.json()) == 2
     answered = [item for item in log if item["message"] == "answered"]
     assert answered[-1]["path"] == "/rerank"
-    assert answered[-1]["request_id"] == answers[0].headers["x-request-id"]
+    assert answered[-1]["request_id"] == answer.headers["x-request-id"]
     assert "secret" not in json.dumps(log)
+
+
+def test_what_is_under_way_is_finished_when_it_is_told_to_stop(
+    start: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with start(drain_seconds=600) as service, ThreadPoolExecutor(1) as callers:
+        reached, told, models = threading.Event(), threading.Event(), service.service.models
+        found = models.for_needs
+
+        def held(*given: Any) -> Any:
+            reached.set()
+            assert told.wait(300)
+            return found(*given)
+
+        monkeypatch.setattr(models, "for_needs", held)
+        answer = callers.submit(service.post, "/v1/rescore", CALL, timeout=300)
+        assert reached.wait(300)
+        service.stop()
+        eventually(lambda: refuses_connections(service.url))
+        told.set()
+        assert answer.result(300).status_code == 200
+
+
+HEAD = b"POST /v1/rescore HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+HALVES = {
+    "of a head": HEAD,
+    "of a body": HEAD + b"content-length: 100\r\n\r\n{",
+    "of a body in chunks": HEAD + b"transfer-encoding: chunked\r\n\r\n5\r\n{",
+    "of a body that is refused": HEAD.replace(b"POST", b"PUT") + b"content-length: 100\r\n\r\n{",
+}
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_no_half_sent_request_is_waited_for_when_it_is_told_to_stop(start: Any, half: str) -> None:
+    """Neither for the ten minutes in which a body may come nor for those in which work may end."""
+    with (
+        start(body_seconds=600, drain_seconds=600) as service,
+        socket.create_connection(("127.0.0.1", service.port), timeout=300) as caller,
+    ):
+        caller.sendall(HALVES[half])
+        eventually(lambda: service.service.connections.open == 1)
+        if half.startswith("of a body"):
+            eventually(lambda: service.service.gate.waits or not service.service.connections.open)
+        service.stop()
+        with caller.makefile("rb") as answer:
+            said = answer.read()
+    assert bool(said) == (half != "of a head")
+    assert b"this copy" not in said or said.startswith(b"HTTP/1.1 503")
 
 
 def refuses_connections(url: str) -> bool:
