@@ -16,13 +16,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from kitpick_engines.contract import Engine, Filter, SearchRequest, Vector
+from kitpick_engines.contract import Candidate, Engine, Filter, SearchRequest, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.lexical import Terms
 from kitpick_foundation.errors import FailureKind, KitpickError
 from kitpick_ingest.locks import source_lock
 from kitpick_rescorers.contracts import QueryEncoder
-from kitpick_rescorers.intents.written import Enrichment, WordIndex, WrittenStore, WrittenWeights
+from kitpick_rescorers.intents.words import WordIndex
+from kitpick_rescorers.intents.written import Enrichment, ShownTo, WrittenStore, WrittenWeights
 from kitpick_rescorers.llm.endpoint import LlmSettings
 from kitpick_rescorers.llm.meter import CallMeter
 from kitpick_rescorers.llm.model import CallFailed, CapReached, Message
@@ -35,6 +36,8 @@ MAX_FAILURES = 3
 _DEPTH = 100
 """Candidates among which an API is looked for in a check."""
 _SHARE, _LEAST, _MOST = 0.25, 5, 50
+_COUNTED = int(_MOST / _SHARE)
+"""Candidates that are asked for: more than so many APIs count as so many."""
 _RRF = 10.0
 
 
@@ -131,6 +134,7 @@ class Enricher:
 
     def _run(self, meter: CallMeter, model: str) -> EnrichReport:
         gone = self._store.remove(self._gone(self._present()))
+        self._store.show_to({document.id: ShownTo.of(document) for document in self._documents()})
         counts: Counter[str] = Counter()
         stopped, unanswered = "", 0
         pending = iter(list(self._pending()))
@@ -188,7 +192,9 @@ class Enricher:
     def _stored(
         self, document: ApiDocument, messages: tuple[Message, ...], writing: Writing | None, model: str
     ) -> Counter[str]:
-        entry = Enrichment(document.id, digest_of(messages), model, time.time(), "unusable")
+        entry = Enrichment(
+            document.id, digest_of(messages), model, time.time(), "unusable", shown_to=ShownTo.of(document)
+        )
         vectors: Sequence[Vector] = ()
         if writing is not None:
             kept = self._check.kept(document, writing)
@@ -211,8 +217,8 @@ class HeldOutCheck:
     see the API would search it, without any text and with one vote as one ranking more. A text speaks for
     another that it is nearer to than the description is. A text is kept if it finds the API first, or better
     with a text that speaks for it, or if it speaks for one that is then found better.
-    Before that, the text itself must find its API in the first quarter of the catalog (at least 5, at most
-    50 places): where the description knows nothing of what a text says, it is dropped.
+    Before that, the text itself must find its API in the first quarter of what those who see it can see (at
+    least 5, at most 50 places): where the description knows nothing of what a text says, it is dropped.
     """
 
     def __init__(self, engine: Engine, encoder: QueryEncoder) -> None:
@@ -232,30 +238,24 @@ class HeldOutCheck:
             _Tried(text, vector, *self._places(document, text, vector))
             for text, vector in zip(texts, self._encoder.vectors(texts), strict=True)
         ]
-        near = [each for each in tried if each.before <= self._reach()]
+        near = [each for each in tried if each.before <= min(_MOST, max(_LEAST, _SHARE * each.among))]
         return tuple(each.text for each in near if self._helps(each, [o for o in near if o is not each]))
 
-    def _reach(self) -> float:
-        stats = self._engine.stats()
-        return min(_MOST, max(_LEAST, _SHARE * (stats.documents if stats else 0)))
-
-    def _places(self, document: ApiDocument, text: str, vector: Vector) -> tuple[int, int, float]:
+    def _places(self, document: ApiDocument, text: str, vector: Vector) -> tuple[int, int, float, int]:
         """Where both rankings together put the API, from 1, and where one more that has it first would.
 
-        Last the cosine of the text with the API's own vector, −1 where it is not among the candidates.
+        Then the cosine of the text with the API's own vector, −1 where it is not among the candidates, and
+        how many candidates there are.
         """
         sees = Filter(tenant=document.tenant, principals=frozenset(document.allowed))
-        request = SearchRequest(text, vector, _DEPTH, sees, model=self._encoder.identity)
+        request = SearchRequest(text, vector, _COUNTED, sees, model=self._encoder.identity)
         found = self._engine.search(request)
-        worth = {
-            item.id: sum(1 / (_RRF + place.rank) for place in (item.lexical, item.dense) if place is not None)
-            for item in found
-        }
+        worth = {item.id: _worth(item) for item in found}
         cosine = next((float(item.vector @ vector) for item in found if item.id == document.id), -1.0)
         own = worth.pop(document.id, 0.0)
         others = sorted(worth.values(), reverse=True)
         before, after = (sum(other > mine for other in others) for mine in (own, own + 1 / (_RRF + 1)))
-        return 1 + (before if own else len(others)), 1 + after, cosine
+        return 1 + (before if own else len(others)), 1 + after, cosine, len(found)
 
     def _helps(self, each: _Tried, held_out: Sequence[_Tried]) -> bool:
         """Whether a text finds its API first, or better with another, or makes another find it better."""
@@ -270,6 +270,11 @@ class HeldOutCheck:
         return near or bool(WordIndex([each.text], self._terms).near(asked.text, self._weights.floor))
 
 
+def _worth(item: Candidate) -> float:
+    ranks = [place.rank for place in (item.lexical, item.dense) if place is not None]
+    return sum(1 / (_RRF + rank) for rank in ranks if rank <= _DEPTH)
+
+
 class _Tried(NamedTuple):
     """A text as a request, with the places of its API."""
 
@@ -281,6 +286,8 @@ class _Tried(NamedTuple):
     """With the vote of a text that is near."""
     cosine: float
     """With what is written in the document."""
+    among: int
+    """Candidates: APIs that the one who may see it can see, or `_COUNTED` and more."""
 
 
 def _asked(meter: CallMeter, document: ApiDocument, messages: tuple[Message, ...]) -> _Answer:

@@ -23,6 +23,8 @@ from kitpick_ingest.definitions import DefinitionFormat
 from kitpick_ingest.errors import SourceBusy
 from kitpick_ingest.locks import source_lock
 from kitpick_ingest.opening import open_source
+from kitpick_ingest.sync import SyncOptions
+from kitpick_rescorers.intents.written import ShownTo
 from kitpick_rescorers.llm.endpoint import LlmSettings
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 
@@ -275,6 +277,20 @@ def test_what_is_written_opens_nothing_to_anybody(restricted: Catalog, fake) -> 
     staff = Filter(principals=frozenset({"staff"}))
     found = restricted.search("write the gang a mail", profile="hybrid", filter=staff)
     assert found.hits[0].document.api == "send_email"
+
+
+def test_it_is_known_who_may_see_what_was_written_about(
+    restricted: Catalog, fake, functions_file: Path
+) -> None:
+    """Whose words count is nobody's question to the model."""
+    endpoint = fake(answer=written)
+    enrich(restricted, endpoint.url)
+    entries = restricted.enricher().store.entries()
+    assert {each.shown_to for each in entries.values()} == {ShownTo("", ("staff",))}
+    restricted.ingest(f"functions:{functions_file}", options=SyncOptions(public=True))
+    assert enrich(restricted, endpoint.url).asked == 0
+    entries = restricted.enricher().store.entries()
+    assert {each.shown_to for each in entries.values()} == {ShownTo()}
 
 
 FOREIGN = {

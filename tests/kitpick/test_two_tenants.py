@@ -18,6 +18,7 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, encode_document
 from kitpick_ingest.sync import SyncOptions
 from kitpick_rescorers.intents.store import Intent
+from kitpick_rescorers.intents.written import Enrichment, ShownTo
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 REQUESTS = ("tell the team lunch is at noon", "how wet will it be", "wipe the old report")
@@ -38,10 +39,13 @@ operation = st.one_of(
     st.tuples(st.just("search"), st.sampled_from(REQUESTS)),
     st.tuples(st.just("forget")),
 )
-hostile = operation | st.tuples(
-    st.just("ingest"),
-    st.lists(st.sampled_from(["email", "rain", "team lunch", "wipe"]), min_size=1, max_size=3),
-)
+texts = st.lists(st.sampled_from(["email", "rain", "team lunch", "wipe"]), min_size=1, max_size=3)
+hostile = operation | st.tuples(st.just("ingest"), texts) | st.tuples(st.just("write"), texts)
+WRITTEN = {
+    "send_email": "tell the team something in writing",
+    "get_weather": "how wet is it going to be",
+    "book_room": "a place for the team to have lunch",
+}
 
 
 def document(name: str, description: str, tenant: str = "") -> ApiDocument:
@@ -59,7 +63,16 @@ def opened(folder: Path, documents: Sequence[ApiDocument]) -> Catalog:
     catalog.add_intents(
         [Intent("lunch plans", "house/tool/book_room"), Intent("is it wet", "house/tool/get_weather")]
     )
+    for name, text in WRITTEN.items():
+        write(catalog, document(name, SHARED[name]), text)
     return catalog
+
+
+def write(catalog: Catalog, about: ApiDocument, text: str) -> None:
+    """What a language model wrote about an API, as if it had passed every check."""
+    encoder, shown_to = catalog.models.queries, ShownTo.of(about)
+    entry = Enrichment(about.id, "", "m@host", 0.0, "kept", text, (), (text,), shown_to)
+    catalog.enricher().store.put(entry, encoder.vectors((text,)), encoder.identity)
 
 
 def ingest(catalog: Catalog, folder: Path, documents: Sequence[ApiDocument]) -> None:
@@ -77,6 +90,11 @@ def act(catalog: Catalog, folder: Path, tenant: str, doing: tuple[Any, ...]) -> 
             return found(catalog, request, mine)
         case ("forget",):
             return catalog.forget(tenant)
+        case "write", texts:
+            return [
+                write(catalog, document(f"own{number}", "", tenant), f"{text} {text} lunch")
+                for number, text in enumerate(texts)
+            ]
         case "ingest", texts:
             own = [
                 document(f"own{number}", f"{text} {text} lunch", tenant) for number, text in enumerate(texts)
@@ -105,6 +123,7 @@ def test_a_hostile_tenant_moves_nothing_of_another(
     tmp_path_factory: pytest.TempPathFactory, own: list[tuple[Any, ...]], others: list[tuple[Any, ...]]
 ) -> None:
     folder = tmp_path_factory.mktemp("tenants")
+    others = [*others, ("write", ["team lunch", "wet", "wipe the report"])]
     documents = [document(name, text) for name, text in SHARED.items()]
     with opened(folder / "alone", documents) as alone, opened(folder / "shared", documents) as shared:
         for step in range(max(len(own), len(others))):

@@ -82,7 +82,7 @@ class SampleVotes:
             if self.samples is None
             else self.samples.of_model(encoder.identity, storable(permitted.tenant))
         )
-        written, covered = self._written(request, vector, encoder)
+        written, covered = self._written(request, vector, encoder, permitted)
         apis = PermittedApis(index, permitted)
         rows = self._ranked(intents, vector, permitted.tenant)
         # The filter comes before the vote: samples of APIs that may not be seen take nobody's place.
@@ -126,12 +126,12 @@ class SampleVotes:
         return [store for store in kept if store is not None]
 
     def _written(
-        self, request: str, vector: Vector, encoder: QueryEncoder
+        self, request: str, vector: Vector, encoder: QueryEncoder, caller: Filter
     ) -> tuple[NearTexts, frozenset[str]]:
         """How near a request is to what was written, and the APIs that have texts."""
         if self.written is None or not self.written.path.exists():
             return NOTHING_WRITTEN, frozenset()
-        near = self.written.near(request, vector, encoder.identity)
+        near = self.written.near(request, vector, encoder.identity, caller)
         return near, self.written.samples.of_model(encoder.identity).covered
 
     def _embed_stale(self, store: IntentStore, encoder: QueryEncoder) -> None:

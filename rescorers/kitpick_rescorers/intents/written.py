@@ -6,7 +6,6 @@ written about, and only to callers who may see that API.
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,16 +17,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.contract import Vector
+from kitpick_engines.contract import Filter, Vector
+from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.lexical import Terms
+from kitpick_engines.lexical import Mask, Terms
 from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 from kitpick_rescorers.intents.permitted import ApiRanking, PermittedApis
 from kitpick_rescorers.intents.store import TABLES, Intent, IntentStore
-from kitpick_rescorers.intents.votes import Intents
+from kitpick_rescorers.intents.votes import Intents, cosines
+from kitpick_rescorers.intents.words import WordIndex
 
 _TABLES = f"""
 {TABLES}
@@ -38,6 +39,23 @@ _COUNTED = 50
 """Places of an order that are worth anything."""
 Outcome = Literal["kept", "dropped", "unusable"]
 """`kept`: at least one text votes. `dropped`: none helped. `unusable`: the answer was none."""
+
+
+class ShownTo(msgspec.Struct, frozen=True):
+    """Who may see an API: fields as of `ApiDocument`."""
+
+    tenant: str = ""
+    allowed: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, document: ApiDocument) -> ShownTo:
+        """Those who may see a document."""
+        return cls(document.tenant, document.allowed)
+
+    def includes(self, caller: Filter) -> bool:
+        """Whether a caller is one of them."""
+        allowed = not self.allowed or not caller.principals.isdisjoint(self.allowed)
+        return allowed and self.tenant in ("", caller.tenant)
 
 
 class Enrichment(msgspec.Struct, frozen=True):
@@ -58,6 +76,10 @@ class Enrichment(msgspec.Struct, frozen=True):
     """Requests that it should serve."""
     kept: tuple[str, ...] = ()
     """Those of all texts that made others find the API better: only they vote."""
+    shown_to: ShownTo | None = None
+    """Who can see the API: for them, the words of its texts count in how rare words are.
+
+    None in files from before this was kept: they count for nobody until the next enrichment."""
 
 
 class WrittenWeights(msgspec.Struct, frozen=True):
@@ -135,6 +157,24 @@ class WrittenStore:
                 "INSERT OR REPLACE INTO enrichments VALUES (?, ?)", (entry.api, msgspec.json.encode(entry))
             )
 
+    def show_to(self, audiences: Mapping[str, ShownTo]) -> None:
+        """Changes who may see APIs, where that is not what is known of them.
+
+        Raises:
+            EngineUnavailable: the file cannot be written.
+        """
+        changed = [
+            msgspec.structs.replace(entry, shown_to=audiences[api])
+            for api, entry in self.entries().items()
+            if api in audiences and entry.shown_to != audiences[api]
+        ]
+        if changed:
+            with self._connection() as connection:
+                connection.executemany(
+                    "UPDATE enrichments SET entry = ? WHERE api = ?",
+                    [(msgspec.json.encode(entry), entry.api) for entry in changed],
+                )
+
     def remove(self, apis: Iterable[str]) -> int:
         """Forgets APIs; how many.
 
@@ -182,20 +222,20 @@ class WrittenStore:
         return count
 
     @FORKS_WAIT
-    def near(self, request: str, vector: Vector, encoder: str) -> NearTexts:
-        """How near a request is to what is written about each API.
+    def near(self, request: str, vector: Vector, encoder: str, caller: Filter) -> NearTexts:
+        """How near a request of a caller is to what is written about each API.
 
         Raises:
             EngineUnavailable: the file cannot be read.
         """
         written = self._read(encoder)
-        return NearTexts(written.apis, written.nearness(request, vector))
+        return NearTexts(written.apis, written.nearness(request, vector, caller))
 
     def _read(self, encoder: str) -> _Written:
         texts = self.samples.of_model(encoder)
         with self._lock:
             if self._known is None or self._known.texts is not texts:
-                self._known = _Written(texts)
+                self._known = _Written(texts, self.entries() if texts.apis else {})
             return self._known
 
     @contextmanager
@@ -245,54 +285,34 @@ NOTHING_WRITTEN = NearTexts((), ())
 class _Written:
     """All texts of one encoder, made ready to be compared with requests. Rows are APIs."""
 
-    def __init__(self, texts: Intents) -> None:
+    def __init__(self, texts: Intents, entries: Mapping[str, Enrichment]) -> None:
         self.texts = texts
         self.apis = list(dict.fromkeys(texts.apis))
         place = {api: row for row, api in enumerate(self.apis)}
         self._owner = np.array([place[api] for api in texts.apis], dtype=np.int64)
         self._counts = np.bincount(self._owner, minlength=len(self.apis))
         self._words = WordIndex(texts.requests, Terms())
+        shown_to = [entries[api].shown_to if api in entries else None for api in texts.apis]
+        self._audiences = list(dict.fromkeys(shown_to))
+        place_of = {each: place for place, each in enumerate(self._audiences)}
+        self._audience = np.array([place_of[each] for each in shown_to], dtype=np.int64)
         means = np.zeros((len(self.apis), texts.vectors.shape[1]))
         np.add.at(means, self._owner, texts.vectors)
         lengths = np.linalg.norm(means, axis=1, keepdims=True)
         self._means = means / np.where(lengths > 0, lengths, 1)
 
-    def nearness(self, request: str, vector: Vector) -> tuple[NDArray[np.float64], ...]:
-        """The columns of `Nearness`, each (n,)."""
+    def nearness(self, request: str, vector: Vector, caller: Filter) -> tuple[NDArray[np.float64], ...]:
+        """The columns of `Nearness`, each (n,): nothing a caller may not see moves another's numbers."""
         words, nearest = np.zeros(len(self.apis)), np.full(len(self.apis), -1.0)
-        for row, share in self._words.near(request, 0.0):
-            words[self._owner[row]] += share / self._counts[self._owner[row]]
         if not self.apis:
             return words, nearest, words
-        np.maximum.at(nearest, self._owner, self.texts.vectors @ vector)
-        return words, nearest, self._means @ vector
+        for row, share in self._words.near(request, 0.0, self._counted(caller)):
+            words[self._owner[row]] += share / self._counts[self._owner[row]]
+        np.maximum.at(nearest, self._owner, cosines(self.texts.vectors, vector))
+        return words, nearest, cosines(self._means, vector.astype(np.float64))
 
-
-class WordIndex:
-    """Texts by their words: how much of one a request shares, as the cosine of rarity-weighted terms."""
-
-    def __init__(self, texts: Sequence[str], terms: Terms) -> None:
-        self._terms = terms
-        self._rows: defaultdict[str, list[int]] = defaultdict(list)
-        for row, text in enumerate(texts):
-            for term in terms.of_request(text):
-                self._rows[term].append(row)
-        count = len(texts)
-        self._rarity = {term: math.log1p(count / len(rows)) for term, rows in self._rows.items()}
-        self._unseen = math.log1p(count)
-        squares = [0.0] * count
-        for term, rows in self._rows.items():
-            for row in rows:
-                squares[row] += self._rarity[term] ** 2
-        self._lengths = [math.sqrt(square) for square in squares]
-
-    def near(self, request: str, floor: float) -> list[tuple[int, float]]:
-        """Rows that share enough words with a request, with the share in [0, 1], the largest first."""
-        asked = self._terms.of_request(request)
-        length = math.sqrt(sum(self._rarity.get(term, self._unseen) ** 2 for term in asked))
-        shared: defaultdict[int, float] = defaultdict(float)
-        for term in asked:
-            for row in self._rows.get(term, ()):
-                shared[row] += self._rarity[term] ** 2
-        shares = ((row, min(1.0, square / (length * self._lengths[row]))) for row, square in shared.items())
-        return sorted((item for item in shares if item[1] >= floor), key=lambda item: (-item[1], item[0]))
+    def _counted(self, caller: Filter) -> Mask:
+        """The texts about what a caller may see, bool (n,)."""
+        included = [each is not None and each.includes(caller) for each in self._audiences]
+        counted: Mask = np.array(included)[self._audience]
+        return counted

@@ -6,16 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from shelf import Shelf
 
 from kitpick_engines.contract import Filter, Vector
 from kitpick_engines.lexical import Terms
 from kitpick_rescorers.intents.permitted import PermittedApis
+from kitpick_rescorers.intents.words import WordIndex
 from kitpick_rescorers.intents.written import (
     Enrichment,
     Nearness,
     NearTexts,
-    WordIndex,
+    ShownTo,
     WrittenStore,
     WrittenWeights,
     written_votes,
@@ -23,6 +25,7 @@ from kitpick_rescorers.intents.written import (
 
 EAST, NORTH = np.eye(2, dtype=np.float32)
 MODEL = "encoder"
+ANYBODY, PUBLIC = Filter(), ShownTo()
 
 
 @pytest.fixture
@@ -30,13 +33,13 @@ def store(tmp_path: Path) -> WrittenStore:
     return WrittenStore(tmp_path / "catalog.enriched")
 
 
-def near(store: WrittenStore, request: str, vector: Vector) -> dict[str, Nearness]:
-    found = store.near(request, vector, MODEL)
+def near(store: WrittenStore, request: str, vector: Vector, caller: Filter = ANYBODY) -> dict[str, Nearness]:
+    found = store.near(request, vector, MODEL, caller)
     return found.of(row for ranking in found.rankings for row in ranking.entries)
 
 
 def about(api: str, *kept: str) -> Enrichment:
-    return Enrichment(api, "digest", "m@host", 1.0, "kept", "What it is for.", kept, kept)
+    return Enrichment(api, "digest", "m@host", 1.0, "kept", "What it is for.", kept, kept, PUBLIC)
 
 
 def test_requests_are_near_to_texts_by_meaning_by_words_and_by_what_all_of_them_have(
@@ -92,7 +95,7 @@ def test_texts_about_what_a_caller_may_not_see_take_nobodys_place(hidden: int) -
 
 def test_only_what_was_kept_votes_and_all_of_it_is_remembered(store: WrittenStore) -> None:
     entry = Enrichment(
-        "mail", "digest", "m@host", 1.0, "kept", "Tells people things.", ("a b", "c d"), ("c d",)
+        "mail", "digest", "m@host", 1.0, "kept", "Tells people things.", ("a b", "c d"), ("c d",), PUBLIC
     )
     store.put(entry, [NORTH], MODEL)
     assert near(store, "a b", EAST)["mail"] == (0, 0, 0)
@@ -127,3 +130,45 @@ def test_the_share_of_words_is_a_cosine_that_rare_words_decide() -> None:
     assert 0 < shares[1] == shares[2] < shares[0] < 1
     assert index.near("parcels", 0.2)[0][0] == 1, "words are stemmed as the engines stem them"
     assert index.near("", 0.0) == index.near("unheard of", 0.0) == []
+
+
+def test_words_are_as_rare_as_in_the_texts_that_count() -> None:
+    texts = ["send the invoice to Bob", "send the parcel to Ann", "an invoice", "invoice and invoice"]
+    mine = WordIndex(texts[:2], Terms()).near("send my invoice", 0.0)
+    index = WordIndex(texts, Terms())
+    for _ in range(2):  # the second time they are remembered
+        counted = index.near("send my invoice", 0.0, np.array([True, True, False, False]))
+        assert [each for each in counted if each[0] < 2] == mine, "to the last bit"
+        assert index.near("send my invoice", 0.0) != counted
+    assert len(index.near("send my invoice", 0.0, np.zeros(4, bool))) == 4, "though no text counts"
+
+
+@pytest.mark.parametrize(
+    "hidden", [ShownTo("globex"), ShownTo("acme", ("boss",)), ShownTo("", ("boss",)), None]
+)
+def test_what_is_written_about_what_a_caller_may_not_see_moves_nothing_they_are_told(
+    tmp_path: Path, hidden: ShownTo | None
+) -> None:
+    """Words of others made those of one's own texts common, and the longest one of all last."""
+    caller = Filter(tenant="acme", principals=frozenset({"ann"}))
+    told = []
+    for others in (0, 1, 40):
+        store = WrittenStore(tmp_path / f"{others}.enriched")
+        for number in range(others):
+            text = f"aardvark invoice {number}"
+            store.put(replace(about(f"a{number}", text), shown_to=hidden), [NORTH], MODEL)
+        store.put(about("mail", "tell the gang", "send an invoice"), [EAST, NORTH], MODEL)
+        private = replace(about("post", "invoice the gang by post"), shown_to=ShownTo("acme", ("ann",)))
+        store.put(private, [NORTH], MODEL)
+        found = near(store, "send the gang an invoice", EAST, caller)
+        told.append({api: found[api] for api in ("mail", "post")})
+    assert told[0] == told[1] == told[2]
+
+
+def test_who_may_see_an_api_can_change(store: WrittenStore) -> None:
+    store.put(about("mail", "lunch of the gang"), [EAST], MODEL)
+    store.put(replace(about("post", "post to the gang"), shown_to=ShownTo("globex")), [EAST], MODEL)
+    before = near(store, "gang", EAST)["mail"]
+    store.show_to({"post": PUBLIC, "unknown": PUBLIC})
+    assert store.entries()["post"].shown_to == PUBLIC
+    assert near(store, "gang", EAST)["mail"] != before
