@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from kitpick_engines.contract import Vector
 from kitpick_engines.remote.address import Address
+from kitpick_engines.remote.bounded_pool import BoundedPool
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.queries import BEST_FIRST, MAX_WINDOW
 from kitpick_engines.remote.server import Json, SearchServer, unreachable
@@ -87,6 +88,7 @@ class ElasticsearchCarrier:
             "connections_per_node": _CONNECTIONS,
             "max_retries": max(len(address.nodes) - 1, 0),
             "retry_on_status": (),
+            "node_class": _bounded_node(),
         }
         self._client = OfThisProcess(lambda: Elasticsearch(address.nodes, **options))
         self._client.get()  # says now what is wrong with the address
@@ -98,6 +100,7 @@ class ElasticsearchCarrier:
 
         Raises:
             ServerUnreachable: there was no answer.
+            EngineUnavailable: it was too large.
         """
         from elasticsearch import ApiError, TransportError
 
@@ -116,6 +119,18 @@ class ElasticsearchCarrier:
     def close(self) -> None:
         """Releases connections."""
         self._client.get().close()
+
+
+def _bounded_node() -> type[Any]:
+    """The library's node, with bounded answers."""
+    from elastic_transport import Urllib3HttpNode
+
+    class BoundedNode(Urllib3HttpNode):
+        def __init__(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - the library's own
+            super().__init__(*given, **options)
+            self.pool: Any = BoundedPool(self.pool)
+
+    return BoundedNode
 
 
 def _authentication(address: Address) -> dict[str, Any]:

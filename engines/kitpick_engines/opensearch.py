@@ -10,6 +10,7 @@ from typing import Any, Literal
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.remote.address import Address
+from kitpick_engines.remote.bounded_pool import BoundedPool
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.queries import BEST_FIRST
 from kitpick_engines.remote.server import Json, SearchServer, unreachable
@@ -84,6 +85,7 @@ class OpenSearchCarrier:
             "http_compress": False,
             "max_retries": max(len(address.nodes) - 1, 0),
             "retry_on_status": (),
+            "connection_class": _bounded_connection(),
         }
         self._client = OfThisProcess(lambda: OpenSearch(address.nodes, **options))
         self._client.get()  # says now what is wrong with the address
@@ -95,6 +97,7 @@ class OpenSearchCarrier:
 
         Raises:
             ServerUnreachable: there was no answer.
+            EngineUnavailable: it was too large.
         """
         from opensearchpy.exceptions import OpenSearchException, TransportError
 
@@ -114,6 +117,18 @@ class OpenSearchCarrier:
     def close(self) -> None:
         """Releases connections."""
         self._client.get().close()
+
+
+def _bounded_connection() -> type[Any]:
+    """The library's connection, with bounded answers."""
+    from opensearchpy import Urllib3HttpConnection
+
+    class BoundedConnection(Urllib3HttpConnection):
+        def __init__(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - the library's own
+            super().__init__(*given, **options)
+            self.pool: Any = BoundedPool(self.pool)
+
+    return BoundedConnection
 
 
 def _authentication(address: Address) -> Any:  # noqa: ANN401 - a pair or a signer of opensearch-py

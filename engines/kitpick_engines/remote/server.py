@@ -18,6 +18,7 @@ import msgspec
 
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineError, EngineUnavailable
+from kitpick_foundation.bounded import MoreThanBound
 
 JsonBody = Mapping[str, Any]
 Json = dict[str, Any]
@@ -46,6 +47,7 @@ class Carrier(Protocol):
 
         Raises:
             ServerUnreachable: there was no answer.
+            EngineUnavailable: it was too large.
         """
 
     def close(self) -> None:
@@ -158,9 +160,15 @@ def block_cure(kind: str, reason: str) -> str:
     )
 
 
-def unreachable(error: BaseException) -> ServerUnreachable:
-    """An error of a client library in words. Its own text is not shown: it may hold what was sent."""
+def unreachable(error: BaseException) -> ServerUnreachable | EngineUnavailable:
+    """An error of a client library in words. Its own text is not shown: it may hold what was sent.
+
+    One that would be the same again is an `EngineUnavailable`.
+    """
     causes = _causes(error)
+    too_large = next((cause for cause in causes if isinstance(cause, MoreThanBound)), None)
+    if too_large is not None:
+        return EngineUnavailable(f"the answer has {too_large}: is this OpenSearch or Elasticsearch?")
     for kind, words in _UNREACHED:
         if any(isinstance(cause, kind) for cause in causes):
             return ServerUnreachable(words)

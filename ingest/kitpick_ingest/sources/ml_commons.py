@@ -22,6 +22,7 @@ import msgspec
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_engines.errors import UnknownEngine
 from kitpick_engines.remote.address import Address, parse_address
+from kitpick_foundation.bounded import MoreThanBound, read_bounded
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.entries import BadEntry, Converted, as_text, documents
@@ -108,7 +109,9 @@ class MlCommonsSource:
         until = time.monotonic() + self._live.total_seconds
         try:
             with self._place.opened(self._live.request_seconds) as answer:
-                return _bounded(answer, where, self._live.max_answer_bytes, until)
+                return read_bounded(lambda: answer.read1(_CHUNK), self._live.max_answer_bytes, until)
+        except MoreThanBound as error:
+            raise SourceError(where, f"the answer has {error}") from None
         except HTTPError as error:
             with error:
                 said = _reason(error.read(_MOST_SAID))
@@ -169,17 +172,6 @@ class ClusterTools(NamedTuple):
         if not self.address.settings.verify:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
-
-
-def _bounded(answer: HTTPResponse, where: str, most: int, until: float) -> bytes:
-    body = bytearray()
-    while chunk := answer.read1(_CHUNK):
-        body += chunk
-        if len(body) > most:
-            raise SourceError(where, f"the answer is larger than {most:,} bytes")
-        if time.monotonic() > until:
-            raise SourceError(where, "was not fetched in time")
-    return bytes(body)
 
 
 def _reason(body: bytes) -> str:
