@@ -223,7 +223,15 @@ class ToolsApi:
 
 def tools_routes(api: ToolsApi, service: Service, threads: anyio.CapacityLimiter) -> Sequence[Route]:
     """Routes of the two paths."""
-    endpoints = (
+    return [
+        Route(each.path, guarded(service, each, threads), methods=[each.method])
+        for each in tools_endpoints(api)
+    ]
+
+
+def tools_endpoints(api: ToolsApi) -> tuple[Endpoint, ...]:
+    """What the two paths are asked with, and who answers."""
+    return (
         Endpoint(
             path=f"{PATH}/search",
             summary="Finds tools of the catalog",
@@ -241,7 +249,6 @@ def tools_routes(api: ToolsApi, service: Service, threads: anyio.CapacityLimiter
             answer=lambda service, call, ticket: api.feedback(call, ticket),
         ),
     )
-    return [Route(each.path, guarded(service, each, threads), methods=[each.method]) for each in endpoints]
 
 
 def _wanted(call: ToolSearchCall) -> list[str]:

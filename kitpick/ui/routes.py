@@ -51,12 +51,15 @@ FILE_HEADERS = {
 def page_routes(desk: Desk, service: Service, threads: anyio.CapacityLimiter) -> Sequence[Route]:
     """Routes of the page: its files and its requests, with keys, limits and deadlines as everywhere."""
     asked = [
-        Route(item.path, guarded(service, item, threads), methods=[item.method]) for item in _endpoints(desk)
+        Route(item.path, guarded(service, item, threads), methods=[item.method])
+        for item in page_endpoints(desk)
     ]
     return [*file_routes(PREFIX), *asked]
 
 
-def _endpoints(desk: Desk) -> tuple[Endpoint, ...]:
+def page_endpoints(desk: Desk) -> tuple[Endpoint, ...]:
+    """What the page asks with, and who answers."""
+
     def endpoint(name: str, summary: str, types: tuple[Any, Any], answer: Callable[..., Any]) -> Endpoint:
         return Endpoint(
             path=f"{PREFIX}/api/{name}",

@@ -106,12 +106,12 @@ class MlCommonsSource:
 
     def _fetched(self) -> bytes:
         where = self._place.url
-        until = time.monotonic() + self._live.total_seconds
+        most, until = self._live.max_answer_bytes, time.monotonic() + self._live.total_seconds
         try:
             with self._place.opened(self._live.request_seconds) as answer:
-                return read_bounded(lambda: answer.read1(_CHUNK), self._live.max_answer_bytes, until)
-        except MoreThanBound as error:
-            raise SourceError(where, f"the answer has {error}") from None
+                return read_bounded(lambda: answer.read1(_CHUNK), most, until)
+        except MoreThanBound:
+            raise SourceError(where, f"the answer is larger than {most:,} bytes") from None
         except HTTPError as error:
             with error:
                 said = _reason(error.read(_MOST_SAID))

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
+import anyio
 import msgspec
 import pytest
+from starlette.routing import Route
 
-from kitpick.tools_api import FeedbackCall, ToolSearchCall
+from kitpick.tools_api import tools_endpoints, tools_routes
+from kitpick.ui.desk import Desk
+from kitpick.ui.routes import page_endpoints, page_routes
 from kitpick_engines.contract import Filter
-from kitpick_rescorers.service.app import ENDPOINTS
+from kitpick_rescorers.service.app import ENDPOINTS, application
+from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialects.search import _permitted
 from kitpick_rescorers.service.errors import InvalidKeyFile
 from kitpick_rescorers.service.keys import NOBODY, ApiKey, parse_keys
 from kitpick_rescorers.service.protocol import SearchCall
+from kitpick_rescorers.service.settings import ServiceSettings
 
 ACME = ApiKey("acme", "0" * 64, tenant="acme", principals=("staff", "boss"))
 STAFF = ApiKey("staff", "0" * 64, principals=("staff",))
@@ -21,7 +28,12 @@ PLAIN = ApiKey("plain", "0" * 64)
 NODE = ApiKey("node", "0" * 64, speaks_for_others=True)
 BOUND = {("/v1/search", "tenant"), ("/v1/search", "principals"), ("/v1/tools/feedback", "client")}
 """Parameters that carry an identity, each with a test of what binds it: here, or in `test_tools_api`."""
-_IDENTITIES = {"tenant", "tenants", "principals", "principal", "client", "caller", "owner", "allowed"}
+UNREAD = {("/v1/embeddings", "user")}
+"""A client may send it, and nobody reads it: what a text has for a vector is the same for everybody."""
+_IDENTITIES = {
+    *("tenant", "tenants", "principals", "principal", "client", "caller", "owner", "allowed", "permitted"),
+    *("user", "user_id", "userId", "groups", "roles", "as", "on_behalf_of", "actor", "account", "subject"),
+}
 
 
 def claimed(tenant: str = "", *principals: str) -> Any:
@@ -70,14 +82,75 @@ def test_an_entry_speaks_for_itself_or_for_others() -> None:
             parse_keys(f"{plain}speaks_for_others = true\n{more}\n", "keys.toml")
 
 
-def test_no_door_takes_an_identity_that_nothing_binds() -> None:
-    calls = {endpoint.path: endpoint.request for endpoint in ENDPOINTS if endpoint.request is not None}
-    calls |= {"/v1/tools/search": ToolSearchCall, "/v1/tools/feedback": FeedbackCall}
-    found = {
-        (path, field.encode_name)
-        for path, call in calls.items()
-        if isinstance(call, type) and issubclass(call, msgspec.Struct)
-        for field in msgspec.structs.fields(call)
-        if field.encode_name in _IDENTITIES
+def doors() -> set[tuple[str, Any]]:
+    """What every door is asked with: of the service, the tools, the page and the MCP server."""
+    pytest.importorskip("mcp")
+    from kitpick.mcp import tools as mcp_tools
+
+    nobody = cast("Any", None)
+    limiter = anyio.CapacityLimiter(1)
+    listed = [*ENDPOINTS, *tools_endpoints(nobody), *page_endpoints(object.__new__(Desk))]
+    arguments = {
+        f"mcp {name}": kind
+        for name, kind in vars(mcp_tools).items()
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and name.endswith("Arguments")
     }
-    assert found == BOUND, "bind what is new to the key, and test that"
+    assert len(arguments) >= 6, "every tool of the MCP server has such a type"
+    paths = {each.path for each in listed}
+    service = Service(ServiceSettings(warm_up_seconds=0))
+    try:
+        application_paths = {route.path for route in application(service).routes if isinstance(route, Route)}
+        routed = {route.path for route in tools_routes(nobody, service, limiter)}
+        routed |= {route.path for route in page_routes(object.__new__(Desk), service, limiter)}
+    finally:
+        service.close()
+    unasked = {"/metrics", "/openapi.json", "/docs", "/"}
+    files = {path for path in routed if path.startswith("/ui") and not path.startswith("/ui/api/")}
+    assert application_paths | routed <= paths | unasked | files, "a route that takes no call of a known type"
+    return {(each.path, each.request) for each in listed if each.request is not None} | {*arguments.items()}
+
+
+def fields_of(kind: Any) -> Iterator[str]:
+    """Names of all fields of a type, of those within it, and of every member of a union."""
+    seen: set[Any] = set()
+    waiting = [msgspec.inspect.type_info(kind)]
+    while waiting:
+        info = waiting.pop()
+        key = getattr(info, "cls", None)
+        if key in seen and key is not None:
+            continue
+        seen.add(key)
+        for field in getattr(info, "fields", ()):
+            yield field.encode_name
+            waiting.append(field.type)
+        for name in ("item_type", "value_type", "key_type", "type"):
+            inner = getattr(info, name, None)
+            waiting += [inner] if isinstance(inner, msgspec.inspect.Type) else []
+        waiting += getattr(info, "types", ()) + getattr(info, "item_types", ())
+
+
+class Within(msgspec.Struct, tag="within"):
+    tenant: str
+
+
+class Around(msgspec.Struct, tag="around"):
+    many: list[dict[str, Within]] | None = None
+
+
+class Beside(msgspec.Struct, tag="beside"):
+    pair: tuple[int, Within] | None = None
+
+
+def test_fields_within_and_of_every_member_of_a_union_are_found() -> None:
+    assert set(fields_of(Around)) == {"many", "tenant"}
+    assert set(fields_of(Beside)) == {"pair", "tenant"}
+    assert set(fields_of(Around | Beside)) == {"many", "pair", "tenant"}
+
+
+def test_no_door_takes_an_identity_that_nothing_binds() -> None:
+    asked = doors()
+    assert {"/v1/search", "/v1/tools/feedback", "/ui/api/explain", "mcp FeedbackArguments"} <= {
+        door for door, _ in asked
+    }
+    found = {(door, name) for door, kind in asked for name in fields_of(kind) if name in _IDENTITIES}
+    assert found == BOUND | UNREAD, "bind what is new to the key, and test that"
