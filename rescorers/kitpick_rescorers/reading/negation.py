@@ -64,6 +64,15 @@ _WITHOUT = re.compile(
 _INSTEAD = re.compile(
     r"\b(?:instead\s+of|rather\s+than|as\s+opposed\s+to|in\s+lieu\s+of)\s+(?P<verb>[a-z']+)", re.I
 )
+_KEEP = re.compile(
+    r"(?:(?:keep|keeping|preserve|retain)\s+(?P<kept>it|them|(?:the|its|my|our|their|that|those|this|these)\s+[a-z]+)"
+    r"|(?:leave|leaving)\s+(?P<left>it|them|(?:the|its|my|our|their|that|those|this|these)\s+[a-z]+)"
+    r"\s+(?:alone|in\s+place|intact|untouched|as\s+(?:it|they)\s+(?:is|are)|as\s+is|there))"
+    r"(?:\s+(?:itself|alone|in\s+place|intact|untouched|as\s+(?:it|they)\s+(?:is|are)|as\s+is|there|please))?\W*",
+    re.IGNORECASE,
+)
+"""What is to stay, and so is not to be deleted: "empty the queue, but keep it"."""
+_KEPT = "delete {}"
 _PRONOUN_LIST = """
 it them this that these those him her one ones any anything everything something nothing none all both either
 me us you they he she there here now yet still again please too instead permanently forever completely fully
@@ -88,11 +97,24 @@ def split_ruled_out(text: str) -> Ruled:
     spans = _spans(text)
     if not spans:
         return Ruled(text)
-    out = tuple(text[start:end].strip(" ,;.") for start, end in spans)[:MAX_RULED_OUT]
+    out = tuple(_said(text[start:end]) for start, end in spans)[:MAX_RULED_OUT]
     wanted = _without(text, spans)
     if not _says_something(wanted):
         wanted = _with_things(text, spans)
     return Ruled(wanted, out) if _says_something(wanted) or _has_verb(wanted) else Ruled(text)
+
+
+def _said(part: str) -> str:
+    """What a part of the text rules out: its words, or that what is to stay be deleted."""
+    kept = _kept(part)
+    return _KEPT.format(kept) if kept else part.strip(" ,;.")
+
+
+def _kept(clause: str) -> str:
+    """What a clause says is to stay; empty for none."""
+    lead = _LEADING.match(clause)
+    found = _KEEP.fullmatch(clause[lead.end() :] if lead else clause)
+    return (found["kept"] or found["left"]) if found else ""
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
@@ -113,9 +135,8 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 def _rules_out_all(clause: str, first: bool, rest: str) -> bool:
     """Whether a clause says nothing but what is not wanted."""
-    if _NOTHING.match(clause) or (
-        (none := _DEED_TO_NONE.match(clause)) and verb_stem(none["verb"]) in ACTIONS
-    ):
+    none = _DEED_TO_NONE.match(clause)
+    if _kept(clause) or _NOTHING.match(clause) or (none and verb_stem(none["verb"]) in ACTIONS):
         return not first
     said = _DO_NOT.match(clause)
     if said is not None:

@@ -30,7 +30,8 @@ _ENOUGH = 3
 """English words from which on they say more than a script that the models cannot read."""
 _WORD = re.compile(r"[^\W_]+")
 _MAY_RULE_OUT = re.compile(
-    r"\b(?:not|no|nor|never|none|nothing|nobody|dont|without|avoid(?:ing)?|instead|rather|opposed|lieu)\b|n['’]t\b",
+    r"\b(?:not|no|nor|never|none|nothing|nobody|dont|without|avoid(?:ing)?|instead|rather|opposed|lieu"
+    r"|keep(?:ing)?|preserve|retain|leav(?:e|ing))\b|n['’]t\b",
     re.IGNORECASE,
 )
 """Words without one of which nothing is ruled out."""

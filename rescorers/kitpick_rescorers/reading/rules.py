@@ -27,6 +27,7 @@ from kitpick_rescorers.reading.deeds import (
 )
 from kitpick_rescorers.reading.names import name_key, named
 from kitpick_rescorers.reading.request_reading import Reading
+from kitpick_rescorers.reading.senses import MAY_MEAN_OTHERWISE, other_sense
 from kitpick_rescorers.reading.verbs import (
     ACTIONS,
     ENDING,
@@ -79,8 +80,9 @@ def follow_rules(
     said += [f"{reading.foreign}, also searched as {' '.join(reading.english)!r}"] if reading.english else []
     if reading.foreign:
         state = state.degrading("language", _weakness(reading))
-    if reading.lacks and not rules.first:
-        state = replace(state, abstained=reading.lacks)
+    lacks = reading.lacks or _meant_otherwise(reading, proposed)
+    if lacks and not rules.first:
+        state = replace(state, abstained=lacks)
     if not reasons and not said and not reading.foreign:
         return state
     entry = StageTrace(
@@ -94,6 +96,13 @@ def follow_rules(
     sure = not rules.first and not (reading.foreign and state.ranked)
     abstained = state.abstained if sure else ""
     return replace(state, ranked=ranked, abstained=abstained, trace=(*state.trace, entry))
+
+
+def _meant_otherwise(reading: Reading, proposed: Sequence[Ranked]) -> str:
+    """Why nothing here is meant, where the request uses a word in a sense that no candidate is about."""
+    if reading.foreign or MAY_MEAN_OTHERWISE.search(reading.searched) is None:
+        return ""
+    return other_sense(reading.searched, (item.candidate.text for item in proposed))
 
 
 def _weakness(reading: Reading) -> str:

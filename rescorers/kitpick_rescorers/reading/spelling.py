@@ -87,8 +87,8 @@ def corrections(found: Sequence[Suspect], words: Mapping[str, int]) -> dict[str,
     """The nearest word for each suspect that has one, by suspect; a word that is there stays as it is.
 
     One slip (a letter too many, too few, wrong, or two exchanged) in a word of up to eight letters, two in a
-    longer one; in one of four letters only an exchange. Of equally near words the one that more texts have,
-    then the first by alphabet.
+    longer one; in one of four letters only an exchange. Of equally near words one with the same first letter,
+    which few slips change, then the one that more texts have, then the first by alphabet.
     """
     by_start: dict[str, list[str]] = {}
     for word in words:
@@ -100,14 +100,14 @@ def corrections(found: Sequence[Suspect], words: Mapping[str, int]) -> dict[str,
             continue
         most = 1 if len(lower) <= _SHORT else 2
         near = [
-            (slips, -words[word], word)
+            (slips, word[0] != lower[0], -words[word], word)
             for word in (*by_start.get(lower[0], ()), *by_start.get(lower[1], ()))
             if abs(len(word) - len(lower)) <= most * (len(lower) > _FOUR)
             and (len(lower) > _FOUR or sorted(word) == sorted(lower))
             and (slips := _slips(lower, word, most)) <= most
         ]
         if near:
-            right[suspect.word] = min(near)[2]
+            right[suspect.word] = min(near)[3]
     return right
 
 

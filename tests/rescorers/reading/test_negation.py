@@ -32,6 +32,19 @@ def test_a_deed_or_an_alternative_is_ruled_out(request_: str, wanted: str, out: 
 
 
 @pytest.mark.parametrize(
+    ("request_", "wanted", "out"),
+    [
+        ("empty the queue but keep it", "empty the queue", "delete it"),
+        ("delete the files, keep the bucket", "delete the files", "delete the bucket"),
+        ("archive the project, leaving its files untouched", "archive the project", "delete its files"),
+        ("clear the table but leave it in place", "clear the table", "delete it"),
+    ],
+)
+def test_what_is_to_stay_is_not_to_be_deleted(request_: str, wanted: str, out: str) -> None:
+    assert split_ruled_out(request_) == (wanted, (out,))
+
+
+@pytest.mark.parametrize(
     "request_",
     ["don't delete the channel, archive it", "instead of deleting the channel, archive it",
      "I do not want to delete the channel, just archive it"],
@@ -48,6 +61,10 @@ def test_a_thing_that_only_the_ruled_out_part_names_stays(request_: str) -> None
     "request_",
     [
         "list servers that are not running",
+        "keep the old key, make a new one",
+        "turn on the heater and keep it at 20 degrees",
+        "mute the channel and keep the members informed",
+        "stop the alarm and leave the channel",
         "find users without a role",
         "I don't know how to send a mail",
         "why is my build not working?",

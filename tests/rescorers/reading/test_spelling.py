@@ -52,6 +52,12 @@ def test_names_quotes_addresses_and_other_words_stay(text: str) -> None:
     assert corrected(text) == text
 
 
+def test_of_equally_near_words_the_one_with_the_same_first_letter_is_meant() -> None:
+    found = suspects("the itme", ENGLISH.__contains__)
+    words = words_of(["time to live", "a time", "an item"])
+    assert respelt("the itme", found, corrections(found, words)) == "the item"
+
+
 @given(st.text(max_size=500))
 def test_whatever_is_written_is_changed_only_in_its_suspects(text: str) -> None:
     found = suspects(text, ENGLISH.__contains__)
