@@ -21,7 +21,6 @@ from kitpick_models.encoders import Encoder
 from kitpick_models.errors import ModelError, UnusableFolder
 from kitpick_models.locate import SET
 from kitpick_models.manifest import (
-    CARD,
     MODEL,
     READING_FORMAT,
     REFERENCE,
@@ -29,7 +28,6 @@ from kitpick_models.manifest import (
     EncoderReading,
     Manifest,
     Pooling,
-    card,
     digest,
     write_manifest,
 )
@@ -165,7 +163,6 @@ def _checked(model: Path, manifest: Manifest) -> str:
     (model / REFERENCE).write_bytes(reference)
     whole = msgspec.structs.replace(manifest, files={**manifest.files, REFERENCE: digest(reference)})
     write_manifest(model, whole)
-    (model / CARD).write_text(card(whole), encoding="utf-8")
     if faults := verify(model).faults:
         cure = "take the file in full precision: scales of activations must not depend on the batch"
         raise UnusableFolder(model / MODEL, "; ".join(faults), cure)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -157,8 +157,19 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Writes `manifest.json`, indented: it is meant to be read."""
+    """Writes `manifest.json`, indented: it is meant to be read. The card beside it says the same."""
     (folder / MANIFEST).write_bytes(encode_manifest(manifest))
+    (folder / CARD).write_text(card(manifest), encoding="utf-8")
+
+
+def write_folder(folder: Path, manifest: Manifest, files: Mapping[str, bytes]) -> Manifest:
+    """Writes the files of a model, its card and its manifest, which is returned with their digests."""
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = msgspec.structs.replace(manifest, files={name: digest(data) for name, data in files.items()})
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    write_manifest(folder, manifest)
+    return manifest
 
 
 def encode_manifest(manifest: Manifest) -> bytes:

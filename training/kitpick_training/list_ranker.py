@@ -21,18 +21,7 @@ from numpy.typing import NDArray
 
 from kitpick_evaluation.abstention import ALARMS, cohort_level
 from kitpick_evaluation.calibration import calibration_error
-from kitpick_models.manifest import (
-    CARD,
-    HEAD,
-    MODEL,
-    REFERENCE,
-    Figure,
-    Manifest,
-    TrainingData,
-    card,
-    digest,
-    write_manifest,
-)
+from kitpick_models.manifest import HEAD, MODEL, REFERENCE, Figure, Manifest, TrainingData, write_folder
 from kitpick_models.runtime import load_list_ranker
 from kitpick_models.verify import MOST_LOGIT_DIFFERENCE, ListReference
 from kitpick_rescorers.features import FEATURES, LIST_EVIDENCE, OF_LIST, RISING, list_evidence
@@ -466,16 +455,12 @@ def publish_list_ranker(
         HEAD: trained.head.arrays(),
         REFERENCE: msgspec.json.encode(reference),
     }
-    out.mkdir(parents=True, exist_ok=True)
-    for name, content in contents.items():
-        (out / name).write_bytes(content)
     manifest = Manifest(
         name=recipe.name,
         kind="list_ranker",
         version="1",
         base_model=f"{recipe.trees} trees of {recipe.leaves} leaves, and a logistic regression",
         licence="Apache-2.0",
-        files={name: digest(content) for name, content in contents.items()},
         training=_learned_from(trained.figures),
         temperature=trained.temperature,
         thresholds={"abstain": trained.threshold}
@@ -485,8 +470,7 @@ def publish_list_ranker(
         features=tuple(FEATURES),
         figures=tuple(_recorded(trained.figures, measured)),
     )
-    write_manifest(out, manifest)
-    (out / CARD).write_text(card(manifest), encoding="utf-8")
+    manifest = write_folder(out, manifest, contents)
     most = float(np.abs(load_list_ranker(out).score(chosen) - expected).max())
     if most > MOST_LOGIT_DIFFERENCE:
         raise UnfaithfulExport(out, f"a logit differs from LightGBM's by {most:.6f}")

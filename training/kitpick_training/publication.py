@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_models.manifest import CARD, Figure, Manifest, Storage, card, read_manifest, write_manifest
+from kitpick_models.manifest import Figure, Manifest, Storage, read_manifest, write_manifest
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.verify import verify
@@ -109,7 +109,6 @@ def publish_reranker(
     calibration = calibrate(lists, scores)
     final = _finished(final, figures, calibration, measured)
     write_manifest(out, final)
-    (out / CARD).write_text(card(final), encoding="utf-8")
     first_stage = ranking_figures(lists, [-np.arange(len(item.texts), dtype=np.float32) for item in lists])
     measured_forms = {form: found for form, (found, _) in exported.items()}
     return Publication(final, first_stage, trained, measured_forms, calibration)
@@ -188,7 +187,6 @@ def _with_figures(
 ) -> Manifest:
     final = msgspec.structs.replace(manifest, figures=_listed(figures, measured))
     write_manifest(out, final)
-    (out / CARD).write_text(card(final), encoding="utf-8")
     return final
 
 

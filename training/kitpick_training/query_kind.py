@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kitpick_models.heads import QueryKindClassifier
-from kitpick_models.manifest import CARD, HEAD, Figure, Manifest, TrainingData, card, digest, write_manifest
+from kitpick_models.manifest import HEAD, Figure, Manifest, TrainingData, write_folder, write_manifest
 from kitpick_training.data.prepared import Encode
 from kitpick_training.data.query_kind_requests import KindExample, query_kind_examples
 from kitpick_training.data.readers import LICENCES, TITLES
@@ -174,26 +174,22 @@ def publish_query_kind(
     """
     buffer = io.BytesIO()
     np.savez(buffer, **head)  # type: ignore[arg-type]
-    out.mkdir(parents=True, exist_ok=True)
-    (out / HEAD).write_bytes(buffer.getvalue())
     manifest = Manifest(
         name=recipe.name,
         kind="query_kind",
         version="1",
         base_model=_form(recipe),
         licence="Apache-2.0",
-        files={HEAD: digest(buffer.getvalue())},
         training=splits.data,
         score_scale="probability",
         thresholds={"multi": 0.5},
         dimensions=splits.train.vectors.shape[1],
         encoder=encoder,
     )
-    write_manifest(out, manifest)
+    manifest = write_folder(out, manifest, {HEAD: buffer.getvalue()})
     classifier = QueryKindClassifier(out, manifest)
     manifest = msgspec.structs.replace(manifest, figures=_figures(classifier, splits, measured))
     write_manifest(out, manifest)
-    (out / CARD).write_text(card(manifest), encoding="utf-8")
     return manifest
 
 

@@ -17,15 +17,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from kitpick_models.errors import CorruptModel, UnsupportedModel
-from kitpick_models.manifest import (
-    MODEL,
-    TOKENIZER,
-    Manifest,
-    digest,
-    read_file,
-    read_manifest,
-    write_manifest,
-)
+from kitpick_models.manifest import MODEL, TOKENIZER, Manifest, read_file, read_manifest, write_folder
 from kitpick_training.export.graph import INPUTS
 from kitpick_training.export.pair import BOTH, MATRIX, PACKED, Array
 
@@ -145,17 +137,13 @@ def _matrices(graph: Any, numbers: Sequence[int]) -> tuple[Array, ...]:  # noqa:
 
 def _write(folder: Path, model: Any, tokenizer: bytes, manifest: Manifest) -> None:  # noqa: ANN401
     files = {MODEL: model.SerializeToString(deterministic=True), TOKENIZER: tokenizer}
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, data in files.items():
-        (folder / name).write_bytes(data)
     own = msgspec.structs.replace(
         manifest,
         name=f"{manifest.name}-{folder.name}",
         base_model=f"one of {manifest.identity}: {manifest.base_model}",
-        files={name: digest(data) for name, data in files.items()},
         dimensions=_numbers(model.graph),
     )
-    write_manifest(folder, own)
+    write_folder(folder, own, files)
 
 
 if __name__ == "__main__":

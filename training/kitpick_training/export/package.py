@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_models.batching import pad
-from kitpick_models.manifest import CARD, MODEL, REFERENCE, TOKENIZER, Manifest, card, digest, write_manifest
+from kitpick_models.manifest import MODEL, REFERENCE, TOKENIZER, Manifest, write_folder
 from kitpick_models.session import Session
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.tokens import TokenIds, pair, single
@@ -140,14 +140,3 @@ def _write(out: Path, manifest: Manifest, original: Original, model: bytes, refe
     if len(model) > _MAX_BYTES and manifest.storage in {"weight_int8", "static_int8"}:
         raise ValueError(f"{len(model):,} bytes: a shipped model may have {_MAX_BYTES:,}")
     return write_folder(out, manifest, {MODEL: model, TOKENIZER: original.tokenizer, REFERENCE: reference})
-
-
-def write_folder(out: Path, manifest: Manifest, files: Mapping[str, bytes]) -> Manifest:
-    """Writes the files of a model, its card and its manifest, which is returned with their digests."""
-    out.mkdir(parents=True, exist_ok=True)
-    manifest = msgspec.structs.replace(manifest, files={name: digest(data) for name, data in files.items()})
-    for name, data in files.items():
-        (out / name).write_bytes(data)
-    (out / CARD).write_text(card(manifest), encoding="utf-8")
-    write_manifest(out, manifest)
-    return manifest

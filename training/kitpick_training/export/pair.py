@@ -19,12 +19,11 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from kitpick_models.manifest import MODEL, REFERENCE, TOKENIZER, Manifest, read_file
+from kitpick_models.manifest import MODEL, REFERENCE, TOKENIZER, Manifest, read_file, write_folder
 from kitpick_models.runtime import load_encoder
 from kitpick_models.verify import EncoderReference, pack, verify
 from kitpick_training.errors import UnfaithfulExport
 from kitpick_training.export.graph import INPUTS
-from kitpick_training.export.package import write_folder
 from kitpick_training.recipe import PairRecipe
 
 Array = NDArray[np.float32]
