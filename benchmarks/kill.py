@@ -6,7 +6,8 @@ whole duration, half into a random one of its sections, so that the short ones a
 kill the catalog must be as before the sync or as after it; after one more run, equal to the undisturbed one
 in every id, hash, vector and the schema. The same again for syncs that also change the model of the catalog.
 
-`--runs N` kills of a sync, `--rebuild-runs N` of one that changes the model, `--seed N`.
+`--runs N` kills of a sync, `--rebuild-runs N` of one that changes the model, `--seed N`. `--hashed` takes
+digests of texts for their vectors: no process loads a model, and the same writes are cut off.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -67,8 +69,21 @@ class OlderSource:
                 yield item
 
 
+class Hashed:
+    """Digests of texts as their vectors: at once, and different for different texts."""
+
+    identity = "hashed"
+    dimensions = 32
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, shape (n, d)."""
+        digests = b"".join(blake2b(text.encode(), digest_size=self.dimensions).digest() for text in texts)
+        vectors = np.frombuffer(digests, np.uint8).reshape(-1, self.dimensions).astype(np.float32) - 127.5
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+
 class OtherModel:
-    """Another vector space: that of the shipped encoder, with its axes turned."""
+    """Another vector space: that of an encoder, with its axes turned."""
 
     def __init__(self, encoder: Embedder) -> None:
         self.identity = f"turned-{encoder.identity}"
@@ -118,9 +133,13 @@ def state_of(folder: Path) -> State:
         engine.close()
 
 
-def child(folder: Path, model: str) -> None:
-    """The process that is killed: loads the model, then syncs and prints marks."""
-    encoder = load_encoder(settings=ONE_THREAD)
+def open_encoder(hashed: bool) -> Embedder:
+    """The shipped encoder, or what costs nothing."""
+    return Hashed() if hashed else load_encoder(settings=ONE_THREAD)
+
+
+def child(folder: Path, model: str, encoder: Embedder) -> None:
+    """The process that is killed: syncs and prints marks."""
     embedder = OtherModel(encoder) if model == "another" else encoder
     print("begin", flush=True)
     run_sync(folder, BotocoreSource(NOW), embedder, Marks())
@@ -130,7 +149,7 @@ def child(folder: Path, model: str) -> None:
 class Disturber:
     """Starts the process and kills it at a moment of its own choice."""
 
-    def __init__(self, model: str, sections: list[tuple[str, float]], seed: int) -> None:
+    def __init__(self, model: Sequence[str], sections: list[tuple[str, float]], seed: int) -> None:
         self._model = model
         self._sections = sections
         self._random = random.Random(seed)
@@ -153,13 +172,13 @@ class Disturber:
         return rest[-1] if rest else mark
 
 
-def spawn(folder: Path, model: str) -> subprocess.Popen[str]:
-    """A process that syncs."""
-    command = [sys.executable, __file__, "--child", str(folder), "--model", model]
+def spawn(folder: Path, model: Sequence[str]) -> subprocess.Popen[str]:
+    """A process that syncs; `model` are the options that say with what."""
+    command = [sys.executable, __file__, "--child", str(folder), *model]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def undisturbed(folder: Path, model: str) -> list[tuple[str, float]]:
+def undisturbed(folder: Path, model: Sequence[str]) -> list[tuple[str, float]]:
     """Runs to the end, and returns the sections with their seconds."""
     with spawn(folder, model) as process:
         assert process.stdout is not None
@@ -169,13 +188,16 @@ def undisturbed(folder: Path, model: str) -> list[tuple[str, float]]:
     return [(name, after - at) for (name, at), (_, after) in pairwise(marks)]
 
 
-def experiment(base: Path, model: str, embedder: Embedder, runs: int, seed: int) -> dict[str, Any]:
-    """Kills so many syncs of copies of `base`, and counts those that ended equal."""
+def experiment(
+    base: Path, model: str, embedder: Embedder, runs: int, seed: int, more: Sequence[str]
+) -> dict[str, Any]:
+    """Kills so many syncs of copies of `base`, and counts those that ended equal; `more`: their options."""
+    options = ["--model", model, *more]
     before = state_of(base)
     goal = shutil.copytree(base, base.with_name(f"goal-{model}"))
-    sections = undisturbed(goal, model)
+    sections = undisturbed(goal, options)
     after = state_of(goal)
-    disturber = Disturber(model, sections, seed)
+    disturber = Disturber(options, sections, seed)
     hit: Counter[str] = Counter()
     whole = equal = 0
     while hit.total() - hit[END] < runs:
@@ -216,20 +238,23 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--rebuild-runs", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--hashed", action="store_true", help="digests in place of the shipped encoder")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--model", default="the-same", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    encoder = open_encoder(arguments.hashed)
     if arguments.child:
-        child(arguments.child, arguments.model)
+        child(arguments.child, arguments.model, encoder)
         return
-    encoder = load_encoder(settings=ONE_THREAD)
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder) / "base"
         base.mkdir()
         run_sync(base, OlderSource(), encoder)
         run_sync(base, BotocoreSource(OTHER, "other"), encoder)
-        same = experiment(base, "the-same", encoder, arguments.runs, arguments.seed)
-        moved = experiment(base, "another", OtherModel(encoder), arguments.rebuild_runs, arguments.seed)
+        more = ["--hashed"] * arguments.hashed
+        same = experiment(base, "the-same", encoder, arguments.runs, arguments.seed, more)
+        turned = OtherModel(encoder)
+        moved = experiment(base, "another", turned, arguments.rebuild_runs, arguments.seed, more)
     print(json.dumps({**same, **{f"rebuild_{name}": number for name, number in moved.items()}}))
 
 

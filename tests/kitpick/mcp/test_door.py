@@ -236,22 +236,6 @@ def test_a_server_behind_the_door_is_called_watched_and_started_again(
     at_the_door(ask, "--config", str(notes_config))
 
 
-def test_a_server_that_is_silent_in_a_call_is_given_up(settings: Settings, notes_config: Path) -> None:
-    notes_config.write_text(NOTES.replace("timeout_seconds = 60.0", "timeout_seconds = 15.0"))
-
-    async def ask(door: Door) -> None:
-        await door.settled()
-        problem = await door.problem("call_tool", id="notes/notes/hang")
-        assert "no answer within 15 s" in problem or "timed out" in problem.lower()
-
-        async def answers() -> bool:
-            return not (await door.call("notes/notes/read_note", title="still there")).is_error
-
-        await until(answers)
-
-    at_the_door(ask, "--config", str(notes_config))
-
-
 def test_a_server_that_is_not_there_leaves_the_rest_working(catalog: Catalog, tmp_path: Path) -> None:
     config = tmp_path / "mcp.toml"
     config.write_text(

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import mcp_types as types
-import psutil
 import pytest
 from doors import PATIENCE, UPSTREAM, Door, at_stdio, at_the_door, at_url, serving, until
 from waiting import free_port
@@ -301,41 +299,6 @@ def test_an_answer_names_what_was_missing_before_its_search(catalog: Catalog) ->
         assert "missing_servers" not in second
 
     anyio.run(main)
-
-
-def test_a_server_that_is_half_dead_is_given_up_and_started_again(settings: Settings, config: Path) -> None:
-    config.write_text(upstream("notes", timeout_seconds=15.0, poll_seconds=1.0))
-
-    async def ask(door: Door) -> None:
-        await settled(door)
-        await door.call("notes/notes/stall", title="x")
-        await door.line("WARNING kitpick.mcp: upstream notes:")
-        assert await finds(door, "notes/notes/read_note"), "its tools stay found meanwhile"
-        await until(partial(answers, door))
-        await door.call("notes/notes/learn", title="x")
-        await until(partial(finds, door, "notes/notes/paint_picture"))
-
-    at_the_door(ask, "--config", str(config))
-
-
-def test_a_server_whose_process_stands_still_is_replaced(settings: Settings, config: Path) -> None:
-    config.write_text(upstream("notes", timeout_seconds=15.0, poll_seconds=1.0))
-
-    async def ask(door: Door) -> None:
-        await settled(door)
-        frozen = next(
-            each for each in psutil.Process().children(recursive=True) if str(UPSTREAM) in each.cmdline()
-        )
-        frozen.send_signal(signal.SIGSTOP)
-        try:
-            await door.line("WARNING kitpick.mcp: upstream notes:")
-            await until(partial(answers, door))
-            assert not frozen.is_running()
-        finally:
-            with suppress(psutil.NoSuchProcess):
-                frozen.kill()
-
-    at_the_door(ask, "--config", str(config))
 
 
 @contextmanager

@@ -6,13 +6,19 @@ next call is answered, whatever came before. An error in an answer ends no sessi
 
 from __future__ import annotations
 
+import shlex
+import signal
+import sys
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
+from msgspec.structs import replace
 from plain_server import USUAL, PlainServer, slowly
 
 from kitpick.mcp.config import UpstreamConfig
@@ -31,12 +37,13 @@ FAULTS |= {f"HTTP {status}": status for status in (401, 404, 500)}
 FAULTS |= {"close": "close", "no JSON": b"<html>", "no result": {"result": None}}
 STATES = ("initialize", "tools/list", "tools/call", "ping")
 PATIENCE = 240.0
+STDIO = Path(__file__).with_name("plain_stdio.py")
 
 
 def machine(server: PlainServer, ask: Callable[[Upstream], Awaitable[None]], **config: Any) -> list[Listing]:
     """Runs a conversation with an upstream; returns the lists that it gave."""
     listings: list[Listing] = []
-    anyio.run(partial(conversation, server, ask, listings, **config))
+    anyio.run(partial(conversation, server.url, ask, listings, **config))
     return listings
 
 
@@ -49,19 +56,19 @@ def machine_until_listed(server: PlainServer, ask: Callable[[Upstream], Awaitabl
         while not listings:
             await anyio.sleep(0.02)
 
-    anyio.run(partial(conversation, server, then_listed, listings))
+    anyio.run(partial(conversation, server.url, then_listed, listings))
     return listings
 
 
 async def conversation(
-    server: PlainServer, ask: Callable[[Upstream], Awaitable[None]], listings: list[Listing], **config: Any
+    target: str, ask: Callable[[Upstream], Awaitable[None]], listings: list[Listing], **config: Any
 ) -> None:
     async def take_in(listing: Listing) -> bool:
         listings.append(listing)
         return True
 
     settings = {"allow": ("*",), "timeout_seconds": 20.0} | config
-    upstream = Upstream(UpstreamConfig(name="notes", target=server.url, **settings), take_in)
+    upstream = Upstream(UpstreamConfig(name="notes", target=target, **settings), take_in)
     async with anyio.create_task_group() as group:
         group.start_soon(upstream.run)
         with anyio.fail_after(PATIENCE):
@@ -69,17 +76,17 @@ async def conversation(
         group.cancel_scope.cancel()
 
 
-async def called(upstream: Upstream) -> str:
+async def called(upstream: Upstream, tool: str = "read_note") -> str:
     """The answer to a call, or why there is none."""
     try:
-        return str((await upstream.call("read_note", {})).content[0].text)  # type: ignore[union-attr]
+        return str((await upstream.call(tool, {})).content[0].text)  # type: ignore[union-attr]
     except UpstreamFailed as error:
         return str(error)
 
 
-async def recovered(upstream: Upstream) -> None:
+async def recovered(upstream: Upstream, tool: str = "read_note") -> None:
     """A call is answered within a few."""
-    while await called(upstream) != "fine":
+    while await called(upstream, tool) != "fine":
         await anyio.sleep(0.05)
 
 
@@ -103,7 +110,7 @@ async def hurt_everywhere(fault: str, server: PlainServer, upstream: Upstream) -
 def test_after_each_fault_at_each_state_the_next_calls_are_answered() -> None:
     async def one(fault: str, server: PlainServer, limiter: anyio.CapacityLimiter) -> None:
         async with limiter:
-            await conversation(server, partial(hurt_everywhere, fault, server), [], poll_seconds=0.5)
+            await conversation(server.url, partial(hurt_everywhere, fault, server), [], poll_seconds=0.5)
 
     async def main() -> None:
         limiter = anyio.CapacityLimiter(6)
@@ -214,3 +221,56 @@ def test_a_server_that_forgot_the_session_is_given_a_new_one() -> None:
             assert server.times("initialize") == 2
 
         machine(server, ask)
+
+
+def started(ask: Callable[[Upstream], Awaitable[None]], listings: list[Listing], seconds: float) -> None:
+    """Runs a conversation with a server over standard streams, which has so long for each answer."""
+    target = f"stdio:{shlex.join([sys.executable, '-I', '-S', str(STDIO)])}"
+    anyio.run(partial(conversation, target, ask, listings, timeout_seconds=seconds, poll_seconds=0.2))
+
+
+async def given_up(log: pytest.LogCaptureFixture) -> None:
+    """Waits until the session was ended for want of an answer."""
+    while "upstream notes: " not in log.text:
+        await anyio.sleep(0.02)
+    log.clear()
+
+
+def test_a_server_that_is_silent_in_a_call_is_given_up() -> None:
+    async def ask(upstream: Upstream) -> None:
+        await recovered(upstream)
+        patient, upstream.config = upstream.config, replace(upstream.config, timeout_seconds=0.5)
+        assert "no answer within 0.5 s" in await called(upstream, "hang")
+        upstream.config = patient
+        await recovered(upstream)
+
+    started(ask, [], 60.0)
+
+
+def test_a_server_that_is_half_dead_is_given_up_and_started_again(caplog: pytest.LogCaptureFixture) -> None:
+    listings: list[Listing] = []
+
+    async def ask(upstream: Upstream) -> None:
+        await recovered(upstream)
+        await called(upstream, "stall")
+        await given_up(caplog)
+        while b"paint_picture" not in listings[-1].tools[-1]:
+            await recovered(upstream, "learn")  # again where a busy machine made it be given up once more
+
+    started(ask, listings, 5.0)
+
+
+def test_a_server_whose_process_stands_still_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
+    async def ask(upstream: Upstream) -> None:
+        await recovered(upstream)
+        (frozen,) = [each for each in psutil.Process().children() if str(STDIO) in each.cmdline()]
+        frozen.send_signal(signal.SIGSTOP)
+        try:
+            await given_up(caplog)
+            await recovered(upstream)
+            assert not frozen.is_running()
+        finally:
+            with suppress(psutil.NoSuchProcess):
+                frozen.kill()
+
+    started(ask, [], 5.0)

@@ -1,8 +1,8 @@
 """An MCP server to stand behind the door, run as `python upstream_server.py stdio|http [PORT [TOOL …]]`.
 
 Further tools can be named, of which `whoami` says whose credentials a call brought, and `rules` is no tool
-but a resource and a prompt. What has a space in it is the server's instructions. `learn` adds a tool,
-`rename` gives all but itself other names, and after `stall` no list of tools is answered any more.
+but a resource and a prompt. What has a space in it is the server's instructions. `learn` adds a tool, and
+`rename` gives all but itself other names.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ TOOLS = {
     "learn": ("Learn a new tool, so that the list of tools changes", None),
     "die": ("End this server in the middle of a call", None),
     "rename": ("Give every tool another name", None),
-    "stall": ("Answer calls and never again a list of tools", None),
     "whisper": ("Learn a new tool without a word to anybody", None),
     "chatter": ("Announce changes without end, and answer with how often the list was asked for", None),
-    "hang": ("Never answer a call", None),
     "flood": ("Answer with ten megabytes", None),
     "complain": ("Answer with an error", None),
     "secret": ("Something that nobody may call", READ),
@@ -42,14 +40,11 @@ class Notebook:
         self.instructions = next((text for text in given if " " in text), None)
         self.tools = dict(TOOLS) | {name: (f"Does {name}", READ) for name in given if " " not in name}
         self.renamed = 0
-        self.stalled = False
         self.asked = 0
         self.bus = InMemorySubscriptionBus()
 
     async def list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
         self.asked += 1
-        if self.stalled:
-            await anyio.sleep_forever()
         tools = [
             types.Tool(name=name, description=text, input_schema=TEXT, annotations=hints)
             for name, (text, hints) in self.tools.items()
@@ -73,12 +68,8 @@ class Notebook:
             self.tools["hum_tune"] = ("Hum a tune", READ)
         elif params.name == "chatter":
             answer = await self.chatter()
-        elif params.name == "stall":
-            self.stalled = True
         elif params.name == "die":
             os._exit(3)
-        elif params.name == "hang":
-            await anyio.sleep_forever()
         elif params.name == "flood":
             answer = "x" * 10_000_000
         elif params.name == "complain":
