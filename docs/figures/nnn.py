@@ -6,11 +6,12 @@ The request and the APIs are ToolBench's (MIT, Apache-2.0); vectors are the ship
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from svg import COLOURS, Drawing
 
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import retrieval_text
@@ -24,6 +25,8 @@ REQUEST = 0
 """The first request of the G3 subset: several tools are wanted."""
 L1, L2 = 0.2, 0.1
 GREY = "#bbbbbb"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666")
+"""Okabe and Ito's palette."""
 
 
 def main() -> None:
@@ -118,6 +121,39 @@ def proposition() -> Drawing:
 def _support(rows: NDArray[np.float32], query: NDArray[np.float64], l1: float) -> list[int]:
     chosen: list[int] = solve_active_set(NnnProblem(rows, query, l1, 0.0)).support.tolist()
     return chosen
+
+
+class Drawing:
+    """A picture of a given size in pixels, origin at the top left."""
+
+    def __init__(self, width: int, height: int, title: str) -> None:
+        self._head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+            f'font-family="sans-serif" font-size="12"><title>{escape(title)}</title>'
+            f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
+        )
+        self._parts: list[str] = []
+
+    def line(self, points: Sequence[tuple[float, float]], colour: str, width: float = 1.5) -> None:
+        """A polyline."""
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self._parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
+        )
+
+    def box(self, left: float, top: float, width: float, height: float, colour: str) -> None:
+        """A filled rectangle."""
+        place = f'x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"'
+        self._parts.append(f'<rect {place} fill="{colour}"/>')
+
+    def words(self, x: float, y: float, text: str, anchor: str = "start", colour: str = "#222222") -> None:
+        """Text whose baseline begins, ends or has its middle at a point."""
+        place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}"'
+        self._parts.append(f"<text {place}>{escape(text)}</text>")
+
+    def write(self, path: Path) -> None:
+        """Writes the file."""
+        path.write_text(self._head + "\n".join(self._parts) + "</svg>\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

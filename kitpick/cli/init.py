@@ -6,18 +6,40 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
-from kitpick.beginning import Beginning, example_request, write_config
 from kitpick.catalog import Catalog
 from kitpick.cli.console import note
 from kitpick.cli.mcp import print_client
 from kitpick.cli.progress import progress
 from kitpick.mcp.clients import McpClient, absolute_catalog, client_config
+from kitpick_engines.document import ApiDocument
+from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.visible import one_line
 
 NO_CLIENT = "none"
+FILE = "kitpick.toml"
+_LIVE = "mcp:"
 CLIENTS = (*(client.value for client in McpClient), NO_CLIENT)
+
+
+class AlreadyBegun(KitpickError):
+    """A configuration that would be overwritten."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(f"{file}: is there already: take another folder, or --force to write it anew")
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """The answers to three questions."""
+
+    tools: str
+    """A source, as `kitpick ingest` takes it."""
+    client: str
+    """Name of a client, or "none"."""
+    store: str
+    """URL of the catalog."""
 
 
 def init(
@@ -80,3 +102,33 @@ def _client(name: str) -> str:
 
 def _can_ask() -> bool:
     return sys.stdin.isatty()
+
+
+def write_config(folder: Path, begun: Beginning, force: bool = False) -> Path:
+    """Writes `kitpick.toml`, which `kitpick mcp --config` reads.
+
+    A live MCP server becomes an upstream of which nothing may be called yet.
+
+    Raises:
+        AlreadyBegun: the file is there, and `force` is false.
+    """
+    file = folder / FILE
+    if file.exists() and not force:
+        raise AlreadyBegun(file)
+    lines = [
+        "# Made by `kitpick init`, for `kitpick mcp --config kitpick.toml`: docs/mcp.md names every field.",
+        f"# The tools came from {begun.tools!r}; `kitpick ingest` takes their changes in.",
+    ]
+    if begun.tools.startswith(_LIVE) and not Path(begun.tools.removeprefix(_LIVE)).exists():
+        target = msgspec.json.encode(begun.tools.removeprefix(_LIVE)).decode()
+        lines += ["", "[[upstreams]]", 'name = "tools"', f"target = {target}"]
+        lines += ['allow = []   # patterns of tools that may be called, such as "read_*"']
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+    return file
+
+
+def example_request(catalog: Catalog) -> str:
+    """A request that an API of this catalog serves, in its description's own words; empty without one."""
+    described = (document for document in catalog.documents(most=200) if document.description.strip())
+    document: ApiDocument | None = next(described, None)
+    return "" if document is None else document.description.strip().splitlines()[0].partition(". ")[0][:80]

@@ -75,7 +75,7 @@ def test_a_wrong_answer_is_named(folder: Path, kitpick, wrong: list[str]) -> Non
 
 
 def test_a_live_server_becomes_an_upstream_of_which_nothing_may_be_called(tmp_path: Path) -> None:
-    from kitpick.beginning import Beginning, write_config
+    from kitpick.cli.init import Beginning, write_config
 
     target = 'stdio:server --name "odd\\name"'
     file = write_config(tmp_path, Beginning(f"mcp:{target}", "none", "sqlite:x.db"))
