@@ -258,6 +258,7 @@ def test_a_server_that_is_half_dead_is_given_up_and_started_again(caplog: pytest
             await recovered(upstream, "learn")  # again where a busy machine made it be given up once more
 
     started(ask, listings, 5.0)
+    assert b"paint_picture" not in listings[0].tools[-1], "another process, another list"
 
 
 def test_a_server_whose_process_stands_still_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
