@@ -93,16 +93,17 @@ def follow_rules(
         reasons=reasons,
         note="; ".join(said),
     )
-    sure = not rules.first and not (reading.foreign and state.ranked)
+    sure = not rules.first and (lacks or not (reading.foreign and state.ranked))
     abstained = state.abstained if sure else ""
     return replace(state, ranked=ranked, abstained=abstained, trace=(*state.trace, entry))
 
 
 def _meant_otherwise(reading: Reading, proposed: Sequence[Ranked]) -> str:
     """Why nothing here is meant, where the request uses a word in a sense that no candidate is about."""
-    if reading.foreign or MAY_MEAN_OTHERWISE.search(reading.searched) is None:
+    said = " ".join(reading.english) if reading.foreign else reading.searched
+    if MAY_MEAN_OTHERWISE.search(said) is None:
         return ""
-    return other_sense(reading.searched, (item.candidate.text for item in proposed))
+    return other_sense(said, (item.candidate.text for item in proposed))
 
 
 def _weakness(reading: Reading) -> str:

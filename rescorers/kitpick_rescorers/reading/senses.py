@@ -47,7 +47,7 @@ _MEAL = (
 SENSES = (
     _sense(
         rf"(?:book|reserve|get|find|want|need)\s+(?:us\s+|me\s+)?{_A}table\s+(?:{_MEAL}|tonight|at\s+[a-z]+['’]?s)"
-        rf"|table\s+{_MEAL}|(?:set|lay|clear)\s+the\s+table\s+(?:{_MEAL}|tonight)",
+        rf"|restaurant\s+table|table\s+{_MEAL}|(?:set|lay|clear)\s+the\s+table\s+(?:{_MEAL}|tonight)",
         "a table to eat at",
         "restaurant dine dining dinner lunch meal seat seating diner eat food venue",
     ),

@@ -80,6 +80,22 @@ def test_the_answer_abstains_and_says_why(bench) -> None:  # type: ignore[no-unt
     assert not answer(bench, "book a table for two", DATABASE, RESTAURANT).abstained
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "reserveer een tafel voor twee",
+        "zarezerwuj stolik dla dwojga",
+        "einen Tisch für zwei reservieren",
+        "reserva una mesa para dos",
+        "prenota un tavolo per due",
+        "забронируй столик на двоих",
+    ],
+)
+def test_so_does_one_to_a_request_in_another_language(bench, query: str) -> None:  # type: ignore[no-untyped-def]
+    assert answer(bench, query, DATABASE).abstained
+    assert not answer(bench, query, DATABASE, RESTAURANT).abstained
+
+
 def test_what_is_named_is_found_all_the_same(bench) -> None:  # type: ignore[no-untyped-def]
     found = answer(bench, 'book a table for two with "CreateTable"', DATABASE)
     assert not found.abstained
