@@ -16,11 +16,14 @@ import msgspec
 
 from kitpick_ingest.entries import Converted
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.json_files import MAX_FILE_BYTES, os_reason
+from kitpick_ingest.json_files import LINES_SUFFIXES, MAX_FILE_BYTES, os_reason
 from kitpick_ingest.source import DeadLetter, Source
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.urls import shown_url
 
+MAX_FETCHED_BYTES = 100 * 1024 * 1024
+"""Of a file that is read as a whole, unpacked: a thousandth of it may be sent packed, and its values take up
+to thirty times as much memory. One of JSON Lines, which is read by lines, may be as large as any file."""
 _CHUNK = 1024 * 1024
 _CREDENTIALS = "give credentials with --header Authorization=VARIABLE"
 _A_PAGE = f"the server sent a web page, mostly one to log in: {_CREDENTIALS}"
@@ -95,7 +98,8 @@ class RemoteFileSource:
             request.add_unredirected_header(header, value)
         try:
             with _open_url(request, self._settings) as answer, path.open("wb") as file:
-                _copy(answer, file, where, time.monotonic() + self._settings.total_seconds)
+                most = MAX_FILE_BYTES if path.suffix.lower() in LINES_SUFFIXES else MAX_FETCHED_BYTES
+                _copy(answer, file, where, most, time.monotonic() + self._settings.total_seconds)
                 return answer.headers.get_content_type() in ("text/html", "application/xhtml+xml")
         except HTTPError as error:
             error.close()
@@ -110,15 +114,16 @@ def _open_url(request: Request, settings: LiveSettings) -> HTTPResponse:
     return answer
 
 
-def _copy(answer: HTTPResponse, file: BinaryIO, where: str, deadline: float) -> None:
+def _copy(answer: HTTPResponse, file: BinaryIO, where: str, most: int, deadline: float) -> None:
     size = 0
     try:
         unpack = unpacker(answer.headers.get("Content-Encoding", ""))
         while chunk := answer.read1(_CHUNK):
             for piece in unpack(chunk):
                 size += len(piece)
-                if size > MAX_FILE_BYTES:
-                    raise SourceError(where, f"is larger than {MAX_FILE_BYTES:,} bytes")
+                if size > most:
+                    cure = "if you trust it, download it and name the file"
+                    raise SourceError(where, f"is larger than {most:,} bytes", cure)
                 file.write(piece)
             if time.monotonic() > deadline:
                 raise SourceError(where, "was not fetched in time")

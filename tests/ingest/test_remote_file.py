@@ -13,6 +13,7 @@ from typing import ClassVar
 import pytest
 
 from kitpick_engines.document import ApiDocument
+from kitpick_ingest import fetching
 from kitpick_ingest.errors import SourceError, UnknownSource
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.source import DeadLetter
@@ -98,6 +99,14 @@ def test_a_packed_file_is_read_and_one_that_is_not_as_it_says_is_named(server: s
     for encoding, reason in (("deflate", "incorrect header"), ("br", "nobody asked for the encoding 'br'")):
         with pytest.raises(SourceError, match=f"^{server}/packed.json: cannot be unpacked: .*{reason}"):
             list(open_source(f"{server}/packed.json?{encoding}").read())
+
+
+def test_few_bytes_do_not_become_many_and_lines_may(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "MAX_FETCHED_BYTES", 50)
+    for name in ("packed.json?gzip", "tools.json"):
+        with pytest.raises(SourceError, match=r"is larger than 50 bytes \(if you trust it, download it"):
+            list(open_source(f"functions:{server}/{name}").read())
+    assert len(list(open_source(f"functions:{server}/tools.jsonl").read())) == 2, "an API and a dead letter"
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,7 @@ def _opened(file: Path, disk: Disk) -> Iterator[sqlite3.Connection]:
                 what = "a catalog" if application == tables.APPLICATION_ID else "some other database"
                 raise NotABackup(f"{file}: is {what}, not a backup: choose another file")
             tables.refuse_other_format(int(version))
+            tables.refuse_programs(connection)
             yield connection
     except sqlite3.OperationalError as error:
         raise EngineUnavailable(f"{file}: {error}") from error

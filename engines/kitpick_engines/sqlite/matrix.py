@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
+from kitpick_engines.errors import CorruptStore
 from kitpick_engines.lexical import Mask
 from kitpick_foundation.disk import Disk
 
@@ -171,6 +172,8 @@ class MatrixWriter:
         self._path = file
         self._row_bytes = dimensions * 4
         disk.make_folder(file.parent)
+        if file.is_symlink():
+            raise CorruptStore(f"{file}: a symbolic link: kitpick did not make it, and does not write there")
         self._file = disk.open(file, "r+b" if file.exists() else "w+b")
         try:
             # Of a file that is too short, the missing rows become zeros, which no checksum matches.

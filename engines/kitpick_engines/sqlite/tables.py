@@ -8,6 +8,7 @@ an index built beside the live one has another N, so that a swap is one small tr
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -27,6 +28,8 @@ BACKUP_ID = 0x746F6F62
 FORMAT = 2
 """Version of this layout. A file with another one is refused."""
 _SCHEMA = decoder_of(IndexSchema)
+_MATRIX = re.compile(r"[0-9]{1,18}-[0-9]{1,18}\.f32")
+"""Names of vector files. Whatever else stands in a database that a stranger made would lead elsewhere."""
 
 _CATALOG = """
 CREATE TABLE state (
@@ -108,6 +111,7 @@ def is_catalog(connection: sqlite3.Connection) -> bool:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION_ID:
         refuse_other_format(int(version))
+        refuse_programs(connection)
         return True
     if application == BACKUP_ID:
         raise CorruptStore(
@@ -162,11 +166,42 @@ def drop_index(connection: sqlite3.Connection, index: IndexRow) -> None:
 
 
 def all_indexes(connection: sqlite3.Connection) -> list[IndexRow]:
-    """Every index, oldest first."""
+    """Every index, oldest first.
+
+    Raises:
+        CorruptStore: kitpick did not write this.
+    """
     return [
-        IndexRow(number, name, _SCHEMA.decode(schema), matrix, slots, longest, bool(chained))
+        IndexRow(
+            _number(number), name, _SCHEMA.decode(schema), _file_name(matrix), slots, longest, bool(chained)
+        )
         for number, name, schema, matrix, slots, longest, chained in connection.execute(_INDEXES)
     ]
+
+
+def _number(found: object) -> int:
+    """The number of an index, which becomes part of statements."""
+    if not isinstance(found, int):
+        raise CorruptStore(f"an index has the number {str(found)[:100]!r}: kitpick did not write this file")
+    return found
+
+
+def _file_name(found: object) -> str:
+    """The name of a vector file, which becomes part of a path that is read, written and removed."""
+    if not isinstance(found, str) or not _MATRIX.fullmatch(found):
+        raise CorruptStore(f"vectors are in {str(found)[:100]!r}: kitpick did not write this file")
+    return found
+
+
+def refuse_programs(connection: sqlite3.Connection) -> None:
+    """Refuses a database with views or triggers: statements of a stranger, which others would run.
+
+    Raises:
+        CorruptStore: it has one.
+    """
+    row = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger')").fetchone()
+    if row is not None:
+        raise CorruptStore(f"the file has a view or trigger, {str(row[0])[:100]!r}: kitpick did not write it")
 
 
 def index_named(connection: sqlite3.Connection, name: str) -> IndexRow:
