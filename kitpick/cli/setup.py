@@ -1,6 +1,7 @@
 """`kitpick setup`: prepares a search server for a catalog.
 
-Also with the requests in `plugin/templates`: ways to let a cluster's own searches be reranked.
+Also with the requests in `plugin/templates`: ways to let a cluster's own searches be reranked, and its agents
+search.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ from kitpick_engines.remote.setup import SetupStep, index_template, send_steps
 from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.embedder import schema_of
 
-Way = Literal["opensearch-plugin", "opensearch-ml-commons", "elasticsearch-basic", "elasticsearch-inference"]
+Way = Literal[
+    "opensearch-plugin",
+    "opensearch-ml-commons",
+    "opensearch-agents",
+    "elasticsearch-basic",
+    "elasticsearch-inference",
+]
 
 
 def template_steps(way: Way) -> list[SetupStep]:
@@ -71,10 +78,15 @@ _HIDDEN = "***"
 def setup(
     catalog: CatalogOption = None,
     way: Annotated[
-        Way | None, typer.Option("--with", help="Also let the server rerank its own searches, in this way.")
+        Way | None, typer.Option("--with", help="Also let the server use kitpick, in this way.")
     ] = None,
     rescorer: Annotated[
-        str, typer.Option("--rescorer", help="Address of the rescorer service, for --with.", metavar="URL")
+        str,
+        typer.Option(
+            "--rescorer",
+            help="Address of the rescorer service, for --with; of `kitpick mcp --http` for agents.",
+            metavar="URL",
+        ),
     ] = "http://localhost:8080",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the requests without sending them.")
@@ -86,10 +98,10 @@ def setup(
 ) -> None:
     """Prepares OpenSearch or Elasticsearch for a catalog.
 
-    Creates the index template, and with --with the search pipeline. Ingesting works without the template; the
-    server's defaults then decide shards and replicas. What is there already is not made twice. Where settings
-    of the whole cluster have to change, the change is shown and asked about; lists are added to. The key of
-    the rescorer is read from KITPICK_RESCORER_KEY and never printed.
+    Creates the index template, and with --with what lets the server use kitpick. Ingesting works without the
+    template; the server's defaults then decide shards and replicas. What is there already is not made twice.
+    Where settings of the whole cluster have to change, the change is shown and asked about; lists are added
+    to. The key of the rescorer is read from KITPICK_RESCORER_KEY and never printed.
     """
     settings = Settings()
     url = catalog or settings.catalog

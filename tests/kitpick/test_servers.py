@@ -177,9 +177,16 @@ def test_setup_prints_before_it_makes(settings, functions_file: Path, remote: Re
 
 
 @pytest.mark.parametrize(
-    "way", ["opensearch-plugin", "opensearch-ml-commons", "elasticsearch-basic", "elasticsearch-inference"]
+    "way",
+    [
+        "opensearch-plugin",
+        "opensearch-ml-commons",
+        "opensearch-agents",
+        "elasticsearch-basic",
+        "elasticsearch-inference",
+    ],
 )
-def test_ways_to_rerank_are_shown_without_the_key(settings, monkeypatch, way: str) -> None:
+def test_ways_to_use_kitpick_are_shown_without_the_key(settings, monkeypatch, way: str) -> None:
     monkeypatch.setenv("KITPICK_RESCORER_KEY", "hunter2")
     kind = way.partition("-")[0]
     url = f"{kind}://127.0.0.1:9/tools"

@@ -21,6 +21,7 @@ from kitpick_engines.remote.setup import SetupStep, SetupStopped, send_steps
 
 TRUSTED = "plugins.ml_commons.trusted_connector_endpoints_regex"
 PRIVATE = "plugins.ml_commons.connector.private_ip_enabled"
+MCP = "plugins.ml_commons.mcp_connector_enabled"
 DEFAULTS = ["^https://runtime\\.sagemaker\\..*$", "^https://api\\.openai\\.com/.*$"]
 OURS = "^https://rank\\.internal:8443/.*$"
 
@@ -32,7 +33,7 @@ class MlCommons:
         self.settings: dict[str, dict[str, Any]] = {
             "transient": {},
             "persistent": {},
-            "defaults": {TRUSTED: DEFAULTS, PRIVATE: "false"},
+            "defaults": {TRUSTED: DEFAULTS, PRIVATE: "false", MCP: "false"},
         }
         self.objects: dict[str, dict[str, Any]] = {"connectors": {}, "models": {}}
         self.written: list[str] = []
@@ -110,6 +111,18 @@ def test_another_rescorer_gets_a_connector_and_a_model_of_its_own(cluster: MlCom
     endpoints = [each["parameters"]["endpoint"] for each in cluster.objects["connectors"].values()]
     assert endpoints == ["rank.internal:8443", "other.internal"]
     assert len({each["connector_id"] for each in cluster.objects["models"].values()}) == 2
+
+
+def test_agents_get_one_connector_however_often_it_is_set_up(cluster: MlCommons) -> None:
+    values = template_values("tools", "https://tools.internal:8081", "secret", "m@1")
+    for _ in range(2):
+        sent = send_steps(SearchServer(cluster, "here", 5, 0), template_steps("opensearch-agents"), values)
+    expression = r"^https://tools\.internal:8081(/.*)?$"
+    assert cluster.settings["persistent"] == {TRUSTED: [*DEFAULTS, expression], MCP: True}
+    (connector,) = cluster.objects["connectors"].values()
+    assert (connector["url"], connector["credential"]) == ("https://tools.internal:8081", {"key": "secret"})
+    assert [step.example for step in sent] == [True], "an agent is shown, and none is made"
+    assert cluster.objects["models"] == {}
 
 
 def test_nothing_happens_before_somebody_agrees(cluster: MlCommons) -> None:
