@@ -83,19 +83,21 @@ def point_alias(server: SearchServer, address: Address, state: CatalogState) -> 
 
     Our own searches do not use it: it is for everybody else's. What operators gave the index that was live
     before goes over: `_CARRIED` settings, and in the same change other aliases with filters and routing.
-    An index that another catalog or somebody else made is left as it is.
+    An index that another catalog or somebody else made is left as it is. Nobody writes by the alias, and a
+    rollover, which would let it show an empty index, is refused: it has no index to write to.
     """
     name = address.name
     now = server.find("GET", f"/_alias/{name}") or {}
     shown: Json = {"bool": {"filter": committed(state.index(state.live))}}
     before = [old for old in now if old != state.live and old not in strangers(now, state)]
-    if not before and now.get(state.live, _UNNAMED)["aliases"].get(name, {}).get("filter") == shown:
+    ours: Json = {"filter": shown, "is_write_index": False}
+    if not before and now.get(state.live, _UNNAMED)["aliases"].get(name) == ours:
         return
     actions: list[Json] = []
     for old in before:
         _carry_settings(server, address, old, state.live)
         actions += _moved(server, name, old, state.live)
-    actions.append({"add": {"index": state.live, "alias": name, "filter": shown}})
+    actions.append({"add": {"index": state.live, "alias": name, **ours}})
     try:
         server.call("POST", "/_aliases", {"actions": actions})
     except RequestRefused as error:

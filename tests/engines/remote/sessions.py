@@ -169,6 +169,19 @@ class SessionContract:
         found = [(hit["_source"]["id"], hit["_source"].get("description", "")) for hit in hits]
         assert found == [("s/t/a", "weather again"), ("s/t/b", "")]
 
+    def test_an_alias_is_not_rolled_over_to_an_empty_index_nor_written_by(self, make_engine: MakeCatalog):
+        """Index State Management makes the same call. An alias from before is set by the next session."""
+        engine = make_engine()
+        index, name = fill(engine, [item("s/t/a")]), engine.address.name
+        (shown,) = engine.server.call("GET", f"/_alias/{name}")[index]["aliases"].values()
+        add = {"index": index, "alias": name, "filter": shown["filter"], "is_write_index": True}
+        engine.server.call("POST", "/_aliases", {"actions": [{"add": add}]})
+        fill(engine, [item("s/t/b")])
+        for path, body in ((f"/{name}/_rollover", {}), (f"/{name}/_doc", {"id": "s/t/c"})):
+            with pytest.raises(RequestRefused, match="write index"):
+                engine.server.call("POST", path, body)
+        assert list(engine.server.call("GET", f"/_alias/{name}")) == [index]
+
     def test_identifiers_are_split_and_kept_for_other_peoples_searches(self, make_engine: MakeCatalog):
         engine = make_engine()
         fill(engine, [item(api="getUserById", tool="WeatherServer_tools"), item("s/t/b", api="listOrders")])
