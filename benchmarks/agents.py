@@ -98,12 +98,14 @@ def main() -> None:
     arguments = parser.parse_args()
     documents = {api.id: api.document("written") for api in read_apis(DATASETS / "written")}
     settings = Settings(profile=arguments.profile)
-    place = settings.embedding_cache.parent / "evaluation" / "written-operations.db"
+    parts = arguments.part or list(PARTS)
+    taken = _of_large_tools(documents) if parts == ["payloads"] else documents
+    place = settings.embedding_cache.parent / "evaluation" / f"written-{len(taken)}-operations.db"
     place.parent.mkdir(parents=True, exist_ok=True)
     figures: Figures = {}
     with Catalog.open(f"sqlite:{place}", settings=settings) as catalog:
-        catalog.ingest(_Operations(documents), progress=progress())
-        for part in arguments.part or PARTS:
+        catalog.ingest(_Operations(taken), progress=progress())
+        for part in parts:
             figures |= PARTS[part](catalog, documents, arguments.limit)
     print(json.dumps({key: round(value, 4) for key, value in figures.items()}))
 
@@ -118,6 +120,12 @@ class _Operations:
 
     def read(self) -> Iterator[ApiDocument]:
         yield from self._documents.values()
+
+
+def _of_large_tools(documents: Mapping[int, ApiDocument]) -> dict[int, ApiDocument]:
+    """Those whose requests are weighed: what nobody is shown, nobody has to embed for that."""
+    kept = _large_tools(documents, PAYLOAD_TOOLS)
+    return {number: document for number, document in documents.items() if document.tool_key in kept}
 
 
 def followups(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:

@@ -34,7 +34,7 @@ from plugin_node import ROOT, body_of, filled_node, stored  # isort: skip - adds
 from building import build
 from double import Double, answering, backwards
 from misdeeds import MISDEEDS
-from plugin_load import CLIENTS, Plan, load
+from plugin_load import CLIENTS, Plan, load, traffic
 from real_service import serving
 
 from kitpick.evaluation.measuring import Plan as Evaluated
@@ -49,7 +49,7 @@ PROFILES = ("kitpick", "hybrid")
 DEADLINE_MILLIS = 300
 WARM_UP = 400
 """Searches before anything is timed: a node in service has long compiled what it runs."""
-PARTS = ("added", "hostile", "load")
+PARTS = ("added", "hostile", "load", "bytes")
 
 
 def main() -> None:
@@ -78,13 +78,12 @@ def main() -> None:
         result |= added(plugin, apis, texts, arguments.searches, warm_up)
     if "hostile" in parts:
         result |= hostile(plugin, apis, texts, arguments.hostile, warm_up)
-    if "load" in parts:
-        clients = [int(each) for each in arguments.clients.split(",")]
-        with judged_dataset(
-            "toolbench", arguments.data, Evaluated(profiles=("kitpick",)), NullProgress()
-        ) as judged:
-            plan = Plan(clients, arguments.alone, arguments.seconds)
-            result |= load(plugin, apis, texts, judged.catalog, plan)
+    if {"load", "bytes"} & set(parts):
+        plan = Plan([int(each) for each in arguments.clients.split(",")], arguments.alone, arguments.seconds)
+        evaluated = Evaluated(profiles=("kitpick",))
+        with judged_dataset("toolbench", arguments.data, evaluated, NullProgress()) as judged:
+            result |= load(plugin, apis, texts, judged.catalog, plan) if "load" in parts else {}
+            result |= traffic(plugin, apis, texts, judged.catalog) if "bytes" in parts else {}
     print(json.dumps(result))
 
 
