@@ -211,6 +211,9 @@ class IndexStats(msgspec.Struct, frozen=True):
     documents: int
     by_source: dict[str, int]
     bytes: int
+    changed: float | None = None
+    """When the last session that changed something was committed, in seconds since 1970. None where nobody
+    wrote that down: by a version from before 29 November 2026."""
 
 
 class Writer(Protocol):

@@ -160,6 +160,7 @@ class Desk:
             more=shelves.more,
             models=schema.models or schema.model,
             examples=found,
+            changed=shelves.changed,
         )
 
     def browse(self, call: BrowseCall, ticket: Ticket) -> Shelf:

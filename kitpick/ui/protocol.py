@@ -82,6 +82,9 @@ class Overview(msgspec.Struct, frozen=True):
     """The model set or encoder that its vectors are of."""
     examples: tuple[str, ...]
     """Requests that find what they ask for in this catalog."""
+    changed: float | None = None
+    """When the catalog was changed last, in seconds since 1970. Told to callers who see all of it: it says
+    something about tools that others do not see. None where it is not known."""
 
 
 class BrowseCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

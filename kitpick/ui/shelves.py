@@ -52,6 +52,8 @@ class CatalogListing(msgspec.Struct, frozen=True):
     """Id → the first sentence of what it does, where that could be a request."""
     more: bool
     """Whether this caller may see more than are listed."""
+    changed: float | None = None
+    """When the catalog was changed last, where this caller sees all of it."""
 
     def categories(self) -> tuple[CategoryLine, ...]:
         """The categories with their sizes, the largest first."""
@@ -166,6 +168,8 @@ class Shelves:
         shown = listing(self._catalog.documents(permitted, MOST_READ), MOST)
         if stats is not None and stats.documents > MOST_READ:
             shown = replace(shown, more=True)
+        if stats is not None and stats.documents == len(shown.lines):
+            shown = replace(shown, changed=stats.changed)
         found = KeptListing(now, shown)
         with self._lock:
             self._kept[permitted] = found

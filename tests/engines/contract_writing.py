@@ -229,6 +229,15 @@ class WritingContract:
             np.stack([each.vector for each in streamed]), np.stack([each.vector for each in written])
         )
 
+    def test_stats_say_when_something_was_changed_last(self, engine):
+        index = fill(engine, [item("s/t/a")])
+        first = engine.stats().changed
+        with engine.writing(index):
+            pass
+        assert engine.stats().changed == first, "a session without a change"
+        fill(engine, [item("s/t/b")])
+        assert engine.stats().changed >= first > 0
+
     def test_stats_count_by_source(self, engine):
         index = fill(
             engine, [item("x/t/a", source="x"), item("x/t/b", source="x"), item("y/t/c", source="y")]

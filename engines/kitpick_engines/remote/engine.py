@@ -268,7 +268,8 @@ class RemoteEngine:
         stored = self.server.call("GET", f"/{live.name}/_stats/store")["_all"]["total"]["store"]
         counted = dict(sorted(counts.items()))
         size = int(stored["size_in_bytes"])
-        return IndexStats(live.name, live.state.schema, sum(counts.values()), counted, size)
+        changed = live.state.changed or None
+        return IndexStats(live.name, live.state.schema, sum(counts.values()), counted, size, changed)
 
     def lost(self) -> dict[str, dict[str, int]]:
         """How many documents of the live index lack a field that rankings need, by field, by source."""

@@ -81,8 +81,9 @@ class Lease:
         Raises:
             EngineUnavailable: the right was lost.
         """
+        now = time.time()
         return self._store.change(
-            lambda state: end(self._checked(state), self._index, self.session, commit=True)
+            lambda state: end(self._checked(state), self._index, self.session, commit=True, at=now)
         )
 
     def abort(self) -> None:

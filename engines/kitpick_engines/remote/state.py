@@ -43,6 +43,8 @@ class IndexState(msgspec.Struct, frozen=True):
     """Sessions up to `begun` that will never be committed: what they wrote does not exist."""
     open: tuple[int, ...] = ()
     """Sessions that go on. Of those that write parts of one job, a later one may be committed earlier."""
+    changed: float = 0.0
+    """When the last session was committed, in seconds since 1970; 0 where nobody wrote that down."""
 
     @property
     def hidden(self) -> tuple[int, ...]:
@@ -277,12 +279,13 @@ def beaten(state: CatalogState, session: int) -> CatalogState:
     return replace(state, beat=state.beat + 1, parts=parts)
 
 
-def end(state: CatalogState, index: str, session: int, commit: bool) -> CatalogState:
-    """Commits or aborts a session, and releases the lease after the last one."""
+def end(state: CatalogState, index: str, session: int, commit: bool, at: float = 0.0) -> CatalogState:
+    """Commits a session, `at` some time, or aborts it, and releases the lease after the last one."""
     chosen = state.index(index)
     if commit:
         still_open = tuple(number for number in chosen.open if number != session)
-        ended = replace(chosen, generation=max(chosen.generation, session), open=still_open)
+        generation, changed = max(chosen.generation, session), max(chosen.changed, at)
+        ended = replace(chosen, generation=generation, open=still_open, changed=changed)
     else:
         ended = _without(chosen, (session,))
     parts = {number: held for number, held in state.parts.items() if number != str(session)}

@@ -254,7 +254,9 @@ class SqliteEngine:
                 return None
             statement = index.sql("SELECT source, count(*) FROM docs_# GROUP BY source ORDER BY source")
             by_source = dict(connection.execute(statement).fetchall())
-        return IndexStats(index.name, index.schema, sum(by_source.values()), by_source, self._bytes())
+            changed = tables.changed(connection)
+        documents = sum(by_source.values())
+        return IndexStats(index.name, index.schema, documents, by_source, self._bytes(), changed)
 
     def damaged(self) -> dict[str, int]:
         """Number of documents of the live index whose vector is lost, by source; empty if none is.

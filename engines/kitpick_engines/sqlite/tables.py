@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -35,9 +36,10 @@ _CATALOG = """
 CREATE TABLE state (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   live INTEGER,
-  generation INTEGER NOT NULL
+  generation INTEGER NOT NULL,
+  changed REAL
 );
-INSERT INTO state VALUES (1, NULL, 0);
+INSERT INTO state VALUES (1, NULL, 0, NULL);
 CREATE TABLE indexes (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL UNIQUE,
@@ -234,8 +236,26 @@ def generation(connection: sqlite3.Connection) -> int:
 
 
 def advance(connection: sqlite3.Connection) -> None:
-    """Increments the counter of changes, in the transaction that makes the change."""
-    connection.execute("UPDATE state SET generation = generation + 1")
+    """Increments the counter of changes and notes the time, in the transaction that makes the change."""
+    if not _notes_time(connection):
+        connection.execute("ALTER TABLE state ADD COLUMN changed REAL")
+    connection.execute(
+        "UPDATE state SET generation = generation + 1, changed = max(coalesce(changed, 0), ?)", (time.time(),)
+    )
+
+
+def changed(connection: sqlite3.Connection) -> float | None:
+    """When the last change was committed, in seconds since 1970; None if no version noted that so far."""
+    if not _notes_time(connection):
+        return None
+    (at,) = connection.execute("SELECT changed FROM state").fetchone()
+    return None if at is None else float(at)
+
+
+def _notes_time(connection: sqlite3.Connection) -> bool:
+    """Whether the state has a column for the time, which earlier versions lack."""
+    columns = connection.execute("SELECT 1 FROM pragma_table_info('state') WHERE name = 'changed'")
+    return columns.fetchone() is not None
 
 
 def set_live(connection: sqlite3.Connection, index: IndexRow) -> None:

@@ -7,10 +7,14 @@ import { effect, h, some } from "./dom.js";
 const REST = 1000;
 
 export function firstScreen(overview, { tryIt, complain }) {
-  const sizes = `${overview.more ? "More than " : ""}${some(overview.apis, "API")} in ${some(overview.categories.length, "category", "categories")}. Models: ${overview.models}.`;
+  const sizes = `${overview.more ? "More than " : ""}${some(overview.apis, "API")} in ${some(overview.categories.length, "category", "categories")}. Models: ${overview.models}.${newest(overview.changed)}`;
   const requests = overview.examples.map((text) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => tryIt(text) }, text)));
   const tried = requests.length ? [h("h3", {}, "Requests to try"), h("ul", { class: "plain" }, requests)] : [];
   return [h("p", {}, sizes), ...tried, h("h3", {}, "Everything in it"), overview.categories.map((line) => category(line, complain)), ...checkup({ complain })];
+}
+
+function newest(seconds) {
+  return seconds ? ` Newest change: ${new Date(1000 * seconds).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}.` : "";
 }
 
 function category({ name, apis, tools }, complain) {

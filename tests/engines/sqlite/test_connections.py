@@ -87,6 +87,21 @@ def test_a_catalog_of_a_later_version_asks_for_an_upgrade(tmp_path):
         SqliteEngine(path)
 
 
+def test_a_catalog_from_before_changes_had_a_time_gets_one_with_the_next_change(tmp_path):
+    path = tmp_path / "tools.db"
+    with closing(SqliteEngine(path)) as engine:
+        fill(engine, [item("s/t/a")])
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE former AS SELECT one, live, generation FROM state")
+        connection.execute("DROP TABLE state")
+        connection.execute("ALTER TABLE former RENAME TO state")
+    with closing(SqliteEngine(path)) as engine:
+        assert engine.stats().changed is None
+        fill(engine, [item("s/t/b")])
+        assert engine.stats().changed > 0
+        assert engine.stats().documents == 2
+
+
 def test_a_folder_that_does_not_exist_is_named(tmp_path):
     engine = SqliteEngine(tmp_path / "nowhere" / "tools.db")
     with closing(engine), pytest.raises(EngineUnavailable, match=r"nowhere.*folder"):

@@ -58,6 +58,15 @@ def test_an_api_of_others_is_shown_to_nobody(show: Any, shop: str, shown: Any, t
         assert guarded.ask("overview", **named).json()["apis"] == 12
 
 
+def test_the_time_of_the_newest_change_is_told_to_who_sees_everything(shop: str) -> None:
+    with Catalog.open(shop, settings=Settings()) as catalog:
+        stats = catalog.stats()
+        shelves = Shelves(catalog)
+        assert stats is not None
+        assert shelves.of(BOSS).changed == stats.changed is not None
+        assert shelves.of(Filter()).changed is None, "it would say when tools of others changed"
+
+
 def test_a_listing_is_kept_for_a_minute_and_for_one_caller(shop: str) -> None:
     now = [0.0]
     with Catalog.open(shop, settings=Settings()) as catalog:
