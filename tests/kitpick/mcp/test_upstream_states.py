@@ -252,6 +252,8 @@ def test_a_server_that_is_half_dead_is_given_up_and_started_again(caplog: pytest
 
     async def ask(upstream: Upstream) -> None:
         await recovered(upstream)
+        while not listings:
+            await anyio.sleep(0.02)
         await called(upstream, "stall")
         await given_up(caplog)
         while b"paint_picture" not in listings[-1].tools[-1]:
