@@ -60,7 +60,7 @@ SENSES = (
     _sense(
         r"(?:jump|skip|stand(?:ing)?\s+in|wait(?:ing)?\s+in|cut)\s+(?:a\s+|the\s+)?(?:queue|line)\s+(?:at|in\s+front\s+of)",
         "a queue of people",
-        "visitor ticket admission theme park attraction",
+        "visitor ticket admission amusement attraction",
     ),
     _sense(
         r"(?:a|my|our)\s+bucket\s+list\s+(?:for|before|of\s+things)|bucket\s+and\s+(?:a\s+)?(?:mop|spade|brush)|mop\s+and\s+(?:a\s+)?bucket",
