@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_ingest.errors import SourceError
@@ -104,7 +105,7 @@ def test_the_good_record_becomes_a_document(reader: Callable[[Path], Source], fi
 
 
 @each_reader
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(value=VALUES)
 @example(value={"tools": {"a": None, "b": {"tools": [1]}}})
 @example(value={"api_list": [{"name": "\0"}, {"name": ""}, {"name": "a", "required_parameters": [{}]}]})
@@ -116,7 +117,7 @@ def test_any_json_value(reader: Callable[[Path], Source], file: Path, value: obj
 
 
 @each_reader
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(changes=st.dictionaries(KEYS, VALUES, min_size=1, max_size=3))
 @example(changes={"inputSchema": {"$ref": "#"}, "parameters": {"$ref": "#/parameters"}})
 @example(changes={"name": "\ud800", "tool_name": "\ud800", "api": "\ud800", "_id": "\ud800"})
@@ -134,7 +135,7 @@ def test_a_record_with_any_field_changed(
 
 
 @each_reader
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(data=st.binary(max_size=60))
 @example(data=b'{"name": "\xff"}')
 @example(data=b"\xef\xbb\xbf{}")
