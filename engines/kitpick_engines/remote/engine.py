@@ -177,7 +177,7 @@ class RemoteEngine:
             yield writer
             if writer.changed:
                 self.server.call("POST", f"/{index}/_refresh")
-            state = lease.commit()
+            state = lease.commit(writer.changed)
         except BaseException:
             # Without an answer the session counts as aborted when the next one begins.
             with suppress(EngineUnavailable):

@@ -75,13 +75,13 @@ class Lease:
             self._store.change(self._beat, refresh=False)
             self._beaten = time.monotonic()
 
-    def commit(self) -> CatalogState:
-        """Makes everything that the session wrote visible at once.
+    def commit(self, changed: bool = True) -> CatalogState:
+        """Makes everything that the session wrote visible at once; the time of a change is noted with it.
 
         Raises:
             EngineUnavailable: the right was lost.
         """
-        now = time.time()
+        now = time.time() if changed else 0.0
         return self._store.change(
             lambda state: end(self._checked(state), self._index, self.session, commit=True, at=now)
         )
