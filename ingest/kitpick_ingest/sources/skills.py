@@ -80,6 +80,9 @@ class SkillsSource:
         if not file.resolve().is_relative_to(root):
             yield DeadLetter(self.name, str(file), "a symbolic link that leads out of the folder: not read")
             return
+        if not file.is_file():  # a pipe would never end
+            yield DeadLetter(self.name, str(file), "no regular file: not read")
+            return
         try:
             text = read_file(file, MAX_SKILL_BYTES).decode("utf-8").replace("\r\n", "\n")
         except (SourceError, UnicodeDecodeError) as error:

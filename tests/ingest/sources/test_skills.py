@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,12 @@ def test_a_folder_without_skills_and_a_url_are_refused(tmp_path: Path) -> None:
             read(spec)
     with pytest.raises(UnknownSource, match="from a folder"):
         open_source("skills:https://example.com/skills")
+
+
+def test_a_pipe_in_place_of_a_skill_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "endless").mkdir()
+    os.mkfifo(tmp_path / "endless" / "SKILL.md")
+    put(tmp_path / "good", PDF)
+    (document,), (letter,) = read(tmp_path)
+    assert document.api == "pdf"
+    assert letter.reason == "no regular file: not read"
