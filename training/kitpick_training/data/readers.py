@@ -15,7 +15,7 @@ from kitpick_evaluation.datasets import published
 from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest, read_records
 from kitpick_evaluation.health.self_retrieval import clause, first_sentence, without_clause
 from kitpick_models.manifest import TrainingData, hash_tool
-from kitpick_training.data import bfcl, written
+from kitpick_training.data import bfcl, kits, written
 from kitpick_training.data.whole import read_operations, read_servers
 
 TITLES = {
@@ -28,6 +28,7 @@ TITLES = {
     "operations": "requests written for real operations (datasets/written), over whole tools",
     "servers": "requests written for MCP tools (datasets/written), over all of Toucan's servers",
     "taskbench": "TaskBench",
+    "kits": "requests for several APIs of one service, server or library (datasets/kits)",
 }
 LICENCES = {
     "openapi": "CC0-1.0 (APIs.guru directory), package MIT",
@@ -37,12 +38,15 @@ LICENCES = {
     "tldr": "CC-BY-4.0",
     "written": "Apache-2.0 (requests); CC0-1.0, Apache-2.0 and MIT (descriptions)",
     "taskbench": "MIT",
+    "kits": kits.LICENCE,
 }
 LICENCES |= dict.fromkeys(("operations", "servers"), LICENCES["written"])
 MOST_PAGES = 2
 """An example that more pages share ("Display help") does not tell which command is meant."""
 OURS = Path(__file__).parents[3] / "datasets" / "written"
 """The requests that lie in the repository; an installed package has none."""
+KITS = OURS.with_name("kits")
+"""Requests for kits, as `OURS`."""
 
 
 def read_openapi(path: Path) -> LabelledCatalog:
@@ -184,6 +188,7 @@ READERS: dict[str, Callable[[Path], LabelledCatalog]] = {
     "metatool": lambda data: published.read_metatool(data / "metatool"),
     "written": lambda data: read_written(OURS, data / "written"),
     "tldr": lambda data: read_tldr(data / "tldr" / "pages.jsonl.gz"),
+    "kits": lambda _: kits.read_kits(KITS),
     "operations": lambda data: read_operations(
         (OURS, data / "written"), data / "openapi" / "apis.jsonl.gz", LICENCES["written"]
     ),

@@ -126,7 +126,7 @@ def read_written(folder: Path) -> tuple[WrittenRequest, ...]:
     """
     apis = {api.id: api for api in read_apis(folder)}
     requests = []
-    for number, line in enumerate(_typed(folder / "requests.jsonl.gz", _Line), start=1):
+    for number, line in enumerate(read_typed(folder / "requests.jsonl.gz", _Line), start=1):
         unknown = [i for i in (*line.relevant, *line.also) if i not in apis]
         if unknown or not line.relevant:
             what = f"names the unknown operation {unknown[0]}" if unknown else "needs no operation"
@@ -149,10 +149,15 @@ def read_apis(folder: Path) -> tuple[WrittenApi, ...]:
     Raises:
         MissingData, BrokenRecord: `apis.jsonl.gz` is absent or cannot be read.
     """
-    return tuple(_typed(folder / "apis.jsonl.gz", WrittenApi))
+    return tuple(read_typed(folder / "apis.jsonl.gz", WrittenApi))
 
 
-def _typed(path: Path, kind: type[Record]) -> list[Record]:
+def read_typed(path: Path, kind: type[Record]) -> list[Record]:
+    """The lines of a file as values of a type.
+
+    Raises:
+        MissingData, BrokenRecord: the file is absent, or a line is not of the type.
+    """
     return [
         _converted(path, number, record, kind) for number, record in enumerate(read_records(path), start=1)
     ]
