@@ -62,8 +62,8 @@ class RerankerRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """Weight of the teacher where there is one, beside that of the labels."""
     teacher_cosine: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
     """What a cosine of 1 by the teacher's encoder adds to the logit that is copied."""
-    mixture: Literal["shown", "whole"] = "shown"
-    """Lists of what the authors of requests were shown, or of all that their tools can do."""
+    mixture: Literal["shown", "whole", "kits"] = "shown"
+    """Lists of what the authors of requests were shown, of all that their tools can do, or mostly of kits."""
     frozen_layers: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Lower layers that stay as they are: a step is cheaper by their backward pass."""
     chunk_pairs: Positive = 16

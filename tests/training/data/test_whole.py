@@ -13,7 +13,7 @@ import pytest
 
 from kitpick_training.data.prepared import PreparedCatalog
 from kitpick_training.data.ranking_lists import Mixture, draw_list
-from kitpick_training.data.whole import read_operations, read_servers
+from kitpick_training.data.whole import read_newest_servers, read_operations, read_servers
 
 PETS = {"category": "pets", "provider": "pets.com", "service": "", "tool": "Pets"}
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"q": {"type": "string"}}}
@@ -102,3 +102,25 @@ def test_a_tool_of_a_server_is_found_by_name_and_of_several_by_its_description(t
     assert found.documents[request.relevant[0]].tool == "Clock"
     assert {found.documents[id_].tool for id_ in request.also} == {"Other"}, "a copy answers as well"
     assert set(found.groups.values()) == {"clock", "Other"}
+
+
+def test_newest_servers_are_asked_over_all_their_tools(tmp_path: Path) -> None:
+    tools = [
+        {"name": name, "description": f"{name} notes", "inputSchema": SCHEMA} for name in ("read", "write")
+    ]
+    common = {"instructions": "Notes of a team.", "tools": tools}
+    copy = {"name": "read", "description": "read notes", "inputSchema": SCHEMA}
+    lines(
+        tmp_path / "mcp-servers-2026.jsonl.gz",
+        {"server": "notes", **common},
+        {"server": "copy", "instructions": None, "tools": [copy]},
+    )
+    known = {"request": "what did we write", "relevant": [["notes", "read"]], "also": [["notes", "gone"]]}
+    gone = {"request": "burn it", "relevant": [["notes", "burn"]], "also": []}
+    lines(tmp_path / "written-mcp-2026.jsonl.gz", known, gone)
+    catalog = read_newest_servers(tmp_path, "MIT")
+    assert len(catalog.documents) == 3
+    (asked,) = catalog.requests
+    assert [catalog.documents[id_].api for id_ in asked.relevant] == ["read"]
+    assert [catalog.documents[id_].tool for id_ in asked.also] == ["copy"], "an equal tool serves as well"
+    assert set(catalog.groups.values()) == {"notes", "copy"}

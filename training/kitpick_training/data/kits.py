@@ -32,7 +32,8 @@ class KitRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_kits(folder: Path) -> LabelledCatalog:
     """All catalogs as one; each is held out as a whole.
 
-    The other APIs of its catalog are offered with a request: all were there to be chosen.
+    The other APIs of its catalog are offered with a request: all were there to be chosen. Nobody looked at
+    those of other catalogs for it.
 
     Raises:
         MissingData, BrokenRecord, UnknownDocument: the files cannot be read or do not fit together.
@@ -51,7 +52,7 @@ def read_kits(folder: Path) -> LabelledCatalog:
     )
     groups = {id_: group_of(document.source) for id_, document in documents.items()}
     titles = {id_: f"{document.api} {document.description}" for id_, document in documents.items()}
-    return LabelledCatalog("kits", LICENCE, documents, groups, titles, requests)
+    return LabelledCatalog("kits", LICENCE, documents, groups, titles, requests, judged=False)
 
 
 def group_of(catalog: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from kitpick_ingest.json_files import Entry
 from kitpick_ingest.source import Source
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_ingest.sources.google_discovery import GoogleDiscoverySource, installed_documents
-from kitpick_ingest.sources.mcp_tools import McpServer, tool_document
+from kitpick_ingest.sources.mcp_tools import McpServer, about, tool_document
 from kitpick_training.data.written import Operation, WrittenApi
 
 
@@ -144,13 +144,28 @@ def read_toucan(path: Path, source: str = "toucan") -> tuple[ApiDocument, ...]:
     Raises:
         MissingData, BrokenRecord: the file cannot be read.
     """
+    return _tools(path, lambda record: McpServer(source, record["server"], record["label"]))
+
+
+def read_servers_2026(path: Path, source: str) -> tuple[ApiDocument, ...]:
+    """The tools of every server in `mcp-servers-2026.jsonl.gz`, with what the server says of itself.
+
+    Raises:
+        MissingData, BrokenRecord: the file cannot be read.
+    """
+    return _tools(
+        path, lambda record: McpServer(source, record["server"], about=about(record["instructions"] or ""))
+    )
+
+
+def _tools(path: Path, server_of: Callable[[dict[str, Any]], McpServer]) -> tuple[ApiDocument, ...]:
     found = []
     times: Counter[str] = Counter()
     for number, record in enumerate(read_records(path), start=1):
-        server = McpServer(source, record["server"], record["label"])
+        server = server_of(record)
         for place, tool in enumerate(record["tools"]):
             entry = Entry(f"{path.name}:{number}#/tools/{place}", msgspec.json.encode(_with_schema(tool)))
-            document = convert_entry(source, entry, partial(tool_document, server=server))
+            document = convert_entry(server.source, entry, partial(tool_document, server=server))
             if isinstance(document, ApiDocument):
                 times[document.id] += 1
                 found.append(replace(document, id=_numbered(document, times[document.id]), definition=""))

@@ -51,7 +51,13 @@ WHOLE_MIXTURE = Mixture(
     offered_first=1,
 )
 """Written requests over all that their tools can do, with what a first stage proposes."""
-MIXTURES = {"shown": DEFAULT_MIXTURE, "whole": WHOLE_MIXTURE}
+KITS_MIXTURE = Mixture(
+    {"kits": 0.56, "servers-2026": 0.18, "written": 0.12, "bfcl": 0.10, "metatool": 0.04},
+    natural_joined=0.15,
+    without_answer=0.05,
+)
+"""All that a plan calls, out of one catalog; and some of what was learned before, so that it stays."""
+MIXTURES = {"shown": DEFAULT_MIXTURE, "whole": WHOLE_MIXTURE, "kits": KITS_MIXTURE}
 """Name in a recipe → what its lists are made of."""
 
 

