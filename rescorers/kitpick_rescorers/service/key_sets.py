@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kitpick_foundation.bounded import MoreThanBound, read_bounded
 from kitpick_foundation.text_files import read_text
 from kitpick_rescorers.service.errors import InvalidIssuer
 from kitpick_rescorers.service.origin import LOOPBACK
@@ -125,7 +124,7 @@ class KeySet:
             stamp = _stamp(Path(self._place))
             self._take(read_text(Path(self._place), _MOST_BYTES))
             self._stamp = stamp
-        except (OSError, ValueError, RecursionError, MoreThanBound) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InvalidIssuer(self._issuer, f"jwks: {self._place}: {error}") from error
 
     def _refresh_file(self) -> None:
@@ -168,14 +167,19 @@ def _bounded(url: str) -> bytes:
     """What a URL answers.
 
     Raises:
-        OSError, ValueError, MoreThanBound: no answer in time, another status, or too much of it.
+        OSError, ValueError: no answer in time, another status, or too much of it.
     """
     request = urllib.request.Request(url, headers={"accept": "application/json"})  # noqa: S310 - checked above
     until = time.monotonic() + _MOST_SECONDS
+    found = bytearray()
     # What is on this machine is asked directly; elsewhere the proxy of the environment counts.
     direct = [urllib.request.ProxyHandler({})] if url.startswith("http:") else []
     with urllib.request.build_opener(_Unmoved, *direct).open(request, timeout=_MOST_SECONDS) as answer:
-        return read_bounded(lambda: answer.read1(64 * 1024), _MOST_BYTES, until)
+        while piece := answer.read1(64 * 1024):
+            found += piece
+            if len(found) > _MOST_BYTES or time.monotonic() > until:
+                raise ValueError("too much, or too slow")
+    return bytes(found)
 
 
 def _keys_in(data: bytes | str) -> tuple[PyJWK, ...]:
