@@ -14,7 +14,7 @@ from kitpick_engines.document import ApiDocument, document_id, encode_document
 from kitpick_evaluation.datasets.records import BrokenRecord, MissingData, UnknownDocument
 from kitpick_training.data.kits import group_of, read_kits
 from kitpick_training.data.readers import KITS
-from kitpick_training.data.split import HOLDOUT, split_of, take_split
+from kitpick_training.data.split import HOLDOUT, Split, take_split
 
 
 def lines(path: Path, rows: Sequence[bytes]) -> None:
@@ -56,14 +56,41 @@ def test_no_folder_is_said(tmp_path: Path) -> None:
         read_kits(tmp_path)
 
 
+def test_catalogs_that_share_a_tool_are_held_out_together(tmp_path: Path) -> None:
+    written(tmp_path, ["mail/find"])
+    apis = [
+        ("desk", "mail", "find"),
+        ("trip", "maps", "route"),
+        ("trip", "mail", "send"),
+        ("alone", "own", "do"),
+    ]
+    documents = [
+        ApiDocument(id=document_id(*names), source=names[0], category="", tool=names[1], api=names[2])
+        for names in apis
+    ]
+    rows = gzip.decompress((tmp_path / "apis.jsonl.gz").read_bytes()).splitlines()
+    lines(tmp_path / "apis.jsonl.gz", [*rows, *map(encode_document, documents)])
+    catalog = read_kits(tmp_path)
+    groups = {catalog.documents[id_].source: group for id_, group in catalog.groups.items()}
+    assert groups == {
+        **dict.fromkeys(("mail", "maps", "desk", "trip"), group_of("mail")),
+        "alone": group_of("alone"),
+    }
+
+
 def test_the_real_ones_are_whole_and_catalogs_are_held_out() -> None:
     catalog = read_kits(KITS)
     sources = {document.source for document in catalog.documents.values()}
-    assert (len(sources), len(catalog.documents), len(catalog.requests)) == (105, 5303, 1960)
-    assert len({request.text.lower() for request in catalog.requests}) == 1960, "no request twice"
-    held = take_split(catalog, "validation", HOLDOUT)
-    assert {document.source for document in held.documents.values()} == {
-        source for source in sources if split_of(group_of(source)) == "validation"
+    assert (len(sources), len(catalog.documents), len(catalog.requests)) == (217, 10166, 4386)
+    assert len({request.text.lower() for request in catalog.requests}) == 4386, "no request twice"
+    assert Counter(len(request.relevant) > 1 for request in catalog.requests) == {True: 2835, False: 1551}
+    splits: tuple[Split, ...] = ("train", "validation", "test")
+    found = {split: take_split(catalog, split, HOLDOUT) for split in splits}
+    assert {split: len(part.requests) for split, part in found.items()} == {
+        "train": 3537,
+        "validation": 435,
+        "test": 414,
     }
-    assert len(held.requests) == 143
-    assert Counter(len(request.relevant) > 1 for request in catalog.requests) == {True: 1366, False: 594}
+    tools = [{document.tool for document in part.documents.values()} for part in found.values()]
+    assert not tools[0] & (tools[1] | tools[2])
+    assert not tools[1] & tools[2]

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -30,7 +31,7 @@ class KitRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_kits(folder: Path) -> LabelledCatalog:
-    """All catalogs as one; each is held out as a whole.
+    """All catalogs as one; each is held out as a whole, with those that have a tool of it.
 
     The other APIs of its catalog are offered with a request: all were there to be chosen. Nobody looked at
     those of other catalogs for it.
@@ -50,11 +51,25 @@ def read_kits(folder: Path) -> LabelledCatalog:
         )
         for each in read_typed(folder / "requests.jsonl.gz", KitRequest)
     )
-    groups = {id_: group_of(document.source) for id_, document in documents.items()}
+    first = _first_of_related(documents.values())
+    groups = {id_: group_of(first[document.source]) for id_, document in documents.items()}
     titles = {id_: f"{document.api} {document.description}" for id_, document in documents.items()}
     return LabelledCatalog("kits", LICENCE, documents, groups, titles, requests, judged=False)
 
 
 def group_of(catalog: str) -> str:
-    """What `split_of` holds a catalog out by."""
+    """What `split_of` holds a catalog out by, given the first of those that are related."""
     return f"kits/{catalog}"
+
+
+def _first_of_related(documents: Iterable[ApiDocument]) -> dict[str, str]:
+    """For each catalog the first one that it is related to: both have a tool, or are related to a third."""
+    first: dict[str, str] = {}
+    with_tool: dict[str, str] = {}
+    for document in documents:
+        own = first.setdefault(document.source, document.source)
+        other = first[with_tool.setdefault(document.tool, document.source)]
+        if own != other:
+            kept = min(own, other, key=list(first).index)
+            first = {catalog: kept if found in (own, other) else found for catalog, found in first.items()}
+    return first
