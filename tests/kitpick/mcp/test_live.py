@@ -326,11 +326,11 @@ def test_a_servers_instructions_find_its_tools_and_cost_an_embedding_only_when_t
     async def ask(door: Door) -> None:
         with notes_at(port):
             await until(partial(answers, door))
-            await door.line("upstream notes: +12 ~0 -0, 12 embedded")
+            await door.line("upstream notes: +10 ~0 -0, 10 embedded")
             before = await found(door)
         with notes_at(port, logbook):
             await until(partial(answers, door))
-            await door.line("upstream notes: +0 ~12 -0, 12 embedded")
+            await door.line("upstream notes: +0 ~10 -0, 10 embedded")
             assert await found(door) > before
             assert (await door.describe("notes/notes/read_note"))["about"] == logbook
         with notes_at(port, logbook, "sing_song"):
@@ -371,7 +371,7 @@ def test_a_server_that_renames_everything_costs_as_much_as_it_has_tools(
             await door.call("notes/notes/rename")
             await until(partial(finds, door, f"notes/notes/read_note_{time}"))
         assert not await finds(door, "notes/notes/read_note_1")
-        assert door.log().count("+11 ~0 -11, 11 embedded") == 2
+        assert door.log().count("+9 ~0 -9, 9 embedded") == 2
 
     at_the_door(ask, "--config", str(config))
 
@@ -382,7 +382,7 @@ def test_a_server_that_renames_everything_is_doubted_unless_it_may(settings: Set
     async def ask(door: Door) -> None:
         await settled(door)
         await door.call("notes/notes/rename")
-        await door.line("its tools were not taken in: notes: 11 of 12 documents are gone")
+        await door.line("its tools were not taken in: notes: 9 of 10 documents are gone")
         assert await finds(door, "notes/notes/read_note")
 
     at_the_door(ask, "--config", str(config))
