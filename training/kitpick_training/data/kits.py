@@ -14,6 +14,7 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
+from kitpick_training.data.whole import titles_of
 from kitpick_training.data.written import read_typed
 
 LICENCE = "Apache-2.0 (requests, function libraries); CC0-1.0, MIT and Apache-2.0 (other descriptions)"
@@ -53,8 +54,7 @@ def read_kits(folder: Path) -> LabelledCatalog:
     )
     first = _first_of_related(documents.values())
     groups = {id_: group_of(first[document.source]) for id_, document in documents.items()}
-    titles = {id_: f"{document.api} {document.description}" for id_, document in documents.items()}
-    return LabelledCatalog("kits", LICENCE, documents, groups, titles, requests, judged=False)
+    return LabelledCatalog("kits", LICENCE, documents, groups, titles_of(documents), requests, judged=False)
 
 
 def group_of(catalog: str) -> str:

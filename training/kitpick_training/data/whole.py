@@ -50,7 +50,7 @@ def read_operations(folders: Iterable[Path], openapi: Path, licence: str) -> Lab
     documents = {document.id: document for document in by_operation.values()}
     labelled = _labelled(requests, shown, lambda api: ids.get(api.operation), versions(by_operation))
     return LabelledCatalog(
-        "operations", licence, documents, groups, _titles(documents), labelled, judged=False
+        "operations", licence, documents, groups, titles_of(documents), labelled, judged=False
     )
 
 
@@ -71,7 +71,9 @@ def read_servers(folders: Iterable[Path], toucan: Path, licence: str) -> Labelle
     providers = {api.tool: api.operation.group for api in shown}
     groups = {document.id: providers.get(document.tool, document.tool) for document in found}
     labelled = _labelled(requests, shown, known_tool(found), copies(found))
-    return LabelledCatalog("servers", licence, documents, groups, _titles(documents), labelled, judged=False)
+    return LabelledCatalog(
+        "servers", licence, documents, groups, titles_of(documents), labelled, judged=False
+    )
 
 
 class ServerRequest(msgspec.Struct, frozen=True):
@@ -100,12 +102,11 @@ def read_newest_servers(datasets: Path, licence: str) -> LabelledCatalog:
     for each in read_typed(datasets / "written-mcp-2026.jsonl.gz", ServerRequest):
         relevant = tuple(ids[pair] for pair in each.relevant if pair in ids)
         if len(relevant) == len(each.relevant):
-            fair = {ids[pair] for pair in each.also if pair in ids}
-            fair |= {other for id_ in relevant for other in alike.get(id_, ())}
-            labelled.append(LabelledRequest(each.request, relevant, also=tuple(sorted(fair - set(relevant)))))
+            fair = _fair(relevant, (ids[pair] for pair in each.also if pair in ids), alike)
+            labelled.append(LabelledRequest(each.request, relevant, also=tuple(sorted(fair))))
     groups = {document.id: document.tool for document in found}
     return LabelledCatalog(
-        "servers-2026", licence, documents, groups, _titles(documents), tuple(labelled), judged=False
+        "servers-2026", licence, documents, groups, titles_of(documents), tuple(labelled), judged=False
     )
 
 
@@ -148,9 +149,8 @@ def _labelled(
         relevant = tuple(id_ for api in request.relevant if (id_ := known(api)) is not None)
         if len(relevant) < len(request.relevant):
             continue
-        fair = {id_ for api in request.also if (id_ := known(api)) is not None}
-        fair |= {other for id_ in relevant for other in alike.get(id_, ())}
-        fair -= set(relevant)
+        named = (id_ for api in request.also if (id_ := known(api)) is not None)
+        fair = _fair(relevant, named, alike)
         near = dict.fromkeys(
             id_
             for api in request.relevant
@@ -162,9 +162,16 @@ def _labelled(
     return tuple(found)
 
 
+def _fair(relevant: Iterable[str], named: Iterable[str], alike: Mapping[str, frozenset[str]]) -> set[str]:
+    """What answers as fairly: those that the author named, and those that are alike to a right one."""
+    right = set(relevant)
+    return {*named, *(other for id_ in right for other in alike.get(id_, ()))} - right
+
+
 def _tool(operation: Operation) -> tuple[str, ...]:
     return operation[:4]
 
 
-def _titles(documents: Mapping[str, ApiDocument]) -> dict[str, str]:
+def titles_of(documents: Mapping[str, ApiDocument]) -> dict[str, str]:
+    """The short text of each document by which two are told to say the same."""
     return {id_: f"{document.api} {document.description}" for id_, document in documents.items()}
