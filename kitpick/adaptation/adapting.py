@@ -28,6 +28,7 @@ from kitpick.adaptation.request_vectors import (
 from kitpick.catalog import Catalog
 from kitpick.evaluation.measuring import Judged, Plan, visible_apis
 from kitpick.evaluation.profile_tuning import Recorder, models_of
+from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import (
     ALARMS,
@@ -349,7 +350,7 @@ def adapt_to_descriptions(catalog: Catalog, profile: str, plan: Plan, progress: 
         )
     verdict = _Verdict(base, models_of(catalog, base))
     margin = verdict.cohort_margin()
-    cohort = _cohort(catalog, progress)
+    cohort = _cohort(catalog, plan.permitted, progress)
     asked = [JudgedQuery(each.api, each.text, frozenset({each.api})) for each in cohort]
     recorded = Recorder(catalog, base, plan).record(asked, progress)
     deprived = [item.without({each.tool}) for item, each in zip(recorded, cohort, strict=True)]
@@ -399,25 +400,26 @@ LEAST_DESCRIPTIONS = 20
 """Fewer descriptions say nothing about a catalog."""
 
 
-def _cohort(catalog: Catalog, progress: Progress) -> list[CohortRequest]:
+def _cohort(catalog: Catalog, permitted: Filter, progress: Progress) -> list[CohortRequest]:
+    """Requests out of the descriptions that whoever asks may see."""
     stats = catalog.engine.stats()
     if stats is None:
         raise EmptyCatalog(catalog.engine.url)
     with progress.phase("read", stats.documents) as advance:
-        found = cohort_requests(_documents(catalog, stats.index, advance))
+        found = cohort_requests(_documents(catalog, permitted, advance))
     tools = len({request.tool for request in found})
     if len(found) < LEAST_DESCRIPTIONS or tools < 2:
         raise EvaluationError(
-            f"{catalog.engine.url} has {len(found)} APIs of {tools} tools with a description: it takes "
-            f"{LEAST_DESCRIPTIONS} of two; adapt the profile to judged requests, with --queries FILE"
+            f"{catalog.engine.url}: whoever asks sees {len(found)} APIs of {tools} tools with a description: "
+            f"it takes {LEAST_DESCRIPTIONS} of two; adapt the profile to judged requests, with --queries FILE"
         )
     return found
 
 
-def _documents(catalog: Catalog, index: str, advance: Callable[[int], None]) -> Iterator[ApiDocument]:
-    for indexed in catalog.engine.documents(index):
+def _documents(catalog: Catalog, permitted: Filter, advance: Callable[[int], None]) -> Iterator[ApiDocument]:
+    for document in catalog.documents(permitted):
         advance(1)
-        yield indexed.document
+        yield document
 
 
 _HITS = 5

@@ -56,6 +56,10 @@ def serve(
         Path | None,
         typer.Option("--marks", help="File for the judgements made on the page, for kitpick eval --queries."),
     ] = None,
+    adapted: Annotated[
+        Path | None,
+        typer.Option("--adapted", help="File for a profile that operators adapt by a button of the page."),
+    ] = None,
     tenant: TenantOption = "",
     principal: PrincipalOption = None,
     named_key: Annotated[
@@ -74,7 +78,7 @@ def serve(
     # An option that was not given must not take away what --set says: a service without its keys is open.
     flags = _pairs(other or ()) | {name: value for name, value in own.items() if value is not None}
     permitted = filter_of(tenant, principal)
-    shown = UiSettings(catalog=catalog, marks=marks, permitted=permitted)
+    shown = UiSettings(catalog=catalog, marks=marks, adapted=adapted, permitted=permitted)
     _run(flags, config, shown, page=ui, tools=tools)
 
 
@@ -132,6 +136,7 @@ def _print_key(name: str) -> None:
     key = new_key()
     note("this key is not shown again; add the entry to the file of --keys")
     typer.echo(f"key: {key}\n\n[[keys]]\nname = {name!r}\nsha256 = '{digest(key)}'")
+    typer.echo("# operator = true  # of somebody who runs the service: may adapt its profile from the page")
     typer.echo("# speaks_for_others = true  # of a search server, whose searches say for whom they are")
 
 

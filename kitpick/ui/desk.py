@@ -18,8 +18,9 @@ from kitpick.places import places_of
 from kitpick.result import SearchResult
 from kitpick.served import CatalogProblem, OpenToOthers, ServiceModelSource, Stopwatch, TimedEncoder
 from kitpick.settings import Settings
+from kitpick.ui.adapt_desk import AdaptDesk, PageCaller, check_adapted_file
 from kitpick.ui.checkup import check_answer, findings_of_descriptions, findings_of_part, ids_of_part
-from kitpick.ui.errors import MarksProblem, NoMarks, NoPlaceForMarks, UnknownApi
+from kitpick.ui.errors import MarksProblem, NoMarks, NoPlace, UnknownApi
 from kitpick.ui.figures import flow, groups, packing, penalty_path
 from kitpick.ui.protocol import (
     MAX_BUDGET,
@@ -76,6 +77,8 @@ class UiSettings(msgspec.Struct, frozen=True, kw_only=True):
     """URL; by default the one in the settings of catalogs."""
     marks: Path | None = None
     """File that marks go to, and the files of tenants and callers beside it; none are taken without one."""
+    adapted: Path | None = None
+    """File that an adapted profile goes to; none is adapted without one."""
     permitted: Filter = Filter()
     """The caller of a service without keys; with keys, each key names its caller."""
 
@@ -89,20 +92,24 @@ class Desk:
         Raises:
             UnknownEngine, EngineUnavailable: it cannot be opened.
             OpenToOthers: reachable from other machines, without keys.
-            NoPlaceForMarks: the folder of the marks' file is missing, or takes no file.
+            NoPlace: the folder of the marks' file, or the adapted profile's, is missing, or takes no file.
         """
         if service.settings.host not in LOOPBACK and not service.settings.keys:
             raise OpenToOthers(service.settings.host)
         if settings.marks is not None:
             _make_file(settings.marks)
+        if settings.adapted is not None:
+            check_adapted_file(settings.adapted)
         self._service = service
         self._settings = settings
         # The models of this process rank, whatever the settings of a catalog elsewhere say.
         own = Settings(rescorer="")
-        self._catalog = Catalog.open(settings.catalog, settings=own)
+        catalog_url = settings.catalog or own.catalog
+        self._catalog = Catalog.open(catalog_url, settings=own)
         self._shelves = Shelves(self._catalog)
-        marks = [] if settings.marks is None else [settings.marks]
-        self._places = places_of(self._catalog, marks)
+        files = (settings.marks, settings.adapted)
+        self._places = places_of(self._catalog, [each for each in files if each is not None])
+        self.adaptations = AdaptDesk(service, catalog_url, settings.adapted, self._places, self._caller)
 
     def about(self, call: None, ticket: Ticket) -> About:
         """Profiles and settings that the page offers.
@@ -117,6 +124,7 @@ class Desk:
             profiles=tuple(ProfileLine(name, self._service.profile(name).description) for name in names),
             profile=self._service.default_profile.name,
             marking=self._settings.marks is not None,
+            adapting=self.adaptations.offered_to(ticket),
         )
 
     def explain(self, call: ExplainCall, ticket: Ticket) -> ExplainAnswer:
@@ -225,13 +233,18 @@ class Desk:
             return MarkAnswer(call.verdict, marks.mark(query, call.id, call.verdict))
 
     def close(self) -> None:
-        """Releases the catalog."""
+        """Releases the catalog, and ends what adapts a profile to it."""
+        self.adaptations.close()
         self._catalog.close()
 
     def _permitted(self, ticket: Ticket) -> Filter:
         if not self._service.settings.keys:
             return self._settings.permitted
         return Filter(tenant=ticket.bearer.tenant, principals=frozenset(ticket.bearer.principals))
+
+    def _caller(self, ticket: Ticket) -> PageCaller:
+        marks = self._marks(ticket)
+        return PageCaller(self._permitted(ticket), None if marks is None else marks.path)
 
     def _marks(self, ticket: Ticket) -> Judgements | None:
         """The marks of this caller: nobody sees or changes those of others, nor fills a file of theirs."""
@@ -298,12 +311,12 @@ class Desk:
 def _make_file(marks: Path) -> None:
     """Makes the file of marks, so that a place that takes none is told at the start."""
     if not marks.parent.is_dir():
-        raise NoPlaceForMarks(marks, f"there is no folder {marks.parent}")
+        raise NoPlace("--marks", marks, f"there is no folder {marks.parent}")
     try:
         if not marks.exists():
             marks.touch()
     except OSError as error:
-        raise NoPlaceForMarks(marks, f"cannot be written: {error.strerror}") from error
+        raise NoPlace("--marks", marks, f"cannot be written: {error.strerror}") from error
 
 
 def _marked(

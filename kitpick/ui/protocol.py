@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -58,6 +58,8 @@ class About(msgspec.Struct, frozen=True):
     """The default."""
     marking: bool
     """Whether marks are taken."""
+    adapting: bool
+    """Whether this caller may adapt the profile to the catalog."""
 
 
 class CategoryLine(msgspec.Struct, frozen=True):
@@ -143,6 +145,29 @@ class CheckAnswer(msgspec.Struct, frozen=True):
     apis: int
     findings: tuple[FindingLine, ...]
     """Of this part; the first part has those of all descriptions, too."""
+
+
+AdaptBasis: TypeAlias = Literal["descriptions", "marks"]
+"""What a profile is adapted to: descriptions of the catalog's APIs, or marks of the caller."""
+
+
+class AdaptCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Begins to adapt the profile to the catalog."""
+
+    by: AdaptBasis = "descriptions"
+
+
+class AdaptStop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ends what adapts the profile."""
+
+
+class AdaptState(msgspec.Struct, frozen=True):
+    """How the run that adapts the profile stands, or how the last one ended."""
+
+    state: Literal["none", "running", "done", "failed", "stopped"]
+    by: AdaptBasis | None = None
+    said: tuple[str, ...] = ()
+    """How far it is, what it did, or why it failed."""
 
 
 class ShowCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

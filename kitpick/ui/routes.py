@@ -16,6 +16,9 @@ from kitpick.served import guarded
 from kitpick.ui.desk import Desk
 from kitpick.ui.protocol import (
     About,
+    AdaptCall,
+    AdaptState,
+    AdaptStop,
     BrowseCall,
     CheckAnswer,
     CheckCall,
@@ -76,6 +79,11 @@ def page_endpoints(desk: Desk) -> tuple[Endpoint, ...]:
         endpoint("browse", "A category, or a tool of it", (BrowseCall, Shelf), desk.browse),
         endpoint("show", "An API, whole", (ShowCall, ShownApi), desk.show),
         endpoint("check", "Looks for APIs that are hard to find", (CheckCall, CheckAnswer), desk.check),
+        endpoint("adapting", "How far a profile is adapted", (None, AdaptState), desk.adaptations.adapting),
+        endpoint(
+            "adapt", "Adapts the profile to the catalog", (AdaptCall, AdaptState), desk.adaptations.adapt
+        ),
+        endpoint("stop-adapting", "Ends that", (AdaptStop, AdaptState), desk.adaptations.stop),
         endpoint("explain", "Searches, and tells what happened", (ExplainCall, ExplainAnswer), desk.explain),
         endpoint("mark", "Takes a judgement", (MarkCall, MarkAnswer), desk.mark),
     )

@@ -1,16 +1,17 @@
 // The catalog: how large it is, requests that work on it, and everything in it, opened level by level.
 
+import { adaptation } from "./adapt.js";
 import { ask } from "./api.js";
 import { checkup } from "./check.js";
 import { effect, h, some } from "./dom.js";
 
 const REST = 1000;
 
-export function firstScreen(overview, { tryIt, complain }) {
+export function firstScreen(overview, { tryIt, complain, about }) {
   const sizes = `${overview.more ? "More than " : ""}${some(overview.apis, "API")} in ${some(overview.categories.length, "category", "categories")}. Models: ${overview.models}.${newest(overview.changed)}`;
   const requests = overview.examples.map((text) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => tryIt(text) }, text)));
   const tried = requests.length ? [h("h3", {}, "Requests to try"), h("ul", { class: "plain" }, requests)] : [];
-  return [h("p", {}, sizes), ...tried, h("h3", {}, "Everything in it"), overview.categories.map((line) => category(line, complain)), ...checkup({ complain })];
+  return [h("p", {}, sizes), ...tried, h("h3", {}, "Everything in it"), overview.categories.map((line) => category(line, complain)), ...checkup({ complain }), ...(about.adapting ? adaptation({ complain, marking: about.marking }) : [])];
 }
 
 function newest(seconds) {

@@ -41,16 +41,16 @@ async function begin() {
     byId("key-form").hidden = true;
     if (document.activeElement === document.body) byId("request").focus();
     fromAddress();
-    await showCatalog();
+    await showCatalog(about);
   } catch (problem) {
     complain(problem);
   }
 }
 
-async function showCatalog() {
+async function showCatalog(about) {
   const overview = await ask("overview");
   byId("catalog-name").textContent = overview.name;
-  byId("catalog-inside").replaceChildren(...firstScreen(overview, { tryIt, complain }).flat());
+  byId("catalog-inside").replaceChildren(...firstScreen(overview, { tryIt, complain, about }).flat());
   byId("catalog").hidden = false;
 }
 

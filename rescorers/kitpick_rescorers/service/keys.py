@@ -45,6 +45,8 @@ class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     principals: tuple[str, ...] = ()
     speaks_for_others: bool = False
     """Whether it is that of a search server, whose searches (`/v1/search`) say for whom they are."""
+    operator: bool = False
+    """Whether its bearer runs this service: may adapt the profile from the explain page."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for an entry that says both for whom it speaks and that it speaks for all."""
@@ -55,7 +57,7 @@ class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Bearer = ApiKey | TokenBearer
-NOBODY = ApiKey(name="", sha256="", speaks_for_others=True)
+NOBODY = ApiKey(name="", sha256="", speaks_for_others=True, operator=True)
 """Stands for the key of a caller where no keys are asked for."""
 
 

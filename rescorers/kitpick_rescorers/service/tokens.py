@@ -59,6 +59,10 @@ class Issuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Claim that says whether tools may be called; none: nobody may."""
     call_value: str = ""
     """The word that it holds for those who may."""
+    operator_claim: str = ""
+    """Claim that says who runs the service, as an `operator` among keys does; none: nobody."""
+    operator_value: str = ""
+    """The word that it holds for those who do."""
     max_requests: Annotated[int, msgspec.Meta(ge=1)] = 1_000_000
     """Under way at the same time, of one user."""
 
@@ -77,6 +81,7 @@ class TokenBearer(msgspec.Struct, frozen=True):
     tenant: str
     principals: tuple[str, ...]
     may_call: bool
+    operator: bool
     max_requests: int
     speaks_for_others = False
 
@@ -145,8 +150,10 @@ class TokenCheck:
 def _check(issuer: Issuer) -> None:
     if issuer.tenant and issuer.tenant_claim:
         raise InvalidIssuer(issuer.name, "`tenant` or `tenant_claim`, not both")
-    if bool(issuer.call_claim) is not bool(issuer.call_value):
-        raise InvalidIssuer(issuer.name, "`call_claim` and `call_value` belong together")
+    for name in ("call", "operator"):
+        claim, value = (f"{name}_{part}" for part in ("claim", "value"))
+        if bool(getattr(issuer, claim)) is not bool(getattr(issuer, value)):
+            raise InvalidIssuer(issuer.name, f"`{claim}` and `{value}` belong together")
 
 
 def _strict(part: str) -> dict[str, Any]:
@@ -205,7 +212,8 @@ def _bearer(claims: Mapping[str, Any], issuer: Issuer) -> TokenBearer | None:
         name=f"{issuer.name}:{who}",
         tenant=tenant,
         principals=principals,
-        may_call=bool(issuer.call_claim) and _holds(_claim(claims, issuer.call_claim), issuer.call_value),
+        may_call=_says(claims, issuer.call_claim, issuer.call_value),
+        operator=_says(claims, issuer.operator_claim, issuer.operator_value),
         max_requests=issuer.max_requests,
     )
 
@@ -225,6 +233,11 @@ def _texts(claim: object) -> tuple[str, ...] | None:
     listed: list[Any] = [] if claim is None else claim if isinstance(claim, list) else [claim]
     texts = tuple(text for text in listed if isinstance(text, str))
     return tuple(filter(None, texts)) if len(texts) == len(listed) else None
+
+
+def _says(claims: Mapping[str, Any], name: str, word: str) -> bool:
+    """Whether a claim that the mapping names has its word; never where it names none."""
+    return bool(name) and _holds(_claim(claims, name), word)
 
 
 def _holds(claim: object, word: str) -> bool:

@@ -64,7 +64,11 @@ Show = Callable[..., AbstractContextManager[Shown]]
 
 @contextmanager
 def showing(
-    catalog: str, marks: Path | None = None, permitted: Filter = EVERYBODYS, **settings: Any
+    catalog: str,
+    marks: Path | None = None,
+    permitted: Filter = EVERYBODYS,
+    adapted: Path | None = None,
+    **settings: Any,
 ) -> Iterator[Shown]:
     from kitpick.ui.desk import Desk, UiSettings
     from kitpick.ui.routes import page_routes
@@ -73,7 +77,7 @@ def showing(
     from kitpick_rescorers.service.settings import ServiceSettings
 
     service = Service(ServiceSettings(**{"port": 0, "warm_up_seconds": 0, **settings}))
-    desk = Desk(service, UiSettings(catalog=catalog, marks=marks, permitted=permitted))
+    desk = Desk(service, UiSettings(catalog=catalog, marks=marks, adapted=adapted, permitted=permitted))
     listening = threading.Event()
     urls: list[str] = []
 

@@ -80,6 +80,8 @@ def test_the_command_says_where_the_page_is(shop: str) -> None:
     [
         (["--host", "0.0.0.0"], "others could reach the catalog: name --keys, or stay on 127.0.0.1"),
         (["--marks", "/nowhere/marks.jsonl"], "there is no folder /nowhere"),
+        (["--adapted", "/nowhere/mine.toml"], "there is no folder /nowhere"),
+        (["--adapted", "mine.json"], "a profile's file ends in .toml"),
     ],
 )
 def test_what_would_be_careless_is_refused_at_the_start(shop: str, flags: list[str], said: str) -> None:

@@ -30,6 +30,8 @@ tenant_claim = "tenant"
 principal_claims = ["groups", "realm.roles", "https://x.org/team"]
 call_claim = "scope"
 call_value = "tools:call"
+operator_claim = "realm.roles"
+operator_value = "kitpick-operator"
 """
 
 
@@ -209,8 +211,14 @@ def test_an_entry_says_what_claims_mean(login: TokenIssuer, tmp_path: Path) -> N
         assert (bearer.tenant, bearer.principals) == ("acme", ("staff", "a", "t"))
         assert bearer.may_call
         assert not bearer.speaks_for_others
+        assert not bearer.operator
+    token = login.token(realm={"roles": ["kitpick-operator"]})
+    with ring.admit(f"Bearer {token}") as bearer:
+        assert bearer.operator
+        assert not bearer.may_call
     with ring.admit(f"bearer {key}") as bearer:
         assert bearer.name == "k"
+        assert not bearer.operator
 
 
 def test_the_entry_in_the_documentation_is_one() -> None:
@@ -228,6 +236,7 @@ def test_the_entry_in_the_documentation_is_one() -> None:
         ({"jwks": "nowhere.json"}, "nowhere.json"),
         ({"tenant": "acme"}, "not both"),
         ({"call_claim": "scope"}, "belong together"),
+        ({"operator_value": "admin"}, "`operator_claim` and `operator_value` belong together"),
     ],
 )
 def test_an_entry_that_cannot_be_used_is_refused(tmp_path: Path, more: Any, reason: str) -> None:
