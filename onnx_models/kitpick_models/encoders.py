@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kitpick_foundation.errors import in_brief
 from kitpick_models.batching import Ids, Row, feeds, run_batched
 from kitpick_models.errors import CorruptModel, ModelError, NotFinite
-from kitpick_models.manifest import MODEL, TOKENIZER, EncoderReading, Manifest, Pooling, read_file
+from kitpick_models.manifest import MODEL, TOKENIZER, EncoderReading, Manifest, Pooling, place_of, read_file
 from kitpick_models.session import open_session
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.tokens import TokenIds, kept_of_first, pairs, single_of_ids, singles
@@ -242,6 +242,7 @@ def _try_out(network: _Network, folder: Path) -> None:
         CorruptModel: the graph does not take it, or answers something of another shape.
     """
     tokens, manifest = network.tokens, network.manifest
+    graph = place_of(folder, manifest, MODEL)
     ids = np.array([tokens.start, tokens.size - 1, tokens.separator], np.int64)
     try:
         found = network.run([Row(ids, np.zeros_like(ids))], len(ids)).shape
@@ -249,10 +250,10 @@ def _try_out(network: _Network, folder: Path) -> None:
         raise
     except Exception as error:  # of onnxruntime
         reason = in_brief(error)
-        raise CorruptModel(folder / MODEL, f"does not fit its tokenizer: {reason}") from error
+        raise CorruptModel(graph, f"does not fit its tokenizer: {reason}") from error
     expected = (1, manifest.dimensions) if manifest.kind == "encoder" else (1,)
     if found != expected:
-        raise CorruptModel(folder / MODEL, f"answers numbers of shape {found}, and not {expected}")
+        raise CorruptModel(graph, f"answers numbers of shape {found}, and not {expected}")
 
 
 def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:

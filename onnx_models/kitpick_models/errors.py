@@ -60,7 +60,7 @@ class UnknownModelSet(ModelError):
     """No model set has this name, and no folder."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
-        install = f", or install kitpick-models-{name}" if name.isidentifier() else ""
+        install = ", or install the package that has it" if name.isidentifier() else ""
         super().__init__(
             f"no model set {name!r}, and no such folder: name one of {', '.join(known) or 'none'}{install}"
         )

@@ -7,10 +7,15 @@ that bring their length), so that reading and writing a graph at load time needs
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
+
+from kitpick_models.errors import CorruptModel
+from kitpick_models.manifest import MODEL, Manifest, place_of, read_file
 
 Field = tuple[int, int | memoryview]
 """Number of a field, and its value: a number, or the bytes of a text or a part."""
@@ -88,7 +93,7 @@ MICROSOFT = "com.microsoft"
 INT8, FLOAT = 3, 1
 """Element types of ONNX."""
 _TYPES: dict[int, np.dtype[Any]] = {FLOAT: np.dtype("<f4"), INT8: np.dtype("i1")}
-_GRAPH, _NODE, _CONSTANT, _OUTPUT = 7, 1, 5, 12
+_GRAPH, _NODE, _CONSTANT, _OUTPUT, _VALUE = 7, 1, 5, 12, 13
 
 
 class Node(NamedTuple):
@@ -193,6 +198,29 @@ class GraphFile:
         self._constants[name] = memoryview(tensor(name, kind, value.shape, value.tobytes()))
         return name
 
+    def put_out(self, name: str) -> None:
+        """Makes a float32 value the only output, and drops what nothing reads any more.
+
+        Raises:
+            LookupError: no node has this output.
+        """
+        if all(name not in node.outputs for node in self.nodes):
+            raise LookupError(f"no node puts out {name!r}")
+        output = text(1, name) + part(2, part(1, number(1, FLOAT)))
+        self._rest = [field for field in self._rest if field[0] not in {_OUTPUT, _VALUE}]
+        self._rest.append((_OUTPUT, memoryview(output)))
+        self.outputs = {name}
+        self.drop_unread()
+
+    def drop_unread(self) -> None:
+        """Takes out nodes that nothing reads any more; one may be the last reader of another."""
+        while True:
+            read = {name for node in self.nodes for name in node.inputs} | self.outputs
+            kept = [node for node in self.nodes if not read.isdisjoint(node.outputs)]
+            if len(kept) == len(self.nodes):
+                return
+            self.nodes = kept
+
     def serialised(self) -> bytes:
         """The file with the nodes and constants as they are now; constants that nobody reads are left out."""
         read = {name for node in self.nodes for name in node.inputs}
@@ -200,6 +228,23 @@ class GraphFile:
         graph += [part(_CONSTANT, value) for name, value in self._constants.items() if name in read]
         graph += [encode_field(field) for field in self._rest]
         return b"".join([*(encode_field(field) for field in self._model), part(_GRAPH, b"".join(graph))])
+
+
+def read_graph(folder: Path, manifest: Manifest) -> bytes:
+    """The graph of a model as a file of its own: of a part of another model that part alone.
+
+    Raises:
+        CorruptModel: missing, another file than its manifest names, or one without this part.
+    """
+    data = read_file(folder, manifest, MODEL)
+    if manifest.part is UNSET:
+        return data
+    try:
+        graph = GraphFile(data)
+        graph.put_out(manifest.part.output)
+    except (ValueError, LookupError) as error:
+        raise CorruptModel(place_of(folder, manifest, MODEL), f"has no such part: {error}") from error
+    return graph.serialised()
 
 
 def tensor(name: str, kind: int, shape: Iterable[int], raw: bytes) -> bytes:

@@ -30,7 +30,7 @@ def fused(model: bytes) -> bytes:
         _fuse_attention(graph)
     except (ValueError, LookupError):
         return model
-    _drop_unread(graph)
+    graph.drop_unread()
     return graph.serialised()
 
 
@@ -99,16 +99,6 @@ def _attention(node: Node, made_by: dict[str, Node], graph: GraphFile) -> Node:
     bias, mask = node.inputs[3:]
     inputs = (rows, weight, bias, rows_scale, scale, mask, rows_zero, zero)
     return Node("QAttention", inputs, node.outputs, MICROSOFT, node.attributes)
-
-
-def _drop_unread(graph: GraphFile) -> None:
-    """Takes out what nothing reads any more; a node may be the last reader of another."""
-    while True:
-        read = {name for node in graph.nodes for name in node.inputs} | graph.outputs
-        kept = [node for node in graph.nodes if not read.isdisjoint(node.outputs)]
-        if len(kept) == len(graph.nodes):
-            return
-        graph.nodes = kept
 
 
 def _producers(nodes: Iterable[Node]) -> dict[str, Node]:

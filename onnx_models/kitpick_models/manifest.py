@@ -12,10 +12,12 @@ import msgspec
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_models.errors import CorruptModel, UnsupportedModel
 
-FORMAT = 2
+FORMAT = 3
 """Latest version of the manifest's form. A reader refuses newer ones rather than guess."""
 READING_FORMAT = 2
-"""Version of a manifest that says how its encoder is read; all others are of version 1."""
+"""Version of a manifest that says how its encoder is read."""
+PART_FORMAT = 3
+"""Version of a manifest whose graph is a part of another model's; all others are of version 1."""
 
 MANIFEST = "manifest.json"
 MODEL = "model.onnx"
@@ -69,6 +71,16 @@ class EncoderReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     document_prefix: str = ""
 
 
+class GraphPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the graph of a model is that has no file of its own: all that leads to a value of another's.
+
+    `model` is the name of the other one, `output` the name of the value in its graph.
+    """
+
+    model: Annotated[str, msgspec.Meta(pattern=r"^\w[\w.-]*$")]
+    output: str
+
+
 class Manifest(msgspec.Struct, frozen=True, dict=True):
     """The manifest of one model folder.
 
@@ -77,7 +89,8 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     `encoder` is the identity of the encoder whose vectors a query-kind head reads, `features` names what it
     reads instead of a vector. Of a list ranker, `encoder` and `cross_encoder` made the features it learned
     from.
-    `providers` are those it was measured on. `reading` is set for an imported encoder alone.
+    `providers` are those it was measured on. `reading` is set for an imported encoder alone, `part` for a
+    model whose graph is a part of another's: the digest in `files` is that of the other's file.
     """
 
     name: str
@@ -102,6 +115,7 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     figures: tuple[Figure, ...] = ()
     providers: tuple[str, ...] = ("cpu",)
     reading: EncoderReading | msgspec.UnsetType = msgspec.UNSET
+    part: GraphPart | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def _seen(self) -> frozenset[str]:
@@ -123,6 +137,8 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
                 str(self.max_tokens),
                 msgspec.json.encode(self.reading).decode(),
             ]
+        if self.part is not msgspec.UNSET:
+            digests.append(self.part.output)
         whole = digests[0] if len(digests) == 1 else digest("".join(digests).encode())
         return f"{self.name}@{whole[:12]}"
 
@@ -163,8 +179,14 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def write_folder(folder: Path, manifest: Manifest, files: Mapping[str, bytes]) -> Manifest:
-    """Writes the files of a model, its card and its manifest, which is returned with their digests."""
+    """Writes the files of a model, its card and its manifest, which is returned with their digests.
+
+    With a graph among the files the model is no part of another one, even if it was made from a part.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    if MODEL in files and manifest.part is not msgspec.UNSET:
+        number = 1 if manifest.reading is msgspec.UNSET else READING_FORMAT
+        manifest = msgspec.structs.replace(manifest, part=msgspec.UNSET, format=number)
     manifest = msgspec.structs.replace(manifest, files={name: digest(data) for name, data in files.items()})
     for name, data in files.items():
         (folder / name).write_bytes(data)
@@ -183,24 +205,38 @@ def read_file(folder: Path, manifest: Manifest, name: str) -> bytes:
     Raises:
         CorruptModel: missing, unlisted, or different from what the manifest names.
     """
-    path = _place(folder, name)
+    path = place_of(folder, manifest, name)
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise CorruptModel(path, f"cannot be read ({error.strerror})") from error
+        raise CorruptModel(path, f"cannot be read ({error.strerror}){_shared(manifest, name)}") from error
     expected = manifest.files.get(name)
     if digest(data) != expected:
-        raise CorruptModel(path, f"SHA-256 differs from the manifest's {str(expected)[:12]}…")
+        differs = f"SHA-256 differs from the manifest's {str(expected)[:12]}…"
+        raise CorruptModel(path, differs + _shared(manifest, name))
     return data
 
 
-def _place(folder: Path, name: str) -> Path:
-    """Path of a file of a model. Its tokenizer may be the one that all models beside it share."""
+def place_of(folder: Path, manifest: Manifest, name: str) -> Path:
+    """Path of a file of a model.
+
+    Its tokenizer may be the one that all models beside it share, its graph a part of that of one of them.
+    """
     own = folder / name
-    if name == TOKENIZER and not own.exists():
-        shared = (place / name for place in (folder.parent, *SHIPPED))
-        return next((place for place in shared if place.is_file()), own)
-    return own
+    others = {TOKENIZER: TOKENIZER}
+    if manifest.part is not msgspec.UNSET:
+        others[MODEL] = f"{manifest.part.model}/{MODEL}"
+    if name not in others or own.exists():
+        return own
+    places = (place / others[name] for place in (folder.parent, *SHIPPED))
+    return next((place for place in places if place.is_file()), own)
+
+
+def _shared(manifest: Manifest, name: str) -> str:
+    """What a fault of a file means for a model that has a part of it."""
+    if name != MODEL or manifest.part is msgspec.UNSET:
+        return ""
+    return f"; {manifest.name} is a part of the {manifest.part.model} that it was made with"
 
 
 def digest(data: bytes) -> str:
@@ -247,6 +283,8 @@ def _facts(manifest: Manifest) -> list[str]:
         facts.append(f"- reads of a list of candidates: {', '.join(manifest.features)}")
     if manifest.reading is not msgspec.UNSET:
         facts += _reading_facts(manifest.reading)
+    if manifest.part is not msgspec.UNSET:
+        facts.append(f"- its graph: what leads to `{manifest.part.output}` in that of {manifest.part.model}")
     if manifest.encoder:
         facts.append(f"- reads vectors of {manifest.encoder}")
     if manifest.cross_encoder:

@@ -25,9 +25,9 @@ from kitpick_models.errors import (
     ProviderRefused,
     RuntimeClash,
 )
-from kitpick_models.graph_file import keeps_weights_elsewhere
+from kitpick_models.graph_file import keeps_weights_elsewhere, read_graph
 from kitpick_models.graph_fusion import fused
-from kitpick_models.manifest import MODEL, Manifest, Storage, read_file
+from kitpick_models.manifest import MODEL, Manifest, Storage, place_of
 from kitpick_models.settings import Provider, RuntimeSettings
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
@@ -148,12 +148,12 @@ def open_session(folder: Path, manifest: Manifest, settings: RuntimeSettings) ->
             keeps weights in other files: no digest covers these.
         MissingExtra, RuntimeClash, ProviderRefused: it cannot be run here, or not on this device.
     """
-    data, path = read_file(folder, manifest, MODEL), folder / MODEL
+    data, path = read_graph(folder, manifest), place_of(folder, manifest, MODEL)
     try:
         if keeps_weights_elsewhere(data):
             raise CorruptModel(path, "keeps weights in other files, which no digest covers")
         output = "" if manifest.reading is UNSET else manifest.reading.output
-        return Session(data, manifest.storage, settings, lambda: read_file(folder, manifest, MODEL), output)
+        return Session(data, manifest.storage, settings, lambda: read_graph(folder, manifest), output)
     except (ModelError, MissingExtra):
         raise
     except Exception as error:  # whatever onnxruntime and readers of graphs raise, there is no model

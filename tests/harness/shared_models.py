@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kitpick_models import encoders, heads, session, tokens
+from kitpick_models.graph_file import read_graph
 from kitpick_models.manifest import SHIPPED, Manifest, read_file
 
 _LARGE = 100_000
@@ -29,7 +30,8 @@ def share() -> None:
     """From now on equal models are loaded once."""
     session._open = _opened
     session.keeps_weights_elsewhere = _elsewhere
-    session.read_file = encoders.read_file = heads.read_file = _read
+    session.read_graph = _read_graph
+    encoders.read_file = heads.read_file = _read
     tokens.Tokenizer = _Tokenizers  # type: ignore[assignment,misc]
 
 
@@ -38,7 +40,8 @@ def unshared() -> Iterator[None]:
     """Meanwhile each model is read and loaded anew."""
     session._open = _OPEN
     session.keeps_weights_elsewhere = _ELSEWHERE
-    session.read_file = encoders.read_file = heads.read_file = read_file
+    session.read_graph = read_graph
+    encoders.read_file = heads.read_file = read_file
     tokens.Tokenizer = _TOKENIZER  # type: ignore[misc]
     try:
         yield
@@ -53,6 +56,16 @@ def _read(folder: Path, manifest: Manifest, name: str) -> bytes:
     key = (folder, name, manifest.files.get(name))
     if key not in _FILES:
         _FILES[key] = read_file(folder, manifest, name)
+    return _FILES[key]
+
+
+def _read_graph(folder: Path, manifest: Manifest) -> bytes:
+    """The graph of a model, in the same way."""
+    if folder.parent not in SHIPPED:
+        return read_graph(folder, manifest)
+    key = (folder, manifest.identity)
+    if key not in _FILES:
+        _FILES[key] = read_graph(folder, manifest)
     return _FILES[key]
 
 

@@ -175,27 +175,18 @@ def test_an_index_of_an_encoder_alone_names_no_set(settings: Settings, functions
         assert stats.schema.models == ""
 
 
-def test_the_wheel_carries_the_default_set_and_no_other_model() -> None:
+def test_the_wheel_carries_both_sets_and_no_other_model() -> None:
     root = Path(__file__).resolve().parents[2]
-    default, small = find_set("default")[0], find_set("small")[0]
-    of = [
-        {
-            each.split('"')[1]
-            for each in (root / path / "pyproject.toml").read_text("utf-8").splitlines()
-            if "weights/" in each and each.startswith('"')
-        }
-        for path in ("", "onnx_models/small")
-    ]
-    names = [{Path(each).name for each in places} - {"tokenizer.json"} for places in of]
-    both = {default.cross_encoder}
-    assert names[0] == {
-        "default",
-        default.encoder,
-        default.cross_encoder,
-        default.query_kind,
-        default.list_ranker,
-    }
-    assert (
-        names[1] == {"small", small.encoder, small.cross_encoder, small.query_kind, small.list_ranker} - both
-    )
-    assert not names[0] & names[1]
+    project = (root / "pyproject.toml").read_text("utf-8")
+    lines = project.partition("targets.wheel.force-include]")[2].splitlines()
+    places = {line.split('"')[1] for line in lines if line.startswith('"onnx_models/weights/')}
+    names = {name for each in list_sets() for name in (each.name, *each.names().values())}
+    assert {Path(place).name for place in places} == names | {"tokenizer.json"}
+    assert all((root / place).exists() for place in places)
+
+
+def test_what_builds_the_wheel_carries_both_sets_too() -> None:
+    project = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text("utf-8")
+    left_out = project.partition("targets.sdist]")[2].partition("]")[0]
+    assert "/benchmarks" in left_out
+    assert "weights" not in left_out

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from kitpick_models import session
-from kitpick_models.graph_file import GraphFile
+from kitpick_models.graph_file import GraphFile, read_graph
 from kitpick_models.graph_fusion import fused
 from kitpick_models.locate import find_model
-from kitpick_models.manifest import MODEL
+from kitpick_models.manifest import read_manifest
 from kitpick_models.session import Session, saturates
 from kitpick_models.settings import RuntimeSettings
 
@@ -21,7 +21,8 @@ LAYERS = {"minilm-l6": 6, "reranker-l6": 6, "encoder-pair": 18}
 
 
 def model(name: str) -> bytes:
-    return (find_model(name) / MODEL).read_bytes()
+    folder = find_model(name)
+    return read_graph(folder, read_manifest(folder))
 
 
 def operators(data: bytes) -> list[str]:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from kitpick_models.errors import CorruptModel, UnsupportedModel
 from kitpick_models.manifest import (
     FORMAT,
+    PART_FORMAT,
     Figure,
+    GraphPart,
     Manifest,
     TrainingData,
     card,
@@ -22,6 +24,7 @@ from kitpick_models.manifest import (
     hash_tool,
     read_file,
     read_manifest,
+    write_folder,
     write_manifest,
 )
 
@@ -122,3 +125,52 @@ def test_the_card_says_what_a_user_must_know():
     text = card(MANIFEST)
     for fact in ("# reranker 3", "Apache-2.0", "some requests", "1,200", "ndcg@5", "scripts/bench quality"):
         assert fact in text
+
+
+PART = msgspec.structs.replace(MANIFEST, format=PART_FORMAT, part=GraphPart("pair", "1.vector"))
+
+
+def test_a_part_reads_back_and_its_card_says_of_what(tmp_path: Path):
+    write_manifest(tmp_path, PART)
+    assert read_manifest(tmp_path) == PART
+    assert "`1.vector` in that of pair" in card(PART)
+
+
+def test_the_identity_of_a_part_tells_it_from_the_whole_and_from_other_parts():
+    other = msgspec.structs.replace(PART, part=GraphPart("pair", "0.vector"))
+    assert len({MANIFEST.identity, PART.identity, other.identity}) == 3
+
+
+def test_a_reader_of_an_older_format_refuses_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_manifest(tmp_path, PART)
+    monkeypatch.setattr("kitpick_models.manifest.FORMAT", PART_FORMAT - 1)
+    with pytest.raises(UnsupportedModel, match="upgrade"):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("model", ["", "../pair", "a/b", ".."])
+def test_a_part_is_of_a_model_that_is_named_and_of_no_path(tmp_path: Path, model: str):
+    text = encode_manifest(PART).decode().replace('"model": "pair"', f'"model": "{model}"')
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(CorruptModel, match="not a manifest"):
+        read_manifest(tmp_path)
+
+
+def test_what_is_written_with_a_graph_is_no_part_any_more(tmp_path: Path):
+    written = write_folder(tmp_path, PART, {"model.onnx": b"another"})
+    assert read_manifest(tmp_path) == written
+    assert (written.part, written.format) == (msgspec.UNSET, 1)
+    assert read_file(tmp_path, written, "model.onnx") == b"another"
+
+
+def test_a_part_reads_the_file_beside_it_and_names_both_where_it_is_another(tmp_path: Path):
+    folder, pair = tmp_path / "part", tmp_path / "pair"
+    folder.mkdir()
+    pair.mkdir()
+    with pytest.raises(CorruptModel, match=r"cannot be read .*reranker is a part of the pair"):
+        read_file(folder, PART, "model.onnx")
+    (pair / "model.onnx").write_bytes(b"weights")
+    assert read_file(folder, PART, "model.onnx") == b"weights"
+    (pair / "model.onnx").write_bytes(b"others")
+    with pytest.raises(CorruptModel, match=r"pair.model\.onnx: SHA-256 differs.*; reranker is a part of"):
+        read_file(folder, PART, "model.onnx")

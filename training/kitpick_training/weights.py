@@ -40,15 +40,14 @@ def reopen(folder: Path) -> Reopened:
         CorruptModel: a file is missing, differs from the manifest, or is no graph of ours.
         UnsupportedModel: neither an encoder nor a cross-encoder, or two encoders as one.
     """
-    import onnx
-
     from kitpick_training.export.apart import holds_pair
+    from kitpick_training.export.stored import stored_model
 
     manifest = read_manifest(folder)
     if manifest.kind not in {"encoder", "cross_encoder"}:
         raise UnsupportedModel(f"{folder}: a model of kind {manifest.kind!r} has no transformer to train")
     tokenizer = read_file(folder, manifest, TOKENIZER)
-    graph = onnx.load_model_from_string(read_file(folder, manifest, MODEL)).graph
+    graph = stored_model(folder, manifest).graph
     if holds_pair(graph):
         raise UnsupportedModel(
             f"{folder}: two encoders as one, of which this training takes one: "

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 
 from kitpick_models.errors import CorruptModel, UnsupportedModel
 from kitpick_models.manifest import MODEL, TOKENIZER, Manifest, read_file, read_manifest, write_folder
-from kitpick_training.export.graph import INPUTS
 from kitpick_training.export.pair import BOTH, MATRIX, PACKED, Array
+from kitpick_training.export.stored import half_of, stored_model
 
 
 class TakenApart(NamedTuple):
@@ -37,7 +36,7 @@ def is_pair(folder: Path) -> bool:
         CorruptModel: a file is missing, differs from the manifest, or is no graph.
     """
     manifest = read_manifest(folder)
-    return manifest.kind == "encoder" and holds_pair(_graph(folder, manifest).graph)
+    return manifest.kind == "encoder" and holds_pair(stored_model(folder, manifest).graph)
 
 
 def holds_pair(graph: Any) -> bool:  # noqa: ANN401
@@ -60,7 +59,7 @@ def take_apart(folder: Path, out: Path, max_tokens: int = 0) -> TakenApart:
         UnsupportedModel: no pair.
     """
     manifest = read_manifest(folder)
-    model = _graph(folder, manifest)
+    model = stored_model(folder, manifest)
     if manifest.kind != "encoder" or not holds_pair(model.graph):
         raise UnsupportedModel(f"{folder}: not two encoders that were joined into one")
     tokenizer = read_file(folder, manifest, TOKENIZER)
@@ -76,49 +75,18 @@ def take_apart(folder: Path, out: Path, max_tokens: int = 0) -> TakenApart:
     return TakenApart(folders, matrices)
 
 
-def _graph(folder: Path, manifest: Manifest) -> Any:  # noqa: ANN401
-    return onnx.load_model_from_string(read_file(folder, manifest, MODEL))
-
-
 def _halves(model: Any) -> list[Any]:  # noqa: ANN401
     """The graphs in the order of their vectors."""
-    outputs = next(node for node in model.graph.node if node.output[0] == BOTH).input
-    return [_half(model, f"{number}.", output) for number, output in enumerate(outputs)]
+    return [half_of(model, f"{number}.", output) for number, output in enumerate(outputs_of(model))]
 
 
-def _half(model: Any, prefix: str, output: str) -> Any:  # noqa: ANN401
-    """What `_renamed` of `export.pair` put into the pair, by its own names."""
-    kept = [_without(node, prefix) for node in model.graph.node if node.name.startswith(prefix)]
-    constants = [_constant(each, prefix) for each in model.graph.initializer if each.name.startswith(prefix)]
-    inputs = [each for each in model.graph.input if each.name in INPUTS]
-    vector = helper.make_tensor_value_info(
-        output.removeprefix(prefix), TensorProto.FLOAT, ["batch", "numbers"]
-    )
-    graph = helper.make_graph(kept, "bert", inputs, [vector], constants)
-    half = helper.make_model(
-        graph,
-        opset_imports=list(model.opset_import),
-        ir_version=model.ir_version,
-        producer_name=model.producer_name,
-    )
-    onnx.checker.check_model(half)
-    return half
+def outputs_of(pair: Any) -> list[str]:  # noqa: ANN401
+    """Names of the values that are the vectors of both encoders.
 
-
-def _without(node: Any, prefix: str) -> Any:  # noqa: ANN401
-    found = onnx.NodeProto()
-    found.CopyFrom(node)
-    found.name = node.name.removeprefix(prefix)
-    found.input[:] = [name.removeprefix(prefix) for name in node.input]
-    found.output[:] = [name.removeprefix(prefix) for name in node.output]
-    return found
-
-
-def _constant(constant: Any, prefix: str) -> Any:  # noqa: ANN401
-    found = onnx.TensorProto()
-    found.CopyFrom(constant)
-    found.name = constant.name.removeprefix(prefix)
-    return found
+    Raises:
+        StopIteration: no pair.
+    """
+    return list(next(node for node in pair.graph.node if node.output[0] == BOTH).input)
 
 
 def _numbers(graph: Any) -> int:  # noqa: ANN401

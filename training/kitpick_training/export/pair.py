@@ -24,6 +24,7 @@ from kitpick_models.runtime import load_encoder
 from kitpick_models.verify import EncoderReference, pack, verify
 from kitpick_training.errors import UnfaithfulExport
 from kitpick_training.export.graph import INPUTS
+from kitpick_training.export.stored import stored_model
 from kitpick_training.recipe import PairRecipe
 
 Array = NDArray[np.float32]
@@ -132,7 +133,9 @@ def join_turned(
     parts = [encoder.encode(reference) @ matrix for encoder, matrix in zip(encoders, matrices, strict=True)]
     exact = np.sum(parts, axis=0)
     wanted = exact / np.linalg.norm(exact, axis=1, keepdims=True)
-    graphs = [_read(folder, encoder.manifest) for folder, encoder in zip(folders, encoders, strict=True)]
+    graphs = [
+        stored_model(folder, encoder.manifest) for folder, encoder in zip(folders, encoders, strict=True)
+    ]
     files = {
         MODEL: joined_graph(graphs, matrices),
         TOKENIZER: read_file(folders[0], encoders[0].manifest, TOKENIZER),
@@ -144,10 +147,6 @@ def join_turned(
     if not found.sound:
         raise UnfaithfulExport(out / MODEL, "; ".join(found.faults))
     return manifest
-
-
-def _read(folder: Path, manifest: Manifest) -> Any:  # noqa: ANN401
-    return onnx.load_model_from_string(read_file(folder, manifest, MODEL))
 
 
 def joined_graph(models: Sequence[Any], matrices: Sequence[Array]) -> bytes:
