@@ -625,7 +625,7 @@ class TestDocumentsAreSentOnce:
         assert self.ask(search) == expected
         _, *again = served.calls[first:]
         assert len(again[0]["documents"]) > 100
-        assert {len(each) for call in again for each in call["documents"]} == {32}
+        assert {len(each) for call in again for each in call["documents"]} == {20}
         assert sum(served.sizes[first:]) <= 60_000
 
     def test_a_copy_that_forgets_is_sent_all(

@@ -22,8 +22,13 @@ from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_rescorers.service.body import decoded_bytes
 from kitpick_rescorers.service.errors import Invalid
 
-_HASH_BYTES = 24
-"""Of SHA-256: nobody finds another content with the same."""
+_HASH_BYTES = 15
+"""Of SHA-256, 120 bits. To find another content with the hash of a given one takes 2¹²⁰ tries, and among a
+billion documents the chance that two have the same is below 10⁻¹⁸. Whoever makes 2⁶⁰ contents finds two of
+their own with one hash: then one of these is ranked by the text of the other. Nobody else's is, because an
+owner's documents are looked up for that owner alone."""
+_HASH_DIGITS = _HASH_BYTES * 8 // 6
+"""In base64. Callers may send more of them: those of 24 bytes begin with these."""
 _LARGEST = 8
 """A content of more than one part in so many of the whole room is not kept."""
 Owner = tuple[str, str]
@@ -67,7 +72,7 @@ class Contents:
             Invalid: something is neither a hash nor an object.
         """
         raw = [bytes(each) for each in sent]
-        wanted = {n: each[1:-1].decode("ascii", "replace") for n, each in enumerate(raw) if each[:1] == b'"'}
+        wanted = {n: _digits(each) for n, each in enumerate(raw) if each[:1] == b'"'}
         whole = {n: _read(each) for n, each in enumerate(raw) if n not in wanted}
         self._keep(owner, {hash_of(raw[n]): content for n, content in whole.items()})
         found = self._known(owner, wanted) | {n: each._replace(size=0) for n, each in whole.items()}
@@ -111,6 +116,11 @@ class Contents:
     def _count(self, owner: Owner, size: int) -> None:
         self._sizes[owner] = self._sizes.get(owner, 0) + size
         self.bytes += size
+
+
+def _digits(sent: bytes) -> str:
+    """The digits of a hash that count, of a JSON string."""
+    return sent[1:-1].decode("ascii", "replace")[:_HASH_DIGITS]
 
 
 def _read(content: bytes) -> Content:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,17 @@ def test_what_was_sent_is_known_by_its_hash() -> None:
     assert known[1].source == json.loads(one)
     assert known[1].size > len(one)
     assert (contents.hits, contents.misses) == (1, 4)
+
+
+def test_a_hash_may_have_more_digits_and_no_fewer() -> None:
+    """Plugins of before send 32."""
+    contents = Contents(10_000)
+    one = document("a")
+    found(contents, one)
+    whole = base64.urlsafe_b64encode(hashlib.sha256(one).digest()[:24])
+    assert found(contents, b'"' + whole + b'"') == found(contents, hashed(one)) != [None]
+    assert found(contents, hashed(one)[:-2] + b'"') == [None]
+    assert len(hash_of(one)) == 20
 
 
 def test_a_changed_document_is_another() -> None:
