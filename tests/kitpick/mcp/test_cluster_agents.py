@@ -7,6 +7,7 @@ the tools whose names fit a filter.
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,23 @@ def test_agents_find_and_call_what_the_key_of_their_connector_may_see(config: Pa
             ask_as(key)
     assert "functions/functions/get_weather" in seen["agents-of-staff"]
     assert not any("get_weather" in each for each in seen["agents-of-guests"])
+
+
+def test_a_tool_that_searches_as_its_user_leaves_a_model_one_text_to_choose() -> None:
+    """ml-commons' tool sends `query` to `index` as the model filled them in."""
+    page = (Path(__file__).resolve().parents[3] / "docs" / "mcp.md").read_text("utf-8")
+    blocks = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (entry,) = (json.loads(block) for block in blocks if "SearchIndexTool" in block)
+    assert all(isinstance(value, str) for value in entry["attributes"].values()), "as ml-commons reads them"
+    schema = json.loads(entry["attributes"]["input_schema"])
+    body = schema["properties"]["query"]["properties"]
+    assert schema["required"] == ["index", "query"]
+    assert schema["properties"]["index"]["enum"] == ["tools"]
+    assert body["query"]["properties"]["kitpick"]["properties"] == {"text": {"type": "string"}}
+    assert {name: part["enum"] for name, part in body.items() if name != "query"} == {
+        "size": [5],
+        "_source": [["id", "tool", "api", "description"]],
+    }
 
 
 def test_an_address_that_only_begins_alike_is_not_trusted() -> None:
