@@ -5,16 +5,17 @@ What cannot be read, a whole file or one entry, becomes a dead letter and does n
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_engines.errors import InvalidDocument
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.found_files import FoundFile
 from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, records, unusable_text
 from kitpick_ingest.repeated_keys import repeated_in
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
@@ -39,47 +40,28 @@ def read_parts(
         yield from _isolated(source, part, read)
 
 
+def read_files(
+    source: str, files: Sequence[FoundFile], read: Callable[[FoundFile], Iterator[Converted]]
+) -> Iterator[Converted]:
+    """Documents of the files, as `read_parts`; a dead letter for a file that is not to be read.
+
+    Raises:
+        SourceError: the only file there is cannot be read, or is not to be.
+    """
+    return read_parts(source, files, partial(_read_found, read=read))
+
+
+def _read_found(file: FoundFile, read: Callable[[FoundFile], Iterator[Converted]]) -> Iterator[Converted]:
+    if file.problem:
+        raise SourceError(str(file.path), file.problem)
+    yield from read(file)
+
+
 def _isolated(source: str, part: Part, read: Callable[[Part], Iterator[Converted]]) -> Iterator[Converted]:
     try:
         yield from read(part)
     except SourceError as error:
         yield DeadLetter(source, error.where, error.what)
-
-
-class FoundFile(NamedTuple):
-    """A file of a source."""
-
-    path: Path
-    place: tuple[str, ...]
-    """Its path below the folder or pattern that was given, part by part; empty for a file given by itself."""
-
-
-def find_files(path: Path, suffixes: frozenset[str]) -> list[FoundFile]:
-    """The file, the files of a folder and its folders, or those that match a pattern, sorted by path.
-
-    Raises:
-        SourceError: nothing there with one of the suffixes.
-    """
-    if path.exists() and not path.is_dir():
-        return [FoundFile(path, ())]
-    root, found = _below(path)
-    files = sorted(file for file in found if file.suffix.lower() in suffixes and file.is_file())
-    if not files:
-        what = "holds no" if path.is_dir() else "matches no"
-        raise SourceError(str(path), f"{what} file with suffix {', '.join(sorted(suffixes))}")
-    return [FoundFile(file, file.relative_to(root).parts) for file in files]
-
-
-def _below(path: Path) -> tuple[Path, Iterator[Path]]:
-    if path.is_dir():
-        return path, path.rglob("*")
-    fixed = 0
-    while fixed < len(path.parts) and not glob.has_magic(path.parts[fixed]):
-        fixed += 1
-    if fixed == len(path.parts):
-        raise SourceError(str(path), "does not exist")
-    root = Path(*path.parts[:fixed])
-    return root, root.glob(str(Path(*path.parts[fixed:])))
 
 
 def read_records(

@@ -15,6 +15,7 @@ import msgspec
 from kitpick_engines import document
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.found_files import FoundFile
 from kitpick_ingest.source import Source
 
 _CHUNK = 1024 * 1024
@@ -108,6 +109,17 @@ def file_fingerprint(files: Iterable[Path], *settings: str) -> str:
     for path in files:
         summed.update(f"{path}\0".encode(errors="surrogateescape") + _content(path))
     return digest(summed.hexdigest(), *settings)
+
+
+def found_fingerprint(files: Iterable[FoundFile], parts: Iterable[Path] = (), *settings: str) -> str:
+    """Digest of the files of a source that are read, of their parts and of the names of the others.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    found = tuple(files)
+    read = [file.path for file in found if not file.problem]
+    return file_fingerprint([*read, *parts], *settings, *(str(file.path) for file in found if file.problem))
 
 
 def _content(path: Path) -> bytes:

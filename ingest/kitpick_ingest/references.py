@@ -35,6 +35,11 @@ def unresolved(value: JsonObject) -> str:
     return next((reference for reference in found if isinstance(reference, str)), "")
 
 
+def file_of(reference: str) -> str:
+    """The name of the document that a reference leads to, relative to the folder of the first one."""
+    return _relative("", reference.partition("#")[0])
+
+
 class References:
     """Resolves the references of one document and of those it is split into, each distinct one once.
 

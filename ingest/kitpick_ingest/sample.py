@@ -10,6 +10,7 @@ import msgspec
 
 from kitpick_foundation.text_files import open_utf8
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.found_files import problem_of
 from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, os_reason, reason, records
 
 READABLE_SUFFIXES = JSON_SUFFIXES | {".yaml", ".yml"}
@@ -71,10 +72,12 @@ def look_at(path: Path) -> Sample:
 
 def _first_file(folder: Path) -> Path:
     """The first readable file: those of a folder before those below it, each by name."""
+    inside = folder.resolve()
     for seen, (place, folders, files) in enumerate(os.walk(folder)):
         folders.sort()
-        if first := min((f for f in files if Path(f).suffix.lower() in READABLE_SUFFIXES), default=""):
-            return Path(place, first)
+        named = (Path(place, f) for f in sorted(files) if Path(f).suffix.lower() in READABLE_SUFFIXES)
+        if first := next((file for file in named if not problem_of(file, inside)), None):
+            return first
         if seen >= _MAX_FOLDERS:
             break
     raise SourceError(str(folder), "holds no JSON or YAML file")

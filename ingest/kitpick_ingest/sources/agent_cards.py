@@ -13,14 +13,13 @@ from kitpick_engines.document import ApiDocument, document_id
 from kitpick_ingest.entries import (
     BadEntry,
     Converted,
-    FoundFile,
     as_text,
     convert_entry,
     dead_letter,
-    find_files,
-    read_parts,
+    read_files,
     read_records,
 )
+from kitpick_ingest.found_files import FoundFile, find_files
 from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
 from kitpick_ingest.kinds import AGENT
@@ -39,7 +38,7 @@ class AgentCardsSource:
         Raises:
             SourceError: the file cannot be read, or is not JSON.
         """
-        yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
+        yield from read_files(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         yield from read_records(self.name, file.path, self._read)

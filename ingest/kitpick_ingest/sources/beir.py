@@ -15,6 +15,8 @@ import msgspec
 from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.entries import Converted, as_text, documents
+from kitpick_ingest.errors import SourceError
+from kitpick_ingest.found_files import problem_of
 from kitpick_ingest.json_files import UNREADABLE, Entry, records
 
 _LABELS = (
@@ -57,8 +59,15 @@ class BeirSource:
         Raises:
             SourceError: the corpus cannot be read.
         """
-        corpus = self.path / "corpus.jsonl" if self.path.is_dir() else self.path
-        yield from documents(self.name, records(corpus), self._document)
+        yield from documents(self.name, records(self._corpus()), self._document)
+
+    def _corpus(self) -> Path:
+        if not self.path.is_dir():
+            return self.path
+        corpus = self.path / "corpus.jsonl"
+        if corpus.exists() and (problem := problem_of(corpus, self.path.resolve())):
+            raise SourceError(str(corpus), problem)
+        return corpus
 
     def _document(self, entry: Entry) -> ApiDocument:
         row = decode_as(entry.raw, _CorpusRecord)

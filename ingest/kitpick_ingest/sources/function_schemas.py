@@ -17,14 +17,13 @@ from kitpick_ingest.effects import effect_of_function_name
 from kitpick_ingest.entries import (
     BadEntry,
     Converted,
-    FoundFile,
     as_text,
     convert_entry,
     dead_letter,
-    find_files,
-    read_parts,
+    read_files,
     read_records,
 )
+from kitpick_ingest.found_files import FoundFile, find_files
 from kitpick_ingest.function_forms import schema_of
 from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, within
 from kitpick_ingest.json_schema import parameters, schema_fields
@@ -102,7 +101,7 @@ class FunctionSchemasSource:
         Raises:
             SourceError: the file cannot be read, or is not JSON.
         """
-        yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
+        yield from read_files(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         read = partial(self._read, namespace="", depth=_MAX_NESTING)

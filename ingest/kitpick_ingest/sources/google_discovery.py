@@ -17,9 +17,10 @@ from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
 from kitpick_ingest.effects import effect_of_method
-from kitpick_ingest.entries import Converted, FoundFile, convert_entry, dead_letter, find_files, read_parts
+from kitpick_ingest.entries import Converted, convert_entry, dead_letter, read_files
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.fingerprints import file_fingerprint
+from kitpick_ingest.fingerprints import found_fingerprint
+from kitpick_ingest.found_files import FoundFile, find_files
 from kitpick_ingest.input_schemas import InputSchemas
 from kitpick_ingest.json_files import UNREADABLE, Entry, parse, read_file, reason
 from kitpick_ingest.json_schema import told_apart
@@ -118,7 +119,7 @@ class GoogleDiscoverySource:
         Raises:
             SourceError: nothing there, or the one file that is there cannot be read.
         """
-        yield from read_parts(self.name, self._files(), partial(self._read_file, seen={}))
+        yield from read_files(self.name, self._files(), partial(self._read_file, seen={}))
 
     def fingerprint(self) -> str:
         """Changes with the files.
@@ -127,7 +128,7 @@ class GoogleDiscoverySource:
             SourceError: nothing there.
             OSError: a file cannot be read.
         """
-        return file_fingerprint(file.path for file in self._files())
+        return found_fingerprint(self._files())
 
     def _files(self) -> list[FoundFile]:
         return find_files(self._path or installed_documents(), _SUFFIXES)

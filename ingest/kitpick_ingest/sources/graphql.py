@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id
-from kitpick_ingest.entries import BadEntry, Converted, as_text, convert_entry, find_files, read_parts
+from kitpick_ingest.entries import BadEntry, Converted, as_text, convert_entry, read_files
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.found_files import FoundFile, find_files
 from kitpick_ingest.input_schemas import InputSchemas
 from kitpick_ingest.json_files import Entry, parse, read_file, within
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
@@ -73,10 +74,10 @@ class GraphqlSource:
         Raises:
             SourceError: the file cannot be read, or is no introspection answer.
         """
-        files = find_files(self.path, frozenset({".json"}))
-        yield from read_parts(self.name, [file.path for file in files], self._read)
+        yield from read_files(self.name, find_files(self.path, frozenset({".json"})), self._read)
 
-    def _read(self, file: Path) -> Iterator[Converted]:
+    def _read(self, found: FoundFile) -> Iterator[Converted]:
+        file = found.path
         data = read_file(file)
         answer = parse(data, str(file), _Answer)
         schema = answer.schema or (answer.data.schema if answer.data is not None else None)

@@ -13,8 +13,9 @@ from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id
 from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
 from kitpick_ingest.descriptor_sets import MADE_BY, ProtoElement, read_set
 from kitpick_ingest.effects import effect_of_function_name, effect_of_method
-from kitpick_ingest.entries import BadEntry, Converted, FoundFile, convert_entry, find_files, read_parts
+from kitpick_ingest.entries import BadEntry, Converted, convert_entry, read_files
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.found_files import FoundFile, find_files
 from kitpick_ingest.json_files import Entry, within
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
 from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip
@@ -49,7 +50,7 @@ class GrpcSource:
             SourceError: the file cannot be read, is no descriptor set, or has no service.
             MissingExtra: the package `protobuf` is not installed.
         """
-        yield from read_parts(self.name, find_files(self.path, SUFFIXES), self._read)
+        yield from read_files(self.name, find_files(self.path, SUFFIXES), self._read)
 
     def _read(self, file: FoundFile) -> Iterator[Converted]:
         described = read_set(file.path)

@@ -10,16 +10,9 @@ from typing import Any
 import msgspec
 
 from kitpick_foundation.decoding import decode_as
-from kitpick_ingest.entries import (
-    Converted,
-    FoundFile,
-    convert_entry,
-    dead_letter,
-    find_files,
-    read_parts,
-    read_records,
-)
+from kitpick_ingest.entries import Converted, convert_entry, dead_letter, read_files, read_records
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.found_files import FoundFile, find_files
 from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, within
 from kitpick_ingest.sources.mcp_tools import McpServer, about, tool_document
 
@@ -80,7 +73,7 @@ class McpDumpSource:
         Raises:
             SourceError: the file cannot be read, is not JSON, or its last page announces another one.
         """
-        yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
+        yield from read_files(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         self._instructions = self._cursor = ""

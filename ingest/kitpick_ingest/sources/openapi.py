@@ -13,18 +13,10 @@ from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_ingest.chains import Field, with_chains
 from kitpick_ingest.declared import declared
 from kitpick_ingest.effects import effect_of_method
-from kitpick_ingest.entries import (
-    BadEntry,
-    Converted,
-    FoundFile,
-    as_text,
-    convert_entry,
-    dead_letter,
-    find_files,
-    read_parts,
-)
+from kitpick_ingest.entries import BadEntry, Converted, as_text, convert_entry, dead_letter, read_files
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.fingerprints import file_fingerprint
+from kitpick_ingest.fingerprints import found_fingerprint
+from kitpick_ingest.found_files import FoundFile, find_files
 from kitpick_ingest.input_schemas import InputSchemas
 from kitpick_ingest.json_files import Entry
 from kitpick_ingest.json_schema import (
@@ -44,7 +36,7 @@ from kitpick_ingest.json_values import (
     segments,
 )
 from kitpick_ingest.prose import MAX_RETURNS, clip
-from kitpick_ingest.references import References, unresolved
+from kitpick_ingest.references import References, file_of, unresolved
 from kitpick_ingest.repeated_keys import lost_values
 from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.source_names import default_name
@@ -64,6 +56,7 @@ METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", 
 _OTHER_KEYS = frozenset(
     {"$ref", "$dynamicRef", "summary", "description", "servers", "parameters", "additionalOperations"}
 )
+_MAX_NAME = 200
 _MAX_CHAIN = 32
 """References of a path or operation that lead to references are followed this often."""
 
@@ -99,7 +92,7 @@ class OpenApiSource:
         """
         files = find_files(self._path, SUFFIXES)
         parts: set[Path] = set()
-        for item in read_parts(self.name, files, partial(self._read_file, tools=set(), parts=parts)):
+        for item in read_files(self.name, files, partial(self._read_file, tools=set(), parts=parts)):
             if isinstance(item, ApiDocument) or item.position not in self._others:
                 yield item
         yield from self._unread(parts)
@@ -117,9 +110,10 @@ class OpenApiSource:
             SourceError: nothing there.
             OSError: a file cannot be read.
         """
-        files = [file.path for file in find_files(self._path, SUFFIXES)]
-        parts = {part for file in files for part in part_files(file, self._folder(file), self._limit)}
-        return file_fingerprint([*files, *sorted(parts)], str(self._path), str(self._limit))
+        files = find_files(self._path, SUFFIXES)
+        read = [file.path for file in files if not file.problem]
+        parts = {part for file in read for part in part_files(file, self._folder(file), self._limit)}
+        return found_fingerprint(files, sorted(parts), str(self._path), str(self._limit))
 
     def _folder(self, file: Path) -> Path:
         """The folder that the parts of a description are in."""
@@ -172,6 +166,9 @@ class _SpecificationReader:
         self._references = description.references
         self._operations = OperationReader(self._references, siblings=description.first.modern)
         self._names: set[str] = set()
+        self._told: set[str] = set()
+        cure = "ingest a folder that holds both files"
+        self._elsewhere = f"not in the folder {description.folder}, so it is not read ({cure})"
 
     def read(self) -> Iterator[Converted]:
         first = self._description.first
@@ -187,6 +184,13 @@ class _SpecificationReader:
                     yield from self._read_path(path, item, level)
         for file in (first, *self._description.parts.values()):
             yield from lost_values(self._source, file.where, file.repeated)
+        yield from self._outside()
+
+    def _outside(self) -> Iterator[DeadLetter]:
+        """Files elsewhere that schemas and the like refer to."""
+        for name in (each for each in self._description.outside if each not in self._told):
+            what = f"refers to {name[:_MAX_NAME]}: {self._elsewhere}"
+            yield DeadLetter(self._source, self._description.first.where, what)
 
     def _read_path(self, path: str, item: object, paths: _Located) -> Iterator[Converted]:
         if not isinstance(item, dict):
@@ -241,7 +245,11 @@ class _SpecificationReader:
     def _missing(self, last: _Located) -> str:
         """Why a chain of references ends too early, empty where it does not."""
         reference = unresolved(last.value)
-        return f"unresolved reference {reference}" if reference else ""
+        if not reference:
+            return ""
+        self._told.add(file := file_of(reference))
+        more = f": {self._elsewhere}" if file in self._description.outside else ""
+        return f"unresolved reference {reference}{more}"
 
     def _document(
         self, entry: Entry, path: str, method: str, item: JsonObject, operation: JsonObject

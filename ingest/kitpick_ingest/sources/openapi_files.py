@@ -13,6 +13,7 @@ import msgspec
 from kitpick_foundation.decoding import decoder_of
 from kitpick_foundation.yaml_values import InvalidYaml, parse_yaml
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.found_files import leads_out
 from kitpick_ingest.json_files import parse, read_file
 from kitpick_ingest.json_values import JsonObject, as_object
 from kitpick_ingest.references import IDENTIFIERS, References
@@ -82,10 +83,12 @@ class Description:
         first: the file that was named.
         references: resolves the `$ref`s of all files.
         parts: the other files that were read, by their names relative to the folder of the first one.
+        folder: no file outside is read.
+        outside: names of files elsewhere, which were not.
 
     Args:
         path: the first file.
-        folder: no file outside is read.
+        folder: see above.
         limit: bytes that all the files may have together.
 
     Raises:
@@ -95,9 +98,10 @@ class Description:
     def __init__(self, path: Path, folder: Path, limit: int) -> None:
         self.first = load_specification(path, limit)
         self.parts: dict[str, Specification] = {}
+        self.folder = folder
+        self.outside: list[str] = []
         self.references = References(self.first.tree, path.name, self._load, named=self.first.named)
         self._base = path.parent
-        self._folder = folder
         self._left = limit
 
     def file(self, name: str) -> Specification:
@@ -105,7 +109,9 @@ class Description:
         return self.parts[name] if name else self.first
 
     def _load(self, name: str) -> JsonObject | None:
-        path = part_path(self._base, name, self._folder)
+        path = part_path(self._base, name, self.folder)
+        if path is None and leads_out(self._base / name, self.folder.resolve()):
+            self.outside.append(name)
         if path is None or len(self.parts) >= MAX_PARTS:
             return None
         try:

@@ -17,6 +17,7 @@ from kitpick_engines.document import ApiDocument, document_id
 from kitpick_foundation.yaml_values import InvalidYaml, parse_yaml
 from kitpick_ingest.entries import BadEntry, Converted, convert_entry
 from kitpick_ingest.errors import SourceError
+from kitpick_ingest.found_files import LEADS_OUT, leads_out, problem_of
 from kitpick_ingest.json_files import Entry, read_file
 from kitpick_ingest.kinds import SKILL, TEXT
 from kitpick_ingest.prose import clip
@@ -72,16 +73,11 @@ class SkillsSource:
 
     def _read(self, found: _SkillFolder | Path, root: Path) -> Iterator[Converted]:
         if isinstance(found, Path):
-            yield DeadLetter(
-                self.name, str(found), "a symbolic link that leads out of the folder: not followed"
-            )
+            yield DeadLetter(self.name, str(found), LEADS_OUT)
             return
         file = found.folder / FILE
-        if not file.resolve().is_relative_to(root):
-            yield DeadLetter(self.name, str(file), "a symbolic link that leads out of the folder: not read")
-            return
-        if not file.is_file():  # a pipe would never end
-            yield DeadLetter(self.name, str(file), "no regular file: not read")
+        if problem := problem_of(file, root):
+            yield DeadLetter(self.name, str(file), problem)
             return
         try:
             text = read_file(file, MAX_SKILL_BYTES).decode("utf-8").replace("\r\n", "\n")
@@ -116,17 +112,14 @@ class SkillsSource:
 
 
 def _walk(root: Path) -> Iterator[_SkillFolder | Path]:
-    """Folders with skills by path, and symbolic links to folders elsewhere that would hold some."""
+    """Folders with skills by path, and symbolic links to folders elsewhere, which may hold some."""
     for place, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in _PASSED_OVER)
         here = Path(place)
-        yield from (here / name for name in folders if _leads_out(here / name, root))
+        linked = (here / name for name in folders if (here / name).is_symlink())
+        yield from (folder for folder in linked if leads_out(folder, root))
         if FILE in files:
             yield _SkillFolder(here, tuple(_resources(here)))
-
-
-def _leads_out(folder: Path, root: Path) -> bool:
-    return folder.is_symlink() and not folder.resolve().is_relative_to(root) and (folder / FILE).exists()
 
 
 def _resources(folder: Path) -> Iterator[str]:

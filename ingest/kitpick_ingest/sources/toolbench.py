@@ -16,16 +16,8 @@ from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.effects import effect_of_method
-from kitpick_ingest.entries import (
-    Converted,
-    FoundFile,
-    as_text,
-    convert_entry,
-    dead_letter,
-    find_files,
-    read_parts,
-    read_records,
-)
+from kitpick_ingest.entries import Converted, as_text, convert_entry, dead_letter, read_files, read_records
+from kitpick_ingest.found_files import FoundFile, find_files
 from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, within
 
 _MAX_RETURNS = 2_000
@@ -88,7 +80,7 @@ class ToolBenchSource:
         Raises:
             SourceError: nothing there, not readable, or not JSON.
         """
-        yield from read_parts(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
+        yield from read_files(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         folder = file.path.resolve().parent.name

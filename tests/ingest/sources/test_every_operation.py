@@ -183,6 +183,20 @@ def test_files_outside_the_folder_are_not_read(tmp_path: Path) -> None:
     documents, letters = read(spec)
     assert documents == {}
     assert set(letters) == {"/paths/~1a", "/paths/~1b"}
+    assert f"not in the folder {spec.parent}" in letters["/paths/~1a"]
+
+
+def test_files_outside_the_folder_are_named_with_the_cure(tmp_path: Path) -> None:
+    text = "paths: {/a: {get: {parameters: [{$ref: '../../etc/all.yaml#/key'}]}}}\n"
+    spec = files(tmp_path, depot__spec=HEAD + text)
+    document, letter = OpenApiSource(spec, "test").read()
+    assert isinstance(document, ApiDocument)
+    assert isinstance(letter, DeadLetter)
+    assert letter.position == str(spec)
+    assert letter.reason == (
+        f"refers to ../../etc/all.yaml: not in the folder {spec.parent}, so it is not read "
+        "(ingest a folder that holds both files)"
+    )
 
 
 def _posted(name: str, schema: str) -> str:

@@ -341,7 +341,8 @@ def test_a_path_elsewhere_is_a_dead_letter_and_never_fetched(tmp_path: Path, ref
     letter, document = read(write(tmp_path / "spec.json", with_paths(paths)))
     assert isinstance(letter, DeadLetter)
     assert letter.position == f"{tmp_path}/spec.json#/paths/~1x"
-    assert letter.reason == f"unresolved reference {reference}"
+    assert letter.reason.startswith(f"unresolved reference {reference}")
+    assert ("ingest a folder that holds both files" in letter.reason) == (reference == "../other.yaml")
     assert reference in letter.excerpt
     assert isinstance(document, ApiDocument)
 

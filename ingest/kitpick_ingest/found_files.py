@@ -1,0 +1,112 @@
+"""The files of a source: one, those below a folder, or those that match a pattern.
+
+Whoever ingests a folder means what is in it. What a symbolic link in it leads to elsewhere is not read.
+"""
+
+from __future__ import annotations
+
+import glob
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from kitpick_ingest.errors import SourceError
+
+LEADS_OUT = (
+    "a symbolic link that leads out of the folder: not read (copy what it leads to into the folder, "
+    "or ingest that by its own path)"
+)
+NO_FILE = "no regular file: not read"
+
+
+class FoundFile(NamedTuple):
+    """A file of a source."""
+
+    path: Path
+    place: tuple[str, ...]
+    """Its path below the folder or pattern that was given, part by part; empty for a file given by itself."""
+    problem: str = ""
+    """Why it is not read."""
+
+
+def find_files(path: Path, suffixes: frozenset[str]) -> list[FoundFile]:
+    """The file, the files of a folder and its folders, or those that match a pattern, sorted by path.
+
+    A file that several links lead to is found once. Links that lead out of the folder, and pipes, have a
+    problem; a file that is given by itself is read, whatever it is.
+
+    Raises:
+        SourceError: nothing there with one of the suffixes.
+    """
+    if path.exists() and not path.is_dir():
+        return [FoundFile(path, ())]
+    root, found = _below(path)
+    inside = root.resolve()
+    kept = _once(each for each in found if _is_meant(each, inside, suffixes))
+    if not kept:
+        what = "holds no" if path.is_dir() else "matches no"
+        raise SourceError(str(path), f"{what} file with suffix {', '.join(sorted(suffixes))}")
+    return [FoundFile(file, file.relative_to(root).parts, problem_of(file, inside)) for file in kept]
+
+
+def problem_of(file: Path, folder: Path) -> str:
+    """Why a file in a folder is not read, empty where it is.
+
+    Args:
+        file: a path below the folder.
+        folder: without symbolic links, as `Path.resolve` gives it.
+    """
+    if leads_out(file, folder):
+        return LEADS_OUT
+    return "" if _asked(file, stat.S_ISREG) else NO_FILE
+
+
+def leads_out(path: Path, folder: Path) -> bool:
+    """Whether symbolic links of a path lead out of a folder, which is as `Path.resolve` gives it."""
+    try:
+        return not path.resolve().is_relative_to(folder)
+    except (OSError, RuntimeError, ValueError):  # links in a circle, or no path: they lead nowhere
+        return False
+
+
+def _below(path: Path) -> tuple[Path, Iterator[Path]]:
+    if path.is_dir():
+        return path, path.rglob("*")
+    fixed = 0
+    while fixed < len(path.parts) and not glob.has_magic(path.parts[fixed]):
+        fixed += 1
+    if fixed == len(path.parts):
+        raise SourceError(str(path), "does not exist")
+    root = Path(*path.parts[:fixed])
+    return root, root.glob(str(Path(*path.parts[fixed:])))
+
+
+def _is_meant(path: Path, folder: Path, suffixes: frozenset[str]) -> bool:
+    """A file with one of the suffixes; or a linked folder, whose files are not found, but missed."""
+    if _asked(path, stat.S_ISDIR):
+        return path.is_symlink() and leads_out(path, folder)
+    return path.suffix.lower() in suffixes
+
+
+def _asked(path: Path, is_kind: Callable[[int], bool]) -> bool:
+    """Whether something is of a kind; no where this cannot be told."""
+    try:
+        return is_kind(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _once(paths: Iterable[Path]) -> list[Path]:
+    """Of paths that lead to the same file the shortest one: where Kubernetes mounts files, each has two."""
+    kept: dict[Path, Path] = {}
+    for path in sorted(paths, key=lambda each: (len(each.parts), each.is_symlink(), each)):
+        kept.setdefault(_end(path), path)
+    return sorted(kept.values())
+
+
+def _end(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path
