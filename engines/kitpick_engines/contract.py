@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -43,6 +43,10 @@ Vector = NDArray[np.float32]
 SLOTS = 65_536
 
 
+MAX_DIMENSIONS = 65_536
+"""No encoder has as many. Where an index says more, a stranger wrote it to fill the memory."""
+
+
 class IndexSchema(msgspec.Struct, frozen=True, omit_defaults=True):
     """The model and text template that an index was built with. Another fingerprint needs another index.
 
@@ -51,7 +55,7 @@ class IndexSchema(msgspec.Struct, frozen=True, omit_defaults=True):
 
     model: str
     """Name and digest of the encoder, e.g. `encoder-pair@3f2a…`."""
-    dimensions: int
+    dimensions: Annotated[int, msgspec.Meta(ge=1, le=MAX_DIMENSIONS)]
     template: int
     """Version of `kitpick_engines.text`."""
     models: str = ""

@@ -17,6 +17,7 @@ from mcp.server.stdio import stdio_server
 from starlette.types import ASGIApp
 
 from kitpick.catalog import Catalog
+from kitpick.mcp.arriving import ArrivingRequests
 from kitpick.mcp.callers import Callers
 from kitpick.mcp.config import Caller, McpConfig
 from kitpick.mcp.credentials import bringing
@@ -27,6 +28,7 @@ from kitpick.mcp.tools import CatalogTools
 from kitpick.places import places_of
 from kitpick_foundation.places import NOWHERE
 from kitpick_rescorers.service.origin import LOOPBACK
+from kitpick_rescorers.service.waits import Waits
 
 
 class _Announcing(Server[Any]):
@@ -48,7 +50,7 @@ class _Announcing(Server[Any]):
 PATH = "/mcp"
 _SESSION = "mcp-session-id"
 _DRAIN_SECONDS = 5
-"""For what is under way after the process was asked to stop, such as a request that never comes whole."""
+"""For what is under way after the process was asked to stop. A request that is not whole is not."""
 _INSTRUCTIONS = "Search with search_tools before assuming that no tool exists for a task."
 
 
@@ -103,15 +105,16 @@ class CatalogServer:
         Raises:
             InvalidMcpConfig: as `app`.
         """
+        waits = Waits()
         configuration = uvicorn.Config(
-            self.app(host),
+            ArrivingRequests(self.app(host), waits),
             host,
             port,
             log_level="warning",
             log_config=None,
             timeout_graceful_shutdown=_DRAIN_SECONDS,
         )
-        _Uvicorn(configuration, started).run()
+        _Uvicorn(configuration, started, waits).run()
 
     @asynccontextmanager
     async def _lifespan(self, server: Server[Any]) -> AsyncIterator[dict[str, Any]]:
@@ -152,12 +155,17 @@ def _headers(request: Any) -> Mapping[str, str]:  # noqa: ANN401 - as in `Caller
 class _Uvicorn(uvicorn.Server):
     """Says where it listens once it does: the port may have been chosen by the system."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[str], None]) -> None:
+    def __init__(self, config: uvicorn.Config, started: Callable[[str], None], waits: Waits) -> None:
         super().__init__(config)
         self._tell = started
+        self._waits = waits
 
     async def startup(self, sockets: Any = None) -> None:  # noqa: ANN401 - as in the base class
         await super().startup(sockets)
         for server in self.servers:
             host, port = server.sockets[0].getsockname()[:2]
             self._tell(f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
+
+    async def shutdown(self, sockets: Any = None) -> None:  # noqa: ANN401 - as in the base class
+        self._waits.drain()
+        await super().shutdown(sockets)

@@ -12,7 +12,7 @@ import msgspec
 
 from kitpick_engines.errors import CorruptStore, EngineUnavailable
 from kitpick_engines.lexical import prepare
-from kitpick_engines.sqlite.tables import create_catalog, is_catalog
+from kitpick_engines.sqlite.tables import create_catalog, holds_its_types, is_catalog
 from kitpick_foundation.disk import Disk, full_disk, is_full, use_write_ahead_log
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
@@ -207,7 +207,7 @@ def translated(path: Path) -> Iterator[None]:
 def damage_named(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
     """Says that a database is damaged where that explains an error of whoever reads it.
 
-    Rows of a damaged database may hold anything, and fail anywhere.
+    Rows of a damaged database, or of one that a stranger made, may hold anything, and fail anywhere.
     """
     try:
         yield
@@ -219,8 +219,9 @@ def damage_named(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 def _is_sound(connection: sqlite3.Connection) -> bool:
     try:
-        return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
-    except (sqlite3.Error, UnicodeDecodeError):
+        whole = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        return whole and holds_its_types(connection)
+    except (sqlite3.Error, *UNREADABLE, CorruptStore):
         return False
 
 

@@ -131,9 +131,11 @@ class Matrix:
         mapping: mmap.mmap = self._map._mmap  # type: ignore[attr-defined]
         return mapping.size() < self.rows.nbytes
 
-    def is_whole(self, slot: int, checksum: int) -> bool:
+    def is_whole(self, slot: object, checksum: object) -> bool:
         """Whether the row is present and its checksum is right."""
-        return slot < len(self.rows) and checksum_of(self.rows[slot]) == checksum
+        if not isinstance(slot, int):  # whatever stands there: a stranger may have written the file
+            return False
+        return 0 <= slot < len(self.rows) and checksum_of(self.rows[slot]) == checksum
 
     def vector(self, slot: int, checksum: int) -> Vector:
         """A copy of the row; zeros where it is lost."""
@@ -151,7 +153,7 @@ class Matrix:
             known: bool (m,) by row: those that were found whole before, and are not read again.
         """
         found = np.zeros(len(slots), dtype=bool)
-        inside = slots < min(len(known), len(self.rows))
+        inside = (slots >= 0) & (slots < min(len(known), len(self.rows)))
         found[inside] = known[slots[inside]]
         for position in np.flatnonzero(~found):
             found[position] = self.is_whole(int(slots[position]), int(checksums[position]))

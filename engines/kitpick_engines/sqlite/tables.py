@@ -12,6 +12,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import msgspec
@@ -79,6 +80,8 @@ SELECT number, name, schema, matrix, slots, longest,
   (SELECT count(*) FROM pragma_table_info('bodies_' || number) WHERE pragma_table_info.name = 'chains')
 FROM indexes ORDER BY number
 """
+_COLUMN_TYPES = "SELECT name, lower(type) FROM pragma_table_info(?)"
+_TYPED = ("docs_#", "bodies_#", "principals_#")
 _DROP = ";\n".join(f"DROP TABLE {name}_#" for name in ("entries", "words", "principals", "bodies", "docs"))
 
 
@@ -204,6 +207,25 @@ def refuse_programs(connection: sqlite3.Connection) -> None:
     row = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger')").fetchone()
     if row is not None:
         raise CorruptStore(f"the file has a view or trigger, {str(row[0])[:100]!r}: kitpick did not write it")
+
+
+def holds_its_types(connection: sqlite3.Connection) -> bool:
+    """Whether every value is of the type that kitpick writes there: SQLite itself takes any."""
+    with closing(sqlite3.connect(":memory:")) as pattern:
+        create_catalog(pattern)
+        made = create_index(pattern, IndexSchema("", 1, 0))
+        columns = {table: pattern.execute(_COLUMN_TYPES, (made.sql(table),)).fetchall() for table in _TYPED}
+    statements = (
+        index.sql(f"SELECT 1 FROM {table} WHERE {_of_other_types(index, found)} LIMIT 1")  # noqa: S608 - ours
+        for index in all_indexes(connection)
+        for table, found in columns.items()
+    )
+    return all(connection.execute(statement).fetchone() is None for statement in statements)
+
+
+def _of_other_types(index: IndexRow, columns: Iterable[tuple[str, str]]) -> str:
+    there = (each for each in columns if index.chained or each[0] != "chains")
+    return " OR ".join(f"typeof({name}) <> '{kind}'" for name, kind in there)
 
 
 def index_named(connection: sqlite3.Connection, name: str) -> IndexRow:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kitpick_engines.contract import Candidate, Filter, Place, Vector, by_best_rank
 from kitpick_engines.document import ApiDocument, Effect, decode_chains, decode_document
+from kitpick_engines.errors import CorruptStore
 from kitpick_engines.lexical import FIELDS, Mask, Postings, Visible
 from kitpick_engines.sqlite.matrix import Matrix
 from kitpick_engines.sqlite.tables import IndexRow, select_in
@@ -26,12 +27,18 @@ _FILTER_BYTES = 16 * 1024 * 1024
 _POSTING_BYTES = 64 * 1024 * 1024
 _BYTES_A_POSTING = 25
 
+_LAST_ROW = 2**40
+"""No catalog comes so far. Larger numbers would not fit where they are multiplied."""
+
 _COLUMNS = """
 SELECT row, slot, checksum, public, tenant, category, tool_key, effect, deprecated, lengths
 FROM docs_# ORDER BY id
 """
 _FIELD_NUMBER = " ".join(f"WHEN '{field}' THEN {number}" for number, field in enumerate(FIELDS))
-_ENTRIES = f"SELECT doc * {len(FIELDS)} + CASE col {_FIELD_NUMBER} END FROM entries_# WHERE term = ?"  # noqa: S608
+_ENTRIES = (
+    f"SELECT doc * {len(FIELDS)} + CASE col {_FIELD_NUMBER} END FROM entries_# "  # noqa: S608
+    f"WHERE term = ? AND doc BETWEEN 1 AND {_LAST_ROW}"
+)
 
 
 class Column:
@@ -47,6 +54,41 @@ class Column:
         """Which rows hold one of the wanted values: bool (n,)."""
         codes = [self._codes[value] for value in wanted if value in self._codes]
         return np.isin(self._rows, np.array(codes, dtype=np.int32))
+
+
+_SPREAD = 64
+"""A table has so many places for each number at most: rows of replaced documents are not used again."""
+
+
+class Positions:
+    """Where each number of a column stands in it.
+
+    A table answers at once. Where the numbers are too far apart for one, as a stranger may have written
+    them, they are looked up in order.
+
+    Args:
+        numbers: int (n,), from 1 on, in any order.
+    """
+
+    def __init__(self, numbers: NDArray[np.int64]) -> None:
+        self._order = np.argsort(numbers)
+        self._sorted = numbers[self._order]
+        self._table = np.zeros(0, dtype=np.int64)
+        if len(numbers) and self._sorted[-1] < _SPREAD * len(numbers) + 1024:
+            self._table = np.full(int(self._sorted[-1]) + 1, -1, dtype=np.int64)
+            self._table[numbers] = np.arange(len(numbers))
+
+    def of(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The position of each: int (m,), -1 for what is not there."""
+        found = np.full(len(wanted), -1, dtype=np.int64)
+        if len(self._table):
+            inside = (wanted >= 0) & (wanted < len(self._table))
+            found[inside] = self._table[wanted[inside]]
+            return found
+        at = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
+        there = self._sorted[at] == wanted if len(self._sorted) else np.zeros(len(wanted), dtype=bool)
+        found[there] = self._order[at[there]]
+        return found
 
 
 class View:
@@ -72,16 +114,17 @@ class View:
         columns = list(zip(*rows, strict=True)) or [()] * 10
         self.rows = np.array(columns[0], dtype=np.int64)
         self.slots = np.array(columns[1], dtype=np.int64)
-        self.whole_slots = np.zeros(index.slots, dtype=bool)
-        """Rows of the matrix that were found whole: bool (slots,)."""
+        self.whole_slots = np.zeros(len(self.matrix.rows), dtype=bool)
+        """Rows of the matrix that were found whole: bool (rows,)."""
         self.searchable = self._whole_vectors(np.array(columns[2], dtype=np.int64), before)
         """Documents whose vector is whole: bool (n,) by position."""
         self._public = np.array(columns[3], dtype=bool)
         self._tenant, self._category, self._tool, self._effect = (Column(column) for column in columns[4:8])
         self._deprecated = np.array(columns[8], dtype=bool)
-        self._lengths = np.frombuffer(b"".join(columns[9]), dtype="<u2").reshape(-1, len(FIELDS))
-        self._position = np.full(int(self.rows.max(initial=0)) + 1, -1, dtype=np.int64)
-        self._position[self.rows] = np.arange(len(self.rows))
+        self._lengths = np.frombuffer(b"".join(columns[9]), dtype="<u2").reshape(len(rows), len(FIELDS))
+        if len(rows) and not 1 <= self.rows.min() <= self.rows.max() <= _LAST_ROW:
+            raise ValueError("numbers of rows that kitpick does not write")
+        self._positions = Positions(self.rows)
         self._visible: Lru[Filter, Visible] = Lru(_FILTER_BYTES)
         self._postings: Lru[str, Postings] = Lru(_POSTING_BYTES)
 
@@ -93,9 +136,9 @@ class View:
         return vector
 
     def positions(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-        """Positions of row numbers of this view: int (n,)."""
-        found: NDArray[np.int64] = self._position[np.asarray(rows, dtype=np.int64)]
-        return found
+        """Positions of those row numbers that this view has, in their order: int (n,)."""
+        positions = self._positions.of(np.asarray(rows, dtype=np.int64))
+        return positions[positions >= 0]
 
     def visible(self, connection: sqlite3.Connection, wanted: Filter) -> Visible:
         """The documents that a filter shows."""
@@ -114,7 +157,11 @@ class View:
         if cached is None:
             entries = (entry for (entry,) in connection.execute(self.index.sql(_ENTRIES), (term,)))
             keys, counts = np.unique(np.fromiter(entries, np.int64), return_counts=True)
-            positions, fields = self._position[keys // len(FIELDS)], keys % len(FIELDS)
+            positions = self._positions.of(keys // len(FIELDS))
+            there = positions >= 0
+            if not there.all():  # words of no document: a stranger wrote them
+                keys, counts, positions = keys[there], counts[there], positions[there]
+            fields = keys % len(FIELDS)
             lengths = self._lengths[positions, fields].astype(np.float64)
             cached = Postings(positions, fields.astype(np.int8), counts.astype(np.float64), lengths)
             self._postings.put(term, cached, len(keys) * _BYTES_A_POSTING + 500)
@@ -233,6 +280,11 @@ def read_candidates(connection: sqlite3.Connection, view: View, positions: Seque
         flags = bool(deprecated), Effect(effect)
         plain = Candidate(document_id, category, tool, api, text, vector, None, None, *flags)
         found[row] = plain if not chains else _chained(plain, chains)
+    if len(found) < len(rows):
+        raise CorruptStore(
+            "the catalog holds documents without their texts: it is damaged; restore a backup, "
+            "or move the file away and ingest again"
+        )
     return [found[row] for row in rows]
 
 

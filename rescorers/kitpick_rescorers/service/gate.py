@@ -6,29 +6,24 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import anyio
-
 from kitpick_rescorers.service.errors import Overloaded, TooLarge, Unready
 from kitpick_rescorers.service.ticket import Ticket
-
-_LAST_SECONDS = 0.3
-"""How long a caller's bytes are still waited for when the process stops."""
+from kitpick_rescorers.service.waits import Waits
 
 
-class Gate:
+class Gate(Waits):
     """Limits requests in progress, for one event loop, and their bytes, also for its threads; never waits.
 
     What is refused here was not read: memory stays bounded whatever comes in.
     """
 
     def __init__(self, max_requests: int, max_bytes: int) -> None:
+        super().__init__()
         self._max_requests = max_requests
         self.max_bytes = max_bytes
         self._tickets: set[Ticket] = set()
         self._lock = threading.Lock()
         self.bytes = 0
-        self.draining = False
-        self._waits: set[anyio.CancelScope] = set()
 
     @contextmanager
     def admit(self, ticket: Ticket) -> Iterator[None]:
@@ -52,28 +47,6 @@ class Gate:
     def requests(self) -> int:
         """Number of requests in progress."""
         return len(self._tickets)
-
-    @contextmanager
-    def waiting(self, seconds: float) -> Iterator[anyio.CancelScope]:
-        """A wait for what a caller has yet to send: cancelled after so long, or soon if the process stops."""
-        with anyio.move_on_after(min(seconds, _LAST_SECONDS) if self.draining else seconds) as wait:
-            self._waits.add(wait)
-            try:
-                yield wait
-            finally:
-                self._waits.discard(wait)
-
-    @property
-    def waits(self) -> int:
-        """Callers whose bytes are waited for."""
-        return len(self._waits)
-
-    def drain(self) -> None:
-        """Admits nobody any more, and waits no longer for requests of which a part is missing."""
-        self.draining = True
-        until = anyio.current_time() + _LAST_SECONDS
-        for wait in self._waits:
-            wait.deadline = min(wait.deadline, until)
 
     def give_up(self) -> None:
         """Cancels the requests in progress; their callers get the error that the process stops."""

@@ -341,6 +341,7 @@ def test_a_door_ends_though_a_request_never_comes_whole(settings: Settings) -> N
             caller.sendall(half % place.netloc.encode())
             assert caller.recv(100).startswith(b"HTTP/1.1 100"), "it waits for the body"
             process.send_signal(signal.SIGTERM)
+            assert caller.recv(100).startswith(b"HTTP/1.1 503"), "it waits no longer for it"
             assert process.wait(PATIENCE) == -signal.SIGTERM
 
 

@@ -1,0 +1,65 @@
+"""Requests over HTTP while they arrive: their bodies are waited for a while, and no longer at a stop."""
+
+from __future__ import annotations
+
+import anyio
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kitpick_rescorers.service.waits import Waits
+
+BODY_SECONDS = 60.0
+"""For the whole body of a request."""
+
+
+class ArrivingRequests:
+    """An application whose requests are cancelled when their body does not come whole in time."""
+
+    def __init__(self, app: ASGIApp, waits: Waits) -> None:
+        self._app = app
+        self._waits = waits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request, with 503 or 408 where its body did not come."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answered = False
+
+        async def sent(message: Message) -> None:
+            nonlocal answered
+            answered = True
+            await send(message)
+
+        with anyio.CancelScope() as request:
+            await self._app(scope, _Arriving(receive, self._waits, request).receive, sent)
+        if request.cancelled_caught and not answered:
+            await self._refusal()(scope, receive, send)
+
+    def _refusal(self) -> PlainTextResponse:
+        if self._waits.draining:
+            return PlainTextResponse("this server stops, and the body was not whole\n", 503)
+        return PlainTextResponse(f"the body did not arrive within {BODY_SECONDS:g} s\n", 408)
+
+
+class _Arriving:
+    """The messages of one request."""
+
+    def __init__(self, receive: Receive, waits: Waits, request: anyio.CancelScope) -> None:
+        self._receive = receive
+        self._waits = waits
+        self._request = request
+        self._until = anyio.current_time() + BODY_SECONDS
+        self._whole = False
+
+    async def receive(self) -> Message:
+        """The next message: once the body is whole it may be waited for as long as the caller stays."""
+        if self._whole:
+            return await self._receive()
+        with self._waits.waiting(self._until - anyio.current_time()):
+            message = await self._receive()
+            self._whole = not message.get("more_body", False)
+            return message
+        self._request.cancel()
+        await anyio.lowlevel.checkpoint()  # the request ends here
+        return {"type": "http.disconnect"}
