@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import anyio
+from anyio.lowlevel import checkpoint
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -61,5 +62,5 @@ class _Arriving:
             self._whole = not message.get("more_body", False)
             return message
         self._request.cancel()
-        await anyio.lowlevel.checkpoint()  # the request ends here
+        await checkpoint()  # the request ends here
         return {"type": "http.disconnect"}

@@ -219,7 +219,7 @@ def damage_named(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 def _is_sound(connection: sqlite3.Connection) -> bool:
     try:
-        whole = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        whole = bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
         return whole and holds_its_types(connection)
     except (sqlite3.Error, *UNREADABLE, CorruptStore):
         return False
