@@ -57,10 +57,12 @@ class _Arriving:
         """The next message: once the body is whole it may be waited for as long as the caller stays."""
         if self._whole:
             return await self._receive()
+        message = None
         with self._waits.waiting(self._until - anyio.current_time()):
             message = await self._receive()
-            self._whole = not message.get("more_body", False)
-            return message
-        self._request.cancel()
-        await checkpoint()  # the request ends here
-        return {"type": "http.disconnect"}
+        if message is None:
+            self._request.cancel()
+            await checkpoint()  # the request ends here
+            return {"type": "http.disconnect"}
+        self._whole = not message.get("more_body", False)
+        return message
