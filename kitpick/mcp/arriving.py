@@ -57,10 +57,9 @@ class _Arriving:
         """The next message: once the body is whole it may be waited for as long as the caller stays."""
         if self._whole:
             return await self._receive()
-        message = None
-        with self._waits.waiting(self._until - anyio.current_time()):
+        with self._waits.waiting(self._until - anyio.current_time()) as wait:
             message = await self._receive()
-        if message is None:
+        if wait.cancelled_caught:
             self._request.cancel()
             await checkpoint()  # the request ends here
             return {"type": "http.disconnect"}
