@@ -4,35 +4,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 from kitpick_rescorers.reading.glossary import common_words
+from kitpick_rescorers.reading.scripts import UNKNOWN, language_by_script
 from kitpick_rescorers.reading.short_texts import language_of_few, likeliest
+from kitpick_rescorers.reading.unread import unread_languages
 
 ENGLISH = "en"
 _MAX_READ = 1_000
-_SCRIPTS = (
-    ("ja", re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")),
-    ("ko", re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")),
-    ("zh", re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")),
-    ("ar", re.compile(r"[\u0600-\u06ff\u0750-\u077f]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("el", re.compile(r"[\u0370-\u03ff]")),
-    ("he", re.compile(r"[\u0590-\u05ff]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
-    ("th", re.compile(r"[\u0e00-\u0e7f]")),
-)
-"""Scripts that tell a language. Kana come before Han, which Japanese uses as well."""
-_KANA = dict(_SCRIPTS)["ja"]
-_SIGNS = frozenset({"ja", "ko", "zh"})
-"""Scripts of which a sign says as much as several letters."""
 _QUOTED = re.compile(
     r"(?<!\w)(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`|“[^”\n]{1,200}”|„[^“”\n]{1,200}[“”]|«[^»\n]{1,200}»)"
 )
 _IDENTIFIER = re.compile(r"[\d@_/=]|\w\.\w")
 """What a word does not have."""
 _TURKISH_ENDING = re.compile(r"'(?:y?[ıiuü]|n?[ıiuü]n|[dt][ae]n?|[yn]?[ae]|s[ıiuü])\b(?!')")
-_LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
 
 _DEEDS = """
@@ -54,13 +41,35 @@ _WORDS = {
         for language, words in re.findall(r"^(\w\w):(.*)$", _DEEDS, re.MULTILINE)
     },
 }
+_UNREAD = unread_languages()
+_FUNCTION_WORDS = _WORDS | {
+    language: (each.words | each.deeds) - _WORDS["en"] for language, each in _UNREAD.items()
+}
+"""Common words of each language in Latin script, and how requests begin in it."""
 _MARKS = "de:äöüß fr:çèêëîïôœùûàâ es:ñ¿¡ pt:ãõ it:ìò sv:åäö pl:ąćęłńśźż tr:ğışİ"
-_LETTERS = dict(pair.split(":") for pair in _MARKS.split())
-_NAMES = """
-ar:Arabic de:German el:Greek en:English es:Spanish fr:French he:Hebrew hi:Hindi it:Italian ja:Japanese
-ko:Korean nl:Dutch pl:Polish pt:Portuguese ru:Russian sv:Swedish th:Thai tr:Turkish zh:Chinese
+_LETTERS = dict(pair.split(":") for pair in _MARKS.split()) | {
+    language: each.marks for language, each in _UNREAD.items()
+}
+_ALPHABETS = """
+de:äöüß fr:àâæçéèêëîïôœùûüÿ es:áéíñóúü pt:ãáàâçéêíóôõúü it:àèéìíîòóùú nl:áéèëêïíóöôüú sv:åäöéàü pl:ąćęłńóśźż
+tr:çğıöşüâîû
 """
-NAMES = dict(pair.split(":") for pair in _NAMES.split())
+_ALPHABET = {
+    language: frozenset(letters) for language, letters in (each.split(":") for each in _ALPHABETS.split())
+} | {language: each.letters for language, each in _UNREAD.items()}
+"""Letters beyond those of English that a language writes: a word with another one is not of it."""
+_NAMES = """
+am:Amharic ar:Arabic be:Belarusian bg:Bulgarian bn:Bengali bo:Tibetan de:German el:Greek en:English es:Spanish
+fa:Persian fr:French gu:Gujarati he:Hebrew hi:Hindi hy:Armenian it:Italian ja:Japanese ka:Georgian kk:Kazakh
+km:Khmer kn:Kannada ko:Korean lo:Lao mk:Macedonian ml:Malayalam mn:Mongolian mr:Marathi my:Burmese ne:Nepali
+nl:Dutch or:Odia pa:Punjabi pl:Polish pt:Portuguese ru:Russian si:Sinhala sr:Serbian sv:Swedish ta:Tamil
+te:Telugu th:Thai tr:Turkish uk:Ukrainian ur:Urdu zh:Chinese
+"""
+NAMES = (
+    dict(pair.split(":") for pair in _NAMES.split())
+    | {language: each.name for language, each in _UNREAD.items()}
+    | {UNKNOWN: "a language that is not known"}
+)
 """Languages that are told, by their codes of ISO 639-1."""
 
 
@@ -79,25 +88,49 @@ def language_of(text: str) -> str:
 
 
 def _by_script(text: str) -> str:
-    letters = len(_LETTER.findall(text))
-    for language, script in _SCRIPTS:
-        enough = 3 if language not in _SIGNS or _WORDS["en"] & _said_words(text) else 9
-        if (count := len(script.findall(text))) and enough * count >= letters:
-            return "ja" if language == "zh" and _KANA.search(text) else language
-    return ""
+    return "" if text.isascii() else language_by_script(text, _WORDS["en"] & _said_words(text))
 
 
 def _latin(text: str) -> str:
     said = unquoted(text)
     words = _said_words(said)
-    counts = {language: len(words & common) for language, common in _WORDS.items()}
+    counts = {language: len(words & common) for language, common in _FUNCTION_WORDS.items()}
     english = counts.pop("en")
-    worth = {language: count + _marked(said, language) for language, count in counts.items()}
+    worth = {language: count + _beside(words, said, language) for language, count in counts.items()}
     most = max(worth.values())
     if most >= 2 and most > english:
-        return likeliest(said, [language for language, each in worth.items() if each == most])
-    few: str = "" if english else language_of_few(said, worth)
-    return few or ENGLISH
+        return _best(said, [language for language, each in worth.items() if each == most])
+    few: str = (
+        "" if english else language_of_few(said, {each: worth[each] for each in _WORDS if each != "en"})
+    )
+    return few if few and not _strange(said, few) else ENGLISH
+
+
+def _best(said: str, languages: Sequence[str]) -> str:
+    """Of languages for which equally much speaks, one that is read, if it is one."""
+    read = [language for language in languages if language not in _UNREAD]
+    return likeliest(said, read) if read else languages[0]
+
+
+def _beside(words: set[str], said: str, language: str) -> int:
+    """What speaks for a language beside its words: its letters, and less what it does not write."""
+    speaks = _marked(said, language) - _strange(said, language)
+    own = _UNREAD.get(language)
+    if own is None:
+        return speaks
+    fitting = any(not word.isascii() and own.letters.issuperset(_beyond(word)) for word in words)
+    return speaks + (not own.deeds.isdisjoint(words)) + (fitting and not words.isdisjoint(own.words))
+
+
+def _strange(said: str, language: str) -> int:
+    """Words with letters that this language does not write, two at most."""
+    words = () if said.isascii() else {word for word in _WORD.findall(said) if word[0].islower()}
+    return min(2, sum(not _ALPHABET[language].issuperset(_beyond(word)) for word in words))
+
+
+def _beyond(word: str) -> set[str]:
+    """Its letters beyond those of English."""
+    return {letter for letter in word if not letter.isascii()}
 
 
 def _said_words(said: str) -> set[str]:
@@ -114,6 +147,11 @@ def _marked(said: str, language: str) -> int:
     }
     endings = len(_TURKISH_ENDING.findall(said)) if language == "tr" else 0
     return min(2, len(words) + endings)
+
+
+def passed_over(language: str) -> frozenset[str]:
+    """Function words of a language; few languages in another script than Latin have some."""
+    return _FUNCTION_WORDS.get(language) or common_words().get(language, frozenset())
 
 
 def unquoted(text: str) -> str:

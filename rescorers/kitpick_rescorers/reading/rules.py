@@ -25,7 +25,11 @@ from kitpick_rescorers.reading.deeds import (
     near_deeds,
     opposites,
 )
+from kitpick_rescorers.reading.languages import passed_over
+from kitpick_rescorers.reading.light_verbs import MAY_BE_LIGHT, Meant, meant_by_light_verb
+from kitpick_rescorers.reading.loan_words import beginnings, sharing
 from kitpick_rescorers.reading.names import name_key, named
+from kitpick_rescorers.reading.out_of_reach import MAY_BE_OUT_OF_REACH, out_of_reach
 from kitpick_rescorers.reading.request_reading import Reading
 from kitpick_rescorers.reading.senses import MAY_MEAN_OTHERWISE, other_sense
 from kitpick_rescorers.reading.verbs import (
@@ -44,6 +48,7 @@ STAGE = "reading"
 _RULED_OUT = "does what the request rules out"
 _DONE = "was called already, and is not asked for again"
 _FITS = "does what is asked to the same thing"
+_MEANT = "does what the request says by a noun or an idiom"
 _OPPOSITE = "does the opposite of what is asked"
 _ENDS = "ends something, which the request does not ask for"
 _NEAR = 5
@@ -74,13 +79,15 @@ def follow_rules(
         used: names of functions that were called before, and are not asked for again.
     """
     started = time.perf_counter()
+    if reading.foreign and not reading.english:
+        state, reading = _by_loan_words(state, proposed, reading)
     rules = _Rules(state, proposed, reading, placed_first, used)
     ranked, reasons = rules.ranked(), rules.reasons
     said = [*notes, *(f"ruled out: {part!r}" for part in reading.ruled_out)]
     said += [f"{reading.foreign}, also searched as {' '.join(reading.english)!r}"] if reading.english else []
     if reading.foreign:
         state = state.degrading("language", _weakness(reading))
-    lacks = reading.lacks or _meant_otherwise(reading, proposed)
+    lacks = reading.lacks or _meant_otherwise(reading, proposed) or _out_of_reach(reading, state, proposed)
     if lacks and not rules.first:
         state = replace(state, abstained=lacks)
     if not reasons and not said and not reading.foreign:
@@ -98,12 +105,33 @@ def follow_rules(
     return replace(state, ranked=ranked, abstained=abstained, trace=(*state.trace, entry))
 
 
+def _by_loan_words(state: State, proposed: Sequence[Ranked], reading: Reading) -> tuple[State, Reading]:
+    """The list for a request that nothing reads: first what has most words of it. Or why it has none."""
+    asked = beginnings(reading.searched, passed_over(reading.language))
+    found = sharing(asked, (item.candidate for item in proposed))
+    ranked = tuple(sorted(state.ranked, key=lambda item: -found.get(item.id, 0)))
+    if found:
+        return replace(state, ranked=ranked), reading
+    lack = reading.lacks or (
+        f"the request is in {reading.foreign}, which nothing here reads, and nothing found has a word of it"
+    )
+    return state, replace(reading, lacks=lack)
+
+
 def _meant_otherwise(reading: Reading, proposed: Sequence[Ranked]) -> str:
     """Why nothing here is meant, where the request uses a word in a sense that no candidate is about."""
     said = " ".join(reading.english) if reading.foreign else reading.searched
     if MAY_MEAN_OTHERWISE.search(said) is None:
         return ""
     return other_sense(said, (item.candidate.text for item in proposed))
+
+
+def _out_of_reach(reading: Reading, state: State, proposed: Sequence[Ranked]) -> str:
+    """Why nothing that was found can be meant by an English request; empty where something may be."""
+    if reading.foreign or MAY_BE_OUT_OF_REACH.search(reading.searched) is None:
+        return ""
+    best = {item.id: item.candidate for item in (*state.ranked, *proposed)}
+    return out_of_reach(reading.searched, list(best.values()))
 
 
 def _weakness(reading: Reading) -> str:
@@ -146,7 +174,8 @@ class _Rules:
         if out:
             kept, last = _parted(ranked, out)
             ranked = [*self._counterpart_first(kept, last), *last]
-        return tuple(self._harmless_first(self._opposite_behind(self._fitting_effect_first(ranked))))
+        ranked = self._said_by_noun_first(self._fitting_effect_first(ranked))
+        return tuple(self._harmless_first(self._opposite_behind(ranked)))
 
     def _first(self, placed_first: Mapping[str, str]) -> dict[str, str]:
         """Ids of what comes first, in their order, with the reason."""
@@ -214,6 +243,22 @@ class _Rules:
         )
         if place:
             self.reasons |= {ranked[place].id: _FITS}
+        return _with_front(ranked, place)
+
+    def _said_by_noun_first(self, ranked: list[Ranked]) -> list[Ranked]:
+        """What does a deed that a noun or an idiom says ("take a snapshot") stands before what does not."""
+        text = self._reading.searched
+        if not ranked or ranked[0].id in self.first or self._reading.foreign or not MAY_BE_LIGHT.search(text):
+            return ranked
+        meant = meant_by_light_verb(text)
+        if not meant.deeds or meant.fits(_name_stems(ranked[0].candidate)):
+            return ranked
+        about = (frozenset(stems_of(text)) | _things(ranked[0].candidate)) - meant.things
+        place = next(
+            (place for place, item in enumerate(ranked[:_HEAD]) if _is_meant(item.candidate, meant, about)), 0
+        )
+        if place:
+            self.reasons |= {ranked[place].id: _MEANT}
         return _with_front(ranked, place)
 
     def _opposite_behind(self, ranked: list[Ranked]) -> list[Ranked]:
@@ -405,6 +450,12 @@ def _is_called(candidate: Candidate, keys: Sequence[str]) -> bool:
     own = name_key(candidate.api)
     tool = name_key(candidate.tool) + own
     return any(key in (own, tool) or (len(own) > _HEAD and key.endswith(own)) for key in keys)
+
+
+def _is_meant(candidate: Candidate, meant: Meant, about: frozenset[str]) -> bool:
+    """Whether an API does what a noun says, and its name is about the same things, or about nothing else."""
+    things = _all_stems(candidate) - meant.things
+    return meant.fits(_name_stems(candidate)) and (not things or not things.isdisjoint(about))
 
 
 def _may_destroy(candidate: Candidate) -> bool:

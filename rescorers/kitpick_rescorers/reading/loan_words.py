@@ -1,0 +1,56 @@
+"""Names and loan words: what a request in a language that nothing reads has in common with descriptions.
+
+Words are compared by their beginnings, because other languages put endings behind them ("servery"). Scripts
+without spaces between words have runs of letters instead, which are compared by every four letters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from kitpick_engines.contract import Candidate
+from kitpick_engines.lexical import STOP_WORDS
+from kitpick_engines.text import split_identifier
+
+_WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u0655\u0900-\u1cff])+")
+"""Letters, and the signs that some scripts write beside them."""
+_UNSPACED = re.compile(r"[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
+_BEGINNING = 5
+_RUN = 4
+_LEAST = 3
+_MAX_READ = 1_000
+"""Characters of a request and of a description that are read."""
+_MAX_TEXT = 1_400
+"""The same with the names before a description."""
+
+
+def beginnings(text: str, passed: Iterable[str] = ()) -> frozenset[str]:
+    """Beginnings of the words of a text, without words that are too short or are passed over.
+
+    Args:
+        text: any.
+        passed: function words of its language, in small letters.
+    """
+    read = unicodedata.normalize("NFC", text[:_MAX_TEXT])
+    words = {word.casefold() for word in _WORD.findall(read)} - STOP_WORDS - frozenset(passed)
+    return frozenset(part for word in words if len(word) >= _LEAST for part in _parts(word))
+
+
+def _parts(word: str) -> list[str]:
+    if _UNSPACED.search(word) is None:
+        return [word[:_BEGINNING]]
+    return [word[start : start + _RUN] for start in range(max(1, len(word) - _RUN + 1))]
+
+
+def sharing(asked: frozenset[str], candidates: Iterable[Candidate]) -> dict[str, int]:
+    """How many of these beginnings each candidate has, by id; none that has none of them."""
+    counted = ((each.id, len(asked & _beginnings_of(each))) for each in candidates if asked)
+    return {key: count for key, count in counted if count}
+
+
+def _beginnings_of(candidate: Candidate) -> frozenset[str]:
+    return beginnings(
+        " ".join(map(split_identifier, (candidate.api, candidate.tool, candidate.text[:_MAX_READ])))
+    )

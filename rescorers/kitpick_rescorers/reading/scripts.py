@@ -1,0 +1,94 @@
+"""The language of a text that is not in Latin script, told by its script and its letters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+UNKNOWN = "und"
+"""Code of a text in a script that nothing here knows."""
+_SCRIPTS = (
+    ("ja", re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")),
+    ("ko", re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")),
+    ("zh", re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")),
+    ("ar", re.compile(r"[\u0600-\u06ff\u0750-\u077f]")),
+    ("ru", re.compile(r"[\u0400-\u04ff]")),
+    ("el", re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]")),
+    ("he", re.compile(r"[\u0590-\u05ff]")),
+    ("hi", re.compile(r"[\u0900-\u097f]")),
+    ("th", re.compile(r"[\u0e00-\u0e7f]")),
+    ("bn", re.compile(r"[\u0980-\u09ff]")),
+    ("pa", re.compile(r"[\u0a00-\u0a7f]")),
+    ("gu", re.compile(r"[\u0a80-\u0aff]")),
+    ("or", re.compile(r"[\u0b00-\u0b7f]")),
+    ("ta", re.compile(r"[\u0b80-\u0bff]")),
+    ("te", re.compile(r"[\u0c00-\u0c7f]")),
+    ("kn", re.compile(r"[\u0c80-\u0cff]")),
+    ("ml", re.compile(r"[\u0d00-\u0d7f]")),
+    ("si", re.compile(r"[\u0d80-\u0dff]")),
+    ("lo", re.compile(r"[\u0e80-\u0eff]")),
+    ("bo", re.compile(r"[\u0f00-\u0fff]")),
+    ("my", re.compile(r"[\u1000-\u109f]")),
+    ("ka", re.compile(r"[\u10a0-\u10ff]")),
+    ("am", re.compile(r"[\u1200-\u139f]")),
+    ("km", re.compile(r"[\u1780-\u17ff]")),
+    ("mn", re.compile(r"[\u1800-\u18af]")),
+    ("hy", re.compile(r"[\u0530-\u058f]")),
+)
+"""Scripts that tell a language. Kana come before Han, which Japanese uses as well."""
+_KANA = dict(_SCRIPTS)["ja"]
+_SIGNS = frozenset({"ja", "ko", "zh"})
+"""Scripts of which a sign says as much as several letters."""
+_LETTER = re.compile(r"[^\W\d_]")
+_KNOWN = re.compile(
+    "|".join([r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]", *(script.pattern for _, script in _SCRIPTS)])
+)
+
+_CYRILLIC = (
+    ("be", r"ў"),
+    ("uk", r"[іїєґ]|\b(?:видали|зупини|надішли|знайди|створи|будь|ласка|мені|скільки|та|що)\b"),
+    ("kk", r"[қғңәөұүһ]"),
+    ("mk", r"[ѓќѕ]"),
+    ("sr", r"[ђћљњџј]"),
+    ("bg", r"ъ(?![еёюя])|\b(?:съм|със|всички|всичките|моля|кой|коя|кои|какво|какви|колко|къде|кога|имам|искам"
+           r"|моят|моята|този|тази|тези|изтрий|създай|изпрати|намери|спри|утре|днес)\b"),
+)  # fmt: skip
+_ARABIC = (
+    ("ur", r"[ٹڈڑںےھہ]"),
+    ("fa", r"[کی].*[کی]|\b(?:را|این|است|برای|های|کنید?|بده)\b"),
+)
+_DEVANAGARI = (
+    ("mr", r"आहे|माझ|मला|करा\b|ळ"),
+    ("ne", r"\bछन?\b|गर्नु|मेरो|गर\b|लाई"),
+)
+_LETTERS = {
+    script: tuple((language, re.compile(letters)) for language, letters in rows)
+    for script, rows in (("ru", _CYRILLIC), ("ar", _ARABIC), ("hi", _DEVANAGARI))
+}
+"""Of a script that several languages use, what tells them; the script's first language where nothing does."""
+
+
+def language_by_script(text: str, english: Collection[str]) -> str:
+    """The code of the language in whose script a text is; empty for Latin script.
+
+    A third of the letters tells it; of Chinese, Japanese and Korean signs a ninth, where no English is said.
+
+    Args:
+        text: in Normalization Form C.
+        english: its English function words.
+    """
+    letters = len(_LETTER.findall(text))
+    for language, script in _SCRIPTS:
+        enough = 3 if language not in _SIGNS or english else 9
+        if (count := len(script.findall(text))) and enough * count >= letters:
+            return _told_by_letters(text, language)
+    unknown = sum(not _KNOWN.match(letter) for letter in _LETTER.findall(text))
+    return UNKNOWN if letters and 2 * unknown > letters else ""
+
+
+def _told_by_letters(text: str, language: str) -> str:
+    if language == "zh" and _KANA.search(text):
+        return "ja"
+    read = text.lower()
+    found = (each for each, letters in _LETTERS.get(language, ()) if letters.search(read))
+    return next(found, language)
