@@ -23,7 +23,7 @@ NAMES = ("c/StopInstances", "c/ListInstances")
         ("stop \u200fthe\u202c servers", "", ""),
         ("stop die サーバー и список بوكيه", "", ""),
         ("サーバーを停止してください please", "", "Japanese"),
-        ("Ποιος είναι ο καιρός", "", "Greek"),
+        ("Ποιος είναι ο καιρός", "which nothing here reads", "Greek"),
         ("please stop the server " * 4_400, "", "characters"),
     ],
 )
