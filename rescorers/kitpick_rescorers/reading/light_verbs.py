@@ -21,7 +21,8 @@ _BETWEEN = (
     r"(?:\s+(?!(?:of|for|from|to|on|in|and|or|that|which|with|without|if|so|but|then)\b)[^\s.,;:!?]+){0,5}?"
 )
 MAY_BE_LIGHT = re.compile(
-    rf"\b{_LIGHT}\b|\b(?:put|let|drop|shoot|keep|sign|bring|hook|unhook|plug|unplug|have|having|grant)\b", re.IGNORECASE
+    rf"\b{_LIGHT}\b|\b(?:put|let|drop|shoot|keep|sign|bring|hook|unhook|plug|unplug|have|having|grant)\b",
+    re.IGNORECASE,
 )
 """Verbs without one of which a request has no such deed."""
 
