@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 torch = pytest.importorskip("torch")
 
 from kitpick_models.errors import CorruptModel  # noqa: E402
-from kitpick_models.manifest import MODEL, Manifest, read_manifest  # noqa: E402
+from kitpick_models.manifest import MODEL, Manifest, TrainingData, read_manifest  # noqa: E402
 from kitpick_training.errors import BrokenCheckpoint  # noqa: E402
 from kitpick_training.export import export_encoder  # noqa: E402
 from kitpick_training.export.original import Original  # noqa: E402
 from kitpick_training.loop import save_state  # noqa: E402
-from kitpick_training.weights import Origin, load_average, trained_from  # noqa: E402
+from kitpick_training.weights import (  # noqa: E402
+    Origin,
+    load_average,
+    trained_from,
+    with_what_it_knew,
+)
 
 pytestmark = pytest.mark.needs("torch")
 
@@ -65,6 +71,16 @@ IN_USE = Manifest("tiny", "encoder", "1", "a body, trained for 9 steps", "MIT", 
 )
 def test_a_manifest_says_where_weights_come_from(base, origin, words):
     assert trained_from(base, origin) == words
+
+
+def test_what_the_start_had_learned_from_counts_as_well():
+    old, both = TrainingData("old requests", "MIT", 10), TrainingData("requests", "MIT", 20)
+    start = replace(IN_USE, training=(old, both), seen=("a", "b"), max_tokens=128)
+    more = TrainingData("requests", "MIT", 30)
+    found = with_what_it_knew(replace(IN_USE, training=(more,), seen=("b", "c"), max_tokens=112), [start])
+    assert found.training == (old, more)
+    assert found.seen == ("a", "b", "c")
+    assert found.max_tokens == 128
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ from kitpick_training.recipe import (
     read_recipe,
     recipe_path,
 )
-from kitpick_training.weights import load_average, trained_from
+from kitpick_training.weights import Origin, load_average, trained_from, with_what_it_knew
 
 
 class TrainingJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,7 +162,7 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
         raise InvalidRecipe(path, "teacher_cosine and --teacher-encoder belong together")
     runtime = RuntimeSettings(threads=recipe.threads)
     sampler, catalogs = _sampler(job, recipe)
-    encoder, base = _untrained(job, recipe)
+    encoder, origin = _untrained(job, recipe)
     teacher = _teacher(job, recipe, runtime)
     task = RerankerTask(recipe, encoder, _taught(sampler, job, recipe, runtime, teacher), teacher)
     run = TrainingRun(recipe, task, job.run, report)
@@ -172,12 +172,13 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
         name=recipe.name,
         kind="cross_encoder",
         version="2",
-        base_model=trained_from(base, after),
+        base_model=trained_from(trained_from(recipe.body or BODY, origin), after),
         licence="Apache-2.0",
         training=training_data(catalogs),
         seen=seen_tools(catalogs),
         max_tokens=recipe.max_tokens,
     )
+    manifest = with_what_it_knew(manifest, origin.models)
     pairs = sampler.sample_pairs(PAIRS)
     published = publish_reranker(encoder, manifest, task.validation, pairs, job.out, job.measured)
     if job.report:
@@ -240,10 +241,10 @@ def _first_stage(job: RerankerJob, recipe: RerankerRecipe) -> Encode:
     return encoder
 
 
-def _untrained(job: RerankerJob, recipe: RerankerRecipe) -> tuple[TrainableCrossEncoder, str]:
-    """The model before its first step, and where its weights come from, in words."""
+def _untrained(job: RerankerJob, recipe: RerankerRecipe) -> tuple[TrainableCrossEncoder, Origin]:
+    """The model before its first step, and where its weights come from."""
     encoder = TrainableCrossEncoder.from_body(job.body or pretrained_body(), recipe)
-    return encoder, trained_from(recipe.body or BODY, load_average(encoder.model, job.start))
+    return encoder, load_average(encoder.model, job.start)
 
 
 def _teacher(job: RerankerJob, recipe: RerankerRecipe, runtime: RuntimeSettings) -> ListScorer | None:

@@ -243,6 +243,21 @@ def trained_from(base: str, origin: Origin) -> str:
     return f"{base}{', from there ' if ', ' in base else ', '}{words}" if words else base
 
 
+def with_what_it_knew(manifest: Manifest, before: Sequence[Manifest]) -> Manifest:
+    """A manifest that also names the data and the tools that the models before its training had learned from.
+
+    It reads as many tokens as they did: a training on shorter texts takes nothing away.
+    """
+    data = {each.name: each for known in before for each in known.training}
+    data |= {each.name: each for each in manifest.training}
+    return msgspec.structs.replace(
+        manifest,
+        training=tuple(data.values()),
+        seen=tuple(sorted({tool for each in (manifest, *before) for tool in each.seen})),
+        max_tokens=max(each.max_tokens for each in (manifest, *before)),
+    )
+
+
 class _Weights(NamedTuple):
     tensors: Mapping[str, torch.Tensor]
     source: int | Manifest
