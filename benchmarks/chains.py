@@ -61,7 +61,8 @@ from kitpick_ingest.declared import declared
 from kitpick_ingest.progress import LineProgress
 from kitpick_ingest.sources import botocore_models
 from kitpick_ingest.sources.botocore_models import BotocoreSource
-from kitpick_rescorers.profiles import DEFAULT_PROFILE, Profile, load_profile
+from kitpick_rescorers import DEFAULT_PROFILE
+from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.stages import Abstain, Complete, Enough, Pack, Stage, Truncate
 from kitpick_rescorers.stages.complete import Links
 from kitpick_training.data.operations import full_lists

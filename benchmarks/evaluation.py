@@ -36,7 +36,8 @@ from kitpick_evaluation.tuning.space import usual_space
 from kitpick_evaluation.tuning.tune import TuneOptions
 from kitpick_ingest.progress import ProgressRecorder
 from kitpick_ingest.sources.botocore_models import BotocoreSource
-from kitpick_rescorers.profiles import DEFAULT_PROFILE, load_profile
+from kitpick_rescorers import DEFAULT_PROFILE
+from kitpick_rescorers.profiles import load_profile
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PARTS = ("tune", "repeat", "duplicates")

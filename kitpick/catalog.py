@@ -10,38 +10,28 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from kitpick.conversation import Messages, done_before, request_of
-from kitpick.definition_tokens import measure_definitions
-from kitpick.feedback import Feedback, Forgotten, Outcome
-from kitpick.held_identifiers import held_identifiers
-from kitpick.intents import CatalogIntents, enriched_file, intents_file
-from kitpick.known_ids import require_known
-from kitpick.model_set import ModelSet, asked_by
-from kitpick.result import Depth, NextStep, SearchResult, lacking
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter, IndexSchema, IndexStats, SearchRequest
 from kitpick_engines.document import ApiDocument, Thing
 from kitpick_engines.opening import open_engine
 from kitpick_foundation.fork_gate import FORKS_WAIT
-from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.progress import NullProgress, Progress
-from kitpick_ingest.source import Source
 from kitpick_rescorers.errors import EmptyCatalog
-from kitpick_rescorers.intents.answers import AnswerLog, answer_ids
-from kitpick_rescorers.intents.store import Intent
-from kitpick_rescorers.profiles import Profile, load_profile
-from kitpick_rescorers.request import Spoken
-from kitpick_rescorers.search import MAX_SIBLINGS, LocalRescorer, Search
-from kitpick_rescorers.stages import Enough
-from kitpick_rescorers.stages.complete import next_steps
-from kitpick_rescorers.state import MAX_HELD, Degradation, HeldIdentifier
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # loaded when a catalog is opened
+    from kitpick.conversation import Messages
     from kitpick.enrichment import Enricher
-    from kitpick.rewriting import Rewriter
+    from kitpick.feedback import Forgotten
+    from kitpick.model_set import ModelSet
+    from kitpick.result import Depth, NextStep, SearchResult
     from kitpick.trial import ProfileTrial
+    from kitpick_ingest.source import Source
     from kitpick_ingest.sync import SyncOptions, SyncReport
     from kitpick_rescorers.client import RemoteRescorer
+    from kitpick_rescorers.intents.store import Intent
+    from kitpick_rescorers.profiles import Profile
+    from kitpick_rescorers.request import Spoken
+    from kitpick_rescorers.state import HeldIdentifier
 
 _NOBODY = Filter()
 _FETCHED = 500
@@ -53,6 +43,14 @@ class Catalog:
 
     def __init__(self, engine: Engine, settings: Settings, models: ModelSet | None = None) -> None:
         """`models` are those that the settings name, where none are given; catalogs can share them."""
+        with FORKS_WAIT:
+            from kitpick.definition_tokens import measure_definitions
+            from kitpick.feedback import Feedback
+            from kitpick.intents import CatalogIntents, enriched_file, intents_file
+            from kitpick.model_set import ModelSet
+            from kitpick_rescorers.intents.answers import AnswerLog
+            from kitpick_rescorers.search import LocalRescorer, Search
+
         self.engine = engine
         self.settings = settings
         self.models = models or ModelSet(settings)
@@ -65,7 +63,6 @@ class Catalog:
         self.learning = Feedback(AnswerLog(settings.answers, settings.feedback_days), self.intents)
         """Answers that were given, and what was said about them."""
         self._remote = remote_rescorer(settings)
-        self._rewriter = self._open_rewriter() if settings.rewrite else None
         self._trial = self._open_trial(settings.trial) if settings.trial else None
         self.way = Search(
             engine,
@@ -113,6 +110,7 @@ class Catalog:
         """
         with FORKS_WAIT:
             from kitpick.text_bounds import text_bounds
+            from kitpick_ingest.embedder import EmbeddingCache
             from kitpick_ingest.opening import open_source
             from kitpick_ingest.sync import SyncOptions, sync
 
@@ -155,10 +153,7 @@ class Catalog:
             EngineError, RescorerError: the request cannot be answered as asked, or not at all.
             ProviderRefused, RuntimeClash: the device asked for cannot be used.
         """
-        text, missing = (request, ()) if isinstance(request, str) else self._asked(request)
-        found_in = () if isinstance(request, str) else held_identifiers(request)
-        used = () if isinstance(request, str) else done_before(request)
-        spoken = Spoken((*found_in, *held)[-MAX_HELD:], used)
+        text, spoken = _as_spoken(request, held)
 
         def by(name: str | Path | Profile) -> SearchResult:
             return self._found(text, k, filter, name, budget, spoken)
@@ -166,18 +161,11 @@ class Catalog:
         trial = self._trial if profile is None and budget is None else None
         if trial is None:
             found = by(self.settings.profile if profile is None else profile)
-            return self._named(text, filter, missing, found)
+            return self.learning.named(text, filter, found)
         found, drafted = trial.answer(by, self.settings.profile)
-        named = self._named(text, filter, missing, found)
+        named = self.learning.named(text, filter, found)
         trial.remember(named.id, filter.tenant, drafted)
         return named
-
-    def _named(
-        self, text: str, permitted: Filter, missing: tuple[Degradation, ...], found: SearchResult
-    ) -> SearchResult:
-        """The answer under its id."""
-        degraded = (*missing, *found.degraded)
-        return self.learning.named(text, permitted, replace(found, degraded=degraded))
 
     def _found(
         self,
@@ -189,6 +177,10 @@ class Catalog:
         spoken: Spoken,
     ) -> SearchResult:
         """What one profile finds."""
+        from kitpick.model_set import asked_by
+        from kitpick.result import SearchResult
+        from kitpick_rescorers.stages import Enough
+
         chosen = _profile(profile)
         if k == "auto":
             enough = Enough()
@@ -196,18 +188,6 @@ class Catalog:
         with asked_by(permitted):
             outcome = self.way.run(text, chosen, k, permitted, budget, spoken)
         return replace(SearchResult.of(chosen.name, outcome), held=spoken.held)
-
-    def _asked(self, messages: Messages) -> tuple[str, tuple[Degradation, ...]]:
-        """What a conversation asks for, and why that is not as the settings want it."""
-        if self._rewriter is None:
-            return request_of(messages), ()
-        rewritten = self._rewriter.rewrite(messages)
-        return rewritten.text, rewritten.degraded
-
-    def _open_rewriter(self) -> Rewriter:
-        from kitpick.rewriting import Rewriter
-
-        return Rewriter(self.models.language_model)
 
     def _open_trial(self, path: Path) -> ProfileTrial:
         from kitpick.trial import ProfileTrial
@@ -283,6 +263,10 @@ class Catalog:
         Raises:
             EngineError: the catalog cannot be searched.
         """
+        from kitpick.result import NextStep, lacking
+        from kitpick_rescorers.search import MAX_SIBLINGS
+        from kitpick_rescorers.stages.complete import next_steps
+
         for called in self.engine.fetch([api], filter):
             words = " ".join(thing.resource for text in called.gives if (thing := Thing.read(text)))
             near = self.engine.search(SearchRequest(words, None, MAX_SIBLINGS, filter))
@@ -304,6 +288,8 @@ class Catalog:
             EngineUnavailable: they cannot be stored.
             ModelError: they cannot be embedded.
         """
+        from kitpick.known_ids import require_known
+
         samples = list(intents)
         require_known(self.engine, (each.api for each in samples))
         return self.intents.add(samples)
@@ -339,6 +325,9 @@ class Catalog:
             NotShown, UnknownIds: one of the ids is wrong; the message names the nearest.
             EngineUnavailable, ModelError: as `add_intents`.
         """
+        from kitpick.feedback import Outcome
+        from kitpick_rescorers.intents.answers import answer_ids
+
         stored = self.learning.take(request, Outcome(chosen, failed, not_needed), client, filter)
         if self._trial is not None and (answers := answer_ids(request)):
             self._trial.choose(answers, filter.tenant, chosen, client)
@@ -431,5 +420,21 @@ def remote_rescorer(settings: Settings) -> RemoteRescorer | None:
     return RemoteRescorer(RescorerClient(settings.rescorer, settings.rescorer_key.reveal()))
 
 
+def _as_spoken(request: str | Messages, held: Sequence[HeldIdentifier]) -> tuple[str, Spoken]:
+    """What is searched with, and what a conversation brings beside it."""
+    from kitpick_rescorers.request import Spoken
+    from kitpick_rescorers.state import MAX_HELD
+
+    if isinstance(request, str):
+        return request, Spoken(tuple(held)[-MAX_HELD:], ())
+    from kitpick.conversation import done_before, request_of
+    from kitpick.held_identifiers import held_identifiers
+
+    known = (*held_identifiers(request), *held)[-MAX_HELD:]
+    return request_of(request), Spoken(known, done_before(request))
+
+
 def _profile(chosen: str | Path | Profile) -> Profile:
+    from kitpick_rescorers.profiles import Profile, load_profile
+
     return chosen if isinstance(chosen, Profile) else load_profile(chosen)

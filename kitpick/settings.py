@@ -21,7 +21,7 @@ from kitpick_foundation.errors import InvalidSetting
 from kitpick_foundation.text_files import read_text
 from kitpick_models.locate import DEFAULT_SET, ChosenModels, choose
 from kitpick_models.settings import Provider
-from kitpick_rescorers.profiles import DEFAULT_PROFILE
+from kitpick_rescorers import DEFAULT_PROFILE
 from kitpick_rescorers.service.settings import ServiceSettings
 
 if sys.version_info >= (3, 11):
@@ -122,8 +122,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Cost of a million tokens of prompt."""
     llm_completion_price: Price = _read("llm_completion_price", 0.0)
     """Cost of a million tokens of answer."""
-    rewrite: bool = _read("rewrite", False)
-    """Whether the language model says what the last message of a conversation asks for."""
     demonstrations: str = _read("demonstrations", "")
     """Folder that `kitpick models demorank` wrote, or empty."""
     rescorer: str = _read("rescorer", "")

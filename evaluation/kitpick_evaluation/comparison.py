@@ -12,7 +12,6 @@ from kitpick_evaluation.calibration import ReliabilityBin
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.metrics import Figures
-from kitpick_evaluation.observations import DepthRecall
 from kitpick_evaluation.report import Report
 from kitpick_evaluation.significance import holm, mean_intervals, randomisation_test
 
@@ -69,7 +68,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     tests: tuple[PairTest, ...]
     changed: tuple[Changed, ...]
     calibration: Mapping[str, tuple[ReliabilityBin, ...]]
-    depth_recall: Mapping[str, tuple[DepthRecall, ...]]
 
 
 def pair_tests(

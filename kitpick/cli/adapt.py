@@ -42,7 +42,8 @@ from kitpick.evaluation.measuring import Plan
 from kitpick_evaluation.abstention import ALARMS
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.report import write_whole
-from kitpick_rescorers.profiles import DEFAULT_PROFILE, profile_toml
+from kitpick_rescorers import DEFAULT_PROFILE
+from kitpick_rescorers.profiles import profile_toml
 
 
 def adapt(

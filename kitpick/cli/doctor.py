@@ -248,7 +248,7 @@ def _server(engine: RemoteEngine, encoder: str) -> Iterator[CheckLine]:
     if live is None:
         return
     index, schema = live
-    yield from _ownership(engine)
+    yield from _ownership(engine, index)
     same = schema.model == encoder
     yield CheckLine("agreement", "encoder", f"index {schema.model}, here {encoder}", same)
     if features.distribution == "opensearch":
@@ -257,15 +257,17 @@ def _server(engine: RemoteEngine, encoder: str) -> Iterator[CheckLine]:
         yield from _rescorers(engine, schema.model)
 
 
-def _ownership(engine: RemoteEngine) -> Iterator[CheckLine]:
-    """Whether the state is about the indexes that are there, and the alias shows them alone."""
+def _ownership(engine: RemoteEngine, index: str) -> Iterator[CheckLine]:
+    """Whether the state is about the indexes that are there, and the alias shows the live one alone."""
     try:
         engine.verify()
     except ForeignState as error:
         yield CheckLine("agreement", "state", str(error), ok=False)
+    alone = not engine.is_shown(index)
+    again = ", and ingest any source again" if alone else ""
     for other in engine.strangers():
-        cure = f"this catalog did not make it: remove the alias from {other} (POST /_aliases)"
-        shows = f"the alias {engine.address.name} shows {other} too"
+        cure = f"this catalog did not make it: remove the alias from {other} (POST /_aliases){again}"
+        shows = f"the alias {engine.address.name} shows {other} {f'in place of {index}' if alone else 'too'}"
         yield CheckLine("agreement", "alias", f"{shows}, and {cure}", ok=False)
 
 

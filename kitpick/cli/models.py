@@ -28,7 +28,7 @@ from kitpick.errors import ExitCode
 from kitpick.evaluation.measuring import Plan, judged_queries
 from kitpick_models.locate import find_model, find_set, list_models, list_sets
 from kitpick_models.verify import Verification, verify, verify_set
-from kitpick_rescorers.profiles import DEFAULT_PROFILE
+from kitpick_rescorers import DEFAULT_PROFILE
 
 if TYPE_CHECKING:  # the commands that train import the training package themselves
     from kitpick_models.importing import Imported

@@ -26,7 +26,8 @@ from kitpick_evaluation.report import write_whole
 from kitpick_evaluation.tuning.search import Effort
 from kitpick_evaluation.tuning.space import parse_choice, usual_space
 from kitpick_evaluation.tuning.tune import HELD_OUT, Tuned, TuneOptions, TuneReport, figure_depth
-from kitpick_rescorers.profiles import DEFAULT_PROFILE, load_profile, profile_toml
+from kitpick_rescorers import DEFAULT_PROFILE
+from kitpick_rescorers.profiles import load_profile, profile_toml
 
 
 def tune(

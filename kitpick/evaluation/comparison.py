@@ -14,11 +14,11 @@ from kitpick.definition_tokens import DefinitionTokens
 from kitpick.evaluation.measuring import Judged, Plan, measure, ranker_of
 from kitpick.evaluation.systems import CatalogSystem, SystemSpec
 from kitpick_evaluation.answer import Answer, Ranker, run_ranker
+from kitpick_evaluation.calibration import ProbabilityObserver
 from kitpick_evaluation.comparison import Changed, Comparison, Side, most_changed, pair_tests, side
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.metrics import Figures
-from kitpick_evaluation.observations import Observations
 from kitpick_ingest.progress import Progress
 from kitpick_rescorers.explain import explain
 from kitpick_rescorers.profiles import load_profile
@@ -68,16 +68,15 @@ def compare(
                     catalog, load_profile(spec.profile), DefinitionTokens(), permitted=plan.permitted
                 )
                 systems[spec.label], rankers[spec.label] = system, ranker_of(system)
-        observations = Observations(judged.facets)
-        measured = measure(judged, plan, progress, observations, systems=systems, rankers=rankers)
+        hits = ProbabilityObserver()
+        measured = measure(judged, plan, progress, hits, systems=systems, rankers=rankers)
         figures = measured.evaluation.figures
         return Comparison(
             report=measured.report,
             figure=wishes.figures[0],
             tests=pair_tests(figures, wishes.figures, plan.sampling.seed),
             changed=tuple(_changed(judged, rankers, figures, plan, wishes)),
-            calibration={name: observations.calibration(name) for name in rankers},
-            depth_recall={name: observations.depth_recall(name) for name in rankers},
+            calibration={name: hits.bins(name) for name in rankers},
         )
 
 

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from sklearn.calibration import calibration_curve
 
-from kitpick_evaluation.calibration import calibration_error, calibration_floor, reliability_bins
+from kitpick_evaluation.answer import Answer
+from kitpick_evaluation.calibration import (
+    ProbabilityObserver,
+    calibration_error,
+    calibration_floor,
+    reliability_bins,
+)
+from kitpick_evaluation.dataset import JudgedQuery
+
+QUERY = JudgedQuery("1", "x", frozenset("a"))
 
 
 def test_the_calibration_error_weighs_bins_by_their_hits() -> None:
@@ -27,3 +37,21 @@ def test_few_hits_have_a_calibration_error_even_where_every_probability_holds() 
     assert calibration_floor(few, 0) == pytest.approx(0.126, abs=0.02)
     assert calibration_floor(many, 0) == pytest.approx(0.0126, abs=0.003)
     assert calibration_floor([(1.0, True)] * 5, 0) == 0
+
+
+def test_reliability_agrees_with_another_library() -> None:
+    seen = ProbabilityObserver()
+    probabilities = (0.93, 0.97, 0.41, 0.45, 0.02, 1.0)
+    seen("p", QUERY, Answer(ids=("a", "b", "c", "d", "e", "f"), probabilities=probabilities))
+    truth = [api == "a" for api in "abcdef"]
+    relevant, stated = calibration_curve(truth, probabilities, n_bins=10)
+    assert [bin_.right for bin_ in seen.bins("p")] == pytest.approx(list(relevant))
+    assert [bin_.probability for bin_ in seen.bins("p")] == pytest.approx(list(stated))
+    assert sum(bin_.hits for bin_ in seen.bins("p")) == 6
+
+
+def test_hits_that_were_not_scored_are_left_out() -> None:
+    seen = ProbabilityObserver()
+    seen("p", QUERY, Answer(ids=("a", "b"), probabilities=(0.5, None)))
+    assert [bin_.hits for bin_ in seen.bins("p")] == [1]
+    assert seen.bins("q") == ()

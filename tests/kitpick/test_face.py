@@ -6,6 +6,7 @@ import importlib
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,18 +58,30 @@ print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))
     assert {"onnxruntime", "torch", "typer", "rich", "starlette", "uvicorn"}.isdisjoint(loaded)
 
 
-def test_a_catalog_that_is_only_searched_loads_nothing_for_syncs_and_services() -> None:
+def test_a_catalog_that_is_only_named_loads_nothing_that_opens_or_searches_one() -> None:
     code = """
 from kitpick import Catalog
+print(json.dumps(sorted(sys.modules)))
+"""
+    needed_later = {"kitpick.model_set", "kitpick.feedback", "kitpick_models.encoders", "tokenizers"}
+    needed_later |= {"kitpick_rescorers.search", "kitpick_rescorers.stages", "kitpick_rescorers.nnn"}
+    assert needed_later.isdisjoint(in_a_fresh_process(code))
+
+
+def test_a_catalog_that_is_only_opened_loads_nothing_for_syncs_and_services(tmp_path: Path) -> None:
+    code = f"""
+from kitpick import Catalog
+Catalog.open({f"sqlite:{tmp_path / 'tools.db'}"!r}).close()
 print(json.dumps(sorted(sys.modules)))
 """
     unneeded = {"asyncio", "ssl", "filelock", "kitpick_ingest.sync", "kitpick_ingest.opening"}
     assert unneeded.isdisjoint(in_a_fresh_process(code))
 
 
-def test_language_models_are_loaded_only_where_a_profile_asks_one() -> None:
-    code = """
+def test_language_models_are_loaded_only_where_a_profile_asks_one(tmp_path: Path) -> None:
+    code = f"""
 from kitpick import Catalog
+Catalog.open({f"sqlite:{tmp_path / 'tools.db'}"!r}).close()
 extensions = ("kitpick_rescorers.llm", "kitpick_rescorers.demorank")
 print(json.dumps([name for name in sys.modules if name.startswith(extensions)]))
 """

@@ -299,10 +299,16 @@ class RemoteEngine:
         self._publish(state)
 
     def strangers(self) -> list[str]:
-        """Indexes that the catalog's alias shows beside its own, and that it did not make."""
+        """Indexes that the catalog's alias shows, and that it did not make."""
         state = self._reader.state()
-        aliased = self.server.find("GET", f"/_alias/{self.address.name}") or {}
-        return ownership.strangers(aliased, state) if state is not None else []
+        return ownership.strangers(self._aliased(), state) if state is not None else []
+
+    def is_shown(self, index: str) -> bool:
+        """Whether the catalog's alias shows an index."""
+        return index in self._aliased()
+
+    def _aliased(self) -> Json:
+        return self.server.find("GET", f"/_alias/{self.address.name}") or {}
 
     def close(self) -> None:
         """Releases connections."""

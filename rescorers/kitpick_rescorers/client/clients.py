@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from kitpick_foundation.errors import MissingExtra
 from kitpick_foundation.forks import fork_lock
+from kitpick_rescorers import DEFAULT_PROFILE
 from kitpick_rescorers.client.conversation import (
     PATH,
     CircuitOpen,
@@ -29,7 +30,7 @@ from kitpick_rescorers.client.conversation import (
 from kitpick_rescorers.loop_thread import LoopClient
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
-from kitpick_rescorers.profiles import DEFAULT_PROFILE, Profile
+from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import Rescored, RescoreRequest
 from kitpick_rescorers.state import Degradation
 

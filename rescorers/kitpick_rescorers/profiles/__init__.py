@@ -128,7 +128,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-DEFAULT_PROFILE = "kitpick"
 MAX_PROFILE_BYTES = 256 * 1024
 
 _STAGES: dict[str, type[Stage]] = {str(stage.__struct_config__.tag): stage for stage in get_args(AnyStage)}

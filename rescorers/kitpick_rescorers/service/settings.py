@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kitpick_models.locate import DEFAULT_SET, ChosenModels, choose
 from kitpick_models.settings import Provider
-from kitpick_rescorers.profiles import DEFAULT_PROFILE
+from kitpick_rescorers import DEFAULT_PROFILE
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,17 +12,6 @@ from msgspec.structs import replace
 from kitpick_foundation.deadline import Deadline
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.models import Models
-from kitpick_rescorers.nnn import (
-    Account,
-    Hybrid,
-    Lexicon,
-    NnnProblem,
-    Path,
-    Solution,
-    account,
-    solve_active_set,
-    solve_path,
-)
 from kitpick_rescorers.stages.base import Stage, Weight, Window
 from kitpick_rescorers.state import (
     Matrix,
@@ -34,6 +23,9 @@ from kitpick_rescorers.state import (
     head_and_tail,
     unit_vectors,
 )
+
+if TYPE_CHECKING:  # loaded when the stage runs
+    from kitpick_rescorers.nnn import Account, Hybrid, NnnProblem, Path, Solution
 
 _NAMED = 2
 """How many APIs outside the chosen set the note names."""
@@ -80,6 +72,8 @@ class Decode(Stage, frozen=True, tag="decode"):
 
     def apply(self, state: State, models: Models) -> State:
         """The head of the list in decoded order, then the rest."""
+        from kitpick_rescorers.nnn import Hybrid, Lexicon
+
         if self.relevance > 0 and not state.scored:
             raise StageUnavailable("there are no cross-encoder scores to weigh the penalty with")
         query = direction_of(state)
@@ -97,6 +91,8 @@ class Decode(Stage, frozen=True, tag="decode"):
 
     def _decoded(self, items: Sequence[Ranked], rows: Hybrid, deadline: Deadline) -> _Decoded:
         """The solution, and with `order = "joining"` the path that leads to it."""
+        from kitpick_rescorers.nnn import NnnProblem, account, solve_active_set, solve_path
+
         penalties = self.l1 - self.relevance * np.array([item.score for item in items])
         problem = NnnProblem(rows.rows, rows.query, penalties, self.l2)
         path = solve_path(problem, deadline=deadline) if self.order == "joining" else None

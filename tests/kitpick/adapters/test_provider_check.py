@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,6 @@ import pytest
 from provider_rules import breaches, item_breaches
 
 from kitpick.adapters.deferral import SEARCH
-from kitpick.adapters.provider_check import main
 from kitpick_engines.document import ApiDocument
 from kitpick_ingest.function_names import function_name
 
@@ -18,7 +19,9 @@ pytestmark = [
     pytest.mark.needs("weights", "onnxruntime", "clients"),
     pytest.mark.filterwarnings("ignore"),
 ]
-RECORDINGS = Path(__file__).resolve().parents[2] / "data" / "providers"
+ROOT = Path(__file__).resolve().parents[3]
+RECORDINGS = ROOT / "tests" / "data" / "providers"
+Check = Callable[[Sequence[str]], int]
 WEATHER, EMAIL, EVENT = (
     function_name(ApiDocument(f"check/check/{api}", "check", "", "check", api))
     for api in ("get_weather", "send_email", "create_event")
@@ -31,6 +34,18 @@ WANTED = {
 }
 TURNS = [["forecast the weather", WEATHER], [WEATHER], [EMAIL], ["create an event in the calendar", EVENT]]
 """What the model calls in each turn: a capability is searched for."""
+
+
+@pytest.fixture(scope="module")
+def main() -> Check:
+    """The check, by its file: beside it lies one with the name of a package of OpenAI."""
+    spec = importlib.util.spec_from_file_location("provider_check", ROOT / "benchmarks" / "provider_check.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: Check = module.main
+    return found
 
 
 def anthropics(number: int, what: str) -> dict[str, Any]:
@@ -78,6 +93,7 @@ def broken_rules(recording: Path) -> list[str]:
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
 def test_a_provider_that_takes_everything_passes_and_is_recorded(
     provider: str,
+    main: Check,
     model: Any,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -96,7 +112,7 @@ def test_a_provider_that_takes_everything_passes_and_is_recorded(
 
 
 def test_a_model_that_does_not_search_again_is_told_apart(
-    model: Any, capsys: pytest.CaptureFixture[str]
+    main: Check, model: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model.script = script("anthropic", [*TURNS[:3], [EVENT]])
     assert main(["anthropic", "--model", "m"]) == 1
@@ -106,7 +122,7 @@ def test_a_model_that_does_not_search_again_is_told_apart(
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
 def test_a_refusal_says_what_the_provider_says(
-    provider: str, model: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    provider: str, main: Check, model: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     model.script = [script(provider, TURNS)[0], [{"refuse": "unknown block type"}]]
     recording = tmp_path / "recording.jsonl"

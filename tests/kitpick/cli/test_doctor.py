@@ -6,13 +6,15 @@ import json
 import re
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from kitpick.cli.doctor import EXTRAS, _in_time, _said_by
+from kitpick.cli.doctor import EXTRAS, _in_time, _ownership, _said_by
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
+from kitpick_engines.remote.engine import RemoteEngine
 
 PROJECT = (Path(__file__).resolve().parents[3] / "pyproject.toml").read_text("utf-8")
 OF_DEVELOPERS = {"browser", "clients", "compare", "dev"}
@@ -116,3 +118,23 @@ def test_what_a_service_says_of_itself_is_read(
     found = _said_by("http://rescorer:8080/")
     assert list(found.encoders) == encoders
     assert found.search_ms == milliseconds
+
+
+@pytest.mark.parametrize(
+    ("shown", "says"),
+    [
+        ({"tools-1", "other"}, "shows other too, and this catalog did not make it"),
+        ({"other"}, "shows other in place of tools-1, and this catalog did not make it"),
+    ],
+)
+def test_an_alias_that_shows_a_foreign_index_is_told(shown: set[str], says: str) -> None:
+    engine = SimpleNamespace(
+        address=SimpleNamespace(name="tools"),
+        verify=lambda: None,
+        strangers=lambda: sorted(shown - {"tools-1"}),
+        is_shown=lambda index: index in shown,
+    )
+    (line,) = _ownership(cast(RemoteEngine, engine), "tools-1")
+    assert line.ok is False
+    assert says in line.value
+    assert ("ingest any source again" in line.value) is ("tools-1" not in shown)

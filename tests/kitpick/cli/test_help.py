@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from kitpick.cli.main import COMMANDS, app, load_command
 
 HEAVY = (
+    "rich",
     "numpy",
     "onnxruntime",
     "tokenizers",

@@ -25,7 +25,8 @@ from kitpick_evaluation.tuning.tune import TuneOptions, TuneReport
 from kitpick_ingest.progress import Progress
 from kitpick_models.locate import find_model
 from kitpick_models.manifest import Manifest, TrainingData, hash_tool
-from kitpick_rescorers.profiles import DEFAULT_PROFILE, load_profile, profile_toml
+from kitpick_rescorers import DEFAULT_PROFILE
+from kitpick_rescorers.profiles import load_profile, profile_toml
 from kitpick_training.errors import require_torch
 from kitpick_training.examples import RankingFigures
 from kitpick_training.own.lists import Drawable, OwnLists, OwnRequest, closed_catalog, split_queries

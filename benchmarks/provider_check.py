@@ -1,6 +1,6 @@
 """Whether a provider takes what a deferral sends: a conversation of four turns with its SDK and a real key.
 
-    python -m kitpick.adapters.provider_check anthropic --model claude-sonnet-5 --record anthropic.jsonl
+    python benchmarks/provider_check.py anthropic --model claude-sonnet-5 --record anthropic.jsonl
 
 Key and address are those of the SDK: `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, and `…_BASE_URL`. It costs some
 ten requests. Every request and its answer can be recorded, one JSON object a line, without headers: so
