@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
-from quality import DATA
 from rich.console import Console
 from rich.table import Table
 
@@ -27,6 +26,7 @@ from kitpick_evaluation.report import MEAN, ReportRow
 from kitpick_training.own.requests import OwnTraining, train_on_own_requests
 from kitpick_training.recipe import recipe_path
 
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PROFILES = ("hybrid", "rerank", "toolrerank", "kitpick")
 METRICS = ("ndcg@5", "recall@5")
 Figures = dict[str, float]
