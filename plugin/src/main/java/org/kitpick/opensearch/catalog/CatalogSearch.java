@@ -4,18 +4,16 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
-import java.util.function.Supplier;
 import org.kitpick.opensearch.catalog.SearchExchange.FirstStageFailure;
 import org.kitpick.opensearch.dsl.Dsl;
 import org.kitpick.opensearch.guard.FailureReason;
 import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.rescore.NeedSearch;
-import org.kitpick.opensearch.rescore.NodeRuntime;
 import org.kitpick.opensearch.rescore.OnFailure;
 import org.kitpick.opensearch.rescore.Options;
 import org.kitpick.opensearch.rescore.RequestExt;
+import org.kitpick.opensearch.rescore.UserSearch;
 import org.kitpick.opensearch.stats.Statistics.Count;
 import org.kitpick.opensearch.wire.RescoreAnswer;
 import org.kitpick.opensearch.wire.RescoreAnswer.Hit;
@@ -23,9 +21,9 @@ import org.kitpick.opensearch.wire.SearchCall;
 import org.opensearch.ExceptionsHelper;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.common.unit.TimeValue;
-import org.opensearch.common.util.concurrent.ThreadContext.StoredContext;
 import org.opensearch.common.xcontent.LoggingDeprecationHandler;
 import org.opensearch.common.xcontent.json.JsonXContent;
+import org.opensearch.core.action.ActionListener;
 import org.opensearch.core.rest.RestStatus;
 import org.opensearch.core.tasks.TaskCancelledException;
 import org.opensearch.core.xcontent.XContentBuilder;
@@ -37,31 +35,27 @@ import org.opensearch.search.builder.SearchSourceBuilder;
  * One search with a {@code kitpick} query: asks the service for the ranking, and searches for the
  * ranked documents instead. Without the service it searches for the words.
  */
-final class CatalogSearch {
+final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
 
   static final int DEFAULT_SIZE = 10;
   private static final int MOST_HITS = 10_000;
 
   private final CatalogRuntime runtime;
-  private final NodeRuntime node;
   private final SearchRequest request;
   private final KitpickQueryBuilder asked;
   private final Options options;
-  private final Supplier<StoredContext> userContext;
   private final PagedExchange exchange;
-  private final long startNanos = System.nanoTime();
   private final long deadlineMillis;
   private final boolean fullTime;
   private final int end;
 
   private CatalogSearch(
       CatalogRuntime runtime, SearchRequest request, KitpickQueryBuilder asked, Catalog catalog) {
+    super(runtime.node());
     this.runtime = runtime;
-    this.node = runtime.node();
     this.request = request;
     this.asked = asked;
     this.options = RequestExt.optionsOf(request);
-    this.userContext = node.threadContext().newRestorableContext(true);
     long allowed = node.deadlineMillis().getAsLong();
     this.deadlineMillis = Math.min(allowed, saidMillis(request, options));
     this.fullTime = deadlineMillis == allowed;
@@ -111,55 +105,17 @@ final class CatalogSearch {
     return new CatalogSearch(runtime, request, asked, catalog);
   }
 
-  /** Milliseconds since the search came. */
-  double millis() {
-    return (System.nanoTime() - startNanos) / 1e6;
-  }
-
-  /**
-   * Goes on with another query in the request, or fails, in the context of the user's. The caller's
-   * thread does next to nothing.
-   */
-  void start(Consumer<SearchReport> goOn, Consumer<Exception> fail) {
-    node.statistics().count(Count.SEARCHES);
-    node.executor()
-        .execute(
-            () -> {
-              try {
-                rank(goOn, fail);
-              } catch (Exception e) {
-                settle(null, e, goOn, fail);
-              }
-            });
-  }
-
-  private void rank(Consumer<SearchReport> goOn, Consumer<Exception> fail) {
+  @Override
+  protected void rank(ActionListener<SearchReport> listener) {
     RescoreFailure shut = node.shut();
     if (shut != null) {
       throw shut;
     }
-    node.rescorer()
-        .withPermit(exchange::run)
-        .whenCompleteAsync(
-            (answer, failure) -> settle(answer, failure, goOn, fail), node.executor());
+    ask(exchange::run, listener);
   }
 
-  private void settle(
-      RescoreAnswer answer,
-      Throwable failure,
-      Consumer<SearchReport> goOn,
-      Consumer<Exception> fail) {
-    SearchReport report;
-    try {
-      report = failure == null ? ranked(answer) : unranked(failure);
-    } catch (Exception e) {
-      asUser(() -> fail.accept(e));
-      return;
-    }
-    asUser(() -> goOn.accept(report));
-  }
-
-  private SearchReport ranked(RescoreAnswer answer) {
+  @Override
+  protected SearchReport ranked(RescoreAnswer answer) {
     List<Hit> all = answer.results();
     int most = node.maxWindow().getAsInt();
     List<Hit> kept = all.subList(0, Math.min(all.size(), most));
@@ -182,7 +138,8 @@ final class CatalogSearch {
   }
 
   /** The first stage fused, where the service had time to say what it is; else words alone. */
-  private SearchReport unranked(Throwable failure) throws Exception {
+  @Override
+  protected SearchReport unranked(Throwable failure) throws Exception {
     throwIfTheUsers(failure);
     RescoreFailure named = named(failure);
     node.unranked(named);
@@ -264,16 +221,6 @@ final class CatalogSearch {
     } catch (IOException e) {
       throw new RescoreFailure(
           FailureReason.INVALID_ANSWER, "the service wrote a search that is none");
-    }
-  }
-
-  /** Threads of the pool and of the HTTP client serve everybody: what runs on them must not. */
-  private void asUser(Runnable work) {
-    StoredContext others = userContext.get();
-    try {
-      work.run();
-    } finally {
-      others.close();
     }
   }
 }

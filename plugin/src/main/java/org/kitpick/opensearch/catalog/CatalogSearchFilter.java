@@ -62,15 +62,16 @@ public final class CatalogSearchFilter implements ActionFilter {
       return;
     }
     own.start(
-        report ->
-            chain.proceed(
-                task,
-                action,
-                request,
-                ActionListener.wrap(
-                    response -> listener.onResponse(reported(response, own, report)),
-                    listener::onFailure)),
-        listener::onFailure);
+        ActionListener.wrap(
+            report ->
+                chain.proceed(
+                    task,
+                    action,
+                    request,
+                    ActionListener.wrap(
+                        response -> listener.onResponse(reported(response, own, report)),
+                        listener::onFailure)),
+            listener::onFailure));
   }
 
   @SuppressWarnings("unchecked") // the response of a search is a SearchResponse

@@ -6,9 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.IntPredicate;
 import java.util.function.LongSupplier;
@@ -17,6 +15,7 @@ import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.http.HttpRescorer;
+import org.kitpick.opensearch.rescore.TimedExchange;
 import org.kitpick.opensearch.wire.FoundDocuments;
 import org.kitpick.opensearch.wire.RescoreAnswer;
 import org.kitpick.opensearch.wire.SearchAnswer;
@@ -30,7 +29,7 @@ import org.opensearch.core.action.ActionListener;
  * The conversation with the service about one search of a catalog: the service says which searches
  * it needs, the node runs them as the user and brings what they found, until there is a ranking.
  */
-final class SearchExchange {
+final class SearchExchange extends TimedExchange<RescoreAnswer> {
 
   /** First stage, two more of it where scores are equal at its end, and what is fetched for it. */
   private static final int MAX_ROUNDS = 8;
@@ -39,10 +38,8 @@ final class SearchExchange {
   private final LongSupplier leftMillis;
   private final boolean fullTime;
   private final Function<Map<?, ?>, SearchRequest> written;
-  private final BiConsumer<SearchRequest, ActionListener<SearchResponse>> search;
-  private final FoundDocuments found = new FoundDocuments();
+  private final FoundDocuments documents = new FoundDocuments();
   private final Set<String> missing = new HashSet<>();
-  private volatile CompletableFuture<?> running;
   private volatile int protocol = 1;
 
   /** Set after the first round, and read after it: what was found can be read by another thread. */
@@ -63,29 +60,23 @@ final class SearchExchange {
       boolean fullTime,
       Function<Map<?, ?>, SearchRequest> written,
       BiConsumer<SearchRequest, ActionListener<SearchResponse>> search) {
+    super(search);
     this.call = call;
     this.leftMillis = leftMillis;
     this.fullTime = fullTime;
     this.written = written;
-    this.search = search;
   }
 
   /** Completes at the deadline at the latest, on any thread. */
   CompletableFuture<RescoreAnswer> run(Rescorer rescorer) {
-    CompletableFuture<RescoreAnswer> result = new CompletableFuture<>();
-    result.whenComplete((ranking, failure) -> abortRunning());
-    // The timer first: what it starts may take long already.
-    CompletableFuture<RescoreAnswer> limited =
-        result.orTimeout(Math.max(1, leftMillis.getAsLong()), TimeUnit.MILLISECONDS);
-    ask(rescorer, result);
-    return limited;
+    return within(leftMillis.getAsLong(), () -> ask(rescorer));
   }
 
   /**
    * The ids of the first stage, fused; empty where it was not read. Of use once the run is over.
    */
   List<String> firstStage() {
-    return read ? found.fused() : List.of();
+    return read ? documents.fused() : List.of();
   }
 
   /** What the ranking was made without. */
@@ -93,49 +84,39 @@ final class SearchExchange {
     return List.copyOf(missing);
   }
 
-  private void ask(Rescorer rescorer, CompletableFuture<RescoreAnswer> result) {
-    ask(rescorer, result, Set.of(), 0);
+  private void ask(Rescorer rescorer) {
+    ask(rescorer, Set.of(), 0);
   }
 
   /**
    * Sends hashes of documents, and in full those that the service said it misses. Another copy of
    * it, or the same a moment later, may miss others: then it gets all of them.
    */
-  private void ask(
-      Rescorer rescorer,
-      CompletableFuture<RescoreAnswer> result,
-      Set<Integer> missing,
-      int repeated) {
-    long left = leftMillis.getAsLong();
+  private void ask(Rescorer rescorer, Set<Integer> missing, int repeated) {
     int spoken = protocol;
     IntPredicate whole = number -> repeated > 1 || missing.contains(number);
-    byte[] body = call.toJson(found, spoken, whole, left - Math.max(left / 10, 5));
-    Set<String> known = found.ids();
+    byte[] body = call.toJson(documents, spoken, whole, serviceMillis(leftMillis.getAsLong()));
+    Set<String> known = documents.ids();
     step(
         rescorer.call(
             HttpRescorer.SEARCH,
             body,
-            Math.max(body.length, found.bytes()),
+            Math.max(body.length, documents.bytes()),
             bytes -> SearchAnswer.parse(bytes, known),
-            fullTime && found.rounds() == 0),
-        result,
-        answer -> proceed(rescorer, answer, result, repeated),
+            fullTime && documents.rounds() == 0),
+        answer -> proceed(rescorer, answer, repeated),
         failure -> {
           // A copy of the service may be older than the one that was asked before.
           if (spoken > 1 && Failures.of(failure).reason() == FailureReason.REFUSED) {
             protocol = 1;
-            ask(rescorer, result);
+            ask(rescorer);
           } else {
             result.completeExceptionally(failure);
           }
         });
   }
 
-  private void proceed(
-      Rescorer rescorer,
-      SearchAnswer answer,
-      CompletableFuture<RescoreAnswer> result,
-      int repeated) {
+  private void proceed(Rescorer rescorer, SearchAnswer answer, int repeated) {
     protocol = answer.protocol();
     if (answer.ranking() != null) {
       result.complete(answer.ranking());
@@ -144,22 +125,21 @@ final class SearchExchange {
         throw new RescoreFailure(
             FailureReason.INVALID_ANSWER, "the service asks for documents that it was sent");
       }
-      ask(rescorer, result, answer.missing(), repeated + 1);
-    } else if (found.rounds() >= MAX_ROUNDS) {
+      ask(rescorer, answer.missing(), repeated + 1);
+    } else if (documents.rounds() >= MAX_ROUNDS) {
       throw new RescoreFailure(
           FailureReason.INVALID_ANSWER, "the service asks for more than " + MAX_ROUNDS + " rounds");
     } else {
       SharedFields shared = new SharedFields(answer.searches());
       step(
           all(shared.searches()).thenCompose(answers -> withDocuments(shared, answers)),
-          result,
           answers -> {
-            found.add(answers);
-            if (found.lost()) {
+            documents.add(answers);
+            if (documents.lost()) {
               missing.add("documents changed while they were read");
             }
             read = true;
-            ask(rescorer, result);
+            ask(rescorer);
           },
           result::completeExceptionally);
     }
@@ -169,14 +149,14 @@ final class SearchExchange {
   private CompletableFuture<List<SearchResponse>> withDocuments(
       SharedFields shared, List<SearchResponse> answers) {
     Set<String> fields = shared.fields();
-    Set<String> unread = fields.isEmpty() ? Set.of() : found.unread(answers, fields);
+    Set<String> unread = fields.isEmpty() ? Set.of() : documents.unread(answers, fields);
     if (unread.isEmpty()) {
       return CompletableFuture.completedFuture(answers);
     }
     return all(shared.reading(unread))
         .thenApply(
-            documents -> {
-              documents.forEach(each -> found.read(each, fields));
+            sources -> {
+              sources.forEach(each -> documents.read(each, fields));
               return answers;
             });
   }
@@ -189,12 +169,7 @@ final class SearchExchange {
     CompletableFuture<List<SearchResponse>> all =
         CompletableFuture.completedFuture(new ArrayList<>());
     for (SearchRequest wanted : bodies.stream().map(written).toList()) {
-      CompletableFuture<SearchResponse> response = new CompletableFuture<>();
-      search.accept(
-          wanted,
-          ActionListener.wrap(
-              response::complete, e -> response.completeExceptionally(new FirstStageFailure(e))));
-      all = all.thenCombine(response, this::joined);
+      all = all.thenCombine(found(wanted), this::joined);
     }
     return all;
   }
@@ -207,30 +182,9 @@ final class SearchExchange {
     return answers;
   }
 
-  /** What is thrown inside a future's callback is lost: the result would stay open. */
-  private <T> void step(
-      CompletableFuture<T> work,
-      CompletableFuture<RescoreAnswer> result,
-      Consumer<T> next,
-      Consumer<Throwable> failed) {
-    running = work;
-    if (result.isDone()) { // the deadline passed in between, and aborted what ran before
-      work.cancel(true);
-    }
-    work.thenAccept(next)
-        .whenComplete(
-            (done, failure) -> {
-              if (failure != null) {
-                failed.accept(failure);
-              }
-            });
-  }
-
-  private void abortRunning() {
-    CompletableFuture<?> work = running;
-    if (work != null) {
-      work.cancel(true);
-    }
+  @Override
+  protected Exception named(Exception failure) {
+    return new FirstStageFailure(failure);
   }
 
   /** A search of the first stage that the search engine refused or could not run. */

@@ -1,6 +1,6 @@
 package org.kitpick.opensearch.rescore;
 
-import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.kitpick.opensearch.wire.RescoreCall;
 
 /**
@@ -10,8 +10,7 @@ import org.kitpick.opensearch.wire.RescoreCall;
  * @param documents the window
  * @param need how further documents are searched for
  * @param rounds how often
- * @param startNanos when the response arrived at the processor
- * @param deadlineMillis how long it may be held up
+ * @param left milliseconds until its deadline
  * @param fullTime whether that is all the time that pipeline and node give
  */
 record Job(
@@ -19,11 +18,10 @@ record Job(
     Documents documents,
     NeedSearch need,
     int rounds,
-    long startNanos,
-    long deadlineMillis,
+    LongSupplier left,
     boolean fullTime) {
 
   long leftMillis() {
-    return deadlineMillis - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNanos);
+    return left.getAsLong();
   }
 }

@@ -6,12 +6,10 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.wire.Need;
-import org.kitpick.opensearch.wire.RescoreAnswer;
 import org.kitpick.opensearch.wire.RescoreCall;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
@@ -23,53 +21,35 @@ import org.opensearch.search.SearchHit;
  * there is time, a search for them and another call. The best list so far is kept: what goes wrong
  * later can't take it away.
  */
-final class RescoreExchange {
+final class RescoreExchange extends TimedExchange<Ranking> {
 
   private final Job job;
-  private final BiConsumer<SearchRequest, ActionListener<SearchResponse>> search;
-  private final CompletableFuture<Ranking> result = new CompletableFuture<>();
-
   private volatile Ranking best;
-  private volatile CompletableFuture<?> running;
 
   /** {@code search} runs a search in the context of the user's. */
   RescoreExchange(Job job, BiConsumer<SearchRequest, ActionListener<SearchResponse>> search) {
+    super(search);
     this.job = job;
-    this.search = search;
   }
 
   /** Completes at the deadline at the latest, on any thread. */
   CompletableFuture<Ranking> run(Rescorer rescorer) {
-    // The timer first: what it starts may take long already.
-    CompletableFuture<Ranking> limited =
-        result.orTimeout(Math.max(1, job.leftMillis()), TimeUnit.MILLISECONDS);
-    ask(rescorer, job.firstCall(), job.documents(), 0);
-    return limited.handle(
-        (ranking, failure) -> {
-          abortRunning(); // with its effect on the breaker and the memory, before the answer
-          return bestOrFailure(ranking, failure);
-        });
+    return within(job.leftMillis(), () -> ask(rescorer, job.firstCall(), job.documents(), 0))
+        .handle(this::bestOrFailure);
   }
 
   private void ask(Rescorer rescorer, RescoreCall call, Documents documents, int rounds) {
     boolean fullTime = job.fullTime() && rounds == 0;
-    CompletableFuture<RescoreAnswer> answer =
-        started(rescorer.call(call.toJson(serviceMillis()), documents.ids(), fullTime));
-    answer
-        .thenAccept(
-            given -> {
-              double before = best == null ? 0 : best.serviceMillis();
-              double soFar = before + given.totalMillis();
-              best = new Ranking(given, documents, rounds, soFar, null);
-              proceed(rescorer, call, rounds);
-            })
-        .whenComplete((done, failure) -> failIfAny(failure));
-  }
-
-  /** Less than is left: what the service can do in time must still get here. */
-  private long serviceMillis() {
-    long left = job.leftMillis();
-    return left - Math.max(left / 10, 5);
+    byte[] body = call.toJson(serviceMillis(job.leftMillis()));
+    step(
+        rescorer.call(body, documents.ids(), fullTime),
+        given -> {
+          double before = best == null ? 0 : best.serviceMillis();
+          double soFar = before + given.totalMillis();
+          best = new Ranking(given, documents, rounds, soFar, null);
+          proceed(rescorer, call, rounds);
+        },
+        result::completeExceptionally);
   }
 
   private void proceed(Rescorer rescorer, RescoreCall call, int rounds) {
@@ -81,9 +61,10 @@ final class RescoreExchange {
     } else if (rounds >= job.rounds()) {
       result.complete(ranking.withUnanswered(rounds + " rounds are over"));
     } else {
-      fetch(need)
-          .thenAccept(found -> askAgain(rescorer, call, need, found, rounds))
-          .whenComplete((done, failure) -> failIfAny(failure));
+      step(
+          fetch(need),
+          found -> askAgain(rescorer, call, need, found, rounds),
+          result::completeExceptionally);
     }
   }
 
@@ -106,12 +87,9 @@ final class RescoreExchange {
   private CompletableFuture<Found> fetch(Need need) {
     CompletableFuture<Found> all = CompletableFuture.completedFuture(new Found(List.of(), false));
     for (SearchRequest request : job.need().requests(need, job.leftMillis())) {
-      CompletableFuture<SearchResponse> response = new CompletableFuture<>();
-      search.accept(
-          request, ActionListener.wrap(response::complete, response::completeExceptionally));
-      all = all.thenCombine(response, (found, more) -> joined(found, more, request));
+      all = all.thenCombine(found(request), (found, more) -> joined(found, more, request));
     }
-    return started(all);
+    return all;
   }
 
   private static Found joined(Found found, SearchResponse more, SearchRequest request) {
@@ -121,27 +99,6 @@ final class RescoreExchange {
     boolean partial = more.isTimedOut() || more.getFailedShards() > 0;
     return new Found(
         together, found.truncated() || partial || hits.length == request.source().size());
-  }
-
-  private <T> CompletableFuture<T> started(CompletableFuture<T> work) {
-    running = work;
-    if (result.isDone()) { // the deadline passed in between, and aborted what ran before
-      work.cancel(true);
-    }
-    return work;
-  }
-
-  private void abortRunning() {
-    CompletableFuture<?> work = running;
-    if (work != null) {
-      work.cancel(true);
-    }
-  }
-
-  private void failIfAny(Throwable failure) {
-    if (failure != null) {
-      result.completeExceptionally(failure);
-    }
   }
 
   private Ranking bestOrFailure(Ranking ranking, Throwable failure) {

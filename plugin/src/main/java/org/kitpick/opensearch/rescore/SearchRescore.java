@@ -3,27 +3,22 @@ package org.kitpick.opensearch.rescore;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
-import java.util.function.Supplier;
 import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.stats.Statistics.Count;
 import org.kitpick.opensearch.wire.RescoreCall;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
-import org.opensearch.common.util.concurrent.ThreadContext.StoredContext;
 import org.opensearch.core.action.ActionListener;
 import org.opensearch.search.SearchHit;
 
 /** One search on its way through the processor, from the first stage's response to the user's. */
-final class SearchRescore {
+final class SearchRescore extends UserSearch<Ranking, SearchResponse> {
 
-  private final NodeRuntime node;
   private final Config config;
   private final SearchRequest request;
   private final SearchResponse response;
   private final Page page;
-  private final Supplier<StoredContext> userContext;
-  private final long startNanos = System.nanoTime();
   private final Options said;
   private final Options options;
   private final int maxWindow;
@@ -33,12 +28,11 @@ final class SearchRescore {
 
   SearchRescore(
       NodeRuntime node, Config config, SearchRequest request, SearchResponse response, Page page) {
-    this.node = node;
+    super(node);
     this.config = config;
     this.request = request;
     this.response = response;
     this.page = page;
-    this.userContext = node.threadContext().newRestorableContext(true);
     this.said = RequestExt.optionsOf(request);
     this.options = said.over(config.options());
     this.maxWindow = node.maxWindow().getAsInt();
@@ -50,24 +44,8 @@ final class SearchRescore {
     this.responses = new ResponseBuilder(response, page, options, maxWindow, model.conflict());
   }
 
-  /**
-   * Answers the listener once, on a thread of the plugin's. The caller's thread does next to
-   * nothing.
-   */
-  void start(ActionListener<SearchResponse> listener) {
-    node.statistics().count(Count.SEARCHES);
-    node.executor()
-        .execute(
-            () -> {
-              try {
-                rescore(listener);
-              } catch (Exception e) {
-                settle(listener, null, e);
-              }
-            });
-  }
-
-  private void rescore(ActionListener<SearchResponse> listener) {
+  @Override
+  protected void rank(ActionListener<SearchResponse> listener) {
     Question question = Question.of(request, page, options, names);
     SkipReason skip = skip(question);
     throwIfAway(skip);
@@ -85,10 +63,7 @@ final class SearchRescore {
       return;
     }
     RescoreExchange exchange = new RescoreExchange(job(question, documents), this::search);
-    node.rescorer()
-        .withPermit(exchange::run)
-        .whenCompleteAsync(
-            (ranking, failure) -> settle(listener, ranking, failure), node.executor());
+    ask(exchange::run, listener);
   }
 
   /** A search that somebody should rank has not got what it lacks of a window: nobody could. */
@@ -149,8 +124,7 @@ final class SearchRescore {
         documents,
         need(question),
         options.rounds(),
-        startNanos,
-        deadline,
+        () -> deadline - (long) millis(),
         deadline == allowed);
   }
 
@@ -162,19 +136,9 @@ final class SearchRescore {
     asUser(() -> node.client().search(wanted, found));
   }
 
-  private void settle(ActionListener<SearchResponse> listener, Ranking ranking, Throwable failure) {
-    SearchResponse built;
-    try {
-      built = failure == null ? rescored(ranking) : original(Failures.of(failure));
-    } catch (Exception e) {
-      asUser(() -> listener.onFailure(e));
-      return;
-    }
-    asUser(() -> listener.onResponse(built));
-  }
-
-  private SearchResponse rescored(Ranking ranking) {
-    double took = (System.nanoTime() - startNanos) / 1e6;
+  @Override
+  protected SearchResponse ranked(Ranking ranking) {
+    double took = millis();
     SearchResponse built = responses.rescored(ranking, took);
     node.statistics().count(Count.RESCORED);
     node.statistics().add(Count.FETCHED_DOCUMENTS, ranking.documents().fetched().size());
@@ -188,22 +152,14 @@ final class SearchRescore {
     return built;
   }
 
-  private SearchResponse original(RescoreFailure failure) {
+  @Override
+  protected SearchResponse unranked(Throwable cause) {
+    RescoreFailure failure = Failures.of(cause);
     node.unranked(failure);
     if (options.onFailure() == OnFailure.FAIL) {
       throw failure;
     }
-    return responses.original(failure, (System.nanoTime() - startNanos) / 1e6);
-  }
-
-  /** Threads of the pool and of the HTTP client serve everybody: what runs on them must not. */
-  private void asUser(Runnable work) {
-    StoredContext others = userContext.get();
-    try {
-      work.run();
-    } finally {
-      others.close();
-    }
+    return responses.original(failure, millis());
   }
 
   private List<SearchHit> window() {

@@ -3,6 +3,7 @@ package org.kitpick.opensearch.stats;
 import java.io.IOException;
 import java.util.List;
 import org.kitpick.opensearch.guard.Rescorer;
+import org.kitpick.opensearch.server.NodeRequest;
 import org.opensearch.action.FailedNodeException;
 import org.opensearch.action.support.ActionFilters;
 import org.opensearch.action.support.nodes.TransportNodesAction;
@@ -14,7 +15,7 @@ import org.opensearch.transport.TransportService;
 
 /** Collects the statistics of all nodes: breaker and counters are each node's own. */
 public final class TransportStatsAction
-    extends TransportNodesAction<StatsRequest, StatsResponse, NodeStatsRequest, NodeStats> {
+    extends TransportNodesAction<StatsRequest, StatsResponse, NodeRequest, NodeStats> {
 
   private final Rescorer rescorer;
 
@@ -33,7 +34,7 @@ public final class TransportStatsAction
         transportService,
         actionFilters,
         StatsRequest::new,
-        NodeStatsRequest::new,
+        NodeRequest::new,
         ThreadPool.Names.MANAGEMENT,
         NodeStats.class);
     this.rescorer = rescorer;
@@ -46,8 +47,8 @@ public final class TransportStatsAction
   }
 
   @Override
-  protected NodeStatsRequest newNodeRequest(StatsRequest request) {
-    return new NodeStatsRequest();
+  protected NodeRequest newNodeRequest(StatsRequest request) {
+    return new NodeRequest();
   }
 
   @Override
@@ -56,7 +57,7 @@ public final class TransportStatsAction
   }
 
   @Override
-  protected NodeStats nodeOperation(NodeStatsRequest request) {
+  protected NodeStats nodeOperation(NodeRequest request) {
     return new NodeStats(clusterService.localNode(), rescorer.snapshot());
   }
 }

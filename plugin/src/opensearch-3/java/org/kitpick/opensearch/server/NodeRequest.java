@@ -4,16 +4,16 @@ import java.io.IOException;
 import org.opensearch.core.common.io.stream.StreamInput;
 import org.opensearch.transport.TransportRequest;
 
-/** What one node asks another, as actions over nodes want it in OpenSearch 3. */
-public abstract class NodeRequest extends TransportRequest {
+/** Asks one node; there is nothing to say. As actions over nodes want it in OpenSearch 3. */
+public final class NodeRequest extends TransportRequest {
 
   /** Says nothing. */
-  protected NodeRequest() {
+  public NodeRequest() {
     super();
   }
 
   /** From another node. */
-  protected NodeRequest(StreamInput in) throws IOException {
+  public NodeRequest(StreamInput in) throws IOException {
     super(in);
   }
 }
