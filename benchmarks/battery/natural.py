@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from battery.toolret import read_tool
 from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest, MissingData
+from kitpick_evaluation.datasets.toolret import read_tool
 from kitpick_ingest.sources.openapi import METHODS, OpenApiSource
 
 _FUNCTIONS = ("executable", "non-executable-glaive", "non-executable-sgd")

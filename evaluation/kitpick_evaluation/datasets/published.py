@@ -14,6 +14,7 @@ import msgspec
 from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_evaluation.dataset import Dataset, JudgedQuery
 from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest, labelled, read_records
+from kitpick_evaluation.datasets.toolret import toolret
 from kitpick_evaluation.errors import InvalidDataset, UnknownDataset
 from kitpick_evaluation.json_lines import read_json_lines
 from kitpick_foundation.text_files import open_utf8
@@ -177,8 +178,10 @@ DATASETS: dict[str, Callable[[Path], Dataset]] = {
     "toollens": lambda folder: beir(folder, "toollens"),
     "metatool": lambda folder: labelled(read_metatool(folder)),
     "sealtools": lambda folder: labelled(read_sealtools(folder)),
+    "toolret": lambda folder: toolret(folder, instructed=True),
+    "toolret-plain": lambda folder: toolret(folder, instructed=False),
 }
-"""Name → reader of its folder, which has this name under the data folder."""
+"""Name → reader of its folder, which has the name's first part under the data folder."""
 
 
 def open_dataset(name: str, data: Path) -> Dataset:
@@ -189,7 +192,7 @@ def open_dataset(name: str, data: Path) -> Dataset:
         InvalidDataset: its files are broken.
     """
     if name in DATASETS:
-        folder = data / name
+        folder = data / name.partition("-")[0]
         if not folder.is_dir():
             raise UnknownDataset(f"{name}: no folder {folder}: name the folder of the datasets with --data")
         return DATASETS[name](folder)

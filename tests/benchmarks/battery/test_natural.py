@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 from battery.natural import read_archive, read_functions, read_music
-from battery.toolret import read_tool
 
-from kitpick_engines.document import Parameter
 from kitpick_evaluation.datasets.records import MissingData
 
 
@@ -68,22 +66,6 @@ def test_an_archive_holds_tools_and_requests_with_their_labels(tmp_path: Path) -
     found = read_archive(tmp_path, "steps", "set.tgz")
     assert [(r.text, r.relevant) for r in found.requests] == [("one and one", ("t1",))]
     assert found.documents["t1"].description == "Adds"
-
-
-def test_tools_of_an_archive_hold_what_each_form_says() -> None:
-    grocery = {"name": "grocery", "type": "string", "description": "what to buy"}
-    limit = {"name": "limit", "type": "number"}
-    fields = {"required_parameters": [grocery], "optional_parameters": [limit]}
-    web = read_tool("s", "1", {"category_name": "Food", "tool_name": "Stores", "name": "search"} | fields)
-    code = read_tool("s", "2", {"name": "grow", "parameters": {"time": {"type": "float"}}})
-    plain = read_tool("s", "3", "plain words")
-    assert (web.category, web.tool, web.api) == ("Food", "Stores", "search")
-    assert web.parameters == (
-        Parameter("grocery", "string", True, "what to buy"),
-        Parameter("limit", "number"),
-    )
-    assert (code.api, [each.name for each in code.parameters]) == ("grow", ["time"])
-    assert (plain.api, plain.description) == ("3", "plain words")
 
 
 def test_absent_data_is_named(tmp_path: Path) -> None:
