@@ -11,6 +11,7 @@ import pytest
 from starlette.routing import Route
 
 from kitpick.tools_api import tools_endpoints, tools_routes
+from kitpick.ui.adapt_desk import AdaptDesk
 from kitpick.ui.desk import Desk
 from kitpick.ui.routes import page_endpoints, page_routes
 from kitpick_engines.contract import Filter
@@ -82,6 +83,13 @@ def test_an_entry_speaks_for_itself_or_for_others() -> None:
             parse_keys(f"{plain}speaks_for_others = true\n{more}\n", "keys.toml")
 
 
+def _desk() -> Desk:
+    """A desk that answers nothing: only what it is asked with is looked at."""
+    desk = object.__new__(Desk)
+    desk.adaptations = object.__new__(AdaptDesk)
+    return desk
+
+
 def doors() -> set[tuple[str, Any]]:
     """What every door is asked with: of the service, the tools, the page and the MCP server."""
     pytest.importorskip("mcp")
@@ -89,7 +97,7 @@ def doors() -> set[tuple[str, Any]]:
 
     nobody = cast("Any", None)
     limiter = anyio.CapacityLimiter(1)
-    listed = [*ENDPOINTS, *tools_endpoints(nobody), *page_endpoints(object.__new__(Desk))]
+    listed = [*ENDPOINTS, *tools_endpoints(nobody), *page_endpoints(_desk())]
     arguments = {
         f"mcp {name}": kind
         for name, kind in vars(mcp_tools).items()
@@ -101,7 +109,7 @@ def doors() -> set[tuple[str, Any]]:
     try:
         application_paths = {route.path for route in application(service).routes if isinstance(route, Route)}
         routed = {route.path for route in tools_routes(nobody, service, limiter)}
-        routed |= {route.path for route in page_routes(object.__new__(Desk), service, limiter)}
+        routed |= {route.path for route in page_routes(_desk(), service, limiter)}
     finally:
         service.close()
     unasked = {"/metrics", "/openapi.json", "/docs", "/"}
