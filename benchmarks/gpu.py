@@ -19,16 +19,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from rescoring import DATA, QUERY
+from rescoring import DATA, QUERY, interleaved
 from rich.console import Console
 from rich.table import Table
 from serving.load import Load
@@ -100,7 +98,7 @@ def speed(weights: Path, half: Path, texts: Sequence[str], options: argparse.Nam
         "cpu": lambda: processor.score(QUERY, texts),
     }
     scores = {name: side() for name, side in sides.items()}  # the first call of each is no measurement
-    rates = {name: len(texts) / seconds for name, seconds in _medians(sides, options.rounds).items()}
+    rates = {name: len(texts) / seconds for name, seconds in interleaved(sides, options.rounds).items()}
     taus = {name: kendall_tau(found, scores["cpu"]) for name, found in scores.items()}
     table = Table("runtime", "pairs/s", "τ with the processor's order")
     for name, rate in rates.items():
@@ -128,16 +126,6 @@ def sentence_transformers_on(
     return lambda texts: np.asarray(
         model.predict([(QUERY, text) for text in texts], batch_size=128, show_progress_bar=False), np.float32
     ).reshape(-1)
-
-
-def _medians(sides: Mapping[str, Side], rounds: int) -> dict[str, float]:
-    seconds: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(rounds):
-        for name, side in sides.items():
-            started = time.perf_counter()
-            side()
-            seconds[name].append(time.perf_counter() - started)
-    return {name: statistics.median(taken) for name, taken in seconds.items()}
 
 
 def service(half: Path, texts: Sequence[str], options: argparse.Namespace) -> dict[str, float]:

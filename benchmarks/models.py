@@ -18,10 +18,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +28,7 @@ from typing import Any
 import numpy as np
 from model_forms import Forms, forms_of
 from numpy.typing import NDArray
-from rescoring import DATA, MAX_TOKENS, QUERY, THREADS, theirs, tool_texts
+from rescoring import DATA, MAX_TOKENS, QUERY, THREADS, interleaved, theirs, tool_texts
 from rich.console import Console
 from rich.table import Table
 from runtimes import arithmetic_limit, flash_rank, open_vino
@@ -93,6 +91,8 @@ def speed(forms: Forms, folder: Path, data: Path, repeats: int) -> dict[str, flo
     for name, run in others.items():
         if run is not None:
             sides[name] = lambda run=run: run(texts)  # type: ignore[misc]
+    for run in sides.values():  # the first call of each is no measurement
+        run()
     medians = interleaved(sides, repeats)
     limit = arithmetic_limit()
     done = operations(tokenizer, texts)
@@ -111,19 +111,6 @@ def speed(forms: Forms, folder: Path, data: Path, repeats: int) -> dict[str, flo
         **{f"vs_{name}": medians[name] / quick for name in medians if name not in ours},
     }
     return {name: round(value, 4) for name, value in figures.items()}
-
-
-def interleaved(sides: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Median seconds of each side, all of them in turn: a busy machine slows every one."""
-    seconds: dict[str, list[float]] = {name: [] for name in sides}
-    for run in sides.values():
-        run()
-    for _ in range(repeats):
-        for name, run in sides.items():
-            start = time.perf_counter()
-            run()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: statistics.median(taken) for name, taken in seconds.items()}
 
 
 def operations(tokenizer: bytes, texts: Sequence[str]) -> float:

@@ -19,7 +19,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,13 +132,18 @@ def compare(
     for storage, model in ours.items():
         sides[storage] = lambda model=model: model.score(QUERY, texts)  # type: ignore[misc]
     scores = {name: run() for name, run in sides.items()}
+    report(scores, interleaved(sides, repeats), tokens)
+
+
+def interleaved(sides: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Median seconds of each side, all of them in turn: a busy machine slows every one."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(repeats):
         for name, run in sides.items():
             start = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - start)
-    report(scores, {name: statistics.median(taken) for name, taken in seconds.items()}, tokens)
+    return {name: statistics.median(taken) for name, taken in seconds.items()}
 
 
 def report(scores: dict[str, Scores], medians: dict[str, float], tokens: float) -> None:
