@@ -6,6 +6,7 @@ Whoever ingests a folder means what is in it. What a symbolic link in it leads t
 from __future__ import annotations
 
 import glob
+import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ LEADS_OUT = (
     "a symbolic link that leads out of the folder: not read (copy what it leads to into the folder, "
     "or ingest that by its own path)"
 )
+_DATA = "..data"
 NO_FILE = "no regular file: not read"
 
 
@@ -43,7 +45,7 @@ def find_files(path: Path, suffixes: frozenset[str]) -> list[FoundFile]:
         return [FoundFile(path, ())]
     root, found = _below(path)
     inside = root.resolve()
-    kept = _once(each for each in found if _is_meant(each, inside, suffixes))
+    kept = _once(_named(root, [each for each in found if _is_meant(each, inside, suffixes)]))
     if not kept:
         what = "holds no" if path.is_dir() else "matches no"
         raise SourceError(str(path), f"{what} file with suffix {', '.join(sorted(suffixes))}")
@@ -60,6 +62,27 @@ def problem_of(file: Path, folder: Path) -> str:
     if leads_out(file, folder):
         return LEADS_OUT
     return "" if _asked(file, stat.S_ISREG) else NO_FILE
+
+
+def walk(top: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Folders below one as `os.walk` gives them, by names that last where Kubernetes mounts files.
+
+    It writes them into a folder whose name has the date, `..2026_11_29`, to which `..data` leads, and
+    replaces it at each change. What stays is a link through `..data` for each file and folder in it.
+    """
+    for place, folders, files in os.walk(top):
+        here = Path(place)
+        if _DATA in folders:
+            folders[:] = [name for name in folders if not name.startswith("..")]
+        yield here, folders, files
+        for name in folders:
+            if is_mounted(here / name):
+                yield from walk(here / name)
+
+
+def is_mounted(path: Path) -> bool:
+    """Whether it is a link that Kubernetes makes for what it mounts, and that stays where it is."""
+    return path.is_symlink() and path.readlink().parts[0] == _DATA
 
 
 def leads_out(path: Path, folder: Path) -> bool:
@@ -97,10 +120,28 @@ def _asked(path: Path, is_kind: Callable[[int], bool]) -> bool:
         return False
 
 
+def _named(root: Path, paths: list[Path]) -> Iterator[Path]:
+    """The paths, and those of files in dated folders by way of the links that lead there (see `walk`)."""
+    yield from paths
+    dated = [path for path in paths if _is_dated(path.relative_to(root))]
+    links = [link for link in root.rglob("*") if is_mounted(link)] if dated else []
+    for path in dated:
+        end = _end(path)
+        yield from (link / end.relative_to(_end(link)) for link in links if end.is_relative_to(_end(link)))
+
+
+def _is_dated(path: Path) -> bool:
+    return any(part.startswith("..") for part in path.parts)
+
+
+def _rank(path: Path) -> tuple[bool, int, bool, Path]:
+    return _is_dated(path), len(path.parts), path.is_symlink(), path
+
+
 def _once(paths: Iterable[Path]) -> list[Path]:
-    """Of paths that lead to the same file the shortest one: where Kubernetes mounts files, each has two."""
+    """Of paths that lead to the same file the one without a date, or the shortest one."""
     kept: dict[Path, Path] = {}
-    for path in sorted(paths, key=lambda each: (len(each.parts), each.is_symlink(), each)):
+    for path in sorted(paths, key=_rank):
         kept.setdefault(_end(path), path)
     return sorted(kept.values())
 

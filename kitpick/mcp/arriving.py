@@ -7,6 +7,7 @@ from anyio.lowlevel import checkpoint
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from kitpick_rescorers.service.connections import ConnectionCount
 from kitpick_rescorers.service.waits import Waits
 
 BODY_SECONDS = 60.0
@@ -14,16 +15,23 @@ BODY_SECONDS = 60.0
 
 
 class ArrivingRequests:
-    """An application whose requests are cancelled when their body does not come whole in time."""
+    """An application whose requests are cancelled when their body does not come whole in time.
 
-    def __init__(self, app: ASGIApp, waits: Waits) -> None:
+    While too many connections are open, requests are told to come back later.
+    """
+
+    def __init__(self, app: ASGIApp, waits: Waits, connections: ConnectionCount) -> None:
         self._app = app
         self._waits = waits
+        self._connections = connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request, with 503 or 408 where its body did not come."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        if self._connections.too_many:
+            await self._turned_away()(scope, receive, send)
             return
         answered = False
 
@@ -36,6 +44,10 @@ class ArrivingRequests:
             await self._app(scope, _Arriving(receive, self._waits, request).receive, sent)
         if request.cancelled_caught and not answered:
             await self._refusal()(scope, receive, send)
+
+    def _turned_away(self) -> PlainTextResponse:
+        said = f"{self._connections.most:,} connections are open already: come back later\n"
+        return PlainTextResponse(said, 503, {"connection": "close", "retry-after": "1"})
 
     def _refusal(self) -> PlainTextResponse:
         if self._waits.draining:

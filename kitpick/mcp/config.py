@@ -116,6 +116,8 @@ class McpConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """URL of the catalog, where the command names none."""
     hold_back: bool = False
     """Keep them out of the catalog; approved versions stay."""
+    max_connections: Annotated[int, msgspec.Meta(ge=1)] = 1_024
+    """Open at the same time over HTTP, idle ones included."""
 
     @property
     def guarded(self) -> bool:

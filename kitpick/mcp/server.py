@@ -27,6 +27,7 @@ from kitpick.mcp.proxy import Proxy
 from kitpick.mcp.tools import CatalogTools
 from kitpick.places import places_of
 from kitpick_foundation.places import NOWHERE
+from kitpick_rescorers.service.connections import ConnectionCount, patient_for
 from kitpick_rescorers.service.origin import LOOPBACK
 from kitpick_rescorers.service.waits import Waits
 
@@ -51,6 +52,8 @@ PATH = "/mcp"
 _SESSION = "mcp-session-id"
 _DRAIN_SECONDS = 5
 """For what is under way after the process was asked to stop. A request that is not whole is not."""
+_PATIENCE = 10.0
+"""Seconds for the head of a request, and for a caller who does not take an answer."""
 _INSTRUCTIONS = "Search with search_tools before assuming that no tool exists for a task."
 
 
@@ -70,6 +73,7 @@ class CatalogServer:
         # Whoever starts the server alone is told where it looked; those who only know its address are not.
         hidden = places_of(catalog) if config.guarded else NOWHERE
         self._tools = CatalogTools(catalog, self._proxy, profile, calls=calls, places=hidden)
+        self._connections = ConnectionCount(config.max_connections)
         self._changes = any(upstream.listed for upstream in config.upstreams)
         self._server = _Announcing(
             "kitpick",
@@ -107,9 +111,10 @@ class CatalogServer:
         """
         waits = Waits()
         configuration = uvicorn.Config(
-            ArrivingRequests(self.app(host), waits),
+            ArrivingRequests(self.app(host), waits, self._connections),
             host,
             port,
+            http=patient_for(_PATIENCE, self._connections),
             log_level="warning",
             log_config=None,
             timeout_graceful_shutdown=_DRAIN_SECONDS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,6 +117,52 @@ def test_files_as_kubernetes_mounts_them_are_read_once_and_keep_their_names(insi
     (document,) = open_source(f"openapi:{inside}", name="s").read()
     assert isinstance(document, ApiDocument)
     assert document.id == "s/spec.json/GET %2Fsecret"
+
+
+def mounted(place: Path, date: str, files: dict[str, str]) -> None:
+    """Files as Kubernetes mounts them, or as it changes them: their folder with the date is another one."""
+    place.mkdir(parents=True, exist_ok=True)
+    for file, text in files.items():
+        (place / f"..{date}" / file).parent.mkdir(parents=True, exist_ok=True)
+        (place / f"..{date}" / file).write_text(text)
+    (place / "..data_tmp").symlink_to(f"..{date}")
+    (place / "..data_tmp").replace(place / "..data")
+    for name in {Path(file).parts[0] for file in files}:
+        if not (place / name).is_symlink():
+            (place / name).symlink_to(f"..data/{name}")
+    for old in place.glob("..2*"):
+        if old.name != f"..{date}":
+            shutil.rmtree(old)
+
+
+MOUNTED = {
+    "openapi": dict.fromkeys(("spec.json", "folder/spec.json", "folder/more/b.json"), json.dumps(OPENAPI)),
+    "skills": {
+        "SKILL.md": "---\nname: one\ndescription: d\n---\n",
+        "run.sh": "",
+        "two/SKILL.md": "---\nname: two\ndescription: d\n---\n",
+        "two/more/run.sh": "",
+    },
+}
+
+
+@pytest.mark.parametrize("below", [".", "sub", "sub/sub"])
+@pytest.mark.parametrize(("kind", "pattern"), [("openapi", ""), ("openapi", "/**/*.json"), ("skills", "")])
+def test_files_that_kubernetes_mounts_are_the_same_when_it_changes_them(
+    inside: Path, below: str, kind: str, pattern: str
+) -> None:
+    def read() -> list[ApiDocument]:
+        found = list(open_source(f"{kind}:{inside}{pattern}", name="s").read())
+        assert not [item for item in found if isinstance(item, DeadLetter)]
+        return [item for item in found if isinstance(item, ApiDocument)]
+
+    mounted(inside / below, "2026_11_29", MOUNTED[kind])
+    before = read()
+    mounted(inside / below, "2027_01_01", MOUNTED[kind])
+    assert before == read()
+    assert len(before) == len([file for file in MOUNTED[kind] if file.endswith(("json", "md"))])
+    assert not [each for each in before if "..2" in each.id + each.tool + each.definition]
+    assert kind == "openapi" or "more/run.sh" in "".join(each.definition for each in before)
 
 
 def test_the_kind_of_a_folder_is_not_told_by_what_is_elsewhere(inside: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import BackupReport
 from kitpick_engines.errors import CorruptStore, EngineUnavailable, NotABackup
 from kitpick_engines.sqlite import tables
-from kitpick_engines.sqlite.connections import UNREADABLE, translated
+from kitpick_engines.sqlite.connections import UNREADABLE, is_damage, translated
 from kitpick_engines.sqlite.matrix import Matrix, MatrixWriter, checksum_of
 from kitpick_foundation.disk import Disk
 
@@ -48,8 +48,10 @@ def write_backup(
 
     Raises:
         NotABackup: the file exists and is something else.
+        StrangeValue: kitpick did not write what the catalog holds.
         EngineUnavailable: it cannot be written; a backup that was there before is whole.
     """
+    tables.refuse_strange_values(connection)
     if file.exists():
         with _opened(file, disk):
             pass
@@ -109,6 +111,7 @@ def opened_backup(file: Path, disk: Disk) -> Iterator[tables.IndexRow]:
         (problem,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if problem != "ok":
             raise sqlite3.DatabaseError(problem)
+        tables.refuse_strange_values(connection)
         index = tables.live_index(connection)
         if index is None:
             raise NotABackup(f"{file}: the backup holds no documents: there is nothing to restore")
@@ -130,9 +133,9 @@ def _opened(file: Path, disk: Disk) -> Iterator[sqlite3.Connection]:
             tables.refuse_other_format(int(version))
             tables.refuse_programs(connection)
             yield connection
-    except sqlite3.OperationalError as error:
-        raise EngineUnavailable(f"{file}: {error}") from error
     except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError) and not is_damage(error):
+            raise EngineUnavailable(f"{file}: {error}") from error
         if "not a database" in str(error):
             raise NotABackup(f"{file}: is not a backup ({error}): choose another file") from error
         raise CorruptStore(f"{file}: the backup is damaged ({error}): take another one") from error
@@ -201,7 +204,7 @@ def _restore_vectors(
     return writer.slots, damaged
 
 
-def _vector(blob: bytes | None, dimensions: int) -> NDArray[np.float32]:
-    if blob is None or len(blob) != 4 * dimensions:
+def _vector(blob: object, dimensions: int) -> NDArray[np.float32]:
+    if not isinstance(blob, bytes) or len(blob) != 4 * dimensions:
         return np.zeros(dimensions, dtype=np.float32)
     return np.frombuffer(blob, dtype="<f4")

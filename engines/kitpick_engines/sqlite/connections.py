@@ -12,13 +12,15 @@ import msgspec
 
 from kitpick_engines.errors import CorruptStore, EngineUnavailable
 from kitpick_engines.lexical import prepare
-from kitpick_engines.sqlite.tables import create_catalog, holds_its_types, is_catalog
+from kitpick_engines.sqlite.tables import StrangeValue, create_catalog, is_catalog, refuse_strange_values
 from kitpick_foundation.disk import Disk, full_disk, is_full, use_write_ahead_log
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 
-UNREADABLE = (UnicodeDecodeError, msgspec.MsgspecError)
-"""Errors for bytes that are neither the text nor the JSON that was written."""
+UNREADABLE = (UnicodeDecodeError, msgspec.MsgspecError, StrangeValue)
+"""Errors for what is neither the value nor the text nor the JSON that was written."""
+_DAMAGE = ("decode to UTF-8", "fts5 table", "fts5 file", "no such table", "no such column")
+"""Parts of messages of SQLite that do not call it damage."""
 _IDLE = 16
 """Idle connections kept open; more readers at once are served, their connections are closed afterwards."""
 
@@ -192,6 +194,8 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
+        if is_damage(error):
+            raise unreadable(path, error) from error
         cure = full_disk(path) if is_full(error) else _cure(str(error))
         raise EngineUnavailable(f"{path}: {error}; {cure}") from error
     except sqlite3.DatabaseError as error:
@@ -203,6 +207,11 @@ def translated(path: Path) -> Iterator[None]:
         raise EngineUnavailable(f"{path}: {error.strerror or error}{cure}") from error
 
 
+def is_damage(error: sqlite3.OperationalError) -> bool:
+    """Whether it says that the file holds something else than was written."""
+    return any(part in str(error) for part in _DAMAGE)
+
+
 @contextmanager
 def damage_named(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
     """Says that a database is damaged where that explains an error of whoever reads it.
@@ -211,23 +220,27 @@ def damage_named(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (TypeError, ValueError, LookupError, OverflowError, MemoryError) as error:
-        if not isinstance(error, UNREADABLE) and _is_sound(connection):
+    except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
+        damage = error if isinstance(error, UNREADABLE) else _damage(connection)
+        if damage is None:
             raise
-        raise unreadable(path, error) from error
+        raise unreadable(path, damage) from error
 
 
-def _is_sound(connection: sqlite3.Connection) -> bool:
+def _damage(connection: sqlite3.Connection) -> Exception | None:
+    """What is wrong with a database, None where it is sound."""
     try:
-        whole = bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
-        return whole and holds_its_types(connection)
-    except (sqlite3.Error, *UNREADABLE, CorruptStore):
-        return False
+        (problem,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        refuse_strange_values(connection)
+    except (sqlite3.Error, *UNREADABLE) as error:
+        return error
+    return None if problem == "ok" else sqlite3.DatabaseError(problem)
 
 
 def unreadable(path: Path, error: Exception) -> CorruptStore:
     """The error for rows that hold something else than was written."""
-    reason = f"{type(error).__name__}: {str(error)[:200]}"
+    named = "" if isinstance(error, StrangeValue) else f"{type(error).__name__}: "
+    reason = f"{named}{str(error)[:200]}"
     return CorruptStore(
         f"{path}: what it holds is damaged ({reason}); restore a backup, "
         "or move the file away and ingest again"

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -54,6 +54,12 @@ _SNAPSHOTS = 10
 
 
 Opened = TypeVar("Opened")
+
+_NO_TEXT = "typeof(source) <> 'text'"
+"""Rows of no source: they are read to be refused."""
+_RESTRICTED = {"id": str, "tenant": str, "source": str, "public": int}
+_PLACED = {"id": str, "slot": int, "checksum": int}
+_HASHED = {"hash": str, "source": str, **_PLACED}
 
 
 class Snapshot(NamedTuple):
@@ -179,15 +185,16 @@ class SqliteEngine:
             UnknownIndex: there is no index of this name.
         """
         statement = (
-            "SELECT id, tenant, NOT public FROM docs_# WHERE source = ? AND (tenant <> '' OR NOT public) "
-            "ORDER BY id"
+            f"SELECT {', '.join(_RESTRICTED)} FROM docs_# "  # noqa: S608 - names of columns
+            f"WHERE (source = ? OR {_NO_TEXT}) AND (tenant IS NOT '' OR public IS NOT 1) ORDER BY id"
         )
         with self._connections.reading() as reading:
             with FORKS_WAIT:
                 connection, chosen = _existing(reading, index)
                 rows = connection.execute(chosen.sql(statement), (source,))
-            for key, tenant, limited in FORKS_WAIT.one_by_one(rows):
-                yield RestrictedDocument(key, tenant, bool(limited))
+            for row in FORKS_WAIT.one_by_one(rows):
+                tables.refuse_other_types("docs", _RESTRICTED, row)
+                yield RestrictedDocument(row[0], row[1], not row[3])
 
     def documents(self, index: str) -> Iterator[IndexedDocument]:
         """Every document with its vector, ordered by id, of one committed state, streamed.
@@ -254,6 +261,8 @@ class SqliteEngine:
                 return None
             statement = index.sql("SELECT source, count(*) FROM docs_# GROUP BY source ORDER BY source")
             by_source = dict(connection.execute(statement).fetchall())
+            for source in by_source:
+                tables.refuse_other_types("docs", {"source": str}, [source])
             changed = tables.changed(connection)
         documents = sum(by_source.values())
         return IndexStats(index.name, index.schema, documents, by_source, self._bytes(), changed)
@@ -379,12 +388,11 @@ class SqliteEngine:
     ) -> Iterator[IndexedDocument]:
         connection, index = _existing(connection, name)
         matrix = self._matrix(index, may_be_missing)
-        statement = "SELECT document, slot, checksum FROM docs_# JOIN bodies_# USING (row) ORDER BY id"
-        rows = connection.execute(index.sql(statement))
-        return (
-            IndexedDocument(decode_document(document), matrix.vector(slot, checksum))
-            for document, slot, checksum in rows
+        statement = (
+            f"SELECT {', '.join(_PLACED)}, document FROM docs_# LEFT JOIN bodies_# USING (row) ORDER BY id"  # noqa: S608
         )
+        rows = connection.execute(index.sql(statement))
+        return (_indexed(row, matrix) for row in rows)
 
     def _hashes(
         self, connection: sqlite3.Connection | None, name: str, source: str | None, may_be_missing: bool
@@ -392,11 +400,11 @@ class SqliteEngine:
         connection, index = _existing(connection, name)
         matrix = self._matrix(index, may_be_missing)
         statement = (
-            "SELECT id, hash, slot, checksum FROM docs_# "
-            "WHERE :source IS NULL OR source = :source ORDER BY id"
+            f"SELECT {', '.join(_HASHED)} FROM docs_# "  # noqa: S608 - names of columns
+            f"WHERE :source IS NULL OR source = :source OR {_NO_TEXT} ORDER BY id"
         )
         rows = connection.execute(index.sql(statement), {"source": source})
-        return ((key, held if matrix.is_whole(slot, checksum) else "") for key, held, slot, checksum in rows)
+        return (_hash_of(row, matrix) for row in rows)
 
     def _matrix(self, index: tables.IndexRow, may_be_missing: bool) -> Matrix:
         file = self._folder / index.matrix
@@ -425,6 +433,22 @@ class SqliteEngine:
         allowed = np.flatnonzero(view.visible(connection, wanted).mask & view.searchable)
         chosen, scores = nearest(view.matrix.rows, view.slots[allowed], query, k, view.index.longest)
         return _places(allowed[chosen], scores)
+
+
+def _hash_of(row: Sequence[Any], matrix: Matrix) -> tuple[str, str]:
+    """Id and content hash of a document, the hash empty where the vector is lost."""
+    tables.refuse_other_types("docs", _HASHED, row)
+    held, _, key, slot, checksum = row
+    return key, held if matrix.is_whole(slot, checksum) else ""
+
+
+def _indexed(row: Sequence[Any], matrix: Matrix) -> IndexedDocument:
+    """A document with its vector, zeros where that is lost."""
+    tables.refuse_other_types("docs", _PLACED, row[:3])
+    _, slot, checksum, document = row
+    if document is None:
+        raise tables.StrangeValue("bodies.document", "nothing")
+    return IndexedDocument(decode_document(document), matrix.vector(slot, checksum))
 
 
 def _existing(connection: sqlite3.Connection | None, name: str) -> tuple[sqlite3.Connection, tables.IndexRow]:

@@ -206,9 +206,13 @@ class MatrixWriter:
 
 
 def copy_rows(source: NDArray[np.float32], slots: NDArray[np.int64], target: MatrixWriter) -> None:
-    """Appends the given rows of a matrix, a chunk at a time."""
+    """Appends the given rows of a matrix, a chunk at a time; zeros for one that is not there."""
     for start in range(0, len(slots), _COPIED):
-        target.append(source[slots[start : start + _COPIED]])
+        chunk = slots[start : start + _COPIED]
+        there = (chunk >= 0) & (chunk < len(source))
+        rows = np.zeros((len(chunk), source.shape[1]), dtype=np.float32)
+        rows[there] = source[chunk[there]]
+        target.append(rows)
 
 
 def remove_orphans(disk: Disk, folder: Path, keep: Iterable[str]) -> None:

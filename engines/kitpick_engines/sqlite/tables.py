@@ -8,18 +8,20 @@ an index built beside the live one has another N, so that a swap is one small tr
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
 import msgspec
 
 from kitpick_engines.contract import IndexSchema
+from kitpick_engines.document import Effect
 from kitpick_engines.errors import CorruptStore, OtherFormat, UnknownIndex
-from kitpick_engines.lexical import TOKENIZER
+from kitpick_engines.lexical import FIELDS, TOKENIZER
 from kitpick_engines.text import has_utf8
 from kitpick_foundation.decoding import decoder_of
 
@@ -32,6 +34,9 @@ FORMAT = 2
 _SCHEMA = decoder_of(IndexSchema)
 _MATRIX = re.compile(r"[0-9]{1,18}-[0-9]{1,18}\.f32")
 """Names of vector files. Whatever else stands in a database that a stranger made would lead elsewhere."""
+_MOST_DIMENSIONS = 2**20
+"""No encoder gives so many. What a stranger writes becomes memory."""
+EFFECTS = frozenset(effect.value for effect in Effect)
 
 _CATALOG = """
 CREATE TABLE state (
@@ -82,7 +87,16 @@ FROM indexes ORDER BY number
 """
 _COLUMN_TYPES = "SELECT name, lower(type) FROM pragma_table_info(?)"
 _TYPED = ("docs_#", "bodies_#", "principals_#")
+_OF_INDEX = {"number": int, "name": str, "schema": bytes, "matrix": str, "slots": int, "longest": float}
+_CURE = "kitpick did not write this"
 _DROP = ";\n".join(f"DROP TABLE {name}_#" for name in ("entries", "words", "principals", "bodies", "docs"))
+
+
+class StrangeValue(ValueError):
+    """A value that kitpick does not write where it stands: a stranger made the database, or it is damaged."""
+
+    def __init__(self, place: str, found: object) -> None:
+        super().__init__(f"{place} holds {str(found)[:100]!r}: {_CURE}")
 
 
 class IndexRow(NamedTuple):
@@ -147,7 +161,9 @@ def create_catalog(connection: sqlite3.Connection) -> None:
 
 def create_index(connection: sqlite3.Connection, schema: IndexSchema) -> IndexRow:
     """A new, empty index for this schema."""
-    (number,) = connection.execute("SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence").fetchone()
+    (last,) = connection.execute("SELECT max(seq) FROM sqlite_sequence").fetchone()
+    refuse_other_types("sqlite_sequence", {"seq": int}, [last or 0])
+    number = (last or 0) + 1
     index = IndexRow(number, f"apis-{schema.fingerprint}-{number}", schema, f"{number}-1.f32", 0, 0.0, True)
     connection.execute(
         "INSERT INTO indexes VALUES (?, ?, ?, ?, ?, ?)",
@@ -174,28 +190,36 @@ def all_indexes(connection: sqlite3.Connection) -> list[IndexRow]:
     """Every index, oldest first.
 
     Raises:
-        CorruptStore: kitpick did not write this.
+        StrangeValue: kitpick did not write this.
     """
-    return [
-        IndexRow(
-            _number(number), name, _SCHEMA.decode(schema), _file_name(matrix), slots, longest, bool(chained)
-        )
-        for number, name, schema, matrix, slots, longest, chained in connection.execute(_INDEXES)
-    ]
+    return [_index_of(found) for found in connection.execute(_INDEXES)]
 
 
-def _number(found: object) -> int:
-    """The number of an index, which becomes part of statements."""
-    if not isinstance(found, int):
-        raise CorruptStore(f"an index has the number {str(found)[:100]!r}: kitpick did not write this file")
-    return found
+def _index_of(found: Sequence[Any]) -> IndexRow:
+    """One index, checked: its number becomes part of statements, its file of a path, and the rest memory."""
+    number, name, schema, matrix, slots, longest, chained = found
+    refuse_other_types("indexes", _OF_INDEX, found[:6])
+    decoded = _SCHEMA.decode(schema)
+    if not _MATRIX.fullmatch(matrix):
+        raise StrangeValue("indexes.matrix", matrix)
+    if not 1 <= decoded.dimensions <= _MOST_DIMENSIONS:
+        raise StrangeValue("indexes.schema", f"{decoded.dimensions} dimensions")
+    if slots < 0:
+        raise StrangeValue("indexes.slots", slots)
+    if not 0 <= longest < math.inf:
+        raise StrangeValue("indexes.longest", longest)
+    return IndexRow(number, name, decoded, matrix, slots, longest, bool(chained))
 
 
-def _file_name(found: object) -> str:
-    """The name of a vector file, which becomes part of a path that is read, written and removed."""
-    if not isinstance(found, str) or not _MATRIX.fullmatch(found):
-        raise CorruptStore(f"vectors are in {str(found)[:100]!r}: kitpick did not write this file")
-    return found
+def refuse_other_types(table: str, columns: Mapping[str, type], values: Iterable[object]) -> None:
+    """Compares the values of a row with the types that kitpick writes: SQLite itself takes any.
+
+    Raises:
+        StrangeValue: names the column.
+    """
+    for (column, kind), value in zip(columns.items(), values, strict=True):
+        if type(value) is not kind:
+            raise StrangeValue(f"{table}.{column}", value)
 
 
 def refuse_programs(connection: sqlite3.Connection) -> None:
@@ -209,23 +233,38 @@ def refuse_programs(connection: sqlite3.Connection) -> None:
         raise CorruptStore(f"the file has a view or trigger, {str(row[0])[:100]!r}: kitpick did not write it")
 
 
-def holds_its_types(connection: sqlite3.Connection) -> bool:
-    """Whether every value is of the type that kitpick writes there: SQLite itself takes any."""
+def refuse_strange_values(connection: sqlite3.Connection) -> None:
+    """Reads everything, and compares it with what kitpick writes.
+
+    Raises:
+        StrangeValue: names the first value of another type, or an effect that there is not.
+    """
+    live_index(connection)
+    generation(connection)
+    changed(connection)
+    columns = _columns()
+    for index in all_indexes(connection):
+        for table, name, wrong in columns:
+            if name == "chains" and not index.chained:
+                continue
+            statement = index.sql(f"SELECT {name} FROM {table} WHERE {wrong} LIMIT 1")  # noqa: S608 - ours
+            if (found := connection.execute(statement).fetchone()) is not None:
+                raise StrangeValue(f"{index.sql(table)}.{name}", found[0])
+
+
+def _columns() -> list[tuple[str, str, str]]:
+    """Table, column and condition for values that kitpick does not write, for each column of an index."""
     with closing(sqlite3.connect(":memory:")) as pattern:
         create_catalog(pattern)
         made = create_index(pattern, IndexSchema("", 1, 0))
-        columns = {table: pattern.execute(_COLUMN_TYPES, (made.sql(table),)).fetchall() for table in _TYPED}
-    statements = (
-        index.sql(f"SELECT 1 FROM {table} WHERE {_of_other_types(index, found)} LIMIT 1")  # noqa: S608 - ours
-        for index in all_indexes(connection)
-        for table, found in columns.items()
-    )
-    return all(connection.execute(statement).fetchone() is None for statement in statements)
-
-
-def _of_other_types(index: IndexRow, columns: Iterable[tuple[str, str]]) -> str:
-    there = (each for each in columns if index.chained or each[0] != "chains")
-    return " OR ".join(f"typeof({name}) <> '{kind}'" for name, kind in there)
+        typed = [
+            (table, name, f"typeof({name}) <> '{kind}'")
+            for table in _TYPED
+            for name, kind in pattern.execute(_COLUMN_TYPES, (made.sql(table),))
+        ]
+    effects = ", ".join(f"'{effect}'" for effect in sorted(EFFECTS))
+    words = [("words_#", name, f"typeof({name}) <> 'text'") for name in FIELDS]
+    return [*typed, ("docs_#", "effect", f"effect NOT IN ({effects})"), *words]
 
 
 def index_named(connection: sqlite3.Connection, name: str) -> IndexRow:
@@ -247,18 +286,28 @@ def unknown(name: str) -> UnknownIndex:
 
 def live_index(connection: sqlite3.Connection) -> IndexRow | None:
     """The index that searches read, None before the first one."""
-    (live,) = connection.execute("SELECT live FROM state").fetchone()
-    return next((index for index in all_indexes(connection) if index.number == live), None)
+    live = _state(connection, "live")
+    indexes = all_indexes(connection)
+    if live is None and not indexes:
+        return None
+    refuse_other_types("state", {"live": int}, [live])
+    for index in indexes:
+        if index.number == live:
+            return index
+    raise StrangeValue("state.live", f"{live}, an index that is not there")
 
 
 def generation(connection: sqlite3.Connection) -> int:
     """Counter of committed changes: equal numbers mean an equal catalog."""
-    (number,) = connection.execute("SELECT generation FROM state").fetchone()
+    number = _state(connection, "generation")
+    refuse_other_types("state", {"generation": int}, [number])
     return int(number)
 
 
 def advance(connection: sqlite3.Connection) -> None:
     """Increments the counter of changes and notes the time, in the transaction that makes the change."""
+    generation(connection)
+    changed(connection)
     if not _notes_time(connection):
         connection.execute("ALTER TABLE state ADD COLUMN changed REAL")
     connection.execute(
@@ -270,8 +319,16 @@ def changed(connection: sqlite3.Connection) -> float | None:
     """When the last change was committed, in seconds since 1970; None if no version noted that so far."""
     if not _notes_time(connection):
         return None
-    (at,) = connection.execute("SELECT changed FROM state").fetchone()
+    at = _state(connection, "changed")
+    refuse_other_types("state", {"changed": float}, [0.0 if at is None else at])
     return None if at is None else float(at)
+
+
+def _state(connection: sqlite3.Connection, column: str) -> Any:  # noqa: ANN401 - checked by who asks
+    row = connection.execute(f"SELECT {column} FROM state").fetchone()  # noqa: S608 - a column of ours
+    if row is None:
+        raise StrangeValue("state", "nothing")
+    return row[0]
 
 
 def _notes_time(connection: sqlite3.Connection) -> bool:

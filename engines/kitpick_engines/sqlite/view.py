@@ -20,7 +20,7 @@ from kitpick_engines.document import ApiDocument, Effect, decode_chains, decode_
 from kitpick_engines.errors import CorruptStore
 from kitpick_engines.lexical import FIELDS, Mask, Postings, Visible
 from kitpick_engines.sqlite.matrix import Matrix
-from kitpick_engines.sqlite.tables import IndexRow, select_in
+from kitpick_engines.sqlite.tables import EFFECTS, IndexRow, StrangeValue, refuse_other_types, select_in
 from kitpick_foundation.forks import fork_lock
 
 _FILTER_BYTES = 16 * 1024 * 1024
@@ -30,10 +30,16 @@ _BYTES_A_POSTING = 25
 _LAST_ROW = 2**40
 """No catalog comes so far. Larger numbers would not fit where they are multiplied."""
 
-_COLUMNS = """
-SELECT row, slot, checksum, public, tenant, category, tool_key, effect, deprecated, lengths
-FROM docs_# ORDER BY id
-"""
+_TYPES = {
+    **dict.fromkeys(("row", "slot", "checksum", "public"), int),
+    **dict.fromkeys(("tenant", "category", "tool_key", "effect"), str),
+    "deprecated": int,
+    "lengths": bytes,
+}
+_COLUMNS = f"SELECT {', '.join(_TYPES)} FROM docs_# ORDER BY id"  # noqa: S608 - names of columns
+_KEYS = {"docs_#": "id", "principals_#": "principal"}
+"""Columns that are only compared. Whatever is no text stands before or behind all texts of their index."""
+_OTHER_KEYS = "SELECT {0} FROM {1} WHERE {0} IS NULL OR {0} < '' OR {0} >= x'' LIMIT 1"
 _FIELD_NUMBER = " ".join(f"WHEN '{field}' THEN {number}" for number, field in enumerate(FIELDS))
 _ENTRIES = (
     f"SELECT doc * {len(FIELDS)} + CASE col {_FIELD_NUMBER} END FROM entries_# "  # noqa: S608
@@ -112,6 +118,8 @@ class View:
         self.matrix = Matrix(folder / index.matrix, index.slots, index.schema.dimensions)
         rows = connection.execute(index.sql(_COLUMNS)).fetchall()
         columns = list(zip(*rows, strict=True)) or [()] * 10
+        _refuse_strange_columns(columns)
+        _refuse_strange_keys(connection, index)
         self.rows = np.array(columns[0], dtype=np.int64)
         self.slots = np.array(columns[1], dtype=np.int64)
         self.whole_slots = np.zeros(len(self.matrix.rows), dtype=bool)
@@ -195,9 +203,34 @@ class View:
     def _allowed(self, connection: sqlite3.Connection, principals: Iterable[str]) -> Mask:
         statement = self.index.sql("SELECT row FROM principals_# WHERE principal IN")
         rows = [row for (row,) in select_in(connection, statement, principals)]
+        _refuse_strange_column("principals.row", int, rows)
         mask = np.zeros(len(self.rows), dtype=bool)
         mask[self.positions(rows)] = True
         return mask
+
+
+def _refuse_strange_columns(columns: Sequence[Sequence[object]]) -> None:
+    """Compares what a view reads with what kitpick writes.
+
+    Raises:
+        StrangeValue: names the column.
+    """
+    for (name, kind), values in zip(_TYPES.items(), columns, strict=True):
+        _refuse_strange_column(f"docs.{name}", kind, values)
+    for strange in set(columns[7]) - EFFECTS:
+        raise StrangeValue("docs.effect", strange)
+
+
+def _refuse_strange_column(place: str, kind: type, values: Sequence[object]) -> None:
+    if set(map(type, values)) - {kind}:
+        raise StrangeValue(place, next(value for value in values if type(value) is not kind))
+
+
+def _refuse_strange_keys(connection: sqlite3.Connection, index: IndexRow) -> None:
+    for table, column in _KEYS.items():
+        found = connection.execute(index.sql(_OTHER_KEYS.format(column, table))).fetchone()
+        if found is not None:
+            raise StrangeValue(f"{index.sql(table)}.{column}", found[0])
 
 
 class LatestView:
@@ -252,8 +285,9 @@ class Lru(Generic[Key, Value]):
 
 
 _JOINED = "FROM docs_# JOIN bodies_# USING (row)"
+_FOUND = {**dict.fromkeys(("id", "category", "tool", "api", "text"), str), "chains": bytes}
 _CANDIDATES = "SELECT row, id, category, tool, api, text, deprecated, effect, {} " + f"{_JOINED} WHERE row IN"
-_DOCUMENTS = f"SELECT id, row, document {_JOINED} WHERE id IN"
+_DOCUMENTS = "SELECT id, row, document FROM docs_# LEFT JOIN bodies_# USING (row) WHERE id IN"
 
 
 def found_together(
@@ -275,6 +309,7 @@ def read_candidates(connection: sqlite3.Connection, view: View, positions: Seque
     found = {}
     statement = view.index.sql(_CANDIDATES.format("chains" if view.index.chained else "x''"))
     for row, *fields, deprecated, effect, chains in select_in(connection, statement, rows):
+        refuse_other_types("bodies", _FOUND, [*fields, chains])
         document_id, category, tool, api, text = fields
         vector = view.vector(position_of[row])
         flags = bool(deprecated), Effect(effect)
@@ -303,4 +338,6 @@ def read_documents(
         for document_id, row, document in select_in(connection, statement, dict.fromkeys(ids))
         if mask[view.positions([row])[0]]
     }
+    if None in visible.values():
+        raise StrangeValue("bodies.document", "nothing")
     return [decode_document(visible[document_id]) for document_id in ids if document_id in visible]

@@ -5,7 +5,6 @@ The text of a `SKILL.md` becomes part of the definition, as it is. Files beside 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from kitpick_engines.document import ApiDocument, document_id
 from kitpick_foundation.yaml_values import InvalidYaml, parse_yaml
 from kitpick_ingest.entries import BadEntry, Converted, convert_entry
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.found_files import LEADS_OUT, leads_out, problem_of
+from kitpick_ingest.found_files import LEADS_OUT, is_mounted, leads_out, problem_of, walk
 from kitpick_ingest.json_files import Entry, read_file
 from kitpick_ingest.kinds import SKILL, TEXT
 from kitpick_ingest.prose import clip
@@ -113,9 +112,8 @@ class SkillsSource:
 
 def _walk(root: Path) -> Iterator[_SkillFolder | Path]:
     """Folders with skills by path, and symbolic links to folders elsewhere, which may hold some."""
-    for place, folders, files in os.walk(root):
+    for here, folders, files in walk(root):
         folders[:] = sorted(name for name in folders if name not in _PASSED_OVER)
-        here = Path(place)
         linked = (here / name for name in folders if (here / name).is_symlink())
         yield from (folder for folder in linked if leads_out(folder, root))
         if FILE in files:
@@ -125,13 +123,13 @@ def _walk(root: Path) -> Iterator[_SkillFolder | Path]:
 def _resources(folder: Path) -> Iterator[str]:
     """Files beside a skill, at most `MAX_RESOURCES`; those of skills below it are theirs."""
     left = MAX_RESOURCES
-    for place, folders, files in os.walk(folder):
-        here = Path(place)
+    for here, folders, files in walk(folder):
         folders[:] = sorted(
             name for name in folders if name not in _PASSED_OVER and not (here / name / FILE).exists()
         )
         for file in sorted(files):
-            if (here / file).is_symlink() or (here == folder and file == FILE):
+            linked = (here / file).is_symlink() and not is_mounted(here / file)
+            if linked or (here == folder and file == FILE):
                 continue
             if left == 0:
                 return

@@ -136,6 +136,14 @@ STRANGE = {
     "as many dimensions as memory has bytes": (
         "UPDATE indexes SET schema = CAST(replace(schema, ':4,', ':4000000000,') AS BLOB)"
     ),
+    "no live index": "UPDATE state SET live = NULL",
+    "a live index that is not there": "UPDATE state SET live = 9",
+    "no state": "DELETE FROM state",
+    "fewer slots than none": "UPDATE indexes SET slots = -1",
+    "vectors without end": "UPDATE indexes SET longest = 9e999",
+    "an effect that there is not": "UPDATE docs_1 SET effect = 'harmless'",
+    "no permissions": "DROP TABLE principals_1",
+    "a text that is none": "UPDATE docs_1 SET tenant = CAST(x'ff' AS TEXT)",
     "no dimensions": "UPDATE indexes SET schema = CAST(replace(schema, ':4,', ':0,') AS BLOB)",
 }
 
@@ -151,6 +159,40 @@ def test_values_that_kitpick_does_not_write_are_damage(path: Path, precious: Pat
 
     with pytest.raises(CorruptStore, match="damaged"):
         used()
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "a number in place of a text",
+        "a word in place of a slot",
+        "an effect that there is not",
+        "no live index",
+        "no state",
+        "no permissions",
+        "no dimensions",
+        "fewer slots than none",
+    ],
+)
+def test_values_that_kitpick_does_not_write_are_not_restored(path: Path, precious: Path, what: str) -> None:
+    backup = path.with_name("backup.db")
+    with closing(SqliteEngine(path)) as engine:
+        engine.backup(backup)
+    spoil(backup, STRANGE[what], precious)
+    with closing(SqliteEngine(path.with_name("new.db"))) as engine:
+        with pytest.raises(CorruptStore, match="take another one"):
+            engine.restore(backup)
+        assert engine.live() is None
+
+
+def test_what_is_no_vector_in_a_backup_is_lost_and_said(path: Path, precious: Path) -> None:
+    backup = path.with_name("backup.db")
+    with closing(SqliteEngine(path)) as engine:
+        engine.backup(backup)
+    spoil(backup, "UPDATE vectors SET vector = 7 WHERE row = 2", precious)
+    with closing(SqliteEngine(path.with_name("new.db"))) as engine:
+        assert engine.restore(backup).damaged == 1
+        assert engine.damaged() == {"s": 1}
 
 
 def test_words_and_permissions_of_no_document_show_none(path: Path, precious: Path) -> None:

@@ -24,6 +24,7 @@ from doors import (
     serving_process,
     until,
 )
+from waiting import eventually
 
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
@@ -330,6 +331,30 @@ def test_a_door_that_others_could_reach_needs_callers(settings: Settings) -> Non
     )
     assert refused.returncode == ExitCode.INPUT
     assert "no [[callers]] are configured" in refused.stderr
+
+
+def test_a_door_with_too_many_connections_sends_callers_away(settings: Settings, tmp_path: Path) -> None:
+    config = tmp_path / "mcp.toml"
+    config.write_text("max_connections = 3\n")
+    with serving("--config", str(config)) as url:
+        place = urlsplit(url)
+        assert not plain_answer(place.netloc).startswith(b"HTTP/1.1 503")
+        idle = [socket.create_connection((place.hostname, place.port), timeout=PATIENCE) for _ in range(3)]
+        answer = plain_answer(place.netloc)
+        assert answer.startswith(b"HTTP/1.1 503")
+        assert b"connection: close" in answer.lower()
+        assert b"3 connections are open already" in answer
+        for connection in idle:
+            connection.close()
+        eventually(lambda: not plain_answer(place.netloc).startswith(b"HTTP/1.1 503"))
+
+
+def plain_answer(netloc: str) -> bytes:
+    """The whole answer to a request that no client of the protocol would send, on a connection of its own."""
+    host, _, port = netloc.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as caller:
+        caller.sendall(f"GET /mcp HTTP/1.1\r\nhost: {netloc}\r\nconnection: close\r\n\r\n".encode())
+        return b"".join(iter(lambda: caller.recv(4096), b""))
 
 
 def test_a_door_ends_though_a_request_never_comes_whole(settings: Settings) -> None:
