@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -52,26 +51,6 @@ export const model = new MockLanguageModelV3({
 });
 """
 """What is the reader's own on the page for agents."""
-
-
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
-    """A copy of the package, with what its tests need.
-
-    Skips where the registry cannot be reached; fails where `KITPICK_REQUIRE` names node.
-    """
-    folder = tmp_path / "npm"
-    shutil.copytree(ROOT / "npm", folder, ignore=shutil.ignore_patterns("node_modules", "dist*"))
-    installed = ROOT / "npm" / "node_modules"
-    if installed.is_dir():
-        (folder / "node_modules").symlink_to(installed)
-        return folder
-    command = ["npm", "ci", "--no-audit", "--no-fund", "--prefer-offline"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
-    if done.returncode:
-        gone = pytest.fail if "node" in os.environ.get("KITPICK_REQUIRE", "").split(",") else pytest.skip
-        gone(f"npm ci: {done.stderr.strip()[-300:]}")
-    return folder
 
 
 @pytest.fixture
