@@ -41,11 +41,11 @@ _FILES = {
     McpClient.CLAUDE_DESKTOP: "claude_desktop_config.json (Settings, Developer, Edit Config)",
     McpClient.CURSOR: ".cursor/mcp.json in the project's folder, or ~/.cursor/mcp.json",
     McpClient.VSCODE: ".vscode/mcp.json in the project's folder",
-    McpClient.ZED: "settings.json (command zed: open settings)",
+    McpClient.ZED: "settings.json (command zed: open settings file)",
 }
 _AFTERWARDS = {
     McpClient.CLAUDE_CODE: "start it again in that folder; /mcp shows the server; it follows list_changed",
-    McpClient.CLAUDE_DESKTOP: "quit it and start it again; tools are listed at each start",
+    McpClient.CLAUDE_DESKTOP: "quit it from its menu and start it again; tools are listed at each start",
     McpClient.CURSOR: "switch the server on under Settings, MCP; tools are listed when it is switched on",
     McpClient.VSCODE: "press Start above the entry; it follows list_changed",
     McpClient.ZED: "it starts the server as soon as the file is saved; it follows list_changed",
