@@ -14,7 +14,7 @@ from kitpick_ingest.errors import SourceError
 from kitpick_ingest.sources.mcp_endpoint import Listing, LiveSettings, McpEndpoint
 from kitpick_ingest.sources.mcp_listing import list_tools
 from kitpick_ingest.sources.mcp_output import ServerOutput
-from kitpick_ingest.sources.mcp_session import Connection, connected
+from kitpick_ingest.sources.mcp_session import Connection, SessionEnded, connected
 
 _REST_SECONDS = 0.2
 """Between two listings, so that a server that announces changes without end is not listed without end."""
@@ -44,14 +44,27 @@ class Changes:
         if isinstance(message, _CHANGES):
             self._announced.set()
 
-    async def wait(self, seconds: float) -> bool:
-        """Whether a change was announced since the last call, at the latest after these seconds."""
+    async def wait(self, seconds: float, ended: anyio.Event) -> bool:
+        """Whether a change was announced since the last call, at the latest after these seconds.
+
+        Raises:
+            SessionEnded: the session ended, and nothing was announced before.
+        """
         with anyio.move_on_after(seconds):
-            await self._announced.wait()
+            async with anyio.create_task_group() as group:
+                for event in (self._announced, ended):
+                    group.start_soon(_cancel_after, event, group.cancel_scope)
         announced = self._announced.is_set()
         if announced:
             self._announced = anyio.Event()
+        elif ended.is_set():
+            raise SessionEnded()
         return announced
+
+
+async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
 
 
 async def follow(endpoint: McpEndpoint, settings: LiveSettings, output: ServerOutput, report: Report) -> None:
@@ -85,7 +98,7 @@ async def watch_unsaid(
     """Reports the tools, and again after each change that a server announces without having said so."""
     report(await list_tools(connection, settings))
     while True:
-        if await changes.wait(settings.total_seconds):
+        if await changes.wait(settings.total_seconds, connection.ended):
             report(await list_tools(connection, settings))
             await anyio.sleep(_REST_SECONDS)
 
@@ -93,13 +106,13 @@ async def watch_unsaid(
 async def _follow_notifications(
     connection: Connection, settings: LiveSettings, report: Report, changes: Changes
 ) -> None:
-    """Protocols before 2026-07-28: changes arrive unasked, and only a ping shows that the server lives."""
+    """Protocols before 2026-07-28: changes arrive unasked, and a ping shows that a silent server lives."""
     tools = connection.client.server_capabilities.tools
     if tools is None or not tools.list_changed:
         raise AnnouncesNothing()
     report(await list_tools(connection, settings))
     while True:
-        if await changes.wait(settings.heartbeat_seconds):
+        if await changes.wait(settings.heartbeat_seconds, connection.ended):
             report(await list_tools(connection, settings))
             await anyio.sleep(_REST_SECONDS)
         else:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 from waiting import free_port
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter
@@ -258,14 +259,15 @@ def test_what_the_callback_raises_passes_through_and_ends_the_watch() -> None:
     assert children() == before
 
 
-def test_a_server_that_dies_while_watched_ends_the_watch_with_an_error() -> None:
+def test_a_server_that_dies_while_watched_ends_the_watch_at_once_with_an_error() -> None:
     def kill(_: Source) -> None:
         for pid in children() - before:
             psutil.Process(pid).kill()
 
     before = children()
-    with pytest.raises(SourceError):
-        legacy("changing").watch(kill, threading.Event())
+    patient = replace(QUICK, heartbeat_seconds=3_600.0)
+    with pytest.raises(SourceError, match="it ended the session"):
+        legacy("changing", patient).watch(kill, threading.Event())
 
 
 def test_reading_works_inside_a_running_event_loop() -> None:
