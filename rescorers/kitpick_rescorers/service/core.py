@@ -48,6 +48,9 @@ class Service:
             ModelError, InvalidSetting, UnknownProfile, InvalidProfile: what the settings name is not usable.
         """
         self.settings = settings
+        # Before the models, which take seconds: a name that is not there is told at once.
+        self.keys = KeyRing(_file(settings.keys))
+        self.default_profile = load_profile(settings.profile)
         self.metrics = Metrics()
         self.models = ServiceModels(settings, self.metrics)
         self.former = (
@@ -62,8 +65,6 @@ class Service:
         self.contents = Contents(settings.content_cache)
         self.connections = ConnectionCount(settings.max_connections)
         self.gate = Gate(settings.max_requests, settings.max_waiting_bytes)
-        self.keys = KeyRing(_file(settings.keys))
-        self.default_profile = load_profile(settings.profile)
         self.tracer = tracer_to(settings.traces)
         half = max(1, (settings.threads or available_cpus()) // 2)
         self.turns = Turns(half, self._models_busy)
