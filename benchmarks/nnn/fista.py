@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
 from kitpick_rescorers.nnn.active_set import Audit, Evidence, conclude
-from kitpick_rescorers.nnn.corpus import Float32, Float64
+from kitpick_rescorers.nnn.corpus import Corpus, Float32, Float64
 from kitpick_rescorers.nnn.problem import NnnProblem, Solution
 
 _CHECK_EVERY = 10
@@ -34,7 +35,7 @@ def solve_fista(
         fixed_steps: Take exactly this many steps and never look, as the paper does.
     """
     steps = max_iterations if fixed_steps is None else fixed_steps
-    step_size = 1.0 / max(problem.corpus.lipschitz + problem.l2, np.finfo(np.float64).tiny)
+    step_size = 1.0 / max(lipschitz(problem.corpus) + problem.l2, np.finfo(np.float64).tiny)
     z = y = np.zeros(problem.corpus.rows)
     momentum, done = 1.0, 0
     while done < steps:
@@ -46,6 +47,14 @@ def solve_fista(
         if fixed_steps is None and done % _CHECK_EVERY == 0 and _largest_violation(problem, z) <= tolerance:
             break
     return conclude(problem, _evidence(problem, z), tolerance=tolerance, rounds=done)
+
+
+@lru_cache(maxsize=8)
+def lipschitz(corpus: Corpus) -> float:
+    """λ_max(D Dᵀ), the curvature of the reconstruction term; computed when it is first asked for."""
+    documents = corpus.documents.astype(np.float64)
+    gram = documents @ documents.T if corpus.rows < corpus.dimensions else documents.T @ documents
+    return float(np.linalg.eigvalsh(gram)[-1])
 
 
 def _extrapolated(z: Float64, following: Float64, momentum: float) -> tuple[Float64, float]:

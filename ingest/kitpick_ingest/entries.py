@@ -15,8 +15,8 @@ import msgspec
 from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_engines.errors import InvalidDocument
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.found_files import FoundFile
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, records, unusable_text
+from kitpick_ingest.found_files import FoundFile, find_files
+from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records, unusable_text
 from kitpick_ingest.repeated_keys import repeated_in
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
 
@@ -62,6 +62,31 @@ def _isolated(source: str, part: Part, read: Callable[[Part], Iterator[Converted
         yield from read(part)
     except SourceError as error:
         yield DeadLetter(source, error.where, error.what)
+
+
+class FilesSource:
+    """A source that is a file, or a folder of such files."""
+
+    suffixes = JSON_SUFFIXES
+    """Endings of the files that are read in a folder."""
+    usual_name = ""
+    """Name of a source that is given none."""
+
+    def __init__(self, path: Path, name: str = "") -> None:
+        self.path = path
+        self.name = name or self.usual_name
+
+    def read(self) -> Iterator[Converted]:
+        """Documents in the order of the files, and of what is in them.
+
+        Raises:
+            SourceError: nothing there, not readable, or not what it should be.
+            MissingExtra: a package that reads it is not installed.
+        """
+        yield from read_files(self.name, find_files(self.path, self.suffixes), self._read_file)
+
+    def _read_file(self, file: FoundFile) -> Iterator[Converted]:
+        raise NotImplementedError
 
 
 def read_records(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,32 +12,22 @@ from kitpick_engines.document import ApiDocument, document_id
 from kitpick_ingest.entries import (
     BadEntry,
     Converted,
+    FilesSource,
     as_text,
     convert_entry,
     dead_letter,
-    read_files,
     read_records,
 )
-from kitpick_ingest.found_files import FoundFile, find_files
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line
+from kitpick_ingest.found_files import FoundFile
+from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
 from kitpick_ingest.kinds import AGENT
 
 
-class AgentCardsSource:
+class AgentCardsSource(FilesSource):
     """Cards of a file, a list or lines of them, or of a folder of such files; ids are `name/AGENT/SKILL`."""
 
-    def __init__(self, path: Path, name: str = "agents") -> None:
-        self.path = path
-        self.name = name
-
-    def read(self) -> Iterator[Converted]:
-        """Documents in the order of the files; their definition is the whole card.
-
-        Raises:
-            SourceError: the file cannot be read, or is not JSON.
-        """
-        yield from read_files(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
+    usual_name = "agents"
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         yield from read_records(self.name, file.path, self._read)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,15 +16,15 @@ from kitpick_ingest.effects import effect_of_function_name
 from kitpick_ingest.entries import (
     BadEntry,
     Converted,
+    FilesSource,
     as_text,
     convert_entry,
     dead_letter,
-    read_files,
     read_records,
 )
-from kitpick_ingest.found_files import FoundFile, find_files
+from kitpick_ingest.found_files import FoundFile
 from kitpick_ingest.function_forms import schema_of
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, within
+from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, within
 from kitpick_ingest.json_schema import parameters, schema_fields
 
 _MAX_NESTING = 4
@@ -84,24 +83,14 @@ class _Group(msgspec.Struct):
         return next(((key, found) for key, found in lists.items() if found is not None), None)
 
 
-class FunctionSchemasSource:
+class FunctionSchemasSource(FilesSource):
     """Functions of a JSON array, of an object with `tools`, or of JSON Lines; a folder of such files as well.
 
     A function belongs to the tool that its namespace names: an OpenAI `namespace`, or the part of its name
     before the last dot. Without either, the tool is the source.
     """
 
-    def __init__(self, path: Path, name: str = "functions") -> None:
-        self.path = path
-        self.name = name
-
-    def read(self) -> Iterator[Converted]:
-        """Documents in the order of the file.
-
-        Raises:
-            SourceError: the file cannot be read, or is not JSON.
-        """
-        yield from read_files(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
+    usual_name = "functions"
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         read = partial(self._read, namespace="", depth=_MAX_NESTING)

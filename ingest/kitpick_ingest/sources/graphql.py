@@ -6,14 +6,13 @@ Types may refer to each other in cycles: of inputs each type is written once, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import msgspec
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id
-from kitpick_ingest.entries import BadEntry, Converted, as_text, convert_entry, read_files
+from kitpick_ingest.entries import BadEntry, Converted, FilesSource, as_text, convert_entry
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.found_files import FoundFile, find_files
+from kitpick_ingest.found_files import FoundFile
 from kitpick_ingest.input_schemas import InputSchemas
 from kitpick_ingest.json_files import Entry, parse, read_file, within
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
@@ -58,39 +57,28 @@ class _Answer(msgspec.Struct):
     schema: _Introspected | None = msgspec.field(default=None, name="__schema")
 
 
-class GraphqlSource:
+class GraphqlSource(FilesSource):
     """Operations of an introspection answer, `{"data": {"__schema": …}}` or what it holds.
 
     Ids are `name/OPERATION/FIELD`.
     """
 
-    def __init__(self, path: Path, name: str = "graphql") -> None:
-        self.path = path
-        self.name = name
+    usual_name = "graphql"
+    suffixes = frozenset({".json"})
 
-    def read(self) -> Iterator[Converted]:
-        """Documents in the order of the schema.
-
-        Raises:
-            SourceError: the file cannot be read, or is no introspection answer.
-        """
-        yield from read_files(self.name, find_files(self.path, frozenset({".json"})), self._read)
-
-    def _read(self, found: FoundFile) -> Iterator[Converted]:
-        file = found.path
-        data = read_file(file)
-        answer = parse(data, str(file), _Answer)
+    def _read_file(self, file: FoundFile) -> Iterator[Converted]:
+        where = str(file.path)
+        data = read_file(file.path)
+        answer = parse(data, where, _Answer)
         schema = answer.schema or (answer.data.schema if answer.data is not None else None)
         if schema is None or not schema.types:
-            raise SourceError(str(file), "is no answer to an introspection query: it has no `__schema.types`")
-        yield from lost_values(self.name, str(file), repeated_keys(data))
+            raise SourceError(where, "is no answer to an introspection query: it has no `__schema.types`")
+        yield from lost_values(self.name, where, repeated_keys(data))
         schemas = _input_types(_types(data))
         for operation, effect, fields in schema.roots():
             convert = _Operation(self.name, operation, effect, schemas).document
             for index, raw in enumerate(fields):
-                yield convert_entry(
-                    self.name, Entry(within(str(file), operation, index), bytes(raw)), convert
-                )
+                yield convert_entry(self.name, Entry(within(where, operation, index), bytes(raw)), convert)
 
 
 def _types(data: bytes) -> dict[str, JsonObject]:

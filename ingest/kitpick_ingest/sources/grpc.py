@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -13,9 +12,9 @@ from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id
 from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
 from kitpick_ingest.descriptor_sets import MADE_BY, ProtoElement, read_set
 from kitpick_ingest.effects import effect_of_function_name, effect_of_method
-from kitpick_ingest.entries import BadEntry, Converted, convert_entry, read_files
+from kitpick_ingest.entries import BadEntry, Converted, FilesSource, convert_entry
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.found_files import FoundFile, find_files
+from kitpick_ingest.found_files import FoundFile
 from kitpick_ingest.json_files import Entry, within
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
 from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip
@@ -33,26 +32,16 @@ _STREAMING = {
 }
 
 
-class GrpcSource:
+class GrpcSource(FilesSource):
     """Methods of a file that holds a `FileDescriptorSet`, or of a folder of such files.
 
     Ids are `name/SERVICE/METHOD`, the service with its package.
     """
 
-    def __init__(self, path: Path, name: str = "grpc") -> None:
-        self.path = path
-        self.name = name
+    usual_name = "grpc"
+    suffixes = SUFFIXES
 
-    def read(self) -> Iterator[Converted]:
-        """Documents in the order of the files and of the methods in them.
-
-        Raises:
-            SourceError: the file cannot be read, is no descriptor set, or has no service.
-            MissingExtra: the package `protobuf` is not installed.
-        """
-        yield from read_files(self.name, find_files(self.path, SUFFIXES), self._read)
-
-    def _read(self, file: FoundFile) -> Iterator[Converted]:
+    def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         described = read_set(file.path)
         make = _MethodDocuments(self.name, ProtoSchemas(described))
         empty = True

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from kitpick_foundation.decoding import decode_as
-from kitpick_ingest.entries import Converted, convert_entry, dead_letter, read_files, read_records
+from kitpick_ingest.entries import Converted, FilesSource, convert_entry, dead_letter, read_records
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.found_files import FoundFile, find_files
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, within
+from kitpick_ingest.found_files import FoundFile
+from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, within
 from kitpick_ingest.sources.mcp_tools import McpServer, about, tool_document
 
 Reading = Generator[Converted, None, str]
@@ -52,7 +51,7 @@ class _Record(msgspec.Struct, rename={"input_schema": "inputSchema"}):
     instructions: Any = None
 
 
-class McpDumpSource:
+class McpDumpSource(FilesSource):
     """Tools of saved `tools/list` answers, in one file or a folder of them.
 
     Understood are a listing (`{"tools": […]}`, alone or as `result` of a JSON-RPC answer, one page a line in
@@ -62,18 +61,8 @@ class McpDumpSource:
     stands before them.
     """
 
-    def __init__(self, path: Path, name: str = "mcp") -> None:
-        self.path = path
-        self.name = name
-        self._instructions = self._cursor = ""
-
-    def read(self) -> Iterator[Converted]:
-        """Documents in the order of the file.
-
-        Raises:
-            SourceError: the file cannot be read, is not JSON, or its last page announces another one.
-        """
-        yield from read_files(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
+    usual_name = "mcp"
+    _instructions = _cursor = ""
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         self._instructions = self._cursor = ""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,9 +15,9 @@ from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.effects import effect_of_method
-from kitpick_ingest.entries import Converted, as_text, convert_entry, dead_letter, read_files, read_records
-from kitpick_ingest.found_files import FoundFile, find_files
-from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, within
+from kitpick_ingest.entries import Converted, FilesSource, as_text, convert_entry, dead_letter, read_records
+from kitpick_ingest.found_files import FoundFile
+from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, within
 
 _MAX_RETURNS = 2_000
 
@@ -63,24 +62,14 @@ class _ToolFile(msgspec.Struct):
     tool_description: Any = ""
 
 
-class ToolBenchSource:
+class ToolBenchSource(FilesSource):
     """Endpoints of a JSON or JSON Lines file, or of a folder of per-tool JSON files.
 
     Tool names repeat across categories, so an id is `name/category/tool/api`. A per-tool file does not name
     its category: it is the folder that the file lies in, unless the file says `category_name`.
     """
 
-    def __init__(self, path: Path, name: str = "toolbench") -> None:
-        self.path = path
-        self.name = name
-
-    def read(self) -> Iterator[Converted]:
-        """Documents in the order of the file, files of a folder by path.
-
-        Raises:
-            SourceError: nothing there, not readable, or not JSON.
-        """
-        yield from read_files(self.name, find_files(self.path, JSON_SUFFIXES), self._read_file)
+    usual_name = "toolbench"
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         folder = file.path.resolve().parent.name

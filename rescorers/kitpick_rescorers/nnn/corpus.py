@@ -75,7 +75,6 @@ class Corpus:
         """An upper bound of max ‖d_i‖; of a small corpus the Frobenius norm, which is there already."""
         self.roundoff = (self.dimensions + 4) * _UNIT_ROUNDOFF * self.largest_norm
         """A scan in float32 is off by at most this times ‖v‖ in any row, in whatever order sums are taken."""
-        self._lipschitz: float | None = None
 
     @property
     def rows(self) -> int:
@@ -93,19 +92,6 @@ class Corpus:
         else:
             squares = float(np.einsum("ij,ij->i", self.documents, self.documents).max())
         return math.sqrt(squares) * (1.0 + 1e-6)
-
-    @property
-    def lipschitz(self) -> float:
-        """λ_max(D Dᵀ), the curvature of the reconstruction term; computed when it is first asked for."""
-        if self._lipschitz is None:
-            self._lipschitz = self._curvature()
-        return self._lipschitz
-
-    def _curvature(self) -> float:
-        wide = self.rows < self.dimensions
-        documents = self.documents.astype(np.float64)
-        gram = documents @ documents.T if wide else documents.T @ documents
-        return float(np.linalg.eigvalsh(gram)[-1])
 
     @_FINITE
     def scan(self, vector: Float64) -> Float32:
