@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from commands import kitpick
+from shared_models import remembering
 
 from kitpick.catalog import Catalog
 from kitpick.evaluation.measuring import Judged, Plan, judged_queries
@@ -41,6 +42,13 @@ FUNCTIONS = [
     function("get_stock_price", "Latest price of a share on the stock exchange", "symbol"),
     function("delete_file", "Delete a file from the disk for ever", "path"),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _remembering() -> Iterator[None]:
+    """The same requests are asked of the same few functions in most of these tests."""
+    with remembering():
+        yield
 
 
 @pytest.fixture

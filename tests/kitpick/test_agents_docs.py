@@ -90,7 +90,8 @@ def test_the_command_line(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys:
 @contextmanager
 def serving(*arguments: str) -> Iterator[str]:
     command = [sys.executable, "-c", RUN, *arguments, "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
+    cold = os.environ | {"KITPICK_SERVE_WARM_UP_SECONDS": "0"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=cold) as process:
         assert process.stderr is not None
         try:
             first = process.stderr.readline()

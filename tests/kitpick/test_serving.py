@@ -12,6 +12,8 @@ from kitpick.cli import app
 from kitpick.settings import read_service_settings
 from kitpick_foundation.errors import InvalidSetting
 
+COLD = ("--set", "warm_up_seconds=0")
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -92,14 +94,14 @@ def test_what_is_set_by_name_counts_like_its_own_option(name: str, tmp_path: Pat
     missing = str(tmp_path / "nowhere")
     option = f"--{name.replace('_', '-')}"
     for given in (["--set", f"{name}={missing}"], [option, missing]):
-        told = CliRunner().invoke(app, ["serve", "--port", "0", *given])
+        told = CliRunner().invoke(app, ["serve", "--port", "0", *COLD, *given])
         assert told.exit_code != 0
         assert "nowhere" in str(told.exception), given
 
 
 def test_an_option_of_its_own_beats_what_is_set_by_name(tmp_path: Path) -> None:
     given = ["--set", f"keys={tmp_path / 'one'}", "--keys", str(tmp_path / "other")]
-    assert "other" in str(CliRunner().invoke(app, ["serve", *given]).exception)
+    assert "other" in str(CliRunner().invoke(app, ["serve", *COLD, *given]).exception)
 
 
 def test_a_new_key_is_printed_with_its_entry() -> None:

@@ -23,23 +23,15 @@ from kitpick_rescorers.service.keys import digest
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 
 WEATHER = "functions/functions/get_weather"
+SERVE = [sys.executable, "-c", "from kitpick.cli import main; main()", "serve", "--port", "0", "--tools"]
+SERVE += ["--set", "warm_up_seconds=0"]
 
 
 @contextmanager
 def serving(*arguments: str) -> Iterator[str]:
     """URL of `kitpick serve --tools`."""
-    command = [
-        sys.executable,
-        "-c",
-        "from kitpick.cli import main; main()",
-        "serve",
-        "--port",
-        "0",
-        "--tools",
-    ]
-    with subprocess.Popen(
-        [*command, *arguments], stderr=subprocess.PIPE, text=True, env=os.environ
-    ) as process:
+    command = [*SERVE, *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
         assert process.stderr is not None
         first = process.stderr.readline()
         assert "kitpick serves" in first, first
@@ -157,13 +149,7 @@ def test_ids_of_another_tenant_are_refused_like_those_of_nobody(
 
 
 def test_a_catalog_that_others_could_reach_needs_keys(catalog: Catalog) -> None:
-    command = [sys.executable, "-c", "from kitpick.cli import main; main()", "serve", "--tools"]
-    refused = subprocess.run(
-        [*command, "--host", "0.0.0.0", "--port", "0"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    command = [*SERVE, "--host", "0.0.0.0"]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert refused.returncode == 2
     assert "--tools on --host 0.0.0.0" in refused.stderr

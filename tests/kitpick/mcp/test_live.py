@@ -16,7 +16,7 @@ import anyio
 import mcp_types as types
 import pytest
 from doors import PATIENCE, UPSTREAM, Door, at_stdio, at_the_door, at_url, serving, until
-from waiting import free_port
+from waiting import eventually, free_port, listens
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
@@ -33,6 +33,12 @@ def upstream(name: str, target: str = "", **more: Any) -> str:
     }
     fields |= {"allow": ["*"], "timeout_seconds": 60.0, **more}
     return "[[upstreams]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in fields.items())
+
+
+@pytest.fixture(autouse=True)
+def _no_cross_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests ask what is found and listed, not in which order: the other tests of the door do."""
+    monkeypatch.setenv("KITPICK_PROFILE", "hybrid")
 
 
 @pytest.fixture
@@ -188,10 +194,12 @@ def test_clients_over_http_subscribe_and_see_what_they_may_call(settings: Settin
 
 
 def test_what_a_caller_may_not_see_or_call_is_not_listed(settings: Settings, config: Path) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/mcp"
     config.write_text(
-        upstream("notes", listed=["*"], deny=["learn"])
-        + upstream("diary", listed=["read_*"], visible_to=["ann"])
-        + upstream("closed", listed=["read_*"], allow=[])
+        upstream("notes", url, listed=["*"], deny=["learn"])
+        + upstream("diary", url, listed=["read_*"], visible_to=["ann"])
+        + upstream("closed", url, listed=["read_*"], allow=[])
     )
 
     async def anybody(door: Door) -> None:
@@ -212,8 +220,10 @@ def test_what_a_caller_may_not_see_or_call_is_not_listed(settings: Settings, con
             assert await finds(door, tool_id)
             assert f"calls {tool_id}" in door.log(), "each name leads to its own server"
 
-    at_the_door(anybody, "--config", str(config))
-    at_the_door(ann, "--config", str(config), "--principal", "ann")
+    with notes_at(port):
+        eventually(partial(listens, port))
+        at_the_door(anybody, "--config", str(config))
+        at_the_door(ann, "--config", str(config), "--principal", "ann")
 
 
 def test_resources_and_prompts_are_found_beside_tools(settings: Settings, config: Path) -> None:

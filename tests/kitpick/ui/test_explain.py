@@ -288,7 +288,7 @@ def test_the_answer_costs_little_beyond_the_models(shop: str) -> None:
     from kitpick_rescorers.service.settings import ServiceSettings
     from kitpick_rescorers.service.ticket import Ticket
 
-    service = Service(ServiceSettings())
+    service = Service(ServiceSettings(warm_up_seconds=0))
     desk = Desk(service, UiSettings(catalog=shop))
     spent = []
     for turn in range(4):

@@ -17,6 +17,7 @@ from kitpick.errors import ExitCode
 FILES = sorted((Path(kitpick.ui.__file__).parent / "page").iterdir())
 SINKS = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc")
 COMMAND = [sys.executable, "-W", "error", "-c", "from kitpick.cli import main; main()", "serve", "--ui"]
+COMMAND += ["--set", "warm_up_seconds=0"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -54,7 +55,7 @@ def test_the_page_is_off_by_default_and_the_service_stays_what_it_is(shown: Any)
     from kitpick_rescorers.service.core import Service
     from kitpick_rescorers.service.settings import ServiceSettings
 
-    service = Service(ServiceSettings())
+    service = Service(ServiceSettings(warm_up_seconds=0))
     paths = [route.path for route in application(service).routes]
     service.close()
     assert not [path for path in paths if path.startswith("/ui")]

@@ -204,7 +204,7 @@ def test_what_it_cannot_start_with_is_said_in_one_line(
     options: Sequence[str], said: str, kitpick: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    ended = kitpick("serve", "--port", "0", *options)
+    ended = kitpick("serve", "--port", "0", "--set", "warm_up_seconds=0", *options)
     assert ended.code != 0
     assert said in ended.err
     assert "Traceback" not in ended.err
@@ -212,7 +212,7 @@ def test_what_it_cannot_start_with_is_said_in_one_line(
 
 def test_a_certificate_that_is_not_there_is_said_in_one_line() -> None:
     options = ["--tls-certificate", "nowhere.pem", "--tls-key", "nowhere.pem"]
-    command = [sys.executable, "-c", MAIN, "serve", "--port", "0", *options]
+    command = [sys.executable, "-c", MAIN, "serve", "--port", "0", "--set", "warm_up_seconds=0", *options]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=600, check=False, env=os.environ | {"NO_COLOR": "1"}
     )
