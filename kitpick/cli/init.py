@@ -31,6 +31,13 @@ class AlreadyBegun(KitpickError):
         super().__init__(f"{file}: is there already: take another folder, or --force to write it anew")
 
 
+class Unwritable(KitpickError):
+    """A configuration that cannot be written."""
+
+    def __init__(self, file: Path, error: OSError) -> None:
+        super().__init__(f"{file.absolute()}: cannot be written: {error.strerror}")
+
+
 class Beginning(msgspec.Struct, frozen=True):
     """The answers to three questions."""
 
@@ -60,16 +67,15 @@ def init(
     Takes the tools in, prints the entry for the agent's configuration, and searches once. Each question has
     an option. Where nobody can be asked, `--tools` is needed and the others have defaults.
     """
+    _require_new(Path(FILE), force)
     begun = Beginning(
         _answer("Where are your tools (a file, a folder, mcp:URL, botocore:s3)?", "--tools", tools, None),
-        _client(
-            _answer(f"What does your agent run in ({', '.join(CLIENTS)})?", "--client", client, NO_CLIENT)
-        ),
+        _client(client),
         absolute_catalog(_answer("Where is the catalog stored?", "--store", store, "sqlite:tools.db")),
     )
-    file = write_config(Path(), begun, force)
     with Catalog.open(begun.store) as catalog:
         report = catalog.ingest(begun.tools, progress=progress())
+        file = write_config(Path(), begun, force)  # not before: what failed is begun anew with other answers
         request = example_request(catalog)
         found = catalog.search(request, 3).hits if request else ()
     typer.echo(
@@ -88,20 +94,30 @@ def _answer(question: str, option: str, given: str | None, default: str | None) 
     if given is not None:
         return given
     if _can_ask():
-        return str(typer.prompt(question, default=default, err=True))
+        return str(typer.prompt(question, default=default, prompt_suffix=" ", err=True))
     if default is None:
         raise typer.BadParameter("nobody can be asked here: say it", param_hint=option)
     return default
 
 
-def _client(name: str) -> str:
-    if name not in CLIENTS:
-        raise typer.BadParameter(f"{name!r} is none of {', '.join(CLIENTS)}", param_hint="--client")
+def _client(given: str | None) -> str:
+    """A client's name; whoever typed another word is asked again."""
+    question = f"What does your agent run in ({', '.join(CLIENTS)})?"
+    while (name := _answer(question, "--client", given, NO_CLIENT)) not in CLIENTS:
+        wrong = f"{name!r} is none of {', '.join(CLIENTS)}"
+        if given is not None:
+            raise typer.BadParameter(wrong, param_hint="--client")
+        note(wrong)
     return name
 
 
 def _can_ask() -> bool:
     return sys.stdin.isatty()
+
+
+def _require_new(file: Path, force: bool) -> None:
+    if file.exists() and not force:
+        raise AlreadyBegun(file)
 
 
 def write_config(folder: Path, begun: Beginning, force: bool = False) -> Path:
@@ -111,10 +127,10 @@ def write_config(folder: Path, begun: Beginning, force: bool = False) -> Path:
 
     Raises:
         AlreadyBegun: the file is there, and `force` is false.
+        Unwritable: the folder, or what has the file's name, takes no text.
     """
     file = folder / FILE
-    if file.exists() and not force:
-        raise AlreadyBegun(file)
+    _require_new(file, force)
     lines = [
         "# Made by `kitpick init`, for `kitpick mcp --config kitpick.toml`: docs/mcp.md names every field.",
         f"# The tools came from {begun.tools!r}; `kitpick ingest` takes their changes in.",
@@ -123,7 +139,10 @@ def write_config(folder: Path, begun: Beginning, force: bool = False) -> Path:
         target = msgspec.json.encode(begun.tools.removeprefix(_LIVE)).decode()
         lines += ["", "[[upstreams]]", 'name = "tools"', f"target = {target}"]
         lines += ['allow = []   # patterns of tools that may be called, such as "read_*"']
-    file.write_text("\n".join(lines) + "\n", "utf-8")
+    try:
+        file.write_text("\n".join(lines) + "\n", "utf-8")
+    except OSError as error:
+        raise Unwritable(file, error) from error
     return file
 
 

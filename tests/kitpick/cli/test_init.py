@@ -58,8 +58,19 @@ def test_questions_are_asked_where_somebody_sits(folder: Path, kitpick, monkeypa
     assert '"context_servers"' in ran.out
 
 
+def test_whoever_types_no_client_is_asked_again(monkeypatch, capsys) -> None:
+    from kitpick.cli.init import _client
+
+    answers = iter(["emacs", "", "none"])
+    monkeypatch.setattr("typer.prompt", lambda question, **_: next(answers))
+    monkeypatch.setattr("kitpick.cli.init._can_ask", lambda: True)
+    assert _client(None) == "none"
+    assert "'emacs' is none of" in capsys.readouterr().err
+
+
 def test_what_is_there_is_not_overwritten_unless_asked(folder: Path, kitpick) -> None:
     (folder / "kitpick.toml").write_text("# mine")
+    assert kitpick("init").code == ExitCode.INPUT, "before anything is asked"
     refused = kitpick("init", "--tools", "functions.json")
     assert refused.code == ExitCode.INPUT
     assert (folder / "kitpick.toml").read_text() == "# mine"
@@ -72,6 +83,7 @@ def test_a_wrong_answer_is_named(folder: Path, kitpick, wrong: list[str]) -> Non
     refused = kitpick("init", "--tools", "functions.json", *wrong)
     assert refused.code in (ExitCode.USAGE, ExitCode.INPUT)
     assert wrong[1] in refused.err
+    assert not (folder / "kitpick.toml").exists(), "the next try is the first one"
 
 
 def test_a_live_server_becomes_an_upstream_of_which_nothing_may_be_called(tmp_path: Path) -> None:
@@ -81,6 +93,14 @@ def test_a_live_server_becomes_an_upstream_of_which_nothing_may_be_called(tmp_pa
     file = write_config(tmp_path, Beginning(f"mcp:{target}", "none", "sqlite:x.db"))
     (upstream,) = read_config(file).upstreams
     assert (upstream.target, upstream.allow) == (target, ())
+
+
+def test_a_configuration_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    from kitpick.cli.init import Beginning, Unwritable, write_config
+
+    (tmp_path / "kitpick.toml").mkdir()
+    with pytest.raises(Unwritable, match=r"kitpick\.toml: cannot be written: "):
+        write_config(tmp_path, Beginning("tools.json", "none", "sqlite:x.db"), force=True)
 
 
 @pytest.mark.parametrize("client", list(McpClient))
