@@ -476,6 +476,15 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
+SELECTING = [
+    ("/own-query/_count", "counts nothing"),
+    ("/own-query/_update_by_query", "selects no documents"),
+    ("/own-query/_delete_by_query", "selects no documents"),
+    ("/_reindex", "selects no documents"),
+]
+"""Requests that do something with all that a query finds."""
+
+
 class TestWhatIsRefused:
     @pytest.mark.parametrize(("query", "says"), REFUSED)
     def test_what_is_no_query(self, search: Search, catalog: Catalog, query: Any, says: str) -> None:
@@ -507,6 +516,26 @@ class TestWhatIsRefused:
             search.call("POST", f"/{index}/_search", {"query": {"kitpick": {"text": "a"}}})
         assert refused.value.status == 400
         assert "one catalog of kitpick by its name" in refused.value.body
+
+    @pytest.mark.parametrize("inside", [False, True], ids=["alone", "inside another"])
+    @pytest.mark.parametrize(("path", "says"), SELECTING)
+    def test_what_counts_copies_or_changes_documents(
+        self, search: Search, catalog: Catalog, path: str, says: str, inside: bool
+    ) -> None:
+        """By a query that finds others where nobody ranks, all that would happen by chance."""
+        query: dict[str, Any] = {"kitpick": {"text": "a file"}}
+        query = {"bool": {"filter": [query]}} if inside else query
+        source = {"index": "own-query", "query": query}
+        body = {"source": source, "dest": {"index": "own-copy"}} if "reindex" in path else {"query": query}
+        before = search.call("POST", "/own-query/_count")["count"]
+        with pytest.raises(Refused) as refused:
+            search.call("POST", path, body)
+        assert refused.value.status == 400
+        assert ("the whole query" if inside else says) in refused.value.body
+        search.call("POST", "/own-query/_refresh")
+        assert search.call("POST", "/own-query/_count")["count"] == before
+        with pytest.raises(Refused, match="404"):
+            search.call("GET", "/own-copy")
 
     def test_an_index_that_is_not_there(self, search: Search) -> None:
         with pytest.raises(Refused) as refused:

@@ -25,9 +25,9 @@ JAVA = ROOT / "plugin" / "src" / "main" / "java" / "org" / "kitpick" / "opensear
 @pytest.mark.slow
 @pytest.mark.needs("jdk", "serve", "onnxruntime", "weights")
 def test_the_requests_work_and_answer_as_shown(search: Search, double: Double, service: Service) -> None:
-    assert len(REQUESTS) == 4
+    assert len(REQUESTS) == 5
     with double.behaving(forwarding(*service)):
-        _, searched, stats, _ = [
+        _, _, searched, stats, _ = [
             search.call(method, path, json.loads(body) if body else None) for method, path, body in REQUESTS
         ]
     assert len(searched["hits"]["hits"]) == 5

@@ -254,7 +254,9 @@ class TestWhatIsLeftAlone:
         self, search: Search, double: Double, body: dict[str, Any], reason: str
     ) -> None:
         answer = search(body)
-        assert report(answer) == {"status": "skipped", "reason": reason}
+        said = report(answer)
+        assert (said["status"], said["reason"]) == ("skipped", reason)
+        assert ("message" in said) == (reason == "no_query_text"), "where the request can be mended"
         assert not double.calls
 
     def test_a_scroll(self, search: Search) -> None:
@@ -341,6 +343,7 @@ class TestQueries:
         search.index("bare", {f"b{n}": {"number": n} for n in range(3)})
         answer = search({"query": {"match_all": {}}, "ext": {"kitpick": {"query": "q"}}}, "bare")
         assert report(answer)["reason"] == "no_text"
+        assert "text_fields" in report(answer)["message"]
         assert len(ids(answer)) == 3
         assert not double.calls
 

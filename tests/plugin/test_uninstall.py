@@ -45,5 +45,9 @@ def test_what_was_left_behind_is_named_and_the_rest_goes_on(
         assert ids(search(pipeline="_none")) == before
         assert search.call("DELETE", "/_search/pipeline/tools") == {"acknowledged": True}
         assert len(ids(search.call("POST", "/apis/_search", {}))) == 10
+        with pytest.raises(Refused, match=r"archived\."):
+            search.put("/_cluster/settings", {"persistent": {"cluster.max_shards_per_node": 4_000}})
+        search.put("/_cluster/settings", {"persistent": {"archived.*": None}})
+        search.put("/_cluster/settings", {"persistent": {"cluster.max_shards_per_node": 4_000}})
     finally:
         without.stop()

@@ -123,18 +123,22 @@ class Admission:
         self._booked_until = -math.inf
         """Until then those who were turned away fill the machine, if all come back when they were told to."""
 
-    def turn_away(self, left: float) -> None:
-        """Refuses a new search that `call` would refuse whatever it asks for; it costs next to nothing.
+    def turn_away(self, left: float, pairs: int | None = None) -> None:
+        """Refuses a new search that `call` would refuse; it costs next to nothing.
 
         Args:
             left: seconds until its deadline.
+            pairs: that the cross-encoder would read for it. None where that is not known: then it is refused
+                only if `call` would refuse it however few they are.
 
         Raises:
-            Overloaded: there is no time for it, not even if the cross-encoder reads nothing.
+            Overloaded: there is no time for it.
         """
         with self._changed:
             self._forget()
-            if not any(self._fits(extent, self.costs.base, left) for extent in Extent):
+            if pairs is not None:
+                self._extent(pairs, left)
+            elif not any(self._fits(extent, self.costs.base, left) for extent in Extent):
                 raise self._refusal(left)
 
     @contextmanager

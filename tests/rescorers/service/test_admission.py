@@ -115,6 +115,25 @@ class TestWhoIsTurnedAway:
         admission.turn_away(60.0)
         assert refusal.retry_after is not None
 
+    @pytest.mark.parametrize("pair", [0.005, 0.01, 0.02, 0.03, 0.05])
+    def test_what_is_known_to_be_refused_is_refused_at_once(self, clock: Clock, pair: float) -> None:
+        """Its body is not decoded: under overload, most are such."""
+        admission = Admission(1, SearchCosts(BASE, pair), clock)
+        filled(admission)
+        with pytest.raises(Overloaded, match="searches under way"):
+            admission.turn_away(DEADLINE, PAIRS)
+
+    def test_what_would_be_admitted_is_not(self, admission: Admission) -> None:
+        for number in range(100):
+            try:
+                admission.turn_away(DEADLINE, PAIRS)
+            except Overloaded:
+                assert number > SHARES[Extent.FULL] * DEADLINE / FULL - 1
+                assert tried(admission, "the same") is None
+                return
+            assert tried(admission, f"{number}") is not None
+        pytest.fail("somebody has to be refused")
+
     def test_a_place_without_scores_is_a_place(self, admission: Admission) -> None:
         while begun(admission, "a").extent is Extent.FULL:
             pass

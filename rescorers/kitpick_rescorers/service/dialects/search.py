@@ -129,6 +129,7 @@ class _Glimpse(msgspec.Struct, frozen=True):
 
     found: tuple[msgspec.Raw, ...] = ()
     deadline_ms: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    profile: msgspec.Raw = msgspec.Raw(b"null")
 
 
 def turn_away(service: Service, body: bytes, ticket: Ticket) -> None:
@@ -147,7 +148,12 @@ def turn_away(service: Service, body: bytes, ticket: Ticket) -> None:
         return  # what is wrong with it is said where it is decoded
     if not seen.found:
         ticket.shorten(seen.deadline_ms)
-        service.admission.turn_away(ticket.left)
+        service.admission.turn_away(ticket.left, _known_pairs(service.default_profile, seen.profile))
+
+
+def _known_pairs(own: Profile, wanted: msgspec.Raw) -> int | None:
+    """Pairs that the cross-encoder would read, if the service's own profile is asked for; else None."""
+    return own.pairs if bytes(wanted) in (b"null", msgspec.json.encode(own.name)) else None
 
 
 def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchAnswer:

@@ -39,6 +39,9 @@ final class ResponseBuilder {
     Map<String, Object> report = new LinkedHashMap<>();
     report.put("status", "skipped");
     report.put("reason", reason.code());
+    if (reason.message() != null) {
+      report.put("message", reason.message());
+    }
     return firstStage(report);
   }
 
