@@ -2,8 +2,9 @@
 
 Every tenant has `--apis` APIs of its own, all of different words, with vectors of 384 dimensions drawn at
 random. In SQLite it counts files and bytes. `--server opensearch://HOST:PORT` does the same there, where each
-catalog's index has one shard and no copy, and counts the shards and the bytes of their segments, merged into
-one each. What it made there (`bench-tenants-…`) is removed again.
+catalog's index has one shard and no copy, and counts these shards and the bytes of their segments, merged into
+one each; the hidden index that says which one is live is not counted. What it made there (`bench-tenants-…`)
+is removed again.
 
 `--tenants N`, `--apis N`. Prints a table and, last, one JSON object.
 """
@@ -82,17 +83,17 @@ def fill(url: str, items: Sequence[IndexedDocument]) -> None:
 
 
 def in_server(server: str, catalogs: Sequence[Sequence[IndexedDocument]]) -> Held:
-    """Shards of these catalogs, and the bytes of their segments."""
+    """Shards of the indexes of these catalogs, and the bytes of their segments."""
     for number, items in enumerate(catalogs):
         fill(f"{server}/bench-tenants-{number}?shards=1&replicas=0", items)
     with closing(open_engine(f"{server}/bench-tenants-0")) as engine:
         assert isinstance(engine, RemoteEngine)
-        ask, all_of = engine.server.call, "expand_wildcards=all"  # what says which index is live is hidden
-        ask("POST", f"/bench-tenants-*/_forcemerge?max_num_segments=1&flush=true&{all_of}")
-        ask("POST", f"/bench-tenants-*/_refresh?{all_of}")
-        total = ask("GET", f"/bench-tenants-*/_stats/store?{all_of}")
+        ask = engine.server.call
+        ask("POST", "/bench-tenants-*/_forcemerge?max_num_segments=1&flush=true")
+        ask("POST", "/bench-tenants-*/_refresh")
+        total = ask("GET", "/bench-tenants-*/_stats/store")
         found = Held(total["_shards"]["successful"], total["_all"]["primaries"]["store"]["size_in_bytes"])
-        ask("DELETE", f"/bench-tenants-*?{all_of}")
+        ask("DELETE", "/bench-tenants-*?expand_wildcards=all")
         return found
 
 
