@@ -2,9 +2,9 @@
 
 Every tenant has `--apis` APIs of its own, all of different words, with vectors of 384 dimensions drawn at
 random. In SQLite it counts files and bytes. `--server opensearch://HOST:PORT` does the same there, where each
-catalog's index has one shard and no copy, and counts these shards and the bytes of their segments, merged into
-one each; the hidden index that says which one is live is not counted. What it made there (`bench-tenants-…`)
-is removed again.
+catalog's index has one shard and no copy, and counts these shards and the bytes of their segments, merged
+into one each; the hidden index that says which one is live is not counted. What it made there
+(`bench-tenants-…`) is removed again.
 
 `--tenants N`, `--apis N`. Prints a table and, last, one JSON object.
 """
