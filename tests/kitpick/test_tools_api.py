@@ -150,6 +150,6 @@ def test_ids_of_another_tenant_are_refused_like_those_of_nobody(
 
 def test_a_catalog_that_others_could_reach_needs_keys(catalog: Catalog) -> None:
     command = [*SERVE, "--host", "0.0.0.0"]
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert refused.returncode == 2
     assert "--tools on --host 0.0.0.0" in refused.stderr

@@ -327,7 +327,7 @@ def test_a_configuration_that_cannot_be_meant_is_refused(text: str, reason: str,
 
 def test_a_door_that_others_could_reach_needs_callers(settings: Settings) -> None:
     refused = subprocess.run(
-        [*COMMAND, "--http", "--host", "0.0.0.0"], capture_output=True, text=True, timeout=120, check=False
+        [*COMMAND, "--http", "--host", "0.0.0.0"], capture_output=True, text=True, timeout=600, check=False
     )
     assert refused.returncode == ExitCode.INPUT
     assert "no [[callers]] are configured" in refused.stderr

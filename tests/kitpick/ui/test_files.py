@@ -72,7 +72,7 @@ def test_the_command_says_where_the_page_is(shop: str) -> None:
         said = next(line for line in process.stderr if "explain page" in line)
         assert httpx2.get(said.split()[-1], timeout=60).status_code == 200
         process.terminate()
-        assert process.wait(60) in {0, -15}
+        assert process.wait(300) in {0, -15}
 
 
 @pytest.mark.needs("weights", "onnxruntime", "serve")
@@ -87,6 +87,6 @@ def test_the_command_says_where_the_page_is(shop: str) -> None:
 )
 def test_what_would_be_careless_is_refused_at_the_start(shop: str, flags: list[str], said: str) -> None:
     command = [*COMMAND, "--port", "0", "--catalog", shop, *flags]
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert refused.returncode == ExitCode.USAGE
     assert said in refused.stderr
