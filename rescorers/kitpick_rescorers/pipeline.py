@@ -23,9 +23,12 @@ from kitpick_rescorers.stages import (
     Blend,
     Classify,
     Complete,
+    Concentrate,
     CrossEncode,
+    Decode,
     Enough,
     Learned,
+    Mmr,
     Pack,
     Stage,
 )
@@ -52,7 +55,7 @@ def rescore(
     ranking = _ranking_stages(profile.stages)
     reading = request.reading
     for stage in profile.stages[:ranking]:
-        if isinstance(stage, _READS) and reading.foreign and not reading.english:
+        if reading.unread and _reads(stage):
             state = _recorded(stage, state, state, 0.0, f"it does not read {reading.foreign}")
         else:
             state = run_stage(stage, state, models)
@@ -62,10 +65,17 @@ def rescore(
     return closing_answer(state, request.k)
 
 
-_READS = (Abstain, Blend, Classify, CrossEncode, Learned)
+_READS = (Abstain, Blend, Classify, Concentrate, CrossEncode, Learned)
 """Stages that read English, or judge by what was read."""
 _OF_THE_WHOLE = (Complete, Enough, Pack)
 """Stages that work on a finished order: the rules come before them."""
+
+
+def _reads(stage: Stage) -> bool:
+    """Whether a stage has nothing to work with where the request is in a language that no model reads."""
+    weighs = isinstance(stage, Decode) and stage.relevance > 0
+    weighs = weighs or (isinstance(stage, Mmr) and stage.relevance == "probability")
+    return weighs or isinstance(stage, _READS)
 
 
 def _ranking_stages(stages: Sequence[Stage]) -> int:

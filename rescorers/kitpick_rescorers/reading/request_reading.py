@@ -77,6 +77,11 @@ class Reading(msgspec.Struct, frozen=True):
         """Name of its language; empty for English."""
         return "" if self.language == ENGLISH else NAMES[self.language]
 
+    @property
+    def unread(self) -> bool:
+        """Whether it is in another language, and the glossary has no word of it: no model reads it."""
+        return self.language != ENGLISH and not self.english
+
 
 def shortened(text: str, most: int = MAX_READ, end: int = _END) -> str:
     """A text of at most `most` characters: its beginning, and the last `end` in a line of their own."""

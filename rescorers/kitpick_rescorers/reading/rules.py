@@ -25,6 +25,7 @@ from kitpick_rescorers.reading.deeds import (
     near_deeds,
     opposites,
 )
+from kitpick_rescorers.reading.glossary import LANGUAGES
 from kitpick_rescorers.reading.languages import passed_over
 from kitpick_rescorers.reading.light_verbs import MAY_BE_LIGHT, Meant, meant_by_light_verb
 from kitpick_rescorers.reading.loan_words import beginnings, sharing
@@ -79,7 +80,7 @@ def follow_rules(
         used: names of functions that were called before, and are not asked for again.
     """
     started = time.perf_counter()
-    if reading.foreign and not reading.english:
+    if reading.unread:
         state, reading = _by_loan_words(state, proposed, reading)
     rules = _Rules(state, proposed, reading, placed_first, used)
     ranked, reasons = rules.ranked(), rules.reasons
@@ -113,7 +114,7 @@ def _by_loan_words(state: State, proposed: Sequence[Ranked], reading: Reading) -
     if found:
         return replace(state, ranked=ranked), reading
     lack = reading.lacks or (
-        f"the request is in {reading.foreign}, which nothing here reads, and nothing found has a word of it"
+        f"the request is in {reading.foreign}, {_unknown(reading)}, and nothing found has a word of it"
     )
     return state, replace(reading, lacks=lack)
 
@@ -134,12 +135,18 @@ def _out_of_reach(reading: Reading, state: State, proposed: Sequence[Ranked]) ->
     return out_of_reach(reading.searched, list(best.values()))
 
 
+def _unknown(reading: Reading) -> str:
+    """What is known of a language whose words say nothing here."""
+    read = reading.language in LANGUAGES
+    return "of which the glossary has no word that it says" if read else "which nothing here reads"
+
+
 def _weakness(reading: Reading) -> str:
     """What a request in another language suffers from."""
-    if not reading.english:
+    if reading.unread:
         return (
-            f"the request is in {reading.foreign}, which nothing here reads: found by names, numbers and "
-            "words that descriptions have as well"
+            f"the request is in {reading.foreign}, {_unknown(reading)}: found by names, numbers and "
+            "words that descriptions have as well; say it in English"
         )
     return (
         f"the request is in {reading.foreign}, which the models hardly read: a glossary gives some of its "

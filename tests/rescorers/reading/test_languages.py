@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
@@ -15,7 +17,7 @@ from kitpick_rescorers.reading.languages import ENGLISH, NAMES, language_of
 from kitpick_rescorers.reading.request_reading import read_request
 from kitpick_rescorers.request import Rescored, RescoreRequest
 from kitpick_rescorers.scoring import ScoreCache
-from kitpick_rescorers.stages import Abstain, CrossEncode, Fuse
+from kitpick_rescorers.stages import Abstain, Blend, Concentrate, CrossEncode, Decode, Fuse, Mmr
 
 ORDERS = {
     "de": "Storniere bitte die Bestellung 123",
@@ -108,6 +110,31 @@ def test_what_nothing_reads_is_not_given_to_the_model(bench) -> None:  # type: i
     assert "Greek, which nothing here reads" in found.degraded[0].reason
     assert [entry.skipped for entry in found.trace][1] == "it does not read Greek"
     assert [hit.probability for hit in found.results] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Ποιος είναι ο καιρός", "Greek, which nothing here reads"),
+        ("zobraz všechny faktury", "Czech or Slovak, which nothing here reads"),
+        ("bist du eigentlich ein echter Mensch?", "German, of which the glossary has no word"),
+    ],
+)
+def test_what_no_model_reads_has_one_remark_beside_any_stages(bench, text: str, why: str) -> None:  # type: ignore[no-untyped-def]
+    names = ("a/x", "b/y")
+    candidates = [bench.candidate(name, lexical=place, dense=place) for place, name in enumerate(names, 1)]
+    models = Models(scorer=bench.scorer({"a/x": 1.0, "b/y": 2.0}), cache=ScoreCache())
+    weighing = (Blend(), Decode(relevance=0.3), Mmr(relevance="probability"), Concentrate())
+    profile = Profile("p", (Fuse(), CrossEncode(), *weighing))
+    request = RescoreRequest(text, candidates, vector=np.array([1.0, 0.0], dtype=np.float32))
+    found = rescore(request, profile, models)
+    (said,) = found.degraded
+    assert (said.stage, why in said.reason) == ("language", True)
+    assert said.reason.endswith("say it in English")
+    skipped = {entry.skipped for entry in found.trace if entry.stage not in {"fuse", "reading"}}
+    assert skipped == {f"it does not read {why.partition(',')[0]}"}
+    english = rescore(replace(request, query="show it"), profile, models)
+    assert {entry.skipped for entry in english.trace} == {""}
 
 
 def test_the_glossary_has_a_word_in_every_language_for_every_row_and_no_row_twice() -> None:
