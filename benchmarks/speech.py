@@ -1,17 +1,19 @@
-"""What people type: other languages, contrasts, names, slips of spelling, confirmed requests, conversations, stories.
+"""What people type: other languages, contrasts, names, deeds said by nouns, slips, confirmed requests, talks, stories.
 
 | part | asks | figures |
 |---|---|---|
 | `foreign` | requests said in fourteen languages (`../shared/data/languages/test.jsonl`) and the same in English | `foreign_share` of R@5, refusals of both |
 | `contrasts` | `datasets/contrasts.jsonl`: "stop them, but do not terminate them" | first hit right, `contrast_wrong` (one that is ruled out), `destructive_first` (one that ends something unasked) |
 | `exact` | every name of the catalog as it is, and a fifth of them in other styles and in a question | `exact_first` |
+| `light` | `datasets/light_verbs.jsonl`: "take a snapshot of the disk" | `light_first`, `light_recall` |
 | `typos` | `datasets/typos.jsonl` and the same requests without slips | `typo_share` of R@5 |
 | `confirmed` | requests of `contrasts`, after an operator's sample or two clients named an API for them | `confirmed_first`, `others_changed` |
 | `conversations` | `datasets/followups.jsonl`, the held-out half, and of `datasets/conversations.jsonl` the half that chose nothing | `conversation_first`, `conversation_recall` of the former, `earlier_first`, `earlier_recall` of the latter |
+| `large` | the held-out half of `datasets/followups.jsonl`, over all operations of `datasets/written` | `conversation_first_large`, `conversation_recall_large` |
 | `narratives` | `datasets/narratives.jsonl` and the longest stories of `datasets/written` (style C) | `narrative_minus_dense`, `long_minus_dense` of the former alone |
 
-The catalog of `contrasts`, `exact`, `typos` and `confirmed` are the twelve services of the quickstart. The others are asked
-over the operations that their requests need and others up to `--documents`, drawn by a hash.
+The catalog of `contrasts`, `exact`, `light`, `typos` and `confirmed` are the twelve services of the quickstart. The others but
+`large` are asked over the operations that their requests need and others up to `--documents`, drawn by a hash.
 
 `--parts A,B` takes only some, `--limit N` so many requests of each, `--profile NAME` another profile than the default. What
 `typos` are is written from the contrasts by slips of hand and ear. Part of `foreign` chose how the glossary is searched.
@@ -27,7 +29,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
-from agents import read_cases, reported
+from agents import Case, read_cases, reported
 from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
@@ -55,9 +57,11 @@ FIGURES = (
     "foreign_share",
     "destructive_first",
     "exact_first",
+    "light_first",
     "typo_share",
     "confirmed_first",
     "conversation_first",
+    "conversation_first_large",
     "narrative_minus_dense",
 )
 Figures = dict[str, float]
@@ -233,6 +237,19 @@ def exact(options: Options) -> Figures:
     return {"exact_first": mean(found), "exact_requests": float(len(found))}
 
 
+def light(options: Options) -> Figures:
+    """Requests that say their deed by a noun or an idiom."""
+    first, found = [], []
+    catalog, ids = _cloud(options)
+    with catalog:
+        for row in list(read_records(DATASETS / "light_verbs.jsonl"))[: options.limit]:
+            right = {ids[name] for name in row["right"]}
+            hits = [hit.document.id for hit in catalog.search(row["request"], DEPTH).hits]
+            first.append(bool(hits) and hits[0] in right)
+            found.append(not right.isdisjoint(hits))
+    return {"light_first": mean(first), "light_recall": mean(found), "light_requests": float(len(first))}
+
+
 def typos(options: Options) -> Figures:
     """Requests with slips of spelling, and without."""
     plain, typed = [], []
@@ -280,13 +297,7 @@ def conversations(options: Options) -> Figures:
     cases = [*later, *earlier]
     needed = dict.fromkeys(key for case in cases for key in (*case.relevant, *case.also))
     held = sampled({each.id: each for each in documents.values()}, needed, options.documents)
-    first, found = [], []
-    with opened(options, "conversations", _Documents(held)) as catalog:
-        for case in cases:
-            ranking = [hit.document.id for hit in catalog.search(case.messages, 2 * DEPTH).hits]
-            counted = [key for key in ranking if key not in case.also]
-            first.append(bool(counted) and counted[0] in case.relevant)
-            found.append(case.recall(ranking))
+    first, found = _asked(options, "conversations", held, cases)
     cut = len(later)
     return {
         "conversation_first": mean(first[:cut]),
@@ -294,6 +305,32 @@ def conversations(options: Options) -> Figures:
         "earlier_first": mean(first[cut:]),
         "earlier_recall": mean(found[cut:]),
     }
+
+
+def large(options: Options) -> Figures:
+    """The held-out conversations over every written operation."""
+    documents = {api.id: api.document("written") for api in read_apis(DATASETS / "written")}
+    cases = read_cases(documents, "followups.jsonl")[: options.limit]
+    first, found = _asked(options, "large", list(documents.values()), cases)
+    return {
+        "conversation_first_large": mean(first),
+        "conversation_recall_large": mean(found),
+        "large_documents": float(len(documents)),
+    }
+
+
+def _asked(
+    options: Options, name: str, documents: Iterable[ApiDocument], cases: Iterable[Case]
+) -> tuple[list[bool], list[float]]:
+    """Whether the first hit for each conversation is right, and its recall."""
+    first, found = [], []
+    with opened(options, name, _Documents(documents)) as catalog:
+        for case in cases:
+            ranking = [hit.document.id for hit in catalog.search(case.messages, 2 * DEPTH).hits]
+            counted = [key for key in ranking if key not in case.also]
+            first.append(bool(counted) and counted[0] in case.relevant)
+            found.append(case.recall(ranking))
+    return first, found
 
 
 def narratives(options: Options) -> Figures:
@@ -328,9 +365,11 @@ PARTS: Mapping[str, Callable[[Options], Figures]] = {
     "foreign": foreign,
     "contrasts": contrasts,
     "exact": exact,
+    "light": light,
     "typos": typos,
     "confirmed": confirmed,
     "conversations": conversations,
+    "large": large,
     "narratives": narratives,
 }
 

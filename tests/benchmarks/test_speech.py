@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from kitpick.quickstart import SERVICES
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -36,6 +38,12 @@ def test_a_typo_is_a_request_of_the_contrasts_with_slips() -> None:
     found = rows("typos.jsonl")
     assert len(found) >= 300
     assert all(known[row["request"]] == row["right"] and row["typed"] != row["request"] for row in found)
+
+
+def test_a_light_verb_has_an_operation_of_its_own_in_the_quickstart() -> None:
+    found = rows("light_verbs.jsonl")
+    assert len({row["request"] for row in found}) == len(found) >= 60
+    assert {name.partition("/")[0] for row in found for name in row["right"]} <= {*SERVICES}
 
 
 def test_a_followup_names_operations_that_exist_and_ends_with_a_request() -> None:
@@ -67,7 +75,7 @@ def test_shares_of_nothing_are_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     import speech
 
     assert (speech.share(1.0, 2.0), speech.share(1.0, 0.0), speech.mean([])) == (0.5, 0.0, 0.0)
-    assert len(speech.PARTS) == len(speech.FIGURES) == 7
+    assert len(speech.PARTS) == len(speech.FIGURES) == 9
     documents = {str(n): n for n in range(9)}
     assert speech.sampled(documents, ["3"], 4)[0] == 3
     assert len(speech.sampled(documents, ["3"], 4)) == 4
