@@ -1,5 +1,7 @@
 """Requests that nothing of a catalog can mean: small talk, work of hands, and deeds in another product.
 
+`small_talk` tells small talk in other languages.
+
 Each is told by an expression that says it alone, and only where nothing that was found is about it: a catalog
 that has a tool for jokes, for lawns or for the product that is named answers such a request as any other.
 """
@@ -31,7 +33,8 @@ _TALK = (
     "|".join(_TALK_LIST.strip().splitlines()).replace("(", "(?:").replace(" ?", r"\s?").replace(" ", r"\s+")
 )
 _SMALL_TALK = re.compile(rf"\W*(?:{_TALK})(?:[\s,.!;:?-]+(?:{_TALK}))*\W*", re.IGNORECASE)
-_ABOUT_TALK = re.compile(
+SAYS_NOTHING = "the request is small talk and asks for nothing that is to be done"
+ABOUT_TALK = re.compile(
     r"\b(?:hello|greet\w*|chat\s?bot|small\s?talk|echo\w*|converse|conversation with)\b", re.IGNORECASE
 )
 """What a tool says that may be meant for small talk."""
@@ -100,6 +103,12 @@ _ONE_HOUSE = (
     "twilio sendgrid",
 )
 _NAMES = "|".join(sorted(_PRODUCT))
+_WORDS_TOO = "box bumble discord intercom kayak notion outlook slack snowflake steam stripe tinder zoom"
+_ALSO_WORDS = frozenset(_WORDS_TOO.split())
+"""Products whose names are words: they are meant where they are written with a capital inside a request."""
+_UNSURE = 0.5
+"""A request that names another product is answered by a hit that is more likely right than this."""
+_CAPITALS = re.compile(r"(?<=[\w,] )[A-Z][A-Za-z]{2,}")
 _ITS = (
     "account|board|card|channel|chat|contact|deal|document|dm|invitation|invite|issue|meeting|message|page"
     "|playlist|post|profile|repo|repository|story|task|ticket|tweet|video|workspace"
@@ -111,6 +120,7 @@ _IN_PRODUCT = re.compile(
     rf"|\b(?:an?|the|my|our|new)\s+(?P<its>{_NAMES})\s+(?:{_ITS})\b",
     re.IGNORECASE,
 )
+_NAMED = re.compile(rf"\b(?:{_NAMES})\b", re.IGNORECASE)
 MAY_BE_OUT_OF_REACH = re.compile(
     "|".join((rf"\A{_SMALL_TALK.pattern}\Z", rf"\b(?:{_NAMES})\b", *(deed.pattern for deed, _ in _BY_HAND))),
     re.IGNORECASE,
@@ -123,30 +133,32 @@ _SAYING = re.compile(
 """What begins the words of a message or a note: what stands behind it is no place of the deed."""
 
 
-def out_of_reach(text: str, found: Sequence[Candidate]) -> str:
+def out_of_reach(text: str, found: Sequence[Candidate], sure: float = 1.0) -> str:
     """Why nothing of what was found can be meant; empty where something may be.
 
     Args:
         text: the request.
         found: the candidates, best first.
+        sure: probability that the surest of them is right.
     """
     read = text[: _MAX_READ + 1]
     if len(read) > _MAX_READ:
         return ""
-    return _small_talk(read, found) or _by_hand(read, found) or _elsewhere(read, found)
+    told = _small_talk(read, found) or _by_hand(read, found) or _elsewhere(read, found)
+    return told or (_of_another(read, found) if sure < _UNSURE else "")
 
 
 def _small_talk(text: str, found: Iterable[Candidate]) -> str:
-    if _SMALL_TALK.fullmatch(text) is None or any(_ABOUT_TALK.search(_text(each)) for each in found):
+    if _SMALL_TALK.fullmatch(text) is None or any(ABOUT_TALK.search(as_text(each)) for each in found):
         return ""
-    return "the request is small talk and asks for nothing that is to be done"
+    return SAYS_NOTHING
 
 
 def _by_hand(text: str, found: Iterable[Candidate]) -> str:
     said = [(deed.group(), about) for pattern, about in _BY_HAND if (deed := pattern.search(text))]
     if not said:
         return ""
-    held = frozenset().union(*(_words(_text(each)) for each in found))
+    held = frozenset().union(*(_words(as_text(each)) for each in found))
     missing = next((deed for deed, about in said if about.isdisjoint(held)), "")
     return (
         f"the request asks for work of hands ({missing[:60]!r}), and nothing found is about it"
@@ -161,11 +173,45 @@ def _elsewhere(text: str, found: Sequence[Candidate]) -> str:
     if place is None or not found:
         return ""
     product = (place["there"] or place["its"]).lower()
-    texts = [_words(_text(each)) for each in found]
+    texts = [_words(as_text(each)) for each in found]
     nearest = texts[0] & _PRODUCT - _house(product)
     if not nearest or any(not _house(product).isdisjoint(words) for words in texts) or nearest & _words(text):
         return ""
     return f"the request is to be done in {place['there'] or place['its']}, and nothing found is of it"
+
+
+def _of_another(text: str, found: Sequence[Candidate]) -> str:
+    saying = _SAYING.search(text)
+    said = text[: saying.start()] if saying else text
+    products = [match.group() for match in _NAMED.finditer(said) if _is_product(match)]
+    if not products or not found:
+        return ""
+    texts = [_words(as_text(each)) for each in found]
+    meant = frozenset().union(*(_house(product.lower()) for product in products))
+    meant |= {word.lower() for word in _CAPITALS.findall(text)} - _PRODUCT
+    if any(not meant.isdisjoint(words) for words in texts) or _names_a_tool(text, found, texts):
+        return ""
+    return f"the request names {products[0]}, and nothing found is of it"
+
+
+def _names_a_tool(text: str, found: Sequence[Candidate], texts: Sequence[frozenset[str]]) -> bool:
+    """Whether a request has a word of a tool's name that no other tool's texts have."""
+    asked = _words(text)
+    named: dict[str, frozenset[str]] = {each.tool_key: _words(each.tool) & asked for each in found}
+    return any(
+        own
+        - frozenset().union(
+            *(words for each, words in zip(found, texts, strict=True) if each.tool_key != key)
+        )
+        for key, own in named.items()
+        if own
+    )
+
+
+def _is_product(match: re.Match[str]) -> bool:
+    """Whether a name is meant as one: some are words as well."""
+    name = match.group()
+    return name.lower() not in _ALSO_WORDS or (match.start() > 0 and name[0].isupper())
 
 
 @lru_cache(maxsize=len(_PRODUCT))
@@ -174,7 +220,8 @@ def _house(product: str) -> frozenset[str]:
     return frozenset({product}).union(*(group.split() for group in _ONE_HOUSE if product in group.split()))
 
 
-def _text(candidate: Candidate) -> str:
+def as_text(candidate: Candidate) -> str:
+    """Its names and description, as far as they are read."""
     return " ".join(map(split_identifier, (candidate.api, candidate.tool))) + " " + candidate.text[:_MAX_TEXT]
 
 

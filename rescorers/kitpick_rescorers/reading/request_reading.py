@@ -26,6 +26,8 @@ _VERSION_OF_CALL = re.compile(
 )
 """What says which version of an API is wanted, and nothing of what it does."""
 _MAX_READ = 4_000
+_PARTED = ": "
+"""Stands between the English words and those of the request."""
 _ENOUGH = 3
 """English words from which on they say more than a script that the models cannot read."""
 _WORD = re.compile(r"[^\W_]+")
@@ -62,6 +64,11 @@ class Reading(msgspec.Struct, frozen=True):
     """Code of its language."""
     english: tuple[str, ...] = ()
     """For another language, the English words that a glossary has for it."""
+
+    @property
+    def wanted(self) -> str:
+        """What is wanted, in the request's own words."""
+        return self.searched[len(" ".join(self.english)) + len(_PARTED) :] if self.english else self.searched
 
     @property
     def embedded(self) -> str:
@@ -155,7 +162,7 @@ def read_request(text: str) -> Reading:
         wanted = bare + wanted[_MAX_READ:]
     english = () if language == ENGLISH else _english(wanted, out, language)
     return Reading(
-        searched=f"{' '.join(english)}: {wanted}" if english else wanted,
+        searched=f"{' '.join(english)}{_PARTED}{wanted}" if english else wanted,
         ruled_out=out,
         whole=whole_name(text),
         names=names_in(wanted),

@@ -33,6 +33,7 @@ from kitpick_rescorers.reading.names import name_key, named
 from kitpick_rescorers.reading.out_of_reach import MAY_BE_OUT_OF_REACH, out_of_reach
 from kitpick_rescorers.reading.request_reading import Reading
 from kitpick_rescorers.reading.senses import MAY_MEAN_OTHERWISE, other_sense
+from kitpick_rescorers.reading.small_talk import TALK_WORDS, small_talk
 from kitpick_rescorers.reading.verbs import (
     ACTIONS,
     ENDING,
@@ -42,7 +43,7 @@ from kitpick_rescorers.reading.verbs import (
     stems_of,
     verb_stem,
 )
-from kitpick_rescorers.state import Ranked, StageTrace, State
+from kitpick_rescorers.state import ANSWERABLE, Ranked, StageTrace, State
 
 STAGE = "reading"
 """The rules' name in traces and reasons."""
@@ -52,6 +53,9 @@ _FITS = "does what is asked to the same thing"
 _MEANT = "does what the request says by a noun or an idiom"
 _OPPOSITE = "does the opposite of what is asked"
 _ENDS = "ends something, which the request does not ask for"
+_FIRST = re.compile(r"[^\W_]+")
+_FAR_BELOW = 0.05
+"""A probability that anything does it, below which nothing does even of what a glossary reads."""
 _NEAR = 5
 _HEAD = 10
 """How far down the list a hit is looked for that does what is asked, in place of one that destroys."""
@@ -88,7 +92,7 @@ def follow_rules(
     said += [f"{reading.foreign}, also searched as {' '.join(reading.english)!r}"] if reading.english else []
     if reading.foreign:
         state = state.degrading("language", _weakness(reading))
-    lacks = reading.lacks or _meant_otherwise(reading, proposed) or _out_of_reach(reading, state, proposed)
+    lacks = _out_of_reach(reading, state, proposed) or reading.lacks or _meant_otherwise(reading, proposed)
     if lacks and not rules.first:
         state = replace(state, abstained=lacks)
     if not reasons and not said and not reading.foreign:
@@ -101,7 +105,7 @@ def follow_rules(
         reasons=reasons,
         note="; ".join(said),
     )
-    sure = not rules.first and (lacks or not (reading.foreign and state.ranked))
+    sure = not rules.first and (lacks or not reading.foreign or _is_beyond(state))
     abstained = state.abstained if sure else ""
     return replace(state, ranked=ranked, abstained=abstained, trace=(*state.trace, entry))
 
@@ -127,12 +131,23 @@ def _meant_otherwise(reading: Reading, proposed: Sequence[Ranked]) -> str:
     return other_sense(said, (item.candidate.text for item in proposed))
 
 
+def _is_beyond(state: State) -> bool:
+    """Whether a verdict on the list stands for a request of which the models read a glossary's words only."""
+    judged = (entry.details[ANSWERABLE] for entry in reversed(state.trace) if ANSWERABLE in entry.details)
+    return not state.ranked or next(judged, 1.0) < _FAR_BELOW
+
+
 def _out_of_reach(reading: Reading, state: State, proposed: Sequence[Ranked]) -> str:
-    """Why nothing that was found can be meant by an English request; empty where something may be."""
-    if reading.foreign or MAY_BE_OUT_OF_REACH.search(reading.searched) is None:
-        return ""
+    """Why nothing that was found can be meant; empty where something may be."""
+    first = _FIRST.search(reading.wanted)
+    may_be_talk = first is not None and (first[0].lower() in TALK_WORDS or first[0][0] in TALK_WORDS)
+    found = (item.candidate for item in (*state.ranked, *proposed))
+    talk = small_talk(reading.wanted, found) if may_be_talk else ""
+    if talk or reading.foreign or MAY_BE_OUT_OF_REACH.search(reading.searched) is None:
+        return talk
     best = {item.id: item.candidate for item in (*state.ranked, *proposed)}
-    return out_of_reach(reading.searched, list(best.values()))
+    sure = max((item.probability for item in state.ranked if item.probability is not None), default=1.0)
+    return out_of_reach(reading.searched, list(best.values()), sure)
 
 
 def _unknown(reading: Reading) -> str:
@@ -150,7 +165,7 @@ def _weakness(reading: Reading) -> str:
         )
     return (
         f"the request is in {reading.foreign}, which the models hardly read: a glossary gives some of its "
-        "words in English; the answer is less sure, and does not abstain"
+        "words in English; the answer is less sure, and abstains only where little speaks for it"
     )
 
 

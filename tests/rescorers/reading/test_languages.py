@@ -15,9 +15,11 @@ from kitpick_rescorers.reading import glossary
 from kitpick_rescorers.reading.glossary import LANGUAGES, gloss
 from kitpick_rescorers.reading.languages import ENGLISH, NAMES, language_of
 from kitpick_rescorers.reading.request_reading import read_request
-from kitpick_rescorers.request import Rescored, RescoreRequest
+from kitpick_rescorers.reading.rules import follow_rules
+from kitpick_rescorers.request import Rescored, RescoreRequest, opening_state
 from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.stages import Abstain, Blend, Concentrate, CrossEncode, Decode, Fuse, Mmr
+from kitpick_rescorers.state import ANSWERABLE, StageTrace
 
 ORDERS = {
     "de": "Storniere bitte die Bestellung 123",
@@ -102,6 +104,19 @@ def test_an_answer_names_a_language_that_is_hardly_read_and_does_not_abstain(ben
     assert (said.stage, "German" in said.reason) == ("language", True)
     assert "cancel order 123" in found.trace[-1].note
     assert answer(bench, "cancel the order 123").abstained
+
+
+@pytest.mark.parametrize(("answerable", "abstained"), [(0.04, True), (0.06, False)])
+def test_a_verdict_far_below_its_threshold_stands_in_any_language(
+    bench, answerable: float, abstained: bool
+) -> None:  # type: ignore[no-untyped-def]
+    request = RescoreRequest(ORDERS["de"], [bench.candidate("shop/createOrder", lexical=1)])
+    state = opening_state(request)
+    judged = StageTrace("learned", 0.0, ("shop/createOrder",), (1.0,), {}, details={ANSWERABLE: answerable})
+    state = replace(state, abstained="nothing does it", trace=(judged,))
+    after = follow_rules(state, state.ranked, request.reading)
+    assert after.abstained == ("nothing does it" if abstained else "")
+    assert [each.stage for each in after.degraded] == ["language"]
 
 
 def test_what_nothing_reads_is_not_given_to_the_model(bench) -> None:  # type: ignore[no-untyped-def]

@@ -115,6 +115,41 @@ def test_what_only_has_the_same_words_is_answered(bench, query: str) -> None:  #
     assert not answer(bench, query).abstained
 
 
+@pytest.mark.parametrize(
+    ("query", "product"),
+    [
+        ("trello card 5f2 due fri", "trello"),
+        ("archive the whole column Done in Trello", "Trello"),
+        ("show the orders of our Shopify store", "Shopify"),
+        ("which Zoom transcripts are on this computer", "Zoom"),
+        ("airtable bases", "airtable"),
+    ],
+)
+def test_a_product_that_nothing_found_is_of_is_refused_where_no_hit_is_likely(
+    bench, query: str, product: str
+) -> None:  # type: ignore[no-untyped-def]
+    plain = candidates(bench, {"desk/list_tickets": "Lists tickets", "desk/close": "Closes a ticket"})
+    assert out_of_reach(query, plain, 0.2) == f"the request names {product}, and nothing found is of it"
+    assert out_of_reach(query, plain, 0.9) == ""
+    assert out_of_reach(query, candidates(bench, {"x/y": f"Works with {product}"}), 0.2) == ""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "desk: the Trello link in ticket 4 is dead",
+        "have Closesoft tell the team of it, in Trello",
+        "write that the Trello card is done",
+        "box the parcel",
+        "zoom in",
+        "a steam of water",
+    ],
+)
+def test_a_product_that_only_stands_by_is_no_reason(bench, query: str) -> None:  # type: ignore[no-untyped-def]
+    found = candidates(bench, {"desk/list_tickets": "Lists tickets", "other/close": "Closesoft closes it"})
+    assert out_of_reach(query, found, 0.2) == ""
+
+
 def written() -> Iterator[str]:
     for name in ("written-mcp.jsonl", "contrasts.jsonl", "light_verbs.jsonl"):
         yield from (json.loads(line)["request"] for line in (DATASETS / name).read_text("utf-8").splitlines())
