@@ -26,6 +26,10 @@ NEAR = 50
 """Places in the lexical and in the dense ranking that a learned fusion looks at."""
 NEAR_BY_SENTENCE = 20
 """The same of the ranking of the request's sentences, each asked by itself."""
+_CROWD = 20
+"""How many neighbours tell whether others of the catalog say the same."""
+_SHARED = 0.2
+"""Share of a cosine that a text owes to what many texts of its catalog say."""
 _HEAD = 10
 """How deep two rankings are compared, and where a margin is taken."""
 _WORD = re.compile(r"[^\W_]+")
@@ -89,6 +93,14 @@ class _List:
             return np.zeros(self.count)
         rows, _ = unit_vectors(self.items, len(query))
         return rows @ (query / np.linalg.norm(query))
+
+    def crowd(self) -> Matrix:
+        """For each candidate the mean cosine with its nearest others, 0 where it has none."""
+        rows, _ = unit_vectors(self.items)
+        likeness = rows @ rows.T
+        np.fill_diagonal(likeness, -np.inf)
+        near = -np.sort(-likeness, axis=1)[:, : min(_CROWD, self.count - 1)]
+        return near.mean(axis=1) if near.size else np.zeros(self.count)
 
     def _logits(self) -> Matrix:
         known = [item.logit for item in self.items if item.logit is not None]
@@ -214,6 +226,8 @@ FEATURES: Mapping[str, Callable[[_List], Matrix]] = {
     "dense_rank": lambda the: the.reciprocal("dense"),
     "cosine": lambda the: the.cosines,
     "cosine_gap": lambda the: the.cosines - _largest(the.cosines),
+    "crowd": lambda the: the.crowd(),
+    "cosine_of_its_own": lambda the: the.cosines - _SHARED * the.crowd(),
     "sentence_rank": lambda the: the.reciprocal("sentence"),
     "intent_rank": lambda the: the.reciprocal("intent"),
     # by the cross-encoder
@@ -254,6 +268,8 @@ FEATURES: Mapping[str, Callable[[_List], Matrix]] = {
 | `…_rank` | 1/rank in the ranking, in [0, 1]; of `logit_rank` among the candidates at hand |
 | `lexical_score`, `lexical_share` | BM25 score ≥ 0, and its share of the best one |
 | `cosine`, `cosine_gap` | with the request, in [−1, 1]; less the best one, ≤ 0 |
+| `crowd` | mean cosine with the 20 nearest of the other candidates, in [−1, 1] |
+| `cosine_of_its_own` | `cosine` less a fifth of `crowd`: what a text shares with many says less |
 | `scored`, `logit`, `logit_gap` | read by the cross-encoder (0 or 1), what it said; less the best one, ≤ 0 |
 | `name_asked`, `tool_asked` | share of the stems of the API's or the tool's name that the request has |
 | `request_covered` | share of the request's stems that the candidate's text has |
@@ -282,7 +298,7 @@ OF_LIST = (
 )
 """Features that are the same for every candidate of a list."""
 
-RISING = ("lexical_rank", "lexical_share", "dense_rank", "cosine", "logit", "logit_rank", "effect_fit")
+RISING = ("lexical_rank", "lexical_share", "dense_rank", "cosine", "cosine_of_its_own", "logit", "logit_rank", "effect_fit")
 """Features of which more never makes a candidate worse, for a ranker with monotone constraints."""
 
 

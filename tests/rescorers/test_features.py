@@ -59,6 +59,9 @@ LISTED = (
 )
 
 
+CROWD = [(0.8 + 0.96) / 2, (0.8 + 0.6) / 2, (0.96 + 0.6) / 2]
+
+
 def state_of(
     candidates: Sequence[Candidate] = LISTED, logits: Mapping[str, float] | None = None, query: str = QUERY
 ) -> State:
@@ -85,6 +88,8 @@ SCORED = state_of(logits={"copyFile": 3.0, "deleteFile": 1.0})
         ("dense_rank", [1 / 2, 0, 1]),
         ("cosine", [0.6, 0, 0.8]),
         ("cosine_gap", [-0.2, -0.8, 0]),
+        ("crowd", CROWD),
+        ("cosine_of_its_own", [0.6 - 0.2 * CROWD[0], -0.2 * CROWD[1], 0.8 - 0.2 * CROWD[2]]),
         ("sentence_rank", [0, 0, 0]),
         ("scored", [1, 1, 0]),
         ("logit", [3, 1, 1]),  # what was not read has the lowest of what was
