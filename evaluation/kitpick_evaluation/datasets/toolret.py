@@ -1,9 +1,9 @@
 """ToolRet (Shi et al. 2025): requests over tools of many older benchmarks, with and without an instruction.
 
-The folder holds the published records as JSON lines: `tools.jsonl` or `tools/*.jsonl` with `id` and `doc`,
-`queries.jsonl` or `queries/*.jsonl` with `id`, `query`, `instruction`, `labels` and `category`. Any subset of
-either may be there: a request whose tools are absent is an error. `doc` and `labels` are JSON, or JSON in a
-string, as published.
+The folder holds the published records as JSON lines: `tools.jsonl` or `tools/*.jsonl` with `id` and `doc` (or
+`documentation`), `queries.jsonl` or `queries/*.jsonl` with `id`, `query`, `instruction`, `labels` and
+`category`. Any subset of either may be there: a request whose tools are absent is an error. `doc` and
+`labels` are JSON, or JSON in a string, as published.
 
 The protocol: NDCG@10 of each category (`web`, `code`, `customized`), and their mean. An instruction
 says what capability is wanted; it stands before the request.
@@ -25,8 +25,9 @@ from kitpick_foundation.decoding import UNDECODABLE, convert_to
 from kitpick_ingest.json_values import as_string
 from kitpick_ingest.source import DeadLetter
 
-_NAMES = ("api_name", "name", "func_name", "title")
-_TOOLS = ("tool_name", "app_name", "api")
+_CATEGORIES = ("category_name", "domain")
+_NAMES = ("api_name", "name", "func_name", "title", "api_call")
+_TOOLS = ("tool_name", "app_name", "api", "functionality")
 _DESCRIPTIONS = ("api_description", "description", "func_description", "desc")
 _PARAMETERS = {
     "required_parameters": True,
@@ -41,6 +42,7 @@ _LONGEST_NAME = 200
 class _ToolRetTool(msgspec.Struct, frozen=True):
     id: str
     doc: Any = ""
+    documentation: Any = ""
 
 
 class _ToolRetQuery(msgspec.Struct, frozen=True):
@@ -67,7 +69,7 @@ class ToolRetSource:
         """
         for path in _files(self._folder, "tools"):
             for tool in read_json_lines(path, _ToolRetTool):
-                yield read_tool(self.name, tool.id, _parsed(tool.doc))
+                yield read_tool(self.name, tool.id, _parsed(tool.doc or tool.documentation))
 
 
 def toolret(folder: Path, *, instructed: bool) -> Dataset:
@@ -101,7 +103,7 @@ def read_tool(source: str, key: str, doc: object) -> ApiDocument:
     return ApiDocument(
         id=document_id(source, key),
         source=source,
-        category=as_string(record.get("category_name"))[:_LONGEST_NAME],
+        category=_first(record, _CATEGORIES)[:_LONGEST_NAME],
         tool=_first(record, _TOOLS)[:_LONGEST_NAME] or api,
         api=api,
         description=_first(record, _DESCRIPTIONS) or (doc if isinstance(doc, str) else ""),

@@ -10,7 +10,7 @@ import pytest
 from kitpick_engines.document import ApiDocument, Parameter
 from kitpick_evaluation.dataset import check_dataset
 from kitpick_evaluation.datasets.published import open_dataset
-from kitpick_evaluation.datasets.toolret import ToolRetSource, toolret
+from kitpick_evaluation.datasets.toolret import ToolRetSource, read_tool, toolret
 from kitpick_evaluation.errors import InvalidDataset
 
 WEB = {
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     write(folder / "tools" / "web.jsonl", [{"id": "web_1", "doc": json.dumps(WEB)}])
     write(
         folder / "tools" / "code.jsonl",
-        [{"id": "code_1", "doc": CODE}, {"id": "code_2", "doc": "plain words"}],
+        [{"id": "code_1", "documentation": CODE}, {"id": "code_2", "doc": "plain words"}],
     )
     labels = [{"id": "web_1", "relevance": 1}, {"id": "code_1", "relevance": 0}]
     first = {"id": "q1", "query": "limes nearby", "instruction": "Find a shop.", "labels": json.dumps(labels)}
@@ -97,3 +97,20 @@ def test_a_folder_without_tools_is_refused(folder: Path) -> None:
 
     with pytest.raises(InvalidDataset, match=r"tools\.jsonl"):
         list(ToolRetSource(folder).read())
+
+
+def test_a_model_as_a_tool_is_known_by_its_call_task_and_domain() -> None:
+    record = {
+        "domain": "Audio Classification",
+        "functionality": "Language Identification",
+        "api_call": "Wav2Vec2.from_pretrained('lang-id')",
+        "description": "Tells which language is spoken.",
+    }
+
+    document = read_tool("toolret", "m1", record)
+
+    assert (document.category, document.tool, document.api) == (
+        "Audio Classification",
+        "Language Identification",
+        "Wav2Vec2.from_pretrained('lang-id')",
+    )
