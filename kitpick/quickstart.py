@@ -29,7 +29,7 @@ SERVICES = (
 )
 """A dozen well-known AWS services."""
 REQUESTS = (
-    ("one tool", "make a copy of a file in a bucket under another name"),
+    ("one tool", "who may read the files in this bucket?"),
     ("several tools", "translate a document and send the result as a message to a queue"),
     ("nothing here can do it", "play some music in the kitchen"),
 )

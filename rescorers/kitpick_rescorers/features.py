@@ -298,7 +298,16 @@ OF_LIST = (
 )
 """Features that are the same for every candidate of a list."""
 
-RISING = ("lexical_rank", "lexical_share", "dense_rank", "cosine", "cosine_of_its_own", "logit", "logit_rank", "effect_fit")
+RISING = (
+    "lexical_rank",
+    "lexical_share",
+    "dense_rank",
+    "cosine",
+    "cosine_of_its_own",
+    "logit",
+    "logit_rank",
+    "effect_fit",
+)
 """Features of which more never makes a candidate worse, for a ranker with monotone constraints."""
 
 
