@@ -3,7 +3,8 @@
 `--part list`, the default: a service (`kitpick serve`) gets every request of the list: bodies, documents,
 headers, raw bytes on a socket. Files are read by the readers of untrusted text, each in a process of its
 own; descriptions in which operations could vanish (`descriptions.py`) must give every one, or tell.
-A second service has two tenants with a key each; one sends what might reach what is the other's. A gateway
+A second service has two tenants with a key each; one sends what might reach what is the other's, by keys and
+by tokens of two issuers that are wrong in every way (`tokens.py`). A gateway
 (`kitpick mcp`) has two servers, one of which answers wrongly in every way at every method (`gateway.py`).
 Each case names the statuses (or, for files, the outcome) that are right; anything else is printed and counts
 as `wrong`.
@@ -50,6 +51,7 @@ from hostile.cases import DOCUMENTS, NOT_JSON, Case, body, raw_cases, request_ca
 from hostile.descriptions import description_cases
 from hostile.identities import SECRET, identity_cases, two_tenants
 from hostile.soak import soak
+from hostile.tokens import token_cases
 
 GRACE = 1.0
 """Seconds after its deadline at which an answer counts as late."""
@@ -156,7 +158,7 @@ class Tally:
         """Sends every request of one tenant that might reach what is another's."""
         with tempfile.TemporaryDirectory() as folder, two_tenants(Path(folder), deadline) as (served, ids):
             warm = gateway.peak_mb(served.pid)
-            for case in identity_cases(ids):
+            for case in (*identity_cases(ids), *token_cases()):
                 if wanted.search(case.group):
                     self.cases += 1
                     answer, seconds = _answered(served.url, case, deadline)

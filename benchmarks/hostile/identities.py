@@ -19,6 +19,7 @@ import httpx2
 from serving.process import Served, serving
 
 from hostile.cases import BUSY, DONE, Case
+from hostile.tokens import write_issuers
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
 from kitpick_ingest.opening import open_source
@@ -57,7 +58,8 @@ def two_tenants(folder: Path, deadline: float) -> Iterator[tuple[Served, dict[st
     ids = _ingested(catalog, folder)
     keys = folder / "keys.toml"
     keys.write_text(
-        "".join(
+        write_issuers(folder)
+        + "".join(
             f"[[keys]]\nname = '{name}'\ntenant = '{name}'\n"
             f"sha256 = '{hashlib.sha256(name.encode()).hexdigest()}'\n"
             for name in ("acme", "other")

@@ -14,19 +14,46 @@ from urllib.request import Request, urlopen
 from kitpick.cli import main
 
 KITPICK = [sys.executable, "-m", "kitpick"]
+WANTED = "give the money back"
 TOOLS = {"send_email": "Send an email to somebody", "refund_charge": "Refund a charge to a card"}
 
 
-def ran(*arguments: str) -> None:
+def commands(folder: Path) -> dict[str, list[str]]:
+    """Arguments of every command that runs in this process, in order."""
+    own, asked = ["-c", f"sqlite:{folder / 'c.db'}"], str(folder / "asked.jsonl")
+    trial, backup = str(folder / "trial.db"), str(folder / "backup")
+    return {
+        "ingest": [f"functions:{folder / 'tools.json'}", *own],
+        "search": [WANTED, *own],
+        "list": own,
+        "lock": [str(folder / "tools.lock"), *own],
+        "eval": ["--queries", asked, "-p", "kitpick", *own],
+        "models list": [],
+        "models verify": ["reranker-l6"],
+        "models card": ["reranker-l6"],
+        "advise": own,
+        "harvest": [str(folder / "log.jsonl"), "-o", str(folder / "harvested.jsonl"), *own],
+        "forget": own,
+        "trial start": [trial, "--candidate", "hybrid"],
+        "trial report": [trial],
+        "trial promote": [trial],
+        "trial stop": [trial],
+        "catalog backup": [backup, *own],
+        "catalog restore": [backup, "-c", f"sqlite:{folder / 'restored.db'}"],
+        "copy": [own[1], f"sqlite:{folder / 'copied.db'}"],
+    }
+
+
+def ran(name: str, arguments: list[str]) -> None:
     """Runs a command in this process, and prints its name and exit code."""
-    sys.argv = ["kitpick", *arguments]
+    sys.argv = ["kitpick", *name.split(), *arguments]
     with redirect_stdout(io.TextIOWrapper(io.BytesIO())):
         try:
             main()
             code: object = 0
         except SystemExit as end:
             code = end.code or 0
-    print(arguments[0], code, flush=True)
+    print(f"{name}: {code}", flush=True)
 
 
 def served(catalog: str) -> None:
@@ -42,7 +69,7 @@ def served(catalog: str) -> None:
             with urlopen(
                 Request(url + path, body, {"content-type": "application/json"}), timeout=300
             ) as answer:
-                print(f"serve{path}", 0 if answer.status == 200 else answer.status, flush=True)
+                print(f"serve {path}: {0 if answer.status == 200 else answer.status}", flush=True)
         process.terminate()
 
 
@@ -66,22 +93,22 @@ def spoken_to(catalog: str) -> None:
             process.stdin.write(json.dumps({"jsonrpc": "2.0", **call}) + "\n")
             process.stdin.flush()
         answer = next(line for line in process.stdout if '"id":2' in line.replace(" ", ""))
-        print("mcp", 0 if "refund_charge" in answer else answer[:300], flush=True)
+        print(f"mcp: {0 if 'refund_charge' in answer else answer[:300]}", flush=True)
         process.stdin.close()
         process.wait(300)
 
 
 def run(folder: Path) -> None:
     """All of them, in a folder that may be written to."""
-    catalog, tools, asked = f"sqlite:{folder / 'c.db'}", folder / "tools.json", folder / "asked.jsonl"
-    tools.write_text(json.dumps([{"name": name, "description": text} for name, text in TOOLS.items()]))
-    asked.write_text('{"query": "give the money back", "relevant": ["tools/tools/refund_charge"]}\n')
-    ran("ingest", f"functions:{tools}", "-c", catalog)
-    ran("search", "give the money back", "-c", catalog)
-    ran("eval", "--queries", str(asked), "-c", catalog, "-p", "kitpick")
-    ran("models", "verify", "reranker-l6")
-    ran("advise", "-c", catalog)
-    ran("trial", "start", str(folder / "trial.db"), "--candidate", "hybrid")
+    described = [{"name": name, "description": text} for name, text in TOOLS.items()]
+    (folder / "tools.json").write_text(json.dumps(described))
+    (folder / "asked.jsonl").write_text(
+        '{"query": "give the money back", "relevant": ["tools/tools/refund_charge"]}\n'
+    )
+    (folder / "log.jsonl").write_text('{"query": "give the money back", "tools": ["refund_charge"]}\n')
+    for name, arguments in commands(folder).items():
+        ran(name, arguments)
+    catalog = f"sqlite:{folder / 'c.db'}"
     spoken_to(catalog)
     served(catalog)
 
