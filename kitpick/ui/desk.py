@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -47,6 +47,7 @@ from kitpick.ui.protocol import (
     Spent,
 )
 from kitpick.ui.shelves import MOST, MOST_READ, CatalogListing, Shelves, examples
+from kitpick.ui.why import asked_words, reads_as, why_found
 from kitpick_engines.contract import Candidate, Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineError
@@ -125,6 +126,7 @@ class Desk:
             profile=self._service.default_profile.name,
             marking=self._settings.marks is not None,
             adapting=self.adaptations.offered_to(ticket),
+            operator=ticket.bearer.operator,
         )
 
     def explain(self, call: ExplainCall, ticket: Ticket) -> ExplainAnswer:
@@ -289,14 +291,16 @@ class Desk:
         path, no_path = _path(outcome, [(number, shown[number]) for number in first.order], profile)
         ranked = next(stage for stage in reversed(stages) if stage.stage != "pack")
         result = SearchResult.of(profile.name, outcome)
+        words = asked_words(call.query)
         return ExplainAnswer(
             request_id="",
             profile=profile.name,
-            hits=tuple(_hit(hit, place[hit.id]) for hit in outcome.hits),
+            hits=tuple(_hit(hit, place[hit.id], known[hit.id], words) for hit in outcome.hits),
             candidates=tuple(ShownCandidate(item.id, item.tool, item.api) for item in shown),
             plan=_plan(result, place),
             stages=stages,
             kind=rescored.query_kind,
+            reads_as=reads_as(rescored.query_kind, shown),
             abstained=result.unlikely,
             degraded=without_places(outcome.degraded, self._places),
             groups=groups([(number, shown[number]) for number in ranked.order], call.similarity),
@@ -371,14 +375,15 @@ def _path(
     return found, "" if found else "no candidate has a vector of the request's length"
 
 
-def _hit(hit: SearchHit, candidate: int) -> ShownHit:
+def _hit(hit: SearchHit, place: int, candidate: Candidate, words: Mapping[str, str]) -> ShownHit:
     return ShownHit(
         id=hit.id,
-        candidate=candidate,
+        candidate=place,
         rank=hit.rank,
         score=hit.score,
         probability=hit.probability,
         reasons=hit.reasons,
+        why=why_found(words, hit.document, candidate, hit.reasons),
         description=clip(plain(hit.document.description), _DESCRIPTION),
         effect=hit.document.effect.value,
         deprecated=hit.document.deprecated,

@@ -60,6 +60,8 @@ class About(msgspec.Struct, frozen=True):
     """Whether marks are taken."""
     adapting: bool
     """Whether this caller may adapt the profile to the catalog."""
+    operator: bool
+    """Whether this caller runs the server, and is told what it could do besides."""
 
 
 class CategoryLine(msgspec.Struct, frozen=True):
@@ -225,6 +227,8 @@ class ShownHit(Hit, frozen=True, kw_only=True):
     """One API of the answer."""
 
     candidate: int
+    why: str
+    """Why it is found, in one sentence."""
     description: str
     effect: str
     deprecated: bool
@@ -325,6 +329,8 @@ class ExplainAnswer(msgspec.Struct, frozen=True):
     """The hits in an order that can be executed; empty where none takes anything from another."""
     stages: tuple[ShownStage, ...]
     kind: QueryKindEstimate | None
+    reads_as: str
+    """What the request is taken for, in words; empty where nobody asked."""
     abstained: str
     """Why nothing fits; empty where something does."""
     degraded: tuple[Degradation, ...]

@@ -8,7 +8,15 @@ export function hits(answer, context) {
   const list = h("ol", { class: "hits" });
   const pager = new Pager(list, (hit) => drawn(hit, answer, context), "hits");
   pager.show(answer.hits);
-  return [pager.bar, list];
+  return [readAs(answer), pager.bar, list, ...(context.operator && !context.marking ? [unmarked()] : [])];
+}
+
+function readAs(answer) {
+  return answer.reads_as ? h("p", { class: "dim" }, `The request reads as ${answer.reads_as}.`) : null;
+}
+
+function unmarked() {
+  return h("p", { class: "dim" }, "Marks are not taken: start the server with --marks FILE.");
 }
 
 function drawn(hit, answer, context) {
@@ -21,6 +29,7 @@ function drawn(hit, answer, context) {
   return h("li", {},
     h("div", { class: "head" }, name, h("span", { class: "dim" }, api.tool), old, h("span", { class: "dim grow" }, summary), marks),
     h("p", {}, hit.description),
+    h("p", { class: "dim" }, hit.why),
     h("details", {}, h("summary", {}, "why it stands here"),
       h("ul", { class: "plain" }, [...hit.reasons, `score ${rounded(hit.score, 3)}${numbers}`].map((reason) => h("li", {}, reason)))));
 }

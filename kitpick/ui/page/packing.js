@@ -6,7 +6,7 @@ const WIDTH = 680;
 
 export function packing(answer) {
   const found = answer.packing;
-  if (!found) return [h("p", {}, "No budget was asked for: type one above to see how the definitions fill it.")];
+  if (!found) return [h("p", {}, "No budget was asked for: type one under More choices to see how the definitions fill it.")];
   const slimmed = found.definitions.filter((item) => item.slimmed).length;
   const about = `${count(found.used)} of ${count(found.budget)} tokens by ${found.counter}: ${some(found.definitions.length, "definition")}, ${count(slimmed)} of them slimmed.`;
   const rows = found.definitions.slice(0, 50).map((item, place) => row(answer, item, place));

@@ -11,7 +11,7 @@ import { path } from "./path.js";
 import { plan } from "./plan.js";
 import { everyone, ways } from "./ways.js";
 
-const context = { marking: false, say, complain };
+const context = { marking: false, operator: false, say, complain };
 let underWay = null;
 let machinery = false;
 
@@ -32,11 +32,10 @@ async function begin() {
   try {
     const about = await ask("about");
     context.marking = about.marking;
+    context.operator = about.operator;
     const line = ({ name }) => h("option", { value: name, selected: name === about.profile }, name);
     byId("profile").replaceChildren(...about.profiles.map(line));
     byId("other").replaceChildren(h("option", { value: "" }, "no other"), ...about.profiles.map(({ name }) => h("option", { value: name }, name)));
-    const marks = about.marking ? "" : " Marks are not taken: start the server with --marks FILE.";
-    byId("about").textContent = `What happens to a request, step by step.${marks}`;
     byId("problem").replaceChildren();
     byId("key-form").hidden = true;
     if (document.activeElement === document.body) byId("request").focus();
@@ -116,7 +115,7 @@ function side(answer) {
 
 // Everything behind the answer; it stays open, or closed, from one answer to the next.
 function howFound(answer) {
-  const kind = answer.kind ? `The classifier gives ${rounded(answer.kind.probability_multi)} that several tools are wanted. ` : "";
+  const kind = answer.kind ? `Probability that several tools are wanted: ${rounded(answer.kind.probability_multi)}. ` : "";
   const details = h("details", { class: "machinery", open: machinery }, h("summary", {}, "How it was found"),
     h("p", { class: "dim" }, `${kind}${count(answer.candidates.length)} candidates came into sight.`),
     h("div", { class: "columns" },

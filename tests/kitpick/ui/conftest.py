@@ -146,6 +146,8 @@ class Tab:
 
     def explain(self, request: str, **more: str) -> None:
         """Asks as somebody does, and waits for the answer."""
+        if more:
+            self.open("#choices")
         for name, value in more.items():
             field = self.page.locator(f"#{name}")
             field.select_option(value) if name in {"profile", "other"} else field.fill(value)

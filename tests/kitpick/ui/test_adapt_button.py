@@ -95,6 +95,8 @@ def test_operators_adapt_and_nobody_else_does(
     with show(shop, adapted=tmp_path / "mine.toml", keys=str(file)) as shown:
         offered = {name: shown.ask("about", **header[name]).json()["adapting"] for name in keys}
         assert offered == {"boss": True, "ann": False}
+        told = {name: shown.ask("about", **header[name]).json()["operator"] for name in keys}
+        assert told == {"boss": True, "ann": False}
         for name, body in (("adapting", None), ("adapt", {}), ("stop-adapting", {})):
             refused = shown.ask(name, body, **header["ann"])
             assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")

@@ -53,6 +53,7 @@ def test_the_page_learns_what_it_can_ask(shown: Any) -> None:
     assert about["profile"] == "kitpick"
     assert {"bm25", "nnn", "kitpick"} <= {line["name"] for line in about["profiles"]}
     assert about["marking"] is True
+    assert about["operator"] is True, "without keys it is this machine's own page"
 
 
 @pytest.mark.parametrize("profile", ["kitpick", "toolrerank", "nnn", "hybrid", "bm25"])

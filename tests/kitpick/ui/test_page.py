@@ -130,6 +130,10 @@ def test_the_first_screen_says_what_is_there_and_what_works_on_it(open_tab: Open
     first = tab.page.locator(".hits > li").first
     assert request.split()[1] in first.inner_text()
     assert re.search("right in about|right nearly always|hardly ever", first.inner_text())
+    assert re.search("of the request points? to it", first.inner_text()), "why, in words"
+    assert "rank 1" not in first.inner_text(), "the stages' terms are behind one click"
+    assert re.search("The request reads as (one task|several)", tab.text)
+    assert "Probability that several" not in tab.text
     assert not tab.page.get_by_role("heading", name="Alike").is_visible(), "behind one click"
     assert tab.page.evaluate("document.querySelector('#catalog').open") is False
     assert tab.complaints == []
@@ -220,6 +224,11 @@ def test_everything_can_be_done_with_keys_alone(open_tab: Open, shown: Any) -> N
     keys.press("Enter")
     tab_to(lambda: focused("id") == "request")
     keys.type(REQUEST)
+    tab_to(lambda: focused("textContent") == "More choices")
+    assert not tab.page.locator("#k").is_visible(), "behind one click"
+    keys.press("Enter")
+    tab_to(lambda: focused("id") == "k")
+    tab.page.locator("#request").focus()
     keys.press("Enter")
     tab.page.wait_for_selector(".hits > li")
     tab_to(lambda: focused("className") == "right")
@@ -297,6 +306,7 @@ def test_what_goes_wrong_is_told_with_its_cure(
     open_tab: Open, shown: Any, given: dict[str, str], said: str
 ) -> None:
     tab = open_tab(shown.page)
+    tab.open("#choices")
     for name, value in given.items():
         tab.page.fill(f"#{name}", value)
     tab.page.get_by_role("button", name="Explain").click()
@@ -309,8 +319,10 @@ def test_what_goes_wrong_is_told_with_its_cure(
 def test_a_server_that_stopped_is_told(open_tab: Open, show: Any, shop: str) -> None:
     with show(shop) as shown:
         tab = open_tab(shown.page)
-        assert "start the server with --marks FILE" in tab.page.inner_text("#about")
+        assert "--marks" not in tab.text, "where marks would be is soon enough"
         tab.explain(REQUEST)
+        assert "start the server with --marks FILE" in tab.text
+        assert "--marks" not in tab.page.inner_text("#about")
         assert tab.page.locator("[aria-pressed]").count() == 0
     tab.page.get_by_role("button", name="Explain").click()
     tab.page.get_by_role("alert").filter(has_text="is `kitpick serve --ui` still running?").wait_for()
@@ -347,7 +359,7 @@ def test_a_key_is_asked_for_and_kept(open_tab: Open, show: Any, shop: str, tmp_p
     with show(shop, keys=str(keys)) as shown:
         tab = open_tab(shown.page)
         assert "a known API key is required" in tab.page.inner_text("#problem")
-        tab.page.get_by_label("API key").fill(key)
+        tab.page.get_by_label("API key or token").fill(key)
         tab.page.get_by_role("button", name="Use it").click()
         tab.page.locator("#profile option").first.wait_for(state="attached")
         tab.explain(REQUEST)
