@@ -14,9 +14,9 @@ pytestmark = [pytest.mark.needs("jdk", "serve", "onnxruntime", "weights"), pytes
 
 QUERY = "What will the weather be like in Lisbon tomorrow?"
 APIS = {
-    "forecast": ("Weather", "weather", "Weather forecast of a city for the coming days."),
-    "history": ("Weather", "weather", "Measured temperatures of past years."),
-    "alerts": ("Weather", "weather", "Storm warnings of the weather office."),
+    "forecast": ("Weather reports", "weather", "Weather forecast of a city for the coming days."),
+    "history": ("Weather reports", "weather", "Measured temperatures of past years."),
+    "alerts": ("Weather reports", "weather", "Storm warnings of the weather office."),
     "rooms": ("Travel", "hotels", "Finds hotel rooms, whatever the weather will be like."),
     "flights": ("Travel", "flights", "Flights to Lisbon and what they will cost tomorrow."),
     "translate": ("Text", "translator", "What will be said like in another language."),
@@ -51,11 +51,13 @@ def asked(search: Search, **section: Any) -> Any:
 def test_the_shipped_models_put_the_forecast_first(search: Search, double: Double, service: Service) -> None:
     with double.behaving(forwarding(*service)):
         read, answer = asked(search, profile="rerank"), asked(search)
+    without = search.call("POST", "/real/_search", {"query": {"match": {"text": QUERY}}, "size": 3})
     assert ids(read)[0] == "forecast"
     assert report(read)["hits"][0]["probability"] > 0.5
     shown = report(answer)
-    # The default also weighs the first stage, whose first is `flights`, by three words of the request.
-    assert "forecast" in ids(answer)[:2]
+    # The default also weighs the first stage, whose first are `flights` and `translate`, by words of the request.
+    assert "forecast" in ids(answer)[:3]
+    assert "forecast" not in ids(without)[:3], "words alone do not find it"
     assert shown["status"] == "rescored"
     assert shown["profile"] == "kitpick"
     assert shown["query_kind"] in {"single", "multi"}
@@ -105,7 +107,7 @@ def test_what_the_service_needs_is_fetched(search: Search, double: Double, servi
         answer = search({"query": query, "size": 10, "ext": {"kitpick": section}}, "real", "real")
         second = double.calls[1]
     assert {each["api"] for each in second["fetched"]} == {"history", "alerts"}
-    assert second["complete_tools"] == ["Weather/weather"]
+    assert second["complete_tools"] == ["Weather reports/weather"]
     assert report(answer)["rounds"] == 1
     assert set(ids(answer)[:3]) == {"forecast", "history", "alerts"}
 

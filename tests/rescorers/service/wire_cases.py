@@ -15,7 +15,7 @@ def vector(*values: float) -> str:
 WEATHER = {
     "id": "demo/weather/forecast",
     "tool": "weather",
-    "category": "Weather",
+    "category": "Meteorology",
     "api": "forecast",
     "text": "weather: forecast. Weather forecast of a city for the coming days. Parameters: city.",
     "lexical": {"rank": 1, "score": 7.25},
@@ -25,7 +25,7 @@ WEATHER = {
 HISTORY = {
     "id": "demo/weather/history",
     "tool": "weather",
-    "category": "Weather",
+    "category": "Meteorology",
     "api": "history",
     "fields": {
         "description": "Weather of the past in a city.",
@@ -48,14 +48,14 @@ HOTELS = {
 ALERTS = {
     "id": "demo/weather/alerts",
     "tool": "weather",
-    "category": "Weather",
+    "category": "Meteorology",
     "api": "alerts",
     "text": "weather: alerts. Storm and flood warnings that are in force. (Weather)",
 }
 QUERY = "What will the weather be like in Lisbon tomorrow?"
 CONCENTRATE = {
     "name": "always-concentrate",
-    "stages": [{"stage": "fuse"}, {"stage": "cross_encode"}, {"stage": "concentrate", "threshold": 0.01}],
+    "stages": [{"stage": "fuse"}, {"stage": "cross_encode"}, {"stage": "concentrate", "threshold": 0.05}],
 }
 DECODE = {
     "name": "decode-two",
@@ -93,7 +93,7 @@ RESCORE: dict[str, dict[str, Any]] = {
         "candidates": [WEATHER, HOTELS],
         "profile": CONCENTRATE,
         "fetched": [HISTORY, ALERTS],
-        "complete_tools": ["Weather/weather"],
+        "complete_tools": ["Meteorology/weather"],
     },
     "rescore-need-neighbours-1": {
         "query": "two things at once",
