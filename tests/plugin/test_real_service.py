@@ -55,7 +55,7 @@ def test_the_shipped_models_put_the_forecast_first(search: Search, double: Doubl
     assert ids(read)[0] == "forecast"
     assert report(read)["hits"][0]["probability"] > 0.5
     shown = report(answer)
-    # The default also weighs the first stage, whose first are `flights` and `translate`, by words of the request.
+    # The default also weighs the first stage, which has `flights` and `translate` first by their words.
     assert "forecast" in ids(answer)[:3]
     assert "forecast" not in ids(without)[:3], "words alone do not find it"
     assert shown["status"] == "rescored"
