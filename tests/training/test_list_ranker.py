@@ -37,6 +37,7 @@ def lists(catalogs: tuple[str, ...] = ("a", "b", "c"), each: int = 40) -> ListRo
     rng = np.random.default_rng(7)
     count = len(catalogs) * each
     features = rng.normal(0.0, 0.1, (count, CANDIDATES, len(FEATURES))).astype(np.float32)
+    features[:, :, COLUMN["scored"]] = 1.0
     labels = np.zeros((count, CANDIDATES), bool)
     answerable = np.arange(count) % 4 != 0
     for number in range(count):
