@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,15 @@ class _List:
         self.covered = self._covered()
         """Share of the request's stems that the candidate's text has."""
 
+    @cached_property
+    def crowd(self) -> Matrix:
+        """For each candidate the mean cosine with its nearest others, 0 where it has none."""
+        rows, _ = unit_vectors(self.items)
+        likeness = rows @ rows.T
+        np.fill_diagonal(likeness, -np.inf)
+        near = -np.sort(-likeness, axis=1)[:, : min(_CROWD, self.count - 1)]
+        return near.mean(axis=1) if near.size else np.zeros(self.count)
+
     def reciprocal(self, name: RankingName) -> Matrix:
         """1/rank in a ranking, 0 where it did not find the candidate."""
         places = [item.candidate.places[name] for item in self.items]
@@ -93,14 +102,6 @@ class _List:
             return np.zeros(self.count)
         rows, _ = unit_vectors(self.items, len(query))
         return rows @ (query / np.linalg.norm(query))
-
-    def crowd(self) -> Matrix:
-        """For each candidate the mean cosine with its nearest others, 0 where it has none."""
-        rows, _ = unit_vectors(self.items)
-        likeness = rows @ rows.T
-        np.fill_diagonal(likeness, -np.inf)
-        near = -np.sort(-likeness, axis=1)[:, : min(_CROWD, self.count - 1)]
-        return near.mean(axis=1) if near.size else np.zeros(self.count)
 
     def _logits(self) -> Matrix:
         known = [item.logit for item in self.items if item.logit is not None]
@@ -226,8 +227,8 @@ FEATURES: Mapping[str, Callable[[_List], Matrix]] = {
     "dense_rank": lambda the: the.reciprocal("dense"),
     "cosine": lambda the: the.cosines,
     "cosine_gap": lambda the: the.cosines - _largest(the.cosines),
-    "crowd": lambda the: the.crowd(),
-    "cosine_of_its_own": lambda the: the.cosines - _SHARED * the.crowd(),
+    "crowd": lambda the: the.crowd,
+    "cosine_of_its_own": lambda the: the.cosines - _SHARED * the.crowd,
     "sentence_rank": lambda the: the.reciprocal("sentence"),
     "intent_rank": lambda the: the.reciprocal("intent"),
     # by the cross-encoder
