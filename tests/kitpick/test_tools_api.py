@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from tool_service import SERVE, serving_tools
 
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
@@ -23,22 +20,6 @@ from kitpick_rescorers.service.keys import digest
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 
 WEATHER = "functions/functions/get_weather"
-SERVE = [sys.executable, "-c", "from kitpick.cli import main; main()", "serve", "--port", "0", "--tools"]
-SERVE += ["--set", "warm_up_seconds=0"]
-
-
-@contextmanager
-def serving(*arguments: str) -> Iterator[str]:
-    """URL of `kitpick serve --tools`."""
-    command = [*SERVE, *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
-        assert process.stderr is not None
-        first = process.stderr.readline()
-        assert "kitpick serves" in first, first
-        try:
-            yield first.split()[2]
-        finally:
-            process.send_signal(signal.SIGTERM)
 
 
 def ask(url: str, path: str, body: Any, key: str = "", **headers: str) -> Any:
@@ -48,7 +29,7 @@ def ask(url: str, path: str, body: Any, key: str = "", **headers: str) -> Any:
 
 
 def test_tools_are_found_and_what_became_of_them_is_taken(catalog: Catalog) -> None:
-    with serving() as url:
+    with serving_tools() as url:
         found = ask(url, "search", {"query": "will it rain in Paris?", "references": "anthropic"}).json()
         assert found["hits"][0]["id"] == WEATHER
         assert found["hits"][0]["needs"] == ["city"]
@@ -92,7 +73,7 @@ def test_what_cannot_be_meant_is_refused(open_service: str, body: Any) -> None:
 
 @pytest.fixture
 def open_service(catalog: Catalog) -> Iterator[str]:
-    with serving() as url:
+    with serving_tools() as url:
         yield url
 
 
@@ -119,7 +100,7 @@ def test_a_key_says_what_may_be_seen_and_who_speaks(catalog: Catalog, tmp_path: 
             for name in ("acme", "other")
         )
     )
-    with serving("--keys", str(keys)) as url:
+    with serving_tools("--keys", str(keys)) as url:
         assert ask(url, "search", {"query": "weather"}).status_code == 401
         found = ask(url, "search", {"query": "will it rain?"}, "acme").json()
         told = {"answer": found["answer"], "chosen": [WEATHER], "client": "ann"}
@@ -137,7 +118,7 @@ def test_ids_of_another_tenant_are_refused_like_those_of_nobody(
     keys = tmp_path / "keys.toml"
     keys.write_text(f"[[keys]]\nname = 'eve'\ntenant = 'other'\nsha256 = '{digest('eve')}'\n")
     hidden = next(document.id for document in catalog.documents(Filter(tenant="acme")) if document.tenant)
-    with serving("--keys", str(keys)) as url:
+    with serving_tools("--keys", str(keys)) as url:
         answer = ask(url, "search", {"query": "will it rain?"}, "eve").json()["answer"]
         for about in (answer, "will it rain?"):
             said = [

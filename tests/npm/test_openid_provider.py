@@ -6,20 +6,17 @@ import asyncio
 import base64
 import hashlib
 import json
-import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
+from tool_service import serving_tools
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
@@ -147,30 +144,6 @@ def tools(tmp_path: Path) -> str:
     return f"sqlite:{tmp_path / 'tools.db'}"
 
 
-@contextmanager
-def serving(keys: Path, catalog: str) -> Iterator[str]:
-    """URL of `kitpick serve --tools --keys`."""
-    command = [
-        sys.executable,
-        "-c",
-        "from kitpick.cli import main; main()",
-        "serve",
-        "--port",
-        "0",
-        "--tools",
-    ]
-    command += ["--keys", str(keys), "--catalog", catalog]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
-        assert process.stderr is not None
-        first = process.stderr.readline()
-        assert "kitpick serves" in first, first
-        try:
-            yield first.split()[2]
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.stderr.close()
-
-
 def found(url: str, token: str) -> set[str] | int:
     """Names of the tools that a search shows to whom the token belongs; the status of a refusal."""
     headers = {"authorization": f"Bearer {token}"}
@@ -183,7 +156,7 @@ def found(url: str, token: str) -> set[str] | int:
 def test_whoever_signed_in_there_finds_what_is_theirs(
     provider: OpenIdProvider, keys: Path, tools: str
 ) -> None:
-    with serving(keys, tools) as url:
+    with serving_tools("--keys", str(keys), "--catalog", tools) as url:
         for name in ROBOTS:
             assert found(url, provider.robot(name)) == {"pay", "look"}, name
         bob = provider.person("bob")
