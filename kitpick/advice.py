@@ -42,7 +42,7 @@ class UnpricedModel(KitpickError):
     def __init__(self, name: str, known: Sequence[str]) -> None:
         super().__init__(
             f"the table of prices has no model {name!r}: {suggestion(name, known)}; "
-            "a table of your own is given with --prices"
+            f"give a table of your own with --prices, in the form of {SHIPPED_PRICES}"
         )
 
 
@@ -129,7 +129,7 @@ def read_prices(path: Path = SHIPPED_PRICES) -> PriceTable:
         return convert_to(msgspec.toml.decode(path.read_bytes()), PriceTable)
     except (OSError, msgspec.MsgspecError) as error:
         raise InvalidPrices(
-            f"{path}: no table of prices: {error}; see kitpick/prices.toml for the form"
+            f"{path}: no table of prices: {error}; see {SHIPPED_PRICES} for the form"
         ) from error
 
 

@@ -164,8 +164,7 @@ class Catalog:
             return self.learning.named(text, filter, found)
         found, drafted = trial.answer(by, self.settings.profile)
         named = self.learning.named(text, filter, found)
-        trial.remember(named.id, filter.tenant, drafted)
-        return named
+        return trial.remembered(named, filter.tenant, drafted)
 
     def _found(
         self,

@@ -69,6 +69,20 @@ class TrialUnderWay(KitpickError):
         super().__init__(f"{path}: holds a trial already: take another file, or remove this one")
 
 
+class SameProfile(KitpickError):
+    """A trial of a profile against itself."""
+
+    def __init__(self, profile: str) -> None:
+        super().__init__(f"a trial compares two profiles: baseline and candidate are both {profile!r}")
+
+
+class NoTrialFile(KitpickError):
+    """A file that is something else, where a trial would begin."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: is a database of something else: name a file that is not there yet")
+
+
 class TrialPlan(msgspec.Struct, frozen=True):
     """What is compared, and how sure the result has to be."""
 
@@ -111,10 +125,14 @@ class ProfileTrial:
         """Begins a trial.
 
         Raises:
-            TrialUnderWay: the file holds one already.
+            SameProfile: both profiles are one.
+            TrialUnderWay, NoTrialFile: the file holds a trial already, or something else.
             EngineUnavailable: the file cannot be written.
         """
+        if plan.baseline == plan.candidate:
+            raise SameProfile(plan.baseline)
         with self._connection(make=True) as connection:
+            connection.executescript(_TABLES)
             if connection.execute("SELECT 1 FROM plan").fetchone():
                 raise TrialUnderWay(self.path)
             connection.execute("INSERT INTO plan VALUES (1, ?)", (msgspec.json.encode(plan),))
@@ -165,6 +183,14 @@ class ProfileTrial:
             return _without(baseline, f"the candidate {plan.candidate} gave no answer: {error}"), []
         most = max(len(baseline.hits), len(candidate.hits))
         return interleave(baseline, candidate, most, random.Random())
+
+    def remembered(self, found: SearchResult, tenant: str, drafted: Sequence[Drafted[str]]) -> SearchResult:
+        """The answer, after `remember`; one that cannot be remembered says so, and is given all the same."""
+        try:
+            self.remember(found.id, tenant, drafted)
+        except KitpickError as error:
+            return _without(found, str(error))
+        return found
 
     def remember(self, answer: str, tenant: str, drafted: Sequence[Drafted[str]]) -> None:
         """Remembers which profile drew which API of an answer; the first time counts.
@@ -238,7 +264,7 @@ class ProfileTrial:
             score.interval(plan.alpha),
             score.evidence(),
             winner,
-            _summary(plan, score, winner),
+            _summary(plan, score, winner, answers),
         )
 
     def _plan(self, connection: sqlite3.Connection) -> TrialPlan:
@@ -251,6 +277,8 @@ class ProfileTrial:
     def _connection(self, make: bool = False) -> Iterator[sqlite3.Connection]:
         if not make and not self.path.is_file():
             raise NoTrial(self.path)
+        if make and not self.path.absolute().parent.is_dir():
+            raise EngineUnavailable(f"{self.path}: there is no such folder: make it, or name another file")
         try:
             with (
                 FORKS_WAIT,
@@ -258,13 +286,19 @@ class ProfileTrial:
                 closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection,
                 connection,
             ):
+                tables = _tables(connection)
+                if "plan" not in tables and (tables or not make):
+                    raise NoTrialFile(self.path) if make else NoTrial(self.path)
                 use_write_ahead_log(connection, BUSY_SECONDS)
                 connection.execute("PRAGMA secure_delete = ON")
-                connection.executescript(_TABLES)
                 yield connection
         except sqlite3.Error as error:
             why = full_disk(self.path) if is_full(error) else error
             raise EngineUnavailable(f"{self.path}: the trial cannot be read or written: {why}") from error
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def _without(result: SearchResult, why: str) -> SearchResult:
@@ -284,7 +318,9 @@ def interleave(
     joint = replace(
         baseline,
         profile=f"{baseline.profile}|{candidate.profile}",
-        hits=tuple(hits[each.team][each.item] for each in drafted),
+        hits=tuple(
+            replace(hits[each.team][each.item], rank=rank) for rank, each in enumerate(drafted, start=1)
+        ),
         degraded=joined(baseline.degraded, candidate.degraded),
         slimmed=baseline.slimmed | candidate.slimmed,
     )
@@ -308,13 +344,15 @@ def _total(scores: Iterable[Score]) -> Score:
     )
 
 
-def _summary(plan: TrialPlan, score: Score, winner: Team | None) -> str:
+def _summary(plan: TrialPlan, score: Score, winner: Team | None, answers: int) -> str:
+    if not answers:
+        return "no answer was given yet to which both contributed"
     if score.share is None:
-        return "nobody has chosen anything yet that only one of the two had drawn"
+        return "nobody has said yet of a tool that one of the two found that it did the job"
     said = (
-        f"users chose what {plan.candidate} drew in {score.candidate:,} of {score.decided:,} decided answers"
+        f"users chose what {plan.candidate} found in {score.candidate:,} of {score.decided:,} decided answers"
     )
     if winner is None:
-        return f"{said}: which is better is open"
+        return f"{said}: that does not say yet which is better"
     better = plan.candidate if winner == "candidate" else plan.baseline
     return f"{said}: {better} is better, and that is wrong with probability {plan.alpha:g} at most"

@@ -16,6 +16,11 @@ from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, Tena
 from kitpick.definition_tokens import DefinitionTokens
 
 _DEFAULT = ModelUsage()
+_IN_A_PROMPT = {
+    "all": "every definition, at the beginning",
+    "deferred": "a search that the model calls, and behind it what it found",
+    "searched": "what kitpick found for the request, at the beginning",
+}
 
 
 def advise(
@@ -66,9 +71,10 @@ def advise(
 
 def _print(found: Advice) -> None:
     title = f"{found.tools:,} tools, {found.tokens:,} tokens ({found.counter}), {found.model}"
-    table = Table("tools in the prompt", "tokens", "of the window", "dollars / 1,000 requests", title=title)
+    table = Table("tools", "in a prompt", "tokens", "of the window", "dollars / 1,000 requests", title=title)
     for way in found.ways:
-        table.add_row(way.name, f"{way.tokens:,}", f"{way.window_share:.1%}", f"{way.dollars:,.2f}")
+        numbers = f"{way.tokens:,}", f"{way.window_share:.1%}", f"{way.dollars:,.2f}"
+        table.add_row(way.name, _IN_A_PROMPT[way.name], *numbers)
     print_table(table)
     typer.echo(found.reason[0].upper() + found.reason[1:] + ".")
     if found.worth_from:

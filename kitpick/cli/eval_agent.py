@@ -12,7 +12,15 @@ from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import note, print_json, print_table
 from kitpick.cli.options import CatalogOption, JsonOption, PrincipalOption, TenantOption, filter_of
 from kitpick.cli.progress import progress
-from kitpick.evaluation.agents import AgentEvaluation, Played, ToolsShown, WayReport, read_tasks, summed
+from kitpick.evaluation.agents import (
+    AgentEvaluation,
+    Played,
+    SilentModel,
+    ToolsShown,
+    WayReport,
+    read_tasks,
+    summed,
+)
 from kitpick.model_set import llm_settings
 from kitpick_foundation.errors import InvalidSetting
 from kitpick_rescorers.llm.endpoint import ChatEndpoint
@@ -47,11 +55,14 @@ def eval_agent(
             raise InvalidSetting("no language model is named: set KITPICK_LLM_URL and KITPICK_LLM_MODEL")
         endpoint = ChatEndpoint(llm_settings(opened.settings))
         evaluation = AgentEvaluation(opened, endpoint, permitted, k, timeout)
+        evaluation.check(asked)
         played: list[Played] = []
         pairs = [(task, each) for each in way or ToolsShown for task in asked]
         with progress().phase("play", len(pairs)) as advance:
             for task, each in pairs:
                 played.append(evaluation.play(task, each))
+                if played[0].problem and not played[0].turns:
+                    raise SilentModel(opened.settings.llm_url, played[0].problem)
                 advance(1)
     reports = summed(played)
     print_json({"ways": reports, "tasks": played}) if as_json else _print(reports, played)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -85,7 +86,7 @@ def init(
         arguments = ["--catalog", begun.store, "--config", str(file.absolute())]
         print_client(client_config(McpClient(begun.client), arguments))
     if request:
-        note(f"kitpick search {request!r} -c {begun.store}")
+        note(f"a first search: {shlex.join(['kitpick', 'search', request, '-c', begun.store])}")
     for rank, hit in enumerate(found, 1):
         typer.echo(one_line(f"{rank}. {hit.document.tool}: {hit.document.api}"))
 
@@ -131,9 +132,10 @@ def write_config(folder: Path, begun: Beginning, force: bool = False) -> Path:
     """
     file = folder / FILE
     _require_new(file, force)
+    again = ["kitpick", "ingest", begun.tools, "-c", begun.store]
     lines = [
         "# Made by `kitpick init`, for `kitpick mcp --config kitpick.toml`: docs/mcp.md names every field.",
-        f"# The tools came from {begun.tools!r}; `kitpick ingest` takes their changes in.",
+        f"# Takes changes of the tools in: {one_line(shlex.join(again))}",
     ]
     if begun.tools.startswith(_LIVE) and not Path(begun.tools.removeprefix(_LIVE)).exists():
         target = msgspec.json.encode(begun.tools.removeprefix(_LIVE)).decode()

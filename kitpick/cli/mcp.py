@@ -24,6 +24,8 @@ def print_client(config: ClientConfig) -> None:
     """The JSON on standard output, where it belongs and what comes next on standard error."""
     note(f"for {config.file}; {config.afterwards}")
     typer.echo(json.dumps(config.content, indent=2))
+    if find_spec("mcp") is None:
+        note(str(MissingExtra("mcp", "the server of this entry")))
 
 
 def _catalog_of(url: str | None) -> str:

@@ -38,11 +38,19 @@ def start(
     as_json: JsonOption = False,
 ) -> None:
     """Begins a trial: searches with KITPICK_TRIAL=FILE are answered by both profiles, interleaved."""
-    for profile in (baseline, candidate):
-        load_profile(profile)
-    plan = TrialPlan(baseline, candidate, alpha)
+    plan = TrialPlan(_found_anywhere(baseline), _found_anywhere(candidate), alpha)
     ProfileTrial(file).start(plan)
-    print_json(plan) if as_json else note(f"started: set KITPICK_TRIAL={file} where searches are served")
+    if as_json:
+        print_json(plan)
+    else:
+        note(f"started: set KITPICK_TRIAL={file.absolute()} where searches are served and feedback is given")
+        note(f"what users chose: kitpick trial report {file}")
+
+
+def _found_anywhere(profile: str) -> str:
+    """The profile's name, or the whole path of its file: searches run in other folders."""
+    load_profile(profile)
+    return str(Path(profile).absolute()) if profile.endswith(".toml") else profile
 
 
 @trial.command()
@@ -55,8 +63,12 @@ def report(file: FileArgument, as_json: JsonOption = False) -> None:
 @trial.command()
 def promote(file: FileArgument, as_json: JsonOption = False) -> None:
     """Ends the trial: the candidate answers alone from now on."""
-    plan = ProfileTrial(file).end("promoted")
-    print_json(plan) if as_json else note(f"{plan.candidate} answers alone from now on")
+    trial = ProfileTrial(file)
+    plan = trial.end("promoted")
+    if as_json:
+        print_json(plan)
+    else:
+        note(f"{plan.candidate} answers alone from now on: {trial.report().summary}")
 
 
 @trial.command()
@@ -76,8 +88,8 @@ def _print(found: TrialReport) -> None:
     typer.echo(found.summary[0].upper() + found.summary[1:] + ".")
     low, high = found.interval
     note(
-        f"{found.answers:,} answers, {found.clients:,} clients; the share of decided answers that falls to "
-        f"{found.plan.candidate} is between {low:.0%} and {high:.0%}"
+        f"answers of both: {found.answers:,}; clients: {found.clients:,}; the share of decided answers "
+        f"that falls to {found.plan.candidate} is between {low:.0%} and {high:.0%}"
     )
     if found.plan.state == "guarded":
         note(f"{found.plan.baseline} was surely better, so it answers alone")

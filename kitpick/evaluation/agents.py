@@ -27,7 +27,7 @@ from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
-from kitpick_foundation.errors import KitpickError
+from kitpick_foundation.errors import FailureKind, KitpickError, suggestion
 from kitpick_foundation.text_files import read_text
 from kitpick_rescorers.llm.endpoint import ChatEndpoint, ChatTurn
 from kitpick_rescorers.llm.model import CallFailed
@@ -54,6 +54,15 @@ class ToolsShown(enum.Enum):
 
 class InvalidTasks(KitpickError):
     """A file of tasks that cannot be used."""
+
+
+class SilentModel(KitpickError):
+    """A language model that did not answer at all."""
+
+    failure = FailureKind.UNAVAILABLE
+
+    def __init__(self, url: str, problem: str) -> None:
+        super().__init__(f"the language model at {url} gave no answer: {problem}")
 
 
 class NeededCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -243,6 +252,20 @@ class AgentEvaluation:
         self._permitted = permitted
         self._k = k
         self._seconds = seconds
+
+    def check(self, tasks: Iterable[AgentTask]) -> None:
+        """Refuses tasks that nobody can solve here, before anything is spent.
+
+        Raises:
+            InvalidTasks: one needs a tool that the catalog does not have, as far as the caller may see.
+        """
+        documents = list(self._catalog.documents(self._permitted))
+        known = {document.id for document in documents} | {document.api for document in documents}
+        for task in tasks:
+            for need in task.needs:
+                if need.tool not in known:
+                    hint = suggestion(need.tool, sorted(known)) or "it is empty"
+                    raise InvalidTasks(f"task {task.id!r} needs {need.tool!r}, which is not there: {hint}")
 
     def play(self, task: AgentTask, way: ToolsShown) -> Played:
         """Plays one task to the model's last word, at most `MAX_TURNS` turns.

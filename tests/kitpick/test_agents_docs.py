@@ -21,7 +21,8 @@ import pytest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "agents.md").read_text("utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "agents.md").read_text("utf-8")
 RUN = "from kitpick.cli import main; main()"
 
 
@@ -140,6 +141,25 @@ def test_mcp() -> None:
     found, told = anyio.run(main)
     assert [tool["name"] for tool in found["tools"]] == ["get_weather", "send_email"]
     assert told == {"remembered": 1}
+
+
+@pytest.mark.usefixtures("ingested")
+def test_the_advice_for_a_few_tools_is_to_send_all_of_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kitpick.cli import main
+
+    (line,) = re.findall(r"^    (kitpick advise .*)$", section("When not to search"), re.MULTILINE)
+    monkeypatch.setattr(sys, "argv", shlex.split(line))
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    assert "Send all tools" in capsys.readouterr().out
+
+
+def test_the_npm_package_that_is_installed_is_the_one_that_is_built() -> None:
+    described = json.loads((ROOT / "npm" / "package.json").read_text("utf-8"))
+    assert f"npm/kitpick-{described['version']}.tgz\n" in section("TypeScript")
 
 
 def test_every_door_has_a_section() -> None:

@@ -99,12 +99,38 @@ def test_a_model_that_never_stops_is_stopped(play) -> None:
     assert one["turns"] == 12
 
 
-def test_an_endpoint_that_fails_is_named_and_the_task_is_not_solved(play) -> None:
+def test_a_task_during_which_the_endpoint_fails_is_not_solved_and_says_why(play) -> None:
+    with ScriptedModel(("get_weather", {"city": "Paris"})) as model:
+        model.behaviours = ["chat", "404"]
+        (one,) = play(model, "--way", "searched").values()
+    assert "HTTP 404" in one["problem"]
+
+
+def test_a_model_that_does_not_answer_ends_the_evaluation_at_once(
+    catalog: Catalog, tmp_path: Path, kitpick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tasks.jsonl").write_text(json.dumps(TASK))
+    monkeypatch.setenv("KITPICK_LLM_MODEL", "scripted")
     with ScriptedModel() as model:
         model.behaviours = ["404"]
-        (one,) = play(model, "--way", "searched").values()
-    assert not one["solved"]
-    assert "HTTP 404" in one["problem"]
+        monkeypatch.setenv("KITPICK_LLM_URL", model.url)
+        ran = kitpick("eval-agent", str(tmp_path / "tasks.jsonl"))
+    assert ran.code == ExitCode.UNAVAILABLE
+    assert f"{model.url} gave no answer: " in ran.err
+    assert "HTTP 404" in ran.err
+
+
+def test_a_task_that_needs_a_tool_that_is_not_there_is_refused_before_anything_is_spent(
+    catalog: Catalog, tmp_path: Path, kitpick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tasks.jsonl").write_text(json.dumps(TASK | {"needs": [{"tool": "get_wether"}]}))
+    monkeypatch.setenv("KITPICK_LLM_MODEL", "scripted")
+    with ScriptedModel() as model:
+        monkeypatch.setenv("KITPICK_LLM_URL", model.url)
+        ran = kitpick("eval-agent", str(tmp_path / "tasks.jsonl"))
+    assert ran.code == ExitCode.INPUT
+    assert "task 'rain' needs 'get_wether', which is not there: did you mean 'get_weather'?" in ran.err
+    assert not model.asked
 
 
 def test_without_a_model_the_command_says_which_settings_it_needs(

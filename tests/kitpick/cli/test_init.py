@@ -37,8 +37,17 @@ def test_three_answers_fill_a_catalog_and_print_the_clients_entry(folder: Path, 
     ]  # fmt: skip
     assert rest[end:].strip().startswith("1. ")
     assert read_config(folder / "kitpick.toml").upstreams == ()
+    assert f"kitpick ingest functions.json -c sqlite:{folder / 'mine.db'}" in Path("kitpick.toml").read_text()
     with Catalog.open("mine.db") as catalog:
         assert len(list(catalog.documents())) == 8
+
+
+def test_an_entry_whose_server_cannot_start_here_says_what_to_install(capsys, monkeypatch) -> None:
+    from kitpick.cli.mcp import print_client
+
+    monkeypatch.setattr("kitpick.cli.mcp.find_spec", lambda name: None)
+    print_client(client_config(McpClient.CURSOR, []))
+    assert "pip install 'kitpick[mcp]'" in capsys.readouterr().err
 
 
 def test_nobody_who_can_be_asked_needs_only_the_tools(folder: Path, kitpick) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,9 @@ from msgspec.structs import replace
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
-from kitpick.trial import ProfileTrial, TrialPlan
+from kitpick.trial import NoTrial, NoTrialFile, ProfileTrial, SameProfile, TrialPlan
 from kitpick_engines.contract import Filter
+from kitpick_engines.errors import EngineUnavailable
 from kitpick_evaluation.interleaving import Drafted
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
@@ -43,7 +46,8 @@ def test_both_profiles_answer_and_a_choice_is_a_point_for_who_drew_it(
     report = trial.report()
     assert (report.answers, report.clients, report.score.decided) == (1, 1, 1)
     assert report.winner is None
-    assert "is open" in report.summary
+    assert "does not say yet which is better" in report.summary
+    assert [hit.rank for hit in found.hits] == [1, 2, 3, 4]
 
 
 def test_a_request_with_a_profile_or_a_budget_of_its_own_takes_no_part(
@@ -97,6 +101,38 @@ def test_a_trial_that_cannot_be_read_leaves_the_default_and_says_so(
     assert [each.stage for each in found.degraded if each.stage == "trial"] == ["trial"]
 
 
+def test_an_answer_that_the_trial_cannot_remember_is_given_all_the_same(
+    tried: Catalog, trial: ProfileTrial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise EngineUnavailable("the disk is full")
+
+    monkeypatch.setattr(ProfileTrial, "remember", full)
+    found = tried.search(RAIN, 2)
+    assert len(found.hits) == 2
+    assert [each.reason for each in found.degraded if each.stage == "trial"] == ["the disk is full"]
+
+
+def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path) -> None:
+    other = tmp_path / "catalog.db"
+    with closing(sqlite3.connect(other)) as connection, connection:
+        connection.execute("CREATE TABLE documents (id TEXT)")
+    before = other.read_bytes()
+    with pytest.raises(NoTrial):
+        ProfileTrial(other).report()
+    with pytest.raises(NoTrialFile, match="of something else"):
+        ProfileTrial(other).start(TrialPlan("bm25", "dense"))
+    assert other.read_bytes() == before
+
+
+def test_a_trial_needs_two_profiles_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(SameProfile, match="are both 'bm25'"):
+        ProfileTrial(tmp_path / "trial.db").start(TrialPlan("bm25", "bm25"))
+    with pytest.raises(EngineUnavailable, match="no such folder"):
+        ProfileTrial(tmp_path / "absent" / "trial.db").start(TrialPlan("bm25", "dense"))
+    assert not list(tmp_path.iterdir())
+
+
 def test_tenants_are_counted_apart_and_choose_only_from_their_own_answers(trial: ProfileTrial) -> None:
     answer = f"answer-{0:024x}"
     trial.remember(answer, "acme", [Drafted("a", "baseline"), Drafted("b", "candidate")])
@@ -117,6 +153,15 @@ def test_what_is_forgotten_is_gone_from_the_trial(tried: Catalog, trial: Profile
     assert list(trial.report().by_tenant) == ["other"]
 
 
+def test_a_profile_of_ones_own_is_found_from_every_folder(
+    tmp_path: Path, kitpick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text('extends = "hybrid"\nname = "mine"\n')
+    kitpick("trial", "start", "t.db", "--candidate", "mine.toml")
+    assert ProfileTrial(tmp_path / "t.db").plan.candidate == str(tmp_path / "mine.toml")
+
+
 def test_the_commands_begin_report_promote_and_stop(tmp_path: Path, kitpick) -> None:
     file = str(tmp_path / "t.db")
     assert kitpick("trial", "report", file).code == ExitCode.INPUT
@@ -126,7 +171,7 @@ def test_the_commands_begin_report_promote_and_stop(tmp_path: Path, kitpick) -> 
         "baseline": "kitpick", "candidate": "rerank", "alpha": 0.05, "state": "running",
     }  # fmt: skip
     assert kitpick("trial", "start", file, "--candidate", "rerank").code == ExitCode.INPUT
-    assert "Nobody has chosen anything yet" in kitpick("trial", "report", file).out
+    assert "No answer was given yet" in kitpick("trial", "report", file).out
     assert json.loads(kitpick("trial", "promote", file, "--json").out)["state"] == "promoted"
     assert json.loads(kitpick("trial", "stop", file, "--json").out)["state"] == "stopped"
     assert json.loads(kitpick("trial", "report", file, "--json").out)["score"]["tied"] == 0
