@@ -9,7 +9,7 @@ and those of the `nnn` profile, 0.3 and 1.0 (keys with `_profile`). Other solver
 largest KKT violation, 1e-6, measured by the same code: their own tolerance is tightened until that holds, and
 only the last call counts. FISTA is the paper's, `fista_restart` has adaptive restart; what gives up at 30,000
 steps makes its ratio a lower bound. Compilation is not timed.
-Whole-corpus solves use eight-bit codes from 10,000 rows on, `with_sketch` below. NUMBA_DISABLE_JIT=1 times
+Whole-corpus solves use eight-bit codes from 10,000 rows on. NUMBA_DISABLE_JIT=1 times
 the numpy path.
 
 `--only scan|batch|candidates|columns|others` (repeatable), `--requests N`, `--slow N` (requests that slow
@@ -93,7 +93,7 @@ def main() -> None:
 
 def prepared(rows: Vectors) -> Corpus:
     """As the documentation recommends for its size."""
-    return Corpus(rows, Codes) if len(rows) > 10_000 else Corpus(rows).with_sketch()
+    return Corpus(rows, Codes) if len(rows) > 10_000 else Corpus(rows)
 
 
 class Bench:

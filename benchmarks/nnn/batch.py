@@ -30,7 +30,7 @@ def solve_batch(
 ) -> list[Solution]:
     """Solves for every query as `solve_active_set` does, with the same certificates, in two products.
 
-    The first, with the sketch where there is one, chooses the pools; the second holds every residual against
+    The first chooses the pools; the second holds every residual against
     the corpus. Those queries whose residual then moves further than `_MARGIN` share a further one.
 
     Args:

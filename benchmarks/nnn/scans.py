@@ -41,14 +41,14 @@ class Scans(Protocol):
 
 
 class NumpyScans:
-    """On the processor in float32, block by block; the first by the sketch where there is one."""
+    """On the processor in float32, block by block."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
 
     def best(self, vectors: Float64, count: int) -> Sequence[tuple[Rows, Float32]]:
         """As `Scans.best`."""
-        scores = (self._corpus.sketch or self._corpus).scan_many(vectors)
+        scores = vectors.astype(np.float32) @ self._corpus.documents.T
         return spread(lambda row: _largest_of(row, count), scores)
 
     def above(self, vectors: Float64, floor: float) -> Sequence[Near]:

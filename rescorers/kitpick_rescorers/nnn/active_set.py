@@ -144,8 +144,6 @@ def _scores(problem: NnnProblem, audit: Audit) -> Float32:
     corpus = problem.corpus
     if corpus.coarse and corpus.rows > POOL_ROWS:
         return corpus.coarse.scan(problem.query).correlations
-    if corpus.sketch:
-        return corpus.sketch.scan(problem.query)
     return corpus.scan(problem.query) if corpus.rows <= POOL_ROWS else audit.scan(problem.query)
 
 

@@ -18,7 +18,6 @@ Float64 = NDArray[np.float64]
 _UNIT_ROUNDOFF = 2.0**-24
 """Unit roundoff of float32, in which the corpus is scanned."""
 _SMALL = 1024
-_SKETCH_SAMPLE = 20_000
 _FINITE = np.errstate(invalid="ignore")
 """Products of finite rows: kernels of BLAS may set the flag over lanes that they throw away (OpenBLAS #1924,
 numpy #24067); seen once in some twenty sweeps of 5,000 problems. A value that overflows is still reported."""
@@ -69,7 +68,6 @@ class Corpus:
         self, documents: NDArray[np.floating], coarse: Callable[[Float32], CoarseScan] | None = None
     ) -> None:
         self.documents, self._energy = _finite_matrix(documents)
-        self.sketch: Sketch | None = None
         self.coarse = coarse(self.documents) if coarse else None
         self.largest_norm = self._largest_norm()
         """An upper bound of max ‖d_i‖; of a small corpus the Frobenius norm, which is there already."""
@@ -98,11 +96,6 @@ class Corpus:
         """D v for every row (n,) in float32: the scan of dense retrieval."""
         return self.documents @ vector.astype(np.float32)
 
-    @_FINITE
-    def scan_many(self, vectors: Float64) -> Float32:
-        """D v for every row of the corpus and every vector (b, d): (b, n) in float32."""
-        return vectors.astype(np.float32) @ self.documents.T
-
     def scan_error(self, vector: Float64) -> float:
         """Upper bound of what `scan` is off by in any row."""
         return self.roundoff * math.sqrt(vector @ vector)
@@ -110,36 +103,6 @@ class Corpus:
     def exact_rows(self, rows: Rows) -> Float64:
         """The named rows (m, d) in float64."""
         return self.documents[rows].astype(np.float64)
-
-    def with_sketch(self, dimensions: int = 64) -> Corpus:
-        """Adds the projection on the leading principal directions: a cheap first guess of what matters.
-
-        It proposes working sets only; no certificate rests on it. Costs n · `dimensions` float32 of memory.
-        """
-        if dimensions < self.dimensions:
-            self.sketch = Sketch(self.documents, dimensions)
-        return self
-
-
-class Sketch:
-    """Rows projected on the leading eigenvectors of DᵀD (uncentred principal components)."""
-
-    def __init__(self, documents: Float32, dimensions: int) -> None:
-        step = -(-documents.shape[0] // _SKETCH_SAMPLE)
-        sample = documents[::step].astype(np.float64)
-        vectors = np.linalg.eigh(sample.T @ sample)[1]
-        self._basis = np.ascontiguousarray(vectors[:, : -dimensions - 1 : -1].T, dtype=np.float32)
-        self._head = np.ascontiguousarray(documents @ self._basis.T)
-
-    @_FINITE
-    def scan(self, vector: Float64) -> Float32:
-        """Approximates D v (n,) at dimensions / d of the price."""
-        return self._head @ (self._basis @ vector.astype(np.float32))
-
-    @_FINITE
-    def scan_many(self, vectors: Float64) -> Float32:
-        """Approximates D v for every row of the corpus and every vector (b, d): (b, n)."""
-        return (vectors.astype(np.float32) @ self._basis.T) @ self._head.T
 
 
 def _finite_matrix(documents: NDArray[np.floating]) -> tuple[Float32, float]:

@@ -14,7 +14,7 @@ from sizes import examples, sized
 from sklearn.linear_model import ElasticNet
 
 from kitpick_foundation.deadline import Deadline
-from kitpick_rescorers.nnn import Corpus, NnnProblem, active_set, solve_active_set
+from kitpick_rescorers.nnn import NnnProblem, active_set, solve_active_set
 
 TOLERANCE = 1e-6
 SWEEP = int(sized("KITPICK_NNN_PROBLEMS", 400, 100_000))
@@ -177,13 +177,3 @@ def test_out_of_rounds_the_certificate_says_so(unit_rows: Callable[..., Any]) ->
     assert cut.violation > TOLERANCE
     assert cut.gap > 0
     assert solve_active_set(problem).certificate.exact
-
-
-def test_a_sketch_changes_the_way_and_not_the_answer(unit_rows: Callable[..., Any]) -> None:
-    rows = unit_rows(2_000, 48)
-    query = rows[10].astype(float) + rows[700] + rows[1500]
-    plain = solve_active_set(NnnProblem(rows, query, 0.2, 0.1))
-    sketched = solve_active_set(NnnProblem(Corpus(rows).with_sketch(8), query, 0.2, 0.1))
-    np.testing.assert_array_equal(plain.support, sketched.support)
-    np.testing.assert_allclose(plain.coefficients, sketched.coefficients, atol=1e-9)
-    assert sketched.certificate.exact
