@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from catalogs import fill, item
+from commands import Run
 from msgspec.structs import replace
 from remote.front import front
 from remote.restores import renamed, restore, take_snapshot
@@ -131,12 +132,12 @@ def test_a_source_is_synced_in_shards(settings, functions_file: Path, remote: Re
     assert all(added)
 
 
-def test_a_shard_that_cannot_be_is_refused(settings, functions_file: Path) -> None:
-    wrong = run("ingest", f"functions:{functions_file}", "--shard", "3/2")
-    assert wrong.returncode == ExitCode.USAGE
-    alone = run("ingest", f"functions:{functions_file}", "--shard", "1/2")
-    assert alone.returncode == ExitCode.INPUT
-    assert "one writer at a time" in alone.stderr
+def test_a_shard_that_cannot_be_is_refused(settings, functions_file: Path, kitpick: Run) -> None:
+    wrong = kitpick("ingest", f"functions:{functions_file}", "--shard", "3/2")
+    assert wrong.code == ExitCode.USAGE
+    alone = kitpick("ingest", f"functions:{functions_file}", "--shard", "1/2")
+    assert alone.code == ExitCode.INPUT
+    assert "one writer at a time" in alone.err
 
 
 def test_the_doctor_tells_what_the_cluster_can_do(settings, remote: RemoteEngine) -> None:
@@ -149,11 +150,11 @@ def test_the_doctor_tells_what_the_cluster_can_do(settings, remote: RemoteEngine
         assert cluster["opensearch-neural-search"]["value"].startswith("not found")
 
 
-def test_the_doctor_says_what_is_wrong_and_no_password(settings) -> None:
-    asked = run("doctor", "-c", "opensearch://me:hunter2@127.0.0.1:9/x?timeout=2&patience=0")
-    assert asked.returncode == ExitCode.UNAVAILABLE
-    assert "opensearch://127.0.0.1:9/x" in asked.stdout
-    assert "hunter2" not in asked.stdout + asked.stderr
+def test_the_doctor_says_what_is_wrong_and_no_password(settings, kitpick: Run) -> None:
+    asked = kitpick("doctor", "-c", "opensearch://me:hunter2@127.0.0.1:9/x?timeout=2&patience=0")
+    assert asked.code == ExitCode.UNAVAILABLE
+    assert "opensearch://127.0.0.1:9/x" in asked.out
+    assert "hunter2" not in asked.out + asked.err
 
 
 def test_setup_prints_before_it_makes(settings, functions_file: Path, remote: RemoteEngine) -> None:
@@ -186,23 +187,23 @@ def test_setup_prints_before_it_makes(settings, functions_file: Path, remote: Re
         "elasticsearch-inference",
     ],
 )
-def test_ways_to_use_kitpick_are_shown_without_the_key(settings, monkeypatch, way: str) -> None:
+def test_ways_to_use_kitpick_are_shown_without_the_key(settings, monkeypatch, way: str, kitpick: Run) -> None:
     monkeypatch.setenv("KITPICK_RESCORER_KEY", "hunter2")
     kind = way.partition("-")[0]
     url = f"{kind}://127.0.0.1:9/tools"
-    shown = run(
+    shown = kitpick(
         "setup", "-c", url, "--with", way, "--rescorer", "https://rank.internal:8443", "--dry-run", "--json"
     )
-    assert shown.returncode == ExitCode.OK, shown.stderr
-    assert len(json.loads(shown.stdout)) > 1
-    assert "hunter2" not in shown.stdout
-    assert "rank.internal" in shown.stdout or way in ("opensearch-plugin", "elasticsearch-basic")
+    assert shown.code == ExitCode.OK, shown.err
+    assert len(json.loads(shown.out)) > 1
+    assert "hunter2" not in shown.out
+    assert "rank.internal" in shown.out or way in ("opensearch-plugin", "elasticsearch-basic")
 
 
-def test_a_catalog_without_a_server_needs_no_setup(settings) -> None:
-    asked = run("setup", "--dry-run")
-    assert asked.returncode == ExitCode.INPUT
-    assert "nothing to set up" in asked.stderr
+def test_a_catalog_without_a_server_needs_no_setup(settings, kitpick: Run) -> None:
+    asked = kitpick("setup", "--dry-run")
+    assert asked.code == ExitCode.INPUT
+    assert "nothing to set up" in asked.err
 
 
 @pytest.mark.needs("botocore", "eval")
