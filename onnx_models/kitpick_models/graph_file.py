@@ -36,7 +36,12 @@ def text(field: int, value: str) -> bytes:
 
 def part(field: int, content: bytes | memoryview) -> bytes:
     """A field with bytes, or with a nested message."""
-    return b"".join((_varint(field << 3 | _PART), _varint(len(content)), content))
+    return b"".join((_part_head(field, len(content)), content))
+
+
+def _part_head(field: int, size: int) -> bytes:
+    """What stands before the content of a part."""
+    return _varint(field << 3 | _PART) + _varint(size)
 
 
 def encode_field(field: Field) -> bytes:
@@ -224,10 +229,14 @@ class GraphFile:
     def serialised(self) -> bytes:
         """The file with the nodes and constants as they are now; constants that nobody reads are left out."""
         read = {name for node in self.nodes for name in node.inputs}
-        graph = [part(_NODE, _encoded(node)) for node in self.nodes]
-        graph += [part(_CONSTANT, value) for name, value in self._constants.items() if name in read]
+        graph: list[bytes | memoryview] = [part(_NODE, _encoded(node)) for node in self.nodes]
+        for name, value in self._constants.items():
+            if name in read:
+                graph += (_part_head(_CONSTANT, len(value)), value)
         graph += [encode_field(field) for field in self._rest]
-        return b"".join([*(encode_field(field) for field in self._model), part(_GRAPH, b"".join(graph))])
+        size = sum(map(len, graph))
+        # Constants are tens of megabytes: they are copied once, here.
+        return b"".join([*map(encode_field, self._model), _part_head(_GRAPH, size), *graph])
 
 
 def read_graph(folder: Path, manifest: Manifest) -> bytes:
