@@ -6,20 +6,29 @@ from contextlib import ExitStack, closing, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from kitpick.cli.console import ERR, note
 from kitpick.cli.options import CatalogOption, PrincipalOption, TenantOption, filter_of
 from kitpick.settings import read_service_settings
-from kitpick.ui.desk import UiSettings
+from kitpick_engines.contract import Filter
 from kitpick_foundation.errors import InvalidSetting, MissingExtra
 from kitpick_rescorers.service.keys import digest, new_key
 
 if TYPE_CHECKING:
     from kitpick_rescorers.service.app import Addition
     from kitpick_rescorers.service.core import Service
+
+
+class _Shown(NamedTuple):
+    """The catalog behind the page and the tools, and what belongs to it."""
+
+    catalog: str | None
+    marks: Path | None
+    adapted: Path | None
+    permitted: Filter
 
 
 def serve(
@@ -77,12 +86,11 @@ def serve(
     own |= {"keys": _text(keys), "tls_certificate": _text(tls_certificate), "tls_key": _text(tls_key)}
     # An option that was not given must not take away what --set says: a service without its keys is open.
     flags = _pairs(other or ()) | {name: value for name, value in own.items() if value is not None}
-    permitted = filter_of(tenant, principal)
-    shown = UiSettings(catalog=catalog, marks=marks, adapted=adapted, permitted=permitted)
+    shown = _Shown(catalog, marks, adapted, filter_of(tenant, principal))
     _run(flags, config, shown, page=ui, tools=tools)
 
 
-def _run(flags: dict[str, Any], config: Path | None, shown: UiSettings, *, page: bool, tools: bool) -> None:
+def _run(flags: dict[str, Any], config: Path | None, shown: _Shown, *, page: bool, tools: bool) -> None:
     settings = read_service_settings(flags, config).settings
     if find_spec("uvicorn") is None or find_spec("starlette") is None:
         raise MissingExtra("serve", "the service")
@@ -114,17 +122,18 @@ def _run(flags: dict[str, Any], config: Path | None, shown: UiSettings, *, page:
         run(service, started, _together(additions) if additions else None)
 
 
-def _page(service: Service, settings: UiSettings, stack: ExitStack) -> Addition:
-    from kitpick.ui.desk import Desk
+def _page(service: Service, shown: _Shown, stack: ExitStack) -> Addition:
+    from kitpick.ui.desk import Desk, UiSettings
     from kitpick.ui.routes import page_routes
 
-    return partial(page_routes, stack.enter_context(closing(Desk(service, settings))))
+    desk = Desk(service, UiSettings(**shown._asdict()))
+    return partial(page_routes, stack.enter_context(closing(desk)))
 
 
-def _tools(service: Service, settings: UiSettings, stack: ExitStack) -> Addition:
+def _tools(service: Service, shown: _Shown, stack: ExitStack) -> Addition:
     from kitpick.tools_api import ToolsApi, tools_routes
 
-    api = stack.enter_context(closing(ToolsApi(service, settings.catalog, settings.permitted)))
+    api = stack.enter_context(closing(ToolsApi(service, shown.catalog, shown.permitted)))
     return partial(tools_routes, api)
 
 

@@ -92,3 +92,13 @@ def test_one_root_catches_what_a_catalog_raises(tmp_path: Any) -> None:
     with pytest.raises(KitpickError):
         kitpick.Catalog.open("carrier-pigeon:loft")
     assert kitpick.KitpickError is KitpickError
+
+
+def test_a_service_without_the_page_loads_none_of_it() -> None:
+    code = """
+import kitpick.cli.serve
+print(json.dumps(sorted(sys.modules)))
+"""
+    loaded = in_a_fresh_process(code)
+    assert "kitpick.cli.serve" in loaded
+    assert not [name for name in loaded if name.startswith(("kitpick.ui", "kitpick_evaluation"))]
