@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol
 
 from kitpick.adapters.tools import Run
 from kitpick.catalog import Catalog
@@ -27,10 +27,10 @@ def reporting(
     client: str = "",
     filter: Filter = _NOBODY,  # noqa: A002
 ) -> Run:
-    """The same `run`, for the tools of a result, which tells the catalog what became of each call.
+    """Wraps `run` for the tools of a result, so that the catalog learns what became of each call.
 
-    In place of the result, its id does. Every adapter takes what is returned in place of `run`; it is async
-    where `run` is. Feedback that cannot be stored is logged, and no call fails for it.
+    The id of a result can stand for the result. Every adapter takes the wrapped function in place of `run`;
+    it is async where `run` is. Feedback that cannot be stored is logged, and no call fails for it.
     """
     answer_id = result if isinstance(result, str) else result.id
 
@@ -42,20 +42,16 @@ def reporting(
         except KitpickError as error:
             _log.warning("feedback on %s was lost: %s", document.id, error)
 
-    if inspect.iscoroutinefunction(run):
+    return _async_reported(run, tell) if inspect.iscoroutinefunction(run) else _reported(run, tell)
 
-        @wraps(run)
-        async def areported(document: ApiDocument, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - as the API gives
-            try:
-                answer = await run(document, arguments)
-            except Exception:
-                await asyncio.to_thread(tell, document, failed=True)
-                raise
-            await asyncio.to_thread(tell, document, failed=False)
-            return answer
 
-        return areported
+class _Tell(Protocol):
+    """Tells the catalog what became of a call."""
 
+    def __call__(self, document: ApiDocument, *, failed: bool) -> None: ...
+
+
+def _reported(run: Run, tell: _Tell) -> Run:
     @wraps(run)
     def reported(document: ApiDocument, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - as the API gives
         try:
@@ -64,6 +60,20 @@ def reporting(
             tell(document, failed=True)
             raise
         tell(document, failed=False)
+        return answer
+
+    return reported
+
+
+def _async_reported(run: Run, tell: _Tell) -> Run:
+    @wraps(run)
+    async def reported(document: ApiDocument, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - as the API gives
+        try:
+            answer = await run(document, arguments)
+        except Exception:
+            await asyncio.to_thread(tell, document, failed=True)
+            raise
+        await asyncio.to_thread(tell, document, failed=False)
         return answer
 
     return reported

@@ -159,6 +159,13 @@ _BY = {
 
 def _told(report: AdaptReport) -> Iterator[str]:
     yield f"Adapted to {report.catalog} by {_BY[report.basis].format(report.asked)}."
+    yield from _told_of_vectors(report)
+    if report.left:
+        yield f"{report.left[:1].upper()}{report.left[1:]}."
+    yield from _told_of_threshold(report)
+
+
+def _told_of_vectors(report: AdaptReport) -> Iterator[str]:
     if report.ndcg5 is not None and report.ndcg5 != report.ndcg5_before:
         how = "are turned" if report.turned else "stay as they are"
         counts = f", their cosine counts {report.cosine:g}" if report.cosine else ""
@@ -168,8 +175,9 @@ def _told(report: AdaptReport) -> Iterator[str]:
         )
     elif report.ndcg5 is not None:
         yield "Vectors of requests stay as they are: requests that took no part find no more by a matrix."
-    if report.left:
-        yield f"{report.left[:1].upper()}{report.left[1:]}."
+
+
+def _told_of_threshold(report: AdaptReport) -> Iterator[str]:
     if report.threshold is not None:
         yield f"Threshold {report.threshold:.4f}."
     if report.most_false is not None and report.most_false == report.most_false_at_worst:

@@ -27,7 +27,7 @@ from kitpick.errors import ExitCode
 from kitpick.model_set import ModelSet
 from kitpick.settings import Settings, read_service_settings
 from kitpick.text_bounds import text_bounds
-from kitpick_engines.contract import CheckedEngine
+from kitpick_engines.contract import CheckedEngine, Engine, IndexStats
 from kitpick_engines.errors import ForeignState
 from kitpick_engines.opening import without_secrets
 from kitpick_engines.remote.engine import RemoteEngine
@@ -182,29 +182,36 @@ def _catalog(url: str | None, settings: Settings) -> Iterator[CheckLine]:
         with Catalog.open(url, settings=settings) as opened:
             if isinstance(opened.engine, RemoteEngine):
                 yield from _server(opened.engine, ModelSet(settings).identities()["encoder"])
-            stats = opened.stats()
-            absent = absence_of(opened)
-            damaged = opened.engine.damaged() if isinstance(opened.engine, CheckedEngine) else {}
-            lost = opened.engine.lost() if isinstance(opened.engine, RemoteEngine) else {}
-            cut = _cut_texts(opened)
+            stats, absent = opened.stats(), absence_of(opened)
+            contents = [] if stats is None else [*_contents(opened, name, stats), *_damage(opened.engine)]
     except KitpickError as error:
         yield CheckLine("catalog", name, str(error), ok=False)
         return
     if absent is not None and url is not None:
         yield CheckLine("catalog", name, str(absent), ok=False)
-        return
-    if stats is None:
+    elif stats is None:
         yield CheckLine("catalog", name, "empty: take something in with `kitpick ingest`")
-        return
+    else:
+        yield from contents
+
+
+def _contents(opened: Catalog, name: str, stats: IndexStats) -> Iterator[CheckLine]:
+    """The documents of a catalog: how many, from where, and what the models make of them."""
     size = f"{stats.documents:,} documents, {stats.bytes / 1e6:.1f} MB, {stats.schema.model}"
     yield CheckLine("catalog", name, size, ok=True)
     for source, count in stats.by_source.items():
         yield CheckLine("source", source, f"{count:,} documents")
-    yield from (CheckLine("texts", each.model, each.told()) for each in cut)
-    yield from _refusals(settings, stats.documents)
+    yield from (CheckLine("texts", each.model, each.told()) for each in _cut_texts(opened))
+    yield from _refusals(opened.settings, stats.documents)
+
+
+def _damage(engine: Engine) -> Iterator[CheckLine]:
+    """Documents that lack what searches need, by source."""
+    damaged = engine.damaged() if isinstance(engine, CheckedEngine) else {}
     for source, count in damaged.items():
         fault = f"{count:,} vectors are damaged or missing: ingest this source again"
         yield CheckLine("vectors", source, fault, ok=False)
+    lost = engine.lost() if isinstance(engine, RemoteEngine) else {}
     for source, fields in lost.items():
         named = ", ".join(f"{count:,} lack {field}" for field, count in fields.items() if count)
         fault = f"{named}, and are not found by it: somebody wrote them again. Ingest this source again"

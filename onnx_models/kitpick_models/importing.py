@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.errors import in_brief
@@ -113,40 +114,58 @@ def import_encoder(wanted: Import) -> Imported:
 
 
 def _written(wanted: Import, folder: SentenceFolder, model: Path) -> Imported:
+    """Writes the folder of the model, and runs it there."""
     graph, tokenizer = folder.graph_bytes(), folder.tokenizer_bytes()
     answer = _answer(folder, graph, tokenizer)
+    reading = _reading(wanted, folder, answer, _padding(tokenizer, folder))
+    manifest = _manifest(wanted, folder, model.name, answer, reading)
+    manifest = replace(manifest, files={MODEL: digest(graph), TOKENIZER: digest(tokenizer)})
+    model.mkdir(parents=True)
+    (model / MODEL).write_bytes(graph)
+    (model / TOKENIZER).write_bytes(tokenizer)
+    identity = _checked(model, manifest)
+    unused = () if wanted.request_prefix is not None or reading.request_prefix else folder.prefixes().unused
+    return Imported(identity, answer.dimensions, manifest.max_tokens, reading, _notes(unused, reading))
+
+
+def _reading(wanted: Import, folder: SentenceFolder, answer: _GraphAnswer, padding: int) -> EncoderReading:
+    """How texts become vectors: as the import says, else as the folder does.
+
+    Raises:
+        UnusableFolder: neither says how the vectors of tokens become one.
+    """
     pooling = wanted.pooling or folder.pooling(whole=answer.whole)
     if pooling is None or (pooling == "none") != answer.whole:
         raise UnusableFolder(
             folder.folder, _POOLING_UNSAID[answer.whole], "say --pooling, as its page has it"
         )
     prefixes = folder.prefixes()
-    reading = EncoderReading(
+    return EncoderReading(
         pooling=pooling,
         output=answer.output,
-        padding=_padding(tokenizer, folder),
+        padding=padding,
         request_prefix=_given(wanted.request_prefix, prefixes.requests),
         document_prefix=_given(wanted.document_prefix, prefixes.documents),
     )
-    manifest = Manifest(
-        name=model.name,
+
+
+def _manifest(
+    wanted: Import, folder: SentenceFolder, name: str, answer: _GraphAnswer, reading: EncoderReading
+) -> Manifest:
+    """The manifest, without the digests of files."""
+    return Manifest(
+        name=name,
         kind="encoder",
         version="imported",
         base_model=folder.origin,
         licence=wanted.licence or folder.licence() or "not stated by its folder",
         format=READING_FORMAT,
-        files={MODEL: digest(graph), TOKENIZER: digest(tokenizer)},
+        files={},
         score_scale="cosine",
         max_tokens=folder.max_tokens(wanted.max_tokens),
         dimensions=answer.dimensions,
         reading=reading,
     )
-    model.mkdir(parents=True)
-    (model / MODEL).write_bytes(graph)
-    (model / TOKENIZER).write_bytes(tokenizer)
-    identity = _checked(model, manifest)
-    unused = prefixes.unused if wanted.request_prefix is None and not reading.request_prefix else ()
-    return Imported(identity, answer.dimensions, manifest.max_tokens, reading, _notes(unused, reading))
 
 
 def _checked(model: Path, manifest: Manifest) -> str:
@@ -161,7 +180,7 @@ def _checked(model: Path, manifest: Manifest) -> str:
     _require_room(encoder, model)
     reference = msgspec.json.encode(EncoderReference(TEXTS, pack(vectors)))
     (model / REFERENCE).write_bytes(reference)
-    whole = msgspec.structs.replace(manifest, files={**manifest.files, REFERENCE: digest(reference)})
+    whole = replace(manifest, files={**manifest.files, REFERENCE: digest(reference)})
     write_manifest(model, whole)
     if faults := verify(model).faults:
         cure = "take the file in full precision: scales of activations must not depend on the batch"

@@ -10,6 +10,7 @@ import io
 import zipfile
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -59,6 +60,15 @@ def read_request_matrix(path: Path) -> RequestMatrix:
     Raises:
         InvalidRequestMatrix: it cannot be read, or is none.
     """
+    weights, encoder = _unpacked(path, _content(path))
+    if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or not 0 < len(weights) <= MAX_DIMENSIONS:
+        raise InvalidRequestMatrix(f"{path}: its matrix must be square, of at most {MAX_DIMENSIONS} rows")
+    if weights.dtype != np.float16 or not np.isfinite(weights).all():
+        raise InvalidRequestMatrix(f"{path}: its numbers must be of half precision and finite")
+    return RequestMatrix(encoder, weights.astype(np.float32))
+
+
+def _content(path: Path) -> bytes:
     try:
         if path.exists() and not path.is_file():  # a pipe would never end
             raise InvalidRequestMatrix(f"{path}: is no file")
@@ -68,18 +78,18 @@ def read_request_matrix(path: Path) -> RequestMatrix:
         raise InvalidRequestMatrix(f"{path}: cannot be read: {error.strerror}; run kitpick adapt") from error
     if len(content) > _MOST_BYTES:
         raise InvalidRequestMatrix(f"{path}: larger than {_MOST_BYTES:,} bytes")
+    return content
+
+
+def _unpacked(path: Path, content: bytes) -> tuple[NDArray[Any], str]:
+    """The matrix, and the identity of its encoder."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
         if unpacked > _MOST_BYTES:
             raise ValueError(f"unpacks to more than {_MOST_BYTES:,} bytes")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            weights, encoder = arrays["weights"], str(arrays["encoder"])
+            return arrays["weights"], str(arrays["encoder"])
     except Exception as error:  # whatever readers of archives raise, there is no matrix
         reason = in_brief(error)
         raise InvalidRequestMatrix(f"{path}: no matrix for requests: {reason}") from error
-    if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or not 0 < len(weights) <= MAX_DIMENSIONS:
-        raise InvalidRequestMatrix(f"{path}: its matrix must be square, of at most {MAX_DIMENSIONS} rows")
-    if weights.dtype != np.float16 or not np.isfinite(weights).all():
-        raise InvalidRequestMatrix(f"{path}: its numbers must be of half precision and finite")
-    return RequestMatrix(encoder, weights.astype(np.float32))
