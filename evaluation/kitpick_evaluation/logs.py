@@ -267,38 +267,67 @@ def harvest(logged: Iterable[LoggedRequest], documents: Sequence[ApiDocument]) -
     The APIs that were called are taken for the relevant ones: what a model called without an error is the
     best that a log knows, and nobody has checked it.
     """
-    known = names_of(documents)
-    relevant: dict[str, set[str]] = {}
-    texts: dict[str, str] = {}
-    counts: Counter[str] = Counter()
-    lacking: Counter[str] = Counter()
-    several: Counter[str] = Counter()
+    counting = _Counting(names_of(documents))
     for request in logged:
+        counting.add(request)
+    return counting.harvest()
+
+
+class _Counting:
+    """Requests of a log that ask the same, put together, and counts of the others."""
+
+    def __init__(self, known: Mapping[str, frozenset[str]]) -> None:
+        """`known` has the ids of every name."""
+        self._known = known
+        self._relevant: dict[str, set[str]] = {}
+        self._texts: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._lacking: Counter[str] = Counter()
+        self._several: Counter[str] = Counter()
+
+    def add(self, request: LoggedRequest) -> None:
+        """Takes one request, by its text and the APIs that were called for it."""
         whole = " ".join(request.text.split())[: 2 * MAX_CHARACTERS]
         text = masked(whole)  # before it is cut: half a secret is not recognised
-        ids = _resolved(request.tools, known, lacking, several)
-        counts["read"] += 1
-        counts["masked"] += text != whole
+        ids = self._resolved(request.tools)
+        self._counts["read"] += 1
+        self._counts["masked"] += text != whole
         text = text[:MAX_CHARACTERS]
         if not text or not ids:
-            counts["without_tools"] += 1
-            continue
+            self._counts["without_tools"] += 1
+            return
         key = text.casefold().rstrip("?!. ")
-        counts["merged"] += key in relevant
-        texts.setdefault(key, text)
-        relevant.setdefault(key, set()).update(ids)
-    return Harvest(
-        queries=tuple(
-            JudgedQuery(f"log-{number}", texts[key], frozenset(ids))
-            for number, (key, ids) in enumerate(relevant.items(), start=1)
-        ),
-        read=counts["read"],
-        masked=counts["masked"],
-        merged=counts["merged"],
-        without_tools=counts["without_tools"],
-        unknown=dict(lacking.most_common()),
-        ambiguous=dict(several.most_common()),
-    )
+        self._counts["merged"] += key in self._relevant
+        self._texts.setdefault(key, text)
+        self._relevant.setdefault(key, set()).update(ids)
+
+    def _resolved(self, tools: Sequence[str]) -> set[str]:
+        """Ids of the APIs that bear these names alone."""
+        found: set[str] = set()
+        for tool in tools:
+            ids = self._known.get(tool.casefold(), frozenset())
+            if not ids:
+                self._lacking[tool[:_MAX_NAME]] += 1
+            elif len(ids) > 1:
+                self._several[tool] += 1
+            else:
+                found |= ids
+        return found
+
+    def harvest(self) -> Harvest:
+        """What was taken so far."""
+        return Harvest(
+            queries=tuple(
+                JudgedQuery(f"log-{number}", self._texts[key], frozenset(ids))
+                for number, (key, ids) in enumerate(self._relevant.items(), start=1)
+            ),
+            read=self._counts["read"],
+            masked=self._counts["masked"],
+            merged=self._counts["merged"],
+            without_tools=self._counts["without_tools"],
+            unknown=dict(self._lacking.most_common()),
+            ambiguous=dict(self._several.most_common()),
+        )
 
 
 def names_of(documents: Sequence[ApiDocument]) -> Mapping[str, frozenset[str]]:
@@ -322,18 +351,3 @@ def query_lines(queries: Iterable[JudgedQuery]) -> bytes:
         msgspec.json.encode({"id": query.id, "query": query.text, "relevant": sorted(query.relevant)}) + b"\n"
         for query in queries
     )
-
-
-def _resolved(
-    tools: Sequence[str], known: Mapping[str, frozenset[str]], lacking: Counter[str], several: Counter[str]
-) -> set[str]:
-    found: set[str] = set()
-    for tool in tools:
-        ids = known.get(tool.casefold(), frozenset())
-        if not ids:
-            lacking[tool[:_MAX_NAME]] += 1
-        elif len(ids) > 1:
-            several[tool] += 1
-        else:
-            found |= ids
-    return found

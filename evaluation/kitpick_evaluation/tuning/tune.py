@@ -8,9 +8,11 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from kitpick_evaluation.abstention import (
     AbstentionQuality,
@@ -22,7 +24,7 @@ from kitpick_evaluation.abstention import (
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.facets import Facets
 from kitpick_evaluation.metrics import CUTOFFS, figure_names, score_rankings
-from kitpick_evaluation.significance import mean_intervals, randomisation_test
+from kitpick_evaluation.significance import Float64, mean_intervals, randomisation_test
 from kitpick_evaluation.tuning.recording import Recorded
 from kitpick_evaluation.tuning.search import Effort, Race, Trial, search
 from kitpick_evaluation.tuning.space import Choice, Setting, Value, check_space, set_choices, setting_values
@@ -160,41 +162,62 @@ def tune(
     """
     check_space(base, choices)
     choices = _in_stage_order(base, choices)
-    k, seed, models = figure_depth(options.figure), options.effort.seed, ground.models
-    tuning, report = split_requests(recorded, options.held_out, seed)
-
-    def figures(profile: Profile, requests: Sequence[Recorded]) -> list[float]:
-        rankings = {item.query.id: item.answer(profile, models, k).ids for item in requests}
-        found = score_rankings([item.query for item in requests], rankings, (k,))
-        return [found[item.query.id][options.figure] for item in requests]
+    scoring = _Scoring(ground.models, options.figure, figure_depth(options.figure))
+    tuning, held_out = split_requests(recorded, options.held_out, options.effort.seed)
 
     def measure(setting: Setting, numbers: range) -> list[float]:
-        return figures(set_choices(base, choices, setting), tuning[numbers.start : numbers.stop])
+        return scoring.figures(set_choices(base, choices, setting), tuning[numbers.start : numbers.stop])
 
     race = Race(measure, len(tuning))
     search(race, choices, _setting_of(base, choices), options.effort, advance)
     assert race.best is not None, "the first setting is always finished"
-    best = set_choices(base, choices, race.best.setting)
-    best, abstention = _with_abstention(best, tuning, report, ground, k)
-    before, after = (np.array(figures(profile, report)) for profile in (base, best))
-    return Tuned(
-        TuneReport(
-            profile=base.name,
-            figure=options.figure,
-            tuned_on=len(tuning),
-            held_out=len(report),
-            tried=len(race.trials),
-            finished=sum(trial.finished for trial in race.trials.values()),
-            chosen=dict(setting_values(choices, race.best.setting)),
-            tuned_figure=race.best.estimate,
-            before=_outcome(before, seed),
-            after=_outcome(after, seed),
-            p=randomisation_test(after - before, seed),
-            flat=flatness(choices, race.trials, race.best),
-            near=share_near(race.trials, race.best),
-            abstention=abstention,
-        ),
-        msgspec.structs.replace(best, name=f"{base.name}-tuned"[:100]),
+    chosen = set_choices(base, choices, race.best.setting)
+    chosen, abstention = _with_abstention(chosen, tuning, held_out, ground, scoring.depth)
+    before, after = (np.array(scoring.figures(profile, held_out)) for profile in (base, chosen))
+    report = _report(base.name, choices, race, (before, after), options)
+    return Tuned(replace(report, abstention=abstention), replace(chosen, name=f"{base.name}-tuned"[:100]))
+
+
+class _Scoring(NamedTuple):
+    """Computes one figure of a profile for each request."""
+
+    models: Models
+    figure: str
+    depth: int
+    """The length of ranking that the figure needs."""
+
+    def figures(self, profile: Profile, requests: Sequence[Recorded]) -> list[float]:
+        """The figure of the profile's answer to each request."""
+        rankings = {item.query.id: item.answer(profile, self.models, self.depth).ids for item in requests}
+        found = score_rankings([item.query for item in requests], rankings, (self.depth,))
+        return [found[item.query.id][self.figure] for item in requests]
+
+
+def _report(
+    profile: str,
+    choices: Sequence[Choice],
+    race: Race,
+    sides: tuple[Float64, Float64],
+    options: TuneOptions,
+) -> TuneReport:
+    """The report. `sides` are the figures before and after of the requests held out, each (n,)."""
+    trials, best, seed = race.trials, race.best, options.effort.seed
+    assert best is not None
+    before, after = sides
+    return TuneReport(
+        profile=profile,
+        figure=options.figure,
+        tuned_on=len(best.values),
+        held_out=len(after),
+        tried=len(trials),
+        finished=sum(trial.finished for trial in trials.values()),
+        chosen=dict(setting_values(choices, best.setting)),
+        tuned_figure=best.estimate,
+        before=_outcome(before, seed),
+        after=_outcome(after, seed),
+        p=randomisation_test(after - before, seed),
+        flat=flatness(choices, trials, best),
+        near=share_near(trials, best),
     )
 
 
