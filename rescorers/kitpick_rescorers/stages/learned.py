@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
@@ -87,34 +87,36 @@ class Learned(Stage, frozen=True, tag="learned"):
         if models.ranker is None and self.optional:
             return state.with_note(f"left out: {_NO_RANKER}")
         ranker = _usable(models.ranker)
-        near = near_candidates(state)
-        if not near:
-            raise StageUnavailable("no candidate has a place in a ranking that the ranker reads")
-        if state.vector is None:
-            raise StageUnavailable("the request has no usable query vector, and the ranker learned with one")
-        features = candidate_features(replace(state, ranked=near))
-        try:
-            logits = checked(ranker.score(features[:, _columns(ranker)]), len(near))
-            probabilities = checked(ranker.probability(logits.astype(np.float32)), len(near))
-        except Exception as error:
-            raise StageUnavailable.failed("the list ranker", error) from error
-        asked = stems(state.query)
-        reasons = {
-            item.id: _reason(asked, item, dict(zip(FEATURES, row.tolist(), strict=True)))
-            for item, row in zip(near, features, strict=True)
-        }
+        read = _read(state, ranker)
+        scores = self._scores(state, read)
+        ordered = self._ordered(read.near, scores, self._sure(state, read, scores))
         others = [item for item in state.ranked if not _is_near(item)]
-        scores = logits - self.prior * np.log(np.arange(1, len(near) + 1))
+        after = state.with_ranked([*ordered, *others], _reasons(state, read))
+        if not self.abstains:
+            return after
+        after = replace(after, abstained="") if self.overrules else after
+        return self._judged(after, read.features, read.logits, ranker)
+
+    def _scores(self, state: State, read: _Read) -> NDArray[np.float64]:
+        """What orders the near candidates (n,): the ranker's logit, less the prior, and the cosine."""
+        scores = read.logits - self.prior * np.log(np.arange(1, len(read.near) + 1))
         if self.cosine:  # of candidates without a vector the mean of the others, and not nought
-            scores = scores + self.cosine * cosines_of(state, near)
-        if self.sure_scale:
-            probabilities = 0.5 * (1.0 + np.tanh(0.5 * (self.sure_scale * scores + self.sure_shift)))  # σ
+            scores = scores + self.cosine * cosines_of(state, read.near)
+        return scores
+
+    def _sure(self, state: State, read: _Read, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """New probabilities of the near candidates (n,), None where those that they have stay.
+
+        Where the cross-encoder has ruled out everything, its probabilities are what the verdict is about.
+        """
         decides = self.abstains and self.overrules
-        # Where the cross-encoder has ruled out everything, its probabilities are what the verdict is about.
-        sure = probabilities if self.calibrated and (decides or not state.abstained) else None
-        after = state.with_ranked([*self._ordered(near, scores, sure), *others], reasons)
-        after = replace(after, abstained="") if decides else after
-        return self._judged(after, features, logits, ranker) if self.abstains else after
+        if not self.calibrated or (state.abstained and not decides):
+            return None
+        if not self.sure_scale:
+            return read.probabilities
+        logits: NDArray[np.float64] = self.sure_scale * scores + self.sure_shift
+        sure: NDArray[np.float64] = 0.5 * (1.0 + np.tanh(0.5 * logits))  # σ
+        return sure
 
     def _ordered(
         self, near: Sequence[Ranked], scores: NDArray[np.float64], probabilities: NDArray[np.float64] | None
@@ -141,6 +143,44 @@ class Learned(Stage, frozen=True, tag="learned"):
         if answerable >= threshold:
             return replace(state, note=said, details={ANSWERABLE: answerable})
         return replace(state, note=f"abstained: {said}", abstained=said, details={ANSWERABLE: answerable})
+
+
+class _Read(NamedTuple):
+    """What the ranker makes of the near candidates; arrays are by candidate."""
+
+    near: tuple[Ranked, ...]
+    features: NDArray[np.float32]
+    logits: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+
+
+def _read(state: State, ranker: LearnedFusion) -> _Read:
+    """Has the ranker score the near candidates.
+
+    Raises:
+        StageUnavailable: there are none, or the ranker fails.
+    """
+    near = near_candidates(state)
+    if not near:
+        raise StageUnavailable("no candidate has a place in a ranking that the ranker reads")
+    if state.vector is None:
+        raise StageUnavailable("the request has no usable query vector, and the ranker learned with one")
+    features = candidate_features(replace(state, ranked=near))
+    try:
+        logits = checked(ranker.score(features[:, _columns(ranker)]), len(near))
+        probabilities = checked(ranker.probability(logits.astype(np.float32)), len(near))
+    except Exception as error:
+        raise StageUnavailable.failed("the list ranker", error) from error
+    return _Read(near, features, logits, probabilities)
+
+
+def _reasons(state: State, read: _Read) -> dict[str, str]:
+    """What speaks for each near candidate, by id."""
+    asked = stems(state.query)
+    return {
+        item.id: _reason(asked, item, dict(zip(FEATURES, row.tolist(), strict=True)))
+        for item, row in zip(read.near, read.features, strict=True)
+    }
 
 
 def near_candidates(state: State) -> tuple[Ranked, ...]:
