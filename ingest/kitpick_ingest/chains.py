@@ -9,7 +9,7 @@ fields of an answer are looked at, level by level, and each shape once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -297,22 +297,30 @@ def _needs(
     document: ApiDocument, subject: str, path: str, patterns: dict[str, str], by_name: bool
 ) -> Iterator[Thing]:
     before = _segments_before(path)
-    inputs = {name: Parameter(name) for name in before}
-    asked = _BATCHED if _verb(document) == "batch" else ()
-    inputs |= {p.name: p for p in document.parameters if p.required or p.name in before or p.name in asked}
-    for name, given in list(inputs.items())[:_MAX_INPUTS]:
+    inputs = _inputs(document, before)
+    for name, given in inputs.items():
         if by_name:
             about = given.description[:_MAX_ABOUT_INPUT]
             yield from _named(_GIVEN_BY, about, document.api, name[:_MAX_NAME])
         pattern = patterns.get(name, "")
         thing = _need(given, subject, before.get(name), pattern, by_name)
+        if thing is None:
+            continue
         exists = bool(_resources_of_pattern(pattern)) or (name in before and _verb(document) not in _NAMES_IT)
-        if thing is not None and (exists or not _makes(document, thing, subject)):
+        if exists or not _makes(document, thing, subject):
             yield thing
     if by_name:
         yield from _named(_CALLED_FIRST, document.description[:_MAX_PROSE], document.api)
     if not inputs and document.effect is not Effect.READ and _verb(document) not in _READS | _MAKES:
         yield from _of_its_own(document, subject)
+
+
+def _inputs(document: ApiDocument, before: Mapping[str, str]) -> dict[str, Parameter]:
+    """The inputs that a call has to bring: those of the path, required ones, and names of what is meant."""
+    asked = _BATCHED if _verb(document) == "batch" else ()
+    inputs = {name: Parameter(name) for name in before}
+    inputs |= {p.name: p for p in document.parameters if p.required or p.name in before or p.name in asked}
+    return dict(islice(inputs.items(), _MAX_INPUTS))
 
 
 def _of_its_own(document: ApiDocument, subject: str) -> Iterator[Thing]:
@@ -402,18 +410,22 @@ def _passed(given: Parameter, subject: str, by_name: bool) -> Thing | None:
     resource, role = _split(name)
     if (resource, role) == ("tag", "key"):
         return None  # a label that the caller chooses
-    bare = len(words_of(name)) == 1 and (role == "id" or not by_name)
-    if role in _IDENTIFYING:
-        confidence = SURE if resource else LIKELY
+    if role in _IDENTIFYING or (role == "name" and not resource):
+        bare = len(words_of(name)) == 1 and (role == "id" or not by_name)
         where = resource or (subject if bare else "")
-    elif role == "name" and not resource:
-        confidence, where = LIKELY, subject if bare else ""
+        confidence = SURE if resource else LIKELY
     else:
+        where = _named_object(given, resource, role, by_name)
         confidence = LIKELY if role else GUESSED if by_name else POSSIBLE
-        vague = singular(next(iter(words_of(name)), "")) in _NEEDS_ROLE
-        where = "" if vague or not (role or by_name or _is_object(given, resource)) else resource
-        where = "date" if by_name and where in _DAYS else where
     return Thing(where, role, confidence, name) if where else None
+
+
+def _named_object(given: Parameter, resource: str, role: str, by_name: bool) -> str:
+    """The object that an input names without identifying it; empty where it names none."""
+    vague = singular(next(iter(words_of(given.name[:_MAX_NAME])), "")) in _NEEDS_ROLE
+    if vague or not (role or by_name or _is_object(given, resource)):
+        return ""
+    return "date" if by_name and resource in _DAYS else resource
 
 
 def _is_object(given: Parameter, resource: str) -> bool:
@@ -480,15 +492,20 @@ def _given_by_fields(answer: Iterable[Field], subject: str) -> Iterator[Thing]:
         holder = field.holder or subject
         if role == "" and resource == subject and field.depth == 0:
             yield Thing(resource, "", SURE)  # a list of what it is about, in plain values
-        if role in ("", "code") or resource in _NOISE or (resource in _LENT and resource != holder):
+        lent = resource in _LENT and resource != holder
+        if role in ("", "code") or resource in _NOISE or lent:
             continue
-        if not resource:
-            words = words_of(field.name)
-            if holder and holder not in _NOISE and (len(words) == 1 or collection_of(words[:-1]) == holder):
-                yield Thing(holder, role, SURE if holder == subject or field.depth < 2 else LIKELY)
-        elif role != "name" or resource in (holder, subject):
+        if not resource and _is_of(field, holder):
+            yield Thing(holder, role, SURE if holder == subject or field.depth < 2 else LIKELY)
+        elif resource and (role != "name" or resource in (holder, subject)):
             own = resource in (holder, subject) or field.depth == 0
             yield Thing(resource, role, SURE if own else LIKELY)
+
+
+def _is_of(field: Field, holder: str) -> bool:
+    """Whether a field that names no object, such as `id`, identifies what it stands in."""
+    words = words_of(field.name)
+    return bool(holder) and holder not in _NOISE and (len(words) == 1 or collection_of(words[:-1]) == holder)
 
 
 def _given_by_name(document: ApiDocument, subject: str) -> Iterator[Thing]:

@@ -61,10 +61,7 @@ def copy_catalog(source: Engine, target: Engine, progress: Progress, locks: Path
             target.writing(index) as writer,
         ):
             for batch in _batches(source.documents(live[0])):
-                held = spool.confirm([(each.document.id, each.document.content_hash) for each in batch])
-                different = [each for each, same in zip(batch, held, strict=True) if not same]
-                for each in different:
-                    spool.keep(each.document.id)
+                different = _different(batch, spool)
                 bad = _lost(different, source.url)
                 bad += write_accepted(writer, [each for each in different if each.vector.any()])
                 refused += [str(error) for error in bad]
@@ -110,6 +107,15 @@ def restore_catalog(
         raise NoBackups(engine.url)
     with catalog_lock(locks, engine.url, progress):
         return engine.restore(file, replace=replace)
+
+
+def _different(batch: Sequence[IndexedDocument], spool: Spool) -> list[IndexedDocument]:
+    """Finds the documents that the target lacks or holds in another form; the spool keeps all of them."""
+    held = spool.confirm([(each.document.id, each.document.content_hash) for each in batch])
+    different = [each for each, same in zip(batch, held, strict=True) if not same]
+    for each in different:
+        spool.keep(each.document.id)
+    return different
 
 
 def _lost(batch: Sequence[IndexedDocument], url: str) -> list[InvalidDocument]:

@@ -264,23 +264,38 @@ _KEPT: dict[str, Callable[[object], bool]] = {
 
 
 def _finish(found: JsonObject, schema: JsonObject) -> None:
-    """What depends on several keywords: types, bounds and lists as they were written before 2020."""
+    """Writes what depends on several keywords: types, bounds and lists as they were written before 2020."""
     _type(found, schema)
+    _bounds(found, schema)
+    _rest_of_list(found, schema)
+    _required(found, schema)
+    _example(found, schema)
+
+
+def _bounds(found: JsonObject, schema: JsonObject) -> None:
     for bound, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if schema.get(bound) is True and limit in found:
             found[bound] = found.pop(limit)
+
+
+def _rest_of_list(found: JsonObject, schema: JsonObject) -> None:
     rest = found.pop("additionalItems", None)
     if rest is not None and isinstance(schema.get("items"), list):
         found["items"] = rest
-    required = found.get("required")
+
+
+def _required(found: JsonObject, schema: JsonObject) -> None:
+    """Requires the inputs that are named, or else flagged, but none that a caller cannot set."""
+    properties = as_object(schema.get("properties"))
+    required = found.pop("required", None)
     if required is None:
-        flagged = [n for n, each in as_object(schema.get("properties")).items() if _flag(each, "required")]
-        required = flagged
-    unset = {n for n, each in as_object(schema.get("properties")).items() if _flag(each, "readOnly")}
-    kept = [name for name in dict.fromkeys(required) if name not in unset]
-    found.pop("required", None)
-    if kept:
+        required = [name for name, each in properties.items() if _flag(each, "required")]
+    unset = {name for name, each in properties.items() if _flag(each, "readOnly")}
+    if kept := [name for name in dict.fromkeys(required) if name not in unset]:
         found["required"] = kept
+
+
+def _example(found: JsonObject, schema: JsonObject) -> None:
     example = schema.get("example")
     if "examples" in schema and isinstance(schema["examples"], list):
         example = next(iter(schema["examples"]), None)
