@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -77,34 +78,30 @@ class SampleVotes:
             return Voted(list(candidates))
         for store in stores:
             self._embed_stale(store, encoder)
-        intents = (
-            NO_INTENTS
-            if self.samples is None
-            else self.samples.of_model(encoder.identity, storable(permitted.tenant))
-        )
+        votes = self._votes(vector, permitted, index, encoder, request)
+        sure = confirmed(votes.intents, votes.rows, request)
+        found = [*votes.placed(candidates), *votes.added(candidates, sure, encoder)]
+        return Voted(found, votes.trust(candidates, self.weights.trust), sure)
+
+    def _votes(
+        self, vector: Vector, permitted: Filter, index: SearchedIndex, encoder: QueryEncoder, request: str
+    ) -> _Votes:
+        """What samples and written texts near the request say, of the APIs that the caller may see."""
+        intents = self._intents(encoder, permitted.tenant)
         written, covered = self._written(request, vector, encoder, permitted)
         apis = PermittedApis(index, permitted)
-        rows = self._ranked(intents, vector, permitted.tenant)
+        ranked = self._ranked(intents, vector, permitted.tenant)
         # The filter comes before the vote: samples of APIs that may not be seen take nobody's place.
-        apis.read(api for ranking in (*rows, *written.rankings) for api in ranking.head)
-        permitted_rows, near_texts = _first(rows, apis), written.permitted(apis)
-        visible = apis.documents
-        seen = written_votes(near_texts, self.weights)
-        places = vote(intents, permitted_rows, self.voting, written=seen)
-        unwritten = _unwritten(candidates, intents.covered | covered) if near_texts else {}
-        found = [replace(item, intent=places.get(item.id) or unwritten.get(item.id)) for item in candidates]
-        known = {item.id for item in candidates}
-        sure = confirmed(intents, permitted_rows, request)
-        wanted = dict.fromkeys((*sure, *places))
-        missing = [visible[key] for key in wanted if key not in known][:_MOST_ADDED]
-        vectors = encoder.vectors(tuple(retrieval_text(document) for document in missing)) if missing else ()
-        found += [
-            replace(_candidate(document, vector), intent=places.get(document.id))
-            for document, vector in zip(missing, vectors, strict=True)
-        ]
-        order = _order(candidates)
-        by_text = self.weights.trust * trust(order, intents.covered | covered)
-        return Voted(found, max(trust(order, intents.covered), by_text), sure)
+        apis.read(api for ranking in (*ranked, *written.rankings) for api in ranking.head)
+        rows, near_texts = _first(ranked, apis), written.permitted(apis)
+        places = vote(intents, rows, self.voting, written=written_votes(near_texts, self.weights))
+        return _Votes(intents, rows, covered, bool(near_texts), places, apis.documents)
+
+    def _intents(self, encoder: QueryEncoder, tenant: str) -> Intents:
+        """The samples that have a say for a tenant, with vectors of this encoder."""
+        if self.samples is None:
+            return NO_INTENTS
+        return self.samples.of_model(encoder.identity, storable(tenant))
 
     def near(self, intents: Intents, vector: Vector, apis: PermittedApis) -> list[tuple[int, float]]:
         """The nearest rows of samples that have a say for a caller and that they may see, with cosines."""
@@ -161,9 +158,53 @@ def _in_turns(intents: Intents, near: Sequence[tuple[int, float]]) -> list[tuple
     return [each for _, each in placed]
 
 
-def _unwritten(candidates: Sequence[Candidate], covered: frozenset[str]) -> dict[str, Place]:
-    """Places by their own vectors of those that nothing was written about: they lose none for that."""
-    return {item.id: item.dense for item in candidates if item.dense is not None and item.id not in covered}
+class _Votes(NamedTuple):
+    """The votes on one request, of the APIs that the caller may see."""
+
+    intents: Intents
+    rows: Sequence[tuple[int, float]]
+    """Samples near the request, with cosines, nearest first."""
+    covered: frozenset[str]
+    """APIs that something was written about."""
+    texts_are_near: bool
+    """Whether any of these texts is near the request."""
+    places: Mapping[str, Place]
+    """Places of the APIs that got votes, best first."""
+    documents: Mapping[str, ApiDocument]
+    """Documents of the APIs that are named above, by id."""
+
+    def placed(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates with their places by votes."""
+        unwritten = self._unwritten(candidates) if self.texts_are_near else {}
+        places = {**unwritten, **self.places}
+        return [replace(item, intent=places.get(item.id)) for item in candidates]
+
+    def _unwritten(self, candidates: Sequence[Candidate]) -> dict[str, Place]:
+        """Dense places of candidates that nothing was written about: they lose none for that."""
+        covered = self.intents.covered | self.covered
+        return {
+            item.id: item.dense for item in candidates if item.dense is not None and item.id not in covered
+        }
+
+    def added(
+        self, candidates: Sequence[Candidate], sure: Iterable[str], encoder: QueryEncoder
+    ) -> list[Candidate]:
+        """Candidates that only votes found, the confirmed ones first, embedded now."""
+        known = {item.id for item in candidates}
+        wanted = [key for key in dict.fromkeys((*sure, *self.places)) if key not in known]
+        missing = [self.documents[key] for key in wanted[:_MOST_ADDED]]
+        if not missing:
+            return []
+        vectors = encoder.vectors(tuple(retrieval_text(document) for document in missing))
+        return [
+            replace(_candidate(document, vector), intent=self.places.get(document.id))
+            for document, vector in zip(missing, vectors, strict=True)
+        ]
+
+    def trust(self, candidates: Sequence[Candidate], trust_in_texts: float) -> float:
+        """How far to trust the places: the more of the leading candidates have samples or texts, the more."""
+        order, samples = _order(candidates), self.intents.covered
+        return max(trust(order, samples), trust_in_texts * trust(order, samples | self.covered))
 
 
 def _order(candidates: Sequence[Candidate]) -> list[str]:
