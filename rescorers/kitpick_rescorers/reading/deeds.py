@@ -19,6 +19,7 @@ lock:unlock accept:reject approve:reject grant:revoke authorize:revoke subscribe
 mute:unmute pin:unpin publish:unpublish register:deregister connect:disconnect block:unblock encrypt:decrypt
 import:export upload:download open:close hide:show assign:unassign tag:untag suspend:resume pause:resume
 link:unlink allow:deny install:uninstall create:delete archive:restore increase:decrease join:leave
+arm:disarm undo:approve revert:approve end:schedule
 cancel:request cancel:start cancel:create cancel:schedule cancel:book cancel:order
 """
 _OPPOSITE: dict[str, frozenset[str]] = {}
@@ -29,17 +30,27 @@ for _pair in _OPPOSITES.split():
 _MOSTLY_NOUNS = frozenset({"request"})
 """Verbs with an opposite that are things in most names: `DescribeSpotFleetRequests`."""
 _VERBS = frozenset(re.findall("[a-z]+", _OPPOSITES)) - _MOSTLY_NOUNS
-MAY_OPPOSE = re.compile("|".join(sorted(set(map(verb_stem, _VERBS)))), re.IGNORECASE)
+MAY_OPPOSE = re.compile("|".join(sorted({*map(verb_stem, _VERBS), "turn", "switch", "power"})), re.IGNORECASE)
 """Stems of the verbs with an opposite, in an API's name: with `creat` begin `create` and `creating`. Where
 none is found, there is no such verb; what is found may be none."""
 _AFTER = r"(?:\s+\S+){0,5}?\s+"
 _TO_END = r"(?=\s*(?:$|[,.;:!?)]|again|please|now|for|and|but|instead|not|without|over|until))"
+_DEVICE = (
+    r"(?:light|lamp|alarm|heating|heater|radiator|music|radio|tv|television|fan|oven|stove|air\s?con(?:ditioning)?|machine"
+    r"|server|instance|pump|engine|camera|projector|speaker|display|screen|wi-?fi|flag|feature|vacuum)s?"
+)
+_AFTER_DEVICE = r"(?=\s*(?:$|[,.;:!?)]|again|please|now|for|and|but|in|at|when)\b|\s*(?:$|[,.;:!?)]))"
+"""Things that are on or off: "lights out in the kitchen" has no verb."""
 _PHRASAL = (
     (re.compile(rf"\b(?:bring|get|fire|spin|power|boot|turn|switch)\b{_AFTER}(?:on|up){_TO_END}", re.I),
      "start enable activate"),
     (re.compile(rf"\b(?:shut|bring|power|spin|turn|switch)\b{_AFTER}(?:off|down){_TO_END}", re.I),
      "stop disable deactivate"),
-    (re.compile(rf"\b(?:take|taking)\b{_AFTER}(?:out|off|away)\b", re.I), "remove detach"),
+    (re.compile(rf"\b(?:turn|switch|power)(?:ing)?\s+on\b|\b{_DEVICE}\s+(?:back\s+)?on{_AFTER_DEVICE}", re.I),
+     "start enable activate"),
+    (re.compile(rf"\b(?:turn|switch|power)(?:ing)?\s+off\b|\b{_DEVICE}\s+(?:off|out){_AFTER_DEVICE}", re.I),
+     "stop disable deactivate"),
+    (re.compile(rf"\b(?:take|taking|cross|strike|tick)\b{_AFTER}(?:out|off|away)\b", re.I), "remove detach"),
     (re.compile(r"\bcall(?:ing)?\b(?:\s+\S+){0,4}?\s+off\b", re.IGNORECASE), "cancel"),
     (re.compile(r"\b(?:say|says|said)\s+no\b", re.I), "reject decline"),
     (re.compile(r"\b(?:say|says|said)\s+yes\b", re.I), "accept approve"),
@@ -69,8 +80,13 @@ def asked_deeds(text: str) -> frozenset[str]:
     """Stems of the verbs of a request, and of those that its phrases stand for; none of a state."""
     plain = _STATE_WORD.sub(" ", text)
     said = frozenset(stems_of(_THING.sub(" ", plain))) & ACTIONS
-    phrases = (frozenset(map(verb_stem, meant.split())) for found, meant in _PHRASAL if found.search(plain))
-    return said.union(*phrases)
+    return said | deeds_of_phrases(plain)
+
+
+def deeds_of_phrases(text: str) -> frozenset[str]:
+    """Stems of the verbs that the phrases of a text stand for: "switch it on"."""
+    found = (frozenset(map(verb_stem, meant.split())) for said, meant in _PHRASAL if said.search(text))
+    return frozenset().union(*found)
 
 
 def effects_asked(text: str) -> frozenset[Effect]:

@@ -13,8 +13,9 @@ from kitpick_rescorers.reading.verbs import ACTIONS, stems_of
 
 _BREAK = re.compile(
     r"[,;:.!?()。、，；！？،؛]+\s*|\s+(?=(?:aber|und|sondern|mais|et|pero|y|sino|mas|ma|e|però|maar|en|men|och|ale|i|но|а|и"
-    r"|ama|ve|ancak|لكن|ولكن)\s)|(?=但是|但|而是|でも|けど|하지만)"
+    r"|ama|ancak|لكن|ولكن)\s)|(?=但是|但|而是|でも|けど|하지만)|(?<!m[ea])\s+(?=ve\s)"
 )
+"""Between clauses. Turkish nouns of deeds end as its "do not" does, and are joined by "ve"."""
 _NOT = {
     "de": r"nicht|keine?[nmrs]?|niemals|nie",
     "fr": r"ne|n['’]|pas|jamais|aucune?",
@@ -25,7 +26,7 @@ _NOT = {
     "sv": r"inte|aldrig|ingen|inga",
     "pl": r"nie|nigdy",
     "ru": r"не|никогда",
-    "tr": r"değil|\w+(?:meden|madan|meyin|mayın)",
+    "tr": r"değil|(?<!\bbir\s)\b\w+(?:me|ma|meyin|mayın|meyiniz|mayınız)\W*\Z",
     "ar": r"لا|دون|بدون|ليس",
 }
 _WITHOUT = {
@@ -47,6 +48,12 @@ _ANYWHERE = {
     "ko": re.compile(r"하지 ?말고|하지 ?마|지 ?말고|지 ?않고|대신"),
 }
 """In these languages the words stand beside the deed, before or behind it."""
+
+
+_CONVERB = re.compile(
+    r"(?:(?<!\w)(?P<noun>\w+)\s+)?\b(?P<verb>\w{2,}(?:meden|madan))\b(?!\s+önce)", re.IGNORECASE
+)
+"""What Turkish says for "without doing": one word, or the verb behind its noun ("iptal etmeden")."""
 
 
 def split_foreign(text: str, language: str) -> Ruled:
@@ -73,6 +80,10 @@ def _parted(clause: str, language: str) -> tuple[str, str]:
     """What a clause wants and what it rules out; one of them may be empty."""
     if language in _ANYWHERE:
         return _parted_anywhere(clause, language)
+    if language == "tr" and (converb := _CONVERB.search(clause)) is not None:
+        start = _start_of(converb, language)
+        if start >= 0:
+            return f"{clause[:start]}{clause[converb.end() :]}", clause[start : converb.end()]
     without = re.search(rf"(?<!\w)(?:{_WITHOUT[language]})(?!\w).*", clause, re.IGNORECASE | re.DOTALL)
     if without is not None and _has_deed(without.group(), language):
         return clause[: without.start()], without.group()
@@ -81,6 +92,13 @@ def _parted(clause: str, language: str) -> tuple[str, str]:
     ):
         return "", clause
     return clause, ""
+
+
+def _start_of(converb: re.Match[str], language: str) -> int:
+    """Where a deed begins that is not to be done: with the verb, or with its noun; -1 if it is no deed."""
+    if _has_deed(converb["verb"], language):
+        return converb.start("verb")
+    return converb.start() if converb["noun"] and _has_deed(converb.group(), language) else -1
 
 
 def _parted_anywhere(clause: str, language: str) -> tuple[str, str]:

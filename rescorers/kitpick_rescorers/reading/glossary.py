@@ -24,6 +24,8 @@ _LONGEST = {"tr": 10}
 _ENDING = 4
 """Letters that a word may have beyond its stem; twice as many where the stem is twice as long."""
 _LEAST_PREFIX = 3
+_LEAST_PARTED = 3
+"""Words of a clause with a parted verb: verb, thing and particle."""
 _LEAST_PART = 4
 """Letters that a part of a compound has at least."""
 _ELIDED = re.compile(
@@ -61,6 +63,16 @@ _ARABIC = (
     "ا",
 )
 """What Arabic writes before a word without a space: article, conjunctions, prepositions, persons."""
+_PARTED = {
+    "de": "ab an auf aus ein hoch runter rauf raus rein hinzu zu zurück um weg vor nach fest los frei heraus",
+    "nl": "aan af uit op in toe weg terug om mee",
+}
+_PARTICLES = {language: frozenset(words.split()) for language, words in _PARTED.items()}
+"""What German and Dutch part from a verb and put at the end: "schalte das Licht aus"."""
+_CLAUSE = re.compile(r"[,;.!?:]\s|\s(?=(?:und|oder|aber|en|maar)\s)")
+_SWITCHED = frozenset({"light", "lamp", "heating", "television", "tv", "fan", "oven"})
+"""Things that are switched: to delete or close one, as many languages say, is to turn it off."""
+_SWITCHING = {"delete": "turn off", "close": "turn off", "open": "turn on"}
 _LINK = re.compile(r"^(?:s|es|n|en|e|er)?$")
 """What stands between the parts of a compound."""
 _TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
@@ -92,12 +104,19 @@ def gloss(text: str, language: str) -> tuple[str, ...]:
         return ()
     read = _BEFORE_LATIN.sub(" ", _VOWEL_SIGNS.sub("", unicodedata.normalize("NFC", text[:_MAX_READ])))
     words = list(_unspaced(read, language) if language in UNSPACED else _spaced(read, language))
-    return tuple(dict.fromkeys(word for word, _ in words)) if any(known for _, known in words) else ()
+    return (
+        _switched(tuple(dict.fromkeys(word for word, _ in words))) if any(known for _, known in words) else ()
+    )
+
+
+def _switched(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words, with what is done to a light in English words for it."""
+    return words if _SWITCHED.isdisjoint(words) else tuple(_SWITCHING.get(word, word) for word in words)
 
 
 def _spaced(text: str, language: str) -> Iterator[tuple[str, bool]]:
     """English words by the beginnings of words, longest first; of two words together before one."""
-    tokens = [_ELIDED.sub("", match.group()) for match in _TOKEN.finditer(text)]
+    tokens = [token for clause in _CLAUSE.split(text) for token in _tokens(clause, language)]
     place = 0
     while place < len(tokens):
         pair = folded(" ".join(tokens[place : place + 2]), language)
@@ -111,6 +130,21 @@ def _spaced(text: str, language: str) -> Iterator[tuple[str, bool]]:
         if not words and not passed and _as_it_stands(tokens[place], language, place):
             yield tokens[place], False
         place += 1
+
+
+def _tokens(clause: str, language: str) -> list[str]:
+    """The words of a clause; a verb with the particle that stands at its end, if the glossary knows both."""
+    tokens = [_ELIDED.sub("", match.group()) for match in _TOKEN.finditer(clause)]
+    if len(tokens) < _LEAST_PARTED or tokens[-1].lower() not in _PARTICLES.get(language, ()):
+        return tokens
+    for place, token in enumerate(tokens[:-2]):
+        together = f"{token} {tokens[-1]}"
+        joined = folded(tokens[-1] + token, language)
+        if _meant(folded(together, language), language, whole=True):
+            return [*tokens[:place], token, tokens[-1], *tokens[place + 1 : -1]]
+        if len(known_stem(joined, language)[0]) > len(tokens[-1]) + _LEAST_PREFIX:
+            return [*tokens[:place], joined, *tokens[place + 1 : -1]]
+    return tokens
 
 
 def _as_it_stands(token: str, language: str, place: int) -> bool:

@@ -100,10 +100,11 @@ def _latin(text: str) -> str:
     most = max(worth.values())
     if most >= 2 and most > english:
         return _best(said, [language for language, each in worth.items() if each == most])
-    few: str = (
-        "" if english else language_of_few(said, {each: worth[each] for each in _WORDS if each != "en"})
+    few: str = language_of_few(
+        said, {each: worth[each] for each in _WORDS if each != "en"}, least=2 if english else 1
     )
-    return few if few and not _strange(said, few) else ENGLISH
+    told = few and not _strange(said, few) and words & _WORDS["en"] <= _WORDS[few]
+    return few if told else ENGLISH
 
 
 def _best(said: str, languages: Sequence[str]) -> str:
@@ -135,7 +136,7 @@ def _beyond(word: str) -> set[str]:
 
 def _said_words(said: str) -> set[str]:
     """Its words; a single letter is none where no other letter speaks for another language."""
-    words = {word.lower() for word in _WORD.findall(said)}
+    words = {word.lower() for word in _WORD.findall(said) if not word.isupper() or said.isupper()}
     return {word for word in words if len(word) > 1} if said.isascii() else words
 
 

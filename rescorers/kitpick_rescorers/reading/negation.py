@@ -29,9 +29,9 @@ _LEADING = re.compile(
     re.I,
 )
 _DO_NOT = re.compile(
-    r"(?:(?:i|we)\s+(?:do\s+not|don['’]?t|would\s*n['’]?t|never)\s+(?:want|wish|need|like)\s+(?:to|you\s+to|it|them|this|that|anything)?\s*"
+    r"(?:(?:i|we)\s+(?:[a-z]+ly\s+|also\s+)?(?:do\s*not|don['’]?t|would\s*n['’]?t|never)\s+(?:want|wish|need|like)\s+(?:to|you\s+to|it|them|this|that|anything)?\s*"
     r"(?:to\s+)?(?:be\s+)?"
-    r"|(?:you\s+)?(?:do\s+not|don['’]?t|dont|never|must\s+not|mustn['’]?t|should\s+not|shouldn['’]?t|may\s+not|must\s+never)\s+)"
+    r"|(?:you\s+)?(?:do\s*not|don['’]?t|dont|never|must\s+not|mustn['’]?t|should\s+not|shouldn['’]?t|may\s+not|must\s+never)\s+)"
     r"(?:ever|actually|yet|accidentally|just|really|go\s+and|fully|permanently|completely)?\s*(?P<verb>[a-z]+)",
     re.I,
 )
@@ -58,12 +58,16 @@ matter make we you they i he she it the there people his her my our
 _STATES = frozenset(_STATES_LIST.split())
 """Verbs behind "don't" that rule nothing out: "don't forget the attachment"."""
 _WITHOUT = re.compile(
-    r"\b(?:without|avoid(?:ing)?|and\s+not)\s+(?:ever\s+|actually\s+|accidentally\s+)?(?P<verb>[a-z]+ing)\b",
+    r"\b(?:without|w/o|avoid(?:ing)?|and\s+not)\s+(?:ever\s+|actually\s+|accidentally\s+)?(?P<verb>[a-z]+ing)\b",
     re.I,
 )
 _INSTEAD = re.compile(
     r"\b(?:instead\s+of|rather\s+than|as\s+opposed\s+to|in\s+lieu\s+of)\s+(?P<verb>[a-z']+)", re.I
 )
+_ASKS_INSTEAD = re.compile(r"\s*(?:what|which|who)(?:['’]s)?\b", re.IGNORECASE)
+"""How a clause begins that asks what may stand in place of a thing: "what can I use instead of butter"."""
+_POINTS_BACK = re.compile(r"[^,;.!?]*\b(?:it|them)\b", re.IGNORECASE)
+"""A first clause that speaks of a thing which stands before it."""
 _KEEP = re.compile(
     r"(?:(?:keep|keeping|preserve|retain)\s+(?P<kept>it|them|(?:the|its|my|our|their|that|those|this|these)\s+[a-z]+)"
     r"|(?:leave|leaving)\s+(?P<left>it|them|(?:the|its|my|our|their|that|those|this|these)\s+[a-z]+)"
@@ -99,9 +103,14 @@ def split_ruled_out(text: str) -> Ruled:
         return Ruled(text)
     out = tuple(_said(text[start:end]) for start, end in spans)[:MAX_RULED_OUT]
     wanted = _without(text, spans)
-    if not _says_something(wanted):
+    if not _says_something(wanted) or _points_into(wanted, spans):
         wanted = _with_things(text, spans)
     return Ruled(wanted, out) if _says_something(wanted) or _has_verb(wanted) else Ruled(text)
+
+
+def _points_into(wanted: str, spans: list[tuple[int, int]]) -> bool:
+    """Whether what is wanted is done to a thing that only the ruled out beginning names."""
+    return spans[0][0] == 0 and _POINTS_BACK.match(wanted) is not None
 
 
 def _said(part: str) -> str:
@@ -128,7 +137,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
             found.append((start, end))
             continue
         cue = _first(_WITHOUT.search(clause), _INSTEAD.search(clause))
-        if cue is not None:
+        if cue is not None and not _asks_instead(clause, cue):
             found.append((start + cue.start(), end))
     return found
 
@@ -159,6 +168,11 @@ def _first(one: re.Match[str] | None, other: re.Match[str] | None) -> re.Match[s
         one = None
     both = [match for match in (one, other) if match is not None]
     return min(both, key=lambda match: match.start(), default=None)
+
+
+def _asks_instead(clause: str, cue: re.Match[str]) -> bool:
+    """Whether a question is about what may stand in place of a thing."""
+    return _ASKS_INSTEAD.match(clause) is not None and not _has_verb(clause[cue.start() :])
 
 
 def _clauses(text: str) -> list[tuple[int, int]]:

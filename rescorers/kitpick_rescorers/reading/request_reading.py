@@ -33,7 +33,7 @@ _ENOUGH = 3
 _WORD = re.compile(r"[^\W_]+")
 _MAY_RULE_OUT = re.compile(
     r"\b(?:not|no|nor|never|none|nothing|nobody|dont|without|avoid(?:ing)?|instead|rather|opposed|lieu"
-    r"|keep(?:ing)?|preserve|retain|leav(?:e|ing))\b|n['’]t\b",
+    r"|keep(?:ing)?|preserve|retain|leav(?:e|ing)|donot|w/o)\b|n['’]t\b",
     re.IGNORECASE,
 )
 """Words without one of which nothing is ruled out."""
@@ -160,11 +160,11 @@ def read_request(text: str) -> Reading:
     versions = _versions(wanted)
     if versions and (bare := _VERSION_OF_CALL.sub("", wanted[:_MAX_READ])).strip():
         wanted = bare + wanted[_MAX_READ:]
-    english = () if language == ENGLISH else _english(wanted, out, language)
+    english = () if language == ENGLISH else _english(text, wanted, out, language)
     return Reading(
         searched=f"{' '.join(english)}{_PARTED}{wanted}" if english else wanted,
         ruled_out=out,
-        whole=whole_name(text),
+        whole=_whole(text, versions),
         names=names_in(wanted),
         versions=versions,
         lacks=_lack(text) if language == ENGLISH else "",
@@ -172,6 +172,13 @@ def read_request(text: str) -> Reading:
         language=language,
         english=english,
     )
+
+
+def _whole(text: str, versions: frozenset[str]) -> tuple[str, ...]:
+    """The request as a name, also without the version that it wants: "list objects, version 1"."""
+    whole = whole_name(text)
+    bare = whole_name(_VERSION.sub("", text)) if whole and versions else ()
+    return tuple(dict.fromkeys((*whole, *bare)))
 
 
 def _lack(text: str) -> str:
@@ -184,13 +191,18 @@ def _lack(text: str) -> str:
     return ""
 
 
-def _english(wanted: str, out: tuple[str, ...], language: str) -> tuple[str, ...]:
-    """The English words for what is wanted; things that only the ruled out part names belong to it."""
+def _english(text: str, wanted: str, out: tuple[str, ...], language: str) -> tuple[str, ...]:
+    """The English words for what is wanted; things that only the ruled out part names belong to it.
+
+    Where that comes first, what follows is about its things: "don't cancel the appointment, move it".
+    """
     words = gloss(wanted, language)
-    if any(verb_stem(word) not in ACTIONS for word in words):
+    begins = any(text.lstrip().startswith(part.rpartition(" (")[0]) for part in out)
+    if not begins and any(verb_stem(word) not in ACTIONS for word in words):
         return words
-    ruled = (word for part in out for word in gloss(part, language))
-    return (*words, *(word for word in ruled if verb_stem(word) not in ACTIONS))
+    ruled = (word for part in out for word in gloss(part.rpartition(" (")[0], language))
+    things = (word for word in ruled if verb_stem(word) not in ACTIONS)
+    return tuple(dict.fromkeys((*words, *things)))
 
 
 def _versions(text: str) -> frozenset[str]:

@@ -20,6 +20,7 @@ from kitpick_rescorers.features import effect_of_name, wanted_effects
 from kitpick_rescorers.reading.deeds import (
     MAY_OPPOSE,
     asked_deeds,
+    deeds_of_phrases,
     effects_asked,
     milder_deeds,
     near_deeds,
@@ -37,7 +38,9 @@ from kitpick_rescorers.reading.small_talk import TALK_WORDS, small_talk
 from kitpick_rescorers.reading.verbs import (
     ACTIONS,
     ENDING,
+    SWITCHES,
     asks_to_end,
+    deed_of_name,
     deeds,
     destroys,
     stems_of,
@@ -388,6 +391,8 @@ class _RuledOut:
         wanted = frozenset(stems_of(reading.searched))
         said = [stems_of(part) for part in reading.ruled_out]
         verbs = frozenset(stem for part in said for stem in part if stem in ACTIONS)
+        phrases = deeds_of_phrases(" ".join(reading.ruled_out))
+        verbs = verbs - SWITCHES | phrases if phrases else verbs
         alternatives = [
             (part, stems)
             for part, stems in zip(reading.ruled_out, said, strict=True)
@@ -395,6 +400,10 @@ class _RuledOut:
         ]
         self.things = frozenset(stem for _, stems in alternatives for stem in stems) - wanted - _SMALL
         """Stems of things that are ruled out."""
+        within = frozenset(map(verb_stem, _WITHIN.findall(reading.searched)))
+        ends = alternatives if asks_to_end(reading.searched) else ()
+        self._not_whole = within.intersection(stem for _, stems in ends for stem in stems)
+        """Stems of what is not to be ended as a whole: "remove the file from the bucket, not the bucket"."""
         many = (stems for part, stems in alternatives if _MANY.search(part))
         self._many = frozenset(stem for stems in many for stem in stems) - _SMALL
         asked = near_deeds(asked_deeds(reading.searched))
@@ -405,6 +414,7 @@ class _RuledOut:
             self._deeds = frozenset()  # "take the rules away, leave the policy, don't delete that"
         self._on = named or wanted - _SMALL
         """Where the request itself ends something: stems of that which is not to be ended."""
+        self._asked = asked
         self._wanted = wanted & ACTIONS
         self._things_wanted = wanted - ACTIONS - _SMALL
         self._versions = reading.other_versions
@@ -419,6 +429,8 @@ class _RuledOut:
         if (self.things - self._many) & set(words):
             return True
         deed = _deed(candidate) or _first_deed(candidate.text)
+        if self._ends_whole(candidate):
+            return True
         if deed not in self._deeds:
             return False
         return not self._ends or self._is_the_same(candidate, deed)
@@ -430,15 +442,26 @@ class _RuledOut:
     def only_by_things(self, candidate: Candidate, covered: int) -> bool:
         """Whether a name has more of what is wanted than all others, beside a thing that is ruled out."""
         words = set(_name_stems(candidate))
-        return self.covered(candidate) > covered and not words & self._deeds and not self._versions
+        if self._versions or self._ends_whole(candidate):
+            return False
+        return self.covered(candidate) > covered and not words & self._deeds
+
+    def _ends_whole(self, candidate: Candidate) -> bool:
+        """Whether it ends the whole of which only a part is to be ended."""
+        return _deed(candidate) in self._asked and frozenset() < _ended(candidate) <= self._not_whole
 
     def _is_the_same(self, candidate: Candidate, deed: str) -> bool:
         """Whether an ending deed is done to just what is ruled out, and is not the deed that is wanted."""
-        things = _things(candidate)
+        things = _ended(candidate)
         return bool(things) and things <= self._on and (deed not in self._wanted or bool(things - {deed}))
 
 
 _MANY = re.compile(r"\b(?:several|multiple|many|all|every|each|lots|both|two|three)\b", re.IGNORECASE)
+_WITHIN = re.compile(
+    r"\b(?:from|of|in|on|off|inside|within)\s+(?:(?:the|an?|my|our|its|their|this|that)\s+)?([a-z]+)",
+    re.IGNORECASE,
+)
+"""What something is a part of."""
 _POINTERS = frozenset(
     {"it", "them", "thi", "that", "thes", "thos", "him", "her", "one", "any", "anyth", "all"}
 )
@@ -485,8 +508,8 @@ def _may_destroy(candidate: Candidate) -> bool:
 
 
 def _deed(candidate: Candidate) -> str:
-    """Stem of the first verb in an API's name; empty if it has none."""
-    return next((stem for stem in _name_stems(candidate) if stem in ACTIONS), "")
+    """Stem of what an API's name does; empty if it has no verb."""
+    return deed_of_name(_name_stems(candidate))
 
 
 def _destroys(candidate: Candidate) -> bool:
@@ -498,6 +521,13 @@ def _things(candidate: Candidate) -> frozenset[str]:
     words = _name_stems(candidate)
     deed = next((place for place, stem in enumerate(words) if stem in ACTIONS), len(words))
     return frozenset((*words[:deed], *words[deed + 1 :])) - _SMALL
+
+
+def _ended(candidate: Candidate) -> frozenset[str]:
+    """Stems of what an ending deed is done to: `remove_from_cart` ends no cart."""
+    words = _name_stems(candidate)
+    place = words.index("from") if "from" in words else len(words)
+    return _things(candidate) - frozenset(words[place:])
 
 
 def _words(candidate: Candidate) -> frozenset[str]:

@@ -15,6 +15,8 @@ from types import MappingProxyType
 
 from kitpick_rescorers.reading.glossary import LANGUAGES as ALL
 from kitpick_rescorers.reading.glossary import UNSPACED, folded, known_stem
+from kitpick_rescorers.reading.spelling import Suspect, corrections
+from kitpick_rescorers.reading.verbs import ACTION_WORDS, ACTIONS, verb_stem
 
 LANGUAGES = tuple(language for language in ALL if language not in UNSPACED and language not in ("ru", "ar"))
 """Languages in Latin script."""
@@ -23,19 +25,29 @@ _WORD = re.compile(r"[^\W_]+")
 _SAME = 3
 """Letters with which a loan word begins as its English meaning does."""
 _LEAST = 4
+_INFINITIVES = {
+    "de": ("en", "n"),
+    "nl": ("en",),
+    "es": ("ar", "ir"),
+    "pt": ("ar", "ir"),
+    "it": ("are", "ire"),
+}
+"""How verbs end that English does not know."""
+_VERBS = dict.fromkeys(ACTION_WORDS, 1)
 
 
-def language_of_few(text: str, common: Mapping[str, int] = MappingProxyType({})) -> str:
+def language_of_few(text: str, common: Mapping[str, int] = MappingProxyType({}), least: int = 1) -> str:
     """The language for which the words of a short text speak; empty if none does, or it has many words.
 
     Args:
         text: in Latin script.
         common: how many function words speak for each language beside these.
+        least: how many other words must speak for it.
     """
     words = [word for word in _WORD.findall(text) if not any(letter.isdigit() for letter in word)]
     if not 0 < len(words) <= MOST_WORDS:
         return ""
-    worth = {language: _worth(words, language, common.get(language, 0)) for language in LANGUAGES}
+    worth = {language: _worth(words, language, common.get(language, 0), least) for language in LANGUAGES}
     best = max(worth, key=lambda language: worth[language])
     return best if worth[best] > (0, 0) else ""
 
@@ -50,7 +62,7 @@ def likeliest(text: str, languages: Sequence[str]) -> str:
     )
 
 
-def _worth(words: list[str], language: str, common: int) -> tuple[int, int]:
+def _worth(words: list[str], language: str, common: int, least: int = 1) -> tuple[int, int]:
     """How many words speak for a language, and their letters; zeros if more are unknown than speak."""
     speak, letters, unknown = common, 0, -common
     for word in words:
@@ -58,16 +70,35 @@ def _worth(words: list[str], language: str, common: int) -> tuple[int, int]:
         stem, meaning = known_stem(plain, language, shared=True)
         if not stem:
             unknown += 1
-        elif speaks(plain, stem, meaning):
+        elif speaks(plain, stem, meaning) or _is_foreign(word, plain, stem, meaning, language):
             speak += 1
             letters += len(stem)
-    return (speak, letters) if letters and unknown <= speak else (0, 0)
+    return (speak, letters) if speak - common >= least and unknown <= speak else (0, 0)
 
 
 def speaks(word: str, stem: str, meaning: str) -> bool:
     """Whether a word tells the language whose stem it has."""
     long_enough = len(stem) >= _LEAST or (stem == word and len(stem) >= _SAME)
-    return long_enough and stem[:_SAME] != meaning[:_SAME] and word not in _english()
+    return (
+        long_enough
+        and stem[:_SAME] != meaning[:_SAME]
+        and word not in _english()
+        and not (len(word) > len(stem) + 1 and _is_slip(word))
+    )
+
+
+def _is_foreign(word: str, plain: str, stem: str, meaning: str, language: str) -> bool:
+    """Whether a loan word is written or bent as English does not: "créer", "starten"."""
+    if len(stem) < _LEAST or plain in _english():
+        return False
+    bent = plain[len(stem) :] in _INFINITIVES.get(language, ()) and verb_stem(meaning) in ACTIONS
+    return bent or (word[0].islower() and not word.isascii())
+
+
+@lru_cache(maxsize=1_024)
+def _is_slip(word: str) -> bool:
+    """Whether a word is a verb of requests but for one slip: "cancle"."""
+    return word.isascii() and bool(corrections([Suspect(word, 0, len(word))], _VERBS))
 
 
 @lru_cache(maxsize=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from kitpick_engines.document import Effect
@@ -14,6 +15,7 @@ _ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s
 _LEAST_STEM = 3
 
 _ACTIONS = """
+arm disarm
 abort generate reveal silence untag
 accept activate add allow answer append apply approve archive assign attach authorize backup ban batch
 begin block book buy call cancel change charge check clear clone close commit compare confirm connect
@@ -33,7 +35,7 @@ watch wipe withdraw write
 associate disassociate dissociate bind tie untie unbind
 """
 _ENDING = """
-abandon abolish abort axe ban bin cancel chuck clear close deactivate decommission delete deprovision
+abandon abolish abort axe ban bin cancel chuck clear close deactivate decommission delete deprovision disarm
 deregister destroy detach disable disconnect discard dismiss dispose drop empty end erase evict expire
 expunge fire flush halt kick kill nuke obliterate purge quit release remove retire revoke rid scrap
 scratch scrub shut shutdown stop strip terminate throw toss trash trim unassign unbind undo unfollow
@@ -42,13 +44,14 @@ withdraw
 """
 """Words with which people ask that something end; a request with one of them may want what destroys."""
 _ENDING_PHRASES = re.compile(
-    r"\b(?:(?:tak|pull|turn|switch|throw|kick|cut|strip|call|put|pluck|mov|wip|hand|giv)(?:e|ing|s)?\b"
+    r"\b(?:(?:tak|pull|turn|switch|throw|kick|cross|strik|tick|cut|strip|call|put|pluck|mov|wip|hand|giv)(?:e|ing|s)?\b"
     r"(?:\s+\S+){0,5}?\s+(?:off|down|away|out|back)|get rid|do away|clean(?:ing)? (?:up|out)"
     r"|tear(?:ing)? down|tak(?:e|ing) (?:down|off|away|out|back)"
     r"|turn(?:ing)? off|switch(?:ing)? off|opt(?:ing)? out|log(?:ging)? out|sign(?:ing)? out|kick(?:ing)? out"
     r"|call(?:ing)? off|back(?:ing)? out|pull(?:ing)? the plug|no longer|not need(?:ed)?"
     r"|don'?t need|should go"
-    r"|gone|for good|away with|goodbye|leav(?:e|ing)|rid of|forget|wind(?:ing)? down|phase(?:d)? out"
+    r"|gone|for good|away with|goodbye|leav(?:e|ing)\s+(?:the|an?|this|that|it|my|our)|rid of|forget"
+    r"|wind(?:ing)? down|phase(?:d)? out"
     r"|put down|cut off|pull(?:ing)? out)\b",
     re.IGNORECASE,
 )
@@ -86,11 +89,12 @@ ENDING = frozenset(map(verb_stem, _ENDING.split()))
 """Stems of verbs that end something."""
 _SAME = (
     "delete remove erase destroy drop trash purge wipe terminate kill",
-    "disable deactivate",
-    "enable activate",
+    "disable deactivate disarm",
+    "enable activate arm",
     "send post mail email",
     "stop halt",
-    "cancel void abort",
+    "cancel void abort end",
+    "undo revert",
     "get read fetch retrieve view",
     "attach associate bind tie",
     "detach disassociate dissociate unbind untie",
@@ -102,6 +106,23 @@ SAME = tuple(frozenset(map(verb_stem, group.split())) for group in _SAME)
 def stems_of(text: str) -> tuple[str, ...]:
     """Stems of the words of a text, in their order."""
     return tuple(map(verb_stem, _WORD.findall(text)))
+
+
+SWITCHES = frozenset({"turn", "switch", "power"})
+"""Stems of verbs that say nothing without "on" or "off"."""
+_SWITCHED = {"on": "enabl", "off": "disabl"}
+
+
+def deed_of_name(words: Sequence[str]) -> str:
+    """Stem of the verb that a name's words do; to turn something off is to disable it. Empty for none.
+
+    Args:
+        words: stems of the words, in their order.
+    """
+    place = next((n for n, stem in enumerate(words) if stem in ACTIONS), len(words))
+    verb = words[place] if place < len(words) else ""
+    particle = next((_SWITCHED[word] for word in words[place + 1 :] if word in _SWITCHED), "")
+    return particle if verb in SWITCHES and particle else verb
 
 
 def deeds(stems: frozenset[str]) -> frozenset[str]:

@@ -254,3 +254,75 @@ def test_any_text_is_read(text: str) -> None:
     reading = read_request(text)
     assert language_of(text) in NAMES
     assert bool(reading.searched.strip()) == bool(text.strip())
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Datenbank neu starten", "de"), ("Musik pausieren", "de"), ("was liegt in meinem Warenkorb", "de"),
+        ("Nachricht in die Warteschlange stellen", "de"), ("leg zwei Filter in den Warenkorb", "de"),
+        ("redémarre la base de données", "fr"), ("créer un ticket gitlab", "fr"),
+        ("devolva o dinheiro do pedido 33", "pt"),
+    ],
+)  # fmt: skip
+def test_short_requests_are_told_by_their_verbs_and_shared_words(text: str, language: str) -> None:
+    assert language_of(text) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["cancle order 12", "craete an isue in gitlab", "static security scanning in CI",
+     "mean fare per zone? taxi.trips is in MotherDuck.", "abilities ending in writing"],
+)  # fmt: skip
+def test_slips_and_capitals_make_no_request_foreign(text: str) -> None:
+    assert language_of(text) == "en"
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("schließ die Haustür ab, nicht auf", "de", ("lock", "door")),
+        ("sperr die Haustür auf", "de", ("unlock", "door")),
+        ("mach das Licht im Flur an", "de", ("turn on", "light", "Flur")),
+        ("lade die Datei hoch und leg einen Ordner an", "de", ("upload", "file", "create", "folder")),
+        ("haal het token van deze week op", "nl", ("get", "token", "this week")),
+        ("gooi 13 weg", "nl", ("delete", "13")),
+    ],
+)
+def test_a_verb_is_read_with_the_particle_at_the_end_of_its_clause(
+    text: str, language: str, words: tuple[str, ...]
+) -> None:
+    assert gloss(text, language) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "word"),
+    [("apague a luz da cozinha", "pt", "turn off"), ("关掉厨房的灯", "zh", "turn off"),
+     ("打开客厅的灯", "zh", "turn on"), ("台所の電気を消して", "ja", "turn off light"),
+     ("elimina la alarma", "es", "delete")],
+)  # fmt: skip
+def test_a_light_is_turned_off_and_not_deleted(text: str, language: str, word: str) -> None:
+    assert word in gloss(text, language)
+
+
+@pytest.mark.parametrize(
+    ("text", "out", "words"),
+    [
+        ("sunucuları silmeden durdur", "silmeden", ("server", "stop")),
+        ("siparişi iptal etmeden adresi değiştir", "iptal etmeden", ("order", "address", "change")),
+        ("randevuyu iptal etme, cumaya ertele", "randevuyu iptal etme", ("friday", "delay", "appointment")),
+    ],
+)
+def test_turkish_rules_out_by_endings(text: str, out: str, words: tuple[str, ...]) -> None:
+    reading = read_request(text)
+    assert [each.partition(" (")[0] for each in reading.ruled_out] == [out]
+    assert reading.english == words
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["kullanıcı ekleme ve silme işlemlerini listele", "sarı bir ahır, mavi bir uçurtma istiyorum",
+     "bankam vermeden önce raporu göster"],
+)  # fmt: skip
+def test_turkish_nouns_and_before_rule_nothing_out(text: str) -> None:
+    assert read_request(text).ruled_out == ()

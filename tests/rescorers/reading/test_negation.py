@@ -25,6 +25,9 @@ from kitpick_rescorers.reading.negation import MAX_READ, split_ruled_out
         ("apply the change now, not just list it", "apply the change now", "not just list it"),
         ("what did the alarm do, never mind setting it", "what did the alarm do", "never mind setting it"),
         ("preview the change (do not apply it)", "preview the change", "do not apply it"),
+        ("archive it w/o deleting it", "archive it", "w/o deleting it"),
+        ("copy the file, donot move it", "copy the file", "donot move it"),
+        ("ship it, and I certainly don't want to cancel", "ship it", "and I certainly don't want to cancel"),
     ],
 )
 def test_a_deed_or_an_alternative_is_ruled_out(request_: str, wanted: str, out: str) -> None:
@@ -98,3 +101,20 @@ def test_the_verb_that_is_ruled_out_is_not_searched(verb: str, cue: str) -> None
     wanted, out = split_ruled_out(f"show me the order{cue if cue[0] in ',;' else ' ' + cue} {verb} it")
     assert wanted == "show me the order"
     assert verb in out[0]
+
+
+def test_what_is_done_to_it_is_done_to_the_thing_that_the_ruled_out_beginning_names() -> None:
+    wanted, out = split_ruled_out("don't cancel order 12, just send it to my office")
+    assert wanted == "just send it to my office order 12"
+    assert out == ("don't cancel order 12",)
+
+
+def test_a_later_pronoun_takes_nothing_from_the_ruled_out_beginning() -> None:
+    wanted, _ = split_ruled_out("don't create a release, the old one is there; give it a cycle")
+    assert "release" not in wanted
+
+
+def test_what_may_stand_in_place_of_a_thing_is_asked_with_the_thing() -> None:
+    request = "what can I use instead of butter"
+    assert split_ruled_out(request) == (request, ())
+    assert split_ruled_out("which files were archived instead of deleted").out == ("instead of deleted",)

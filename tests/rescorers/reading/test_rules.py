@@ -51,6 +51,11 @@ def test_what_is_named_comes_first_and_the_others_keep_their_order(bench, query:
     assert any(reason.startswith("reading: its name is asked for") for reason in found.results[0].reasons)
 
 
+def test_a_name_is_found_with_a_version_behind_it(bench) -> None:  # type: ignore[no-untyped-def]
+    found = answer("list objects, version 1", ranked(bench, ("s3/ListObjectVersions", *S3)))
+    assert ids(found)[0] == "s3/ListObjects"
+
+
 def test_a_name_beats_the_model_and_its_verdict(bench) -> None:  # type: ignore[no-untyped-def]
     logits = {name: -9.0 + place for place, name in enumerate(reversed(S3))}
     models = Models(scorer=bench.scorer(logits), cache=ScoreCache())
@@ -109,6 +114,12 @@ def test_a_finished_list_is_cut_behind_the_rules(bench) -> None:  # type: ignore
         ("delete one object, not several objects", ("s/DeleteObjects", "s/DeleteObject"), "s/DeleteObject"),
         ("which checks are there? delete none", ("r/DeleteCheck", "r/ListChecks"), "r/ListChecks"),
         ("what is the answer? change no record", ("r/ChangeRecord", "r/TestAnswer"), "r/TestAnswer"),
+        (
+            "remove the file a.txt from the bucket, not the bucket",
+            ("s/DeleteBucket", "s/DeleteObject"),
+            "s/DeleteObject",
+        ),
+        ("dim the light, don't turn it off", ("h/turn_off_light", "h/dim_light"), "h/dim_light"),
     ],
 )
 def test_what_the_request_rules_out_comes_last(bench, query: str, names: tuple[str, ...], first: str) -> None:  # type: ignore[no-untyped-def]
@@ -147,6 +158,12 @@ def test_what_destroys_does_not_stand_first_unasked(bench) -> None:  # type: ign
     assert alone.results[0].reasons[-1].startswith("reading: ends something")
 
 
+def test_to_remove_from_a_thing_that_stays_is_not_ruled_out(bench) -> None:  # type: ignore[no-untyped-def]
+    names = ("s/remove_from_cart", "s/add_to_cart")
+    found = answer("drop the second lamp from the cart, but keep the cart", ranked(bench, names))
+    assert ids(found) == list(names)
+
+
 @pytest.mark.parametrize(
     ("query", "names", "first"),
     [
@@ -156,6 +173,16 @@ def test_what_destroys_does_not_stand_first_unasked(bench) -> None:  # type: ign
         ("save the dashboard", ("d/GetDashboard", "d/PutDashboard"), "d/PutDashboard"),
         ("which topics are there?", ("s/UpdateTopic", "s/ListTopics"), "s/ListTopics"),
         ("detach the policy", ("i/DeletePolicy", "i/DetachPolicy"), "i/DetachPolicy"),
+        ("lights out in the kitchen", ("h/turn_on_light", "h/turn_off_light"), "h/turn_off_light"),
+        ("turn off the light", ("h/turn_on_light", "h/turn_off_light"), "h/turn_off_light"),
+        ("we are leaving, alarm on", ("h/disarm_alarm", "h/arm_alarm"), "h/arm_alarm"),
+        (
+            "undo the approval of the timesheet",
+            ("t/approve-timesheet", "t/revert-timesheet"),
+            "t/revert-timesheet",
+        ),
+        ("I have milk, cross it off", ("l/add_to_list", "l/remove_from_list"), "l/remove_from_list"),
+        ("end the downtime now", ("m/schedule_downtime", "m/cancel_downtime"), "m/cancel_downtime"),
         ("remove following from the artist", ("m/unfollowArtist", "m/followArtist"), "m/unfollowArtist"),
     ],
 )
