@@ -23,6 +23,8 @@ _LEAST = 16
 """Tokens of a passage, however long the request is."""
 _PER_TOKEN = 4
 """Characters of a token, as a rule, where words have spaces between them."""
+_LONG_WORDS = 20
+"""Characters of a word, on average, from which on a text is one without spaces."""
 
 
 def nearest_passage(request: str, text: str, tokens: int) -> str:
@@ -36,14 +38,15 @@ def nearest_passage(request: str, text: str, tokens: int) -> str:
         text: of a document, of any length.
         tokens: how many of the text's tokens are read.
     """
-    title, sentences = _parts(text)
+    title, body = _title_and_body(text)
+    room = max(_LEAST, tokens - _length(title))
+    sentences = _sentences(body, room)
     wanted = {word[:_LETTERS] for word in request_words(request)}
     found = [wanted & _stems(sentence) for sentence in sentences]
     rarity = _rarity(found)
     if not rarity:
         return text
-    lengths = [_length(sentence) for sentence in sentences]
-    room = max(_LEAST, tokens - _length(title))
+    lengths = [_length(sentence.strip()) for sentence in sentences]
     passages = [_passage(found, lengths, place, room) for place, held in enumerate(found) if held]
 
     def worth(passage: range) -> tuple[float, int]:
@@ -52,14 +55,28 @@ def nearest_passage(request: str, text: str, tokens: int) -> str:
         return sum(rarity[stem] for stem in held), -sum(lengths[place] for place in passage)
 
     best = max(passages, key=worth)
-    return "\n".join(filter(None, (title, " ".join(sentences[best.start : best.stop]))))
+    return "\n".join(filter(None, (title, "".join(sentences[best.start : best.stop]).strip())))
 
 
-def _parts(text: str) -> tuple[str, list[str]]:
-    """The title, empty if there is none, and the sentences behind it."""
+def _title_and_body(text: str) -> tuple[str, str]:
+    """The title is empty if there is none."""
     line, _, rest = text.partition("\n")
-    title, body = (line, rest) if len(line) <= _TITLE and rest.strip() else ("", text)
-    return title, [part.strip() for part in _ENDS.split(body) if part.strip()]
+    return (line, rest) if len(line) <= _TITLE and rest.strip() else ("", text)
+
+
+def _sentences(body: str, room: int) -> list[str]:
+    """With the space behind each. What ends nowhere, or too late to be read whole, is cut between words."""
+    found: list[str] = []
+    for sentence in filter(None, map(str.strip, _ENDS.split(body))):
+        per_token = _PER_TOKEN if len(sentence) < _LONG_WORDS * len(sentence.split()) else 1
+        is_read = len(sentence) <= room * per_token
+        found += [f"{sentence} "] if is_read else _parts(sentence, _LEAST * per_token)
+    return found
+
+
+def _parts(sentence: str, width: int) -> list[str]:
+    """Parts of so many characters at most: of a transcript, a log, a list in one line."""
+    return re.findall(rf".{{1,{width}}}(?:\s+|$)|.{{1,{width}}}", sentence)
 
 
 def _stems(sentence: str) -> set[str]:

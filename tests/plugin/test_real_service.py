@@ -75,11 +75,17 @@ def test_a_profile_that_keeps_the_order_keeps_it(search: Search, double: Double,
 def test_an_answer_at_the_end_of_a_long_page_is_read(
     search: Search, double: Double, service: Service
 ) -> None:
-    """An index of pages that nobody made for a cross-encoder, which reads 128 tokens."""
-    fill = "The general introduction describes the history of this product and thanks everybody. " * 60
-    told = "To reset a forgotten administrator password, hold the button for ten seconds."
+    """An index of pages that nobody made for a cross-encoder, which reads 128 tokens.
+
+    Two are without a sentence's end: a list of lines, and a transcript.
+    """
+    line = "the general introduction describes the history of this product and thanks everybody"
+    told = "to reset a forgotten administrator password, hold the button for ten seconds"
+    fill = f"{line}. " * 60
     pages = {
-        "late": {"title": "Manual", "text": fill + told},
+        "late": {"title": "Manual", "text": f"{fill}{told}."},
+        "list": {"title": "Manual", "text": [*[line] * 30, told, *[line] * 30]},
+        "transcript": {"title": "Manual", "text": f"{line} " * 30 + told + f" {line}" * 30},
         "noise": {"title": "Manual", "text": "Password policy administrator list. " + fill},
         **{f"other{n}": {"title": "Manual", "text": fill + " administrator"} for n in range(6)},
     }
@@ -88,10 +94,10 @@ def test_an_answer_at_the_end_of_a_long_page_is_read(
     search.put("/_search/pipeline/pages", {**PIPELINE, "response_processors": [{"kitpick": read}]})
     with double.behaving(forwarding(*service)):
         asked = {"query": {"match": {"text": "administrator forgot the password"}}}
-        answer = search({**asked, "size": 2}, "pages", "pages")
-    assert ids(answer)[0] == "late"
+        answer = search({**asked, "size": 3}, "pages", "pages")
+    assert set(ids(answer)) == {"late", "list", "transcript"}
     (degraded,) = report(answer)["degraded"]
-    assert degraded["reason"].startswith("8 texts are longer than the 128 tokens")
+    assert degraded["reason"].startswith("10 texts are longer than the 128 tokens")
 
 
 def test_what_the_service_needs_is_fetched(search: Search, double: Double, service: Service) -> None:

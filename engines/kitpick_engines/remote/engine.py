@@ -208,24 +208,28 @@ class RemoteEngine:
             whole = [hit for hit in page if hit["_id"] not in lost]
             wrong = lost | integrity.rewritten(self.server, index, whole, self._terms)
             for hit in page:
-                stored = "" if hit["_id"] in wrong else hit["fields"]["content_hash"][0]
-                yield hit["fields"]["id"][0], stored
+                stored = [""] if hit["_id"] in wrong else hit["fields"].get("content_hash", [""])
+                yield hit["fields"]["id"][0], stored[0]
 
     def restricted(self, index: str, source: str) -> Iterator[RestrictedDocument]:
         """The restricted documents of a source, ordered by id.
 
+        One that does not say who may see it, because somebody else wrote it, is seen by nobody.
+
         Raises:
             UnknownIndex: there is no index of this name.
         """
-        of_a_tenant: Json = {"bool": {"must_not": [{"term": {"tenant": ""}}]}}
+        for_everybody: Json = {"bool": {"filter": [{"term": {"public": True}}, {"term": {"tenant": ""}}]}}
         wanted: list[Json] = [
             {"terms": {"source": storable([source])}},
-            {"bool": {"should": [{"term": {"public": False}}, of_a_tenant], "minimum_should_match": 1}},
+            {"bool": {"must_not": [for_everybody]}},
         ]
         columns = {"size": _PAGE_OF_COLUMNS, "_source": False, "docvalue_fields": ["id", "tenant", "public"]}
         for hit in self._stream(index, wanted, [], columns):
             fields = hit["fields"]
-            yield RestrictedDocument(fields["id"][0], fields["tenant"][0], not fields["public"][0])
+            (tenant,) = fields.get("tenant", [""])
+            shown = "tenant" in fields and fields.get("public") == [True]
+            yield RestrictedDocument(fields["id"][0], tenant, not shown)
 
     def documents(self, index: str) -> Iterator[IndexedDocument]:
         """Every document with its vector, ordered by id.
@@ -352,9 +356,10 @@ class RemoteEngine:
     def _pages(
         self, index: str, wanted: list[Json], fields: Sequence[str], more: Json | None = None
     ) -> Iterator[list[Json]]:
-        """The same, page by page."""
+        """The same, page by page. What has no id is no document of ours."""
         state = self._reader.state() or CatalogState()
-        shown: Json = {"bool": {"filter": [*committed(state.index(index)), *wanted]}}
+        named: Json = {"exists": {"field": "id"}}
+        shown: Json = {"bool": {"filter": [*committed(state.index(index)), *wanted, named]}}
         after: str | None = None
         while True:
             body = listed(shown, _PAGE, fields, after) | (more or {})

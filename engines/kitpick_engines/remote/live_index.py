@@ -24,7 +24,13 @@ from kitpick_engines.remote.queries import (
 )
 from kitpick_engines.remote.ranking import CountCache, Rankings, RankingSearch, stored_hits
 from kitpick_engines.remote.server import Json, ServerDialect
-from kitpick_engines.remote.sources import CANDIDATE_FIELDS, DOCUMENT_FIELDS, candidate_of, document_of
+from kitpick_engines.remote.sources import (
+    CANDIDATE_FIELDS,
+    DOCUMENT_FIELDS,
+    candidate_of,
+    document_of,
+    is_whole,
+)
 from kitpick_engines.sentences import searches_of, with_sentences
 
 _FETCHED_AT_ONCE = 1_000
@@ -82,7 +88,7 @@ class LiveIndex:
             shown = narrowed(live.visible(filter), {"terms": {"tool_key": keys}})
             return [listed(shown, min(limit, MAX_WINDOW), CANDIDATE_FIELDS)]
 
-        return [candidate_of(source) for source in self._sources(question)]
+        return [candidate_of(source) for source in self._sources(question) if is_whole(source)]
 
     def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
         """Whole documents in the order of `ids`; unknown and forbidden ones are left out."""

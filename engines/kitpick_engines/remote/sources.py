@@ -24,6 +24,7 @@ DOCUMENT_FIELDS = ApiDocument.__struct_fields__
 CANDIDATE_FIELDS = (
     *("id", "category", "tool", "api", "text", "vector_f32", "deprecated", "effect", "needs", "gives"),
 )
+_ALWAYS_THERE = frozenset(CANDIDATE_FIELDS) - {"needs", "gives"}
 
 _USUAL_LENGTHS = np.array([4.0, 4.0, 2.0, 25.0, 25.0, 10.0])
 """Words by field that count as average where candidates are chosen; ranking takes the true ones."""
@@ -99,7 +100,9 @@ def derived(counts: TermCounts, lengths: NDArray[np.uint16], vector: Vector) -> 
 
 
 def restored(source: Json) -> Json:
-    """A stored source with the fields that are left out of it."""
+    """A stored source with the fields that are left out of it, unless somebody else wrote it."""
+    if not source.keys() >= {"counts", "lengths", "vector_f32"}:
+        return source
     lengths = np.array([source["lengths"][name] for name in FIELDS], np.uint16)
     return source | derived(source["counts"], lengths, vector_of(source))
 
@@ -131,6 +134,11 @@ def document_of(source: Json) -> ApiDocument:
         return convert_to(fields, ApiDocument)
     except msgspec.ValidationError as error:
         raise CorruptStore(f"document {str(source.get('id'))[:200]!r} cannot be read: {error}") from error
+
+
+def is_whole(source: Json) -> bool:
+    """Whether a candidate can be made of it: not of what somebody else wrote, until the next sync."""
+    return source.keys() >= _ALWAYS_THERE
 
 
 def candidate_of(source: Json) -> Candidate:

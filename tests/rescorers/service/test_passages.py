@@ -34,6 +34,19 @@ class TestNearestPassage:
     def test_a_text_without_the_words_stays_as_it_is(self, text: str) -> None:
         assert nearest_passage(ASKED, text, 100) == text
 
+    def test_what_ends_nowhere_is_read_where_the_words_stand(self) -> None:
+        """A transcript, a log, or a list of texts, which is one line."""
+        fill, answer = FILL.lower().replace(".", ""), ANSWER.lower().replace(".", "")
+        read = nearest_passage(ASKED, fill * 30 + answer + " " + fill * 30, 100)
+        assert "forgotten administrator password" in read
+        assert len(read) < 100 * 4
+
+    def test_what_ends_nowhere_without_spaces(self) -> None:
+        answer = "パスワードを忘れた場合はボタンを十秒間押してください"
+        read = nearest_passage("パスワードを忘れた", "この製品の歴史を説明します" * 60 + answer, 60)
+        assert "パスワードを忘れた" in read
+        assert len(read) <= 60
+
     def test_scripts_without_spaces(self) -> None:
         answer = "パスワードを忘れた場合は、ボタンを十秒間押してください。"
         assert (
