@@ -12,8 +12,6 @@ from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
 MAX_REPEATED = 1_000
 """So many repeated keys of one document are named."""
 
-_Pairs = tuple[tuple[str, Any], ...]
-
 
 def repeated_keys(data: bytes) -> list[tuple[str, ...]]:
     """The places of keys that an object has more than once; none where the data is no JSON.

@@ -275,37 +275,58 @@ class Search:
             EngineError: it cannot be searched.
         """
         asked = query.text
-        found = self._found(query.turned(matrix), needs, size, permitted)
-        read_as = SecondLook(self._index, self._encoder, permitted).at(asked, found)
-        if read_as.notes:
-            again = self.prepare(read_as.text, needs)
-            query = replace(again, degraded=joined(query.degraded, again.degraded))
-            found = self._found(query.turned(matrix), needs, size, permitted)
+        query, found, read_as = self._read(query, needs, size, permitted, matrix)
         if found.schema is None:
             raise EmptyCatalog(self._index.url)
-        turned = query.turned(matrix)
-        said = query.over(found.schema).vector
+        turned, said = query.turned(matrix), query.over(found.schema).vector
         query = turned.over(found.schema).over_damage(found.damaged)
-        proposed: Sequence[Candidate] = found
-        trust, confirmed = 1.0, Voted([]).confirmed
-        if self._voters is not None and "intent" in needs:
-            try:
-                proposed, trust, confirmed = self._voters.add_votes(
-                    found, said, permitted, self._index, self._encoder, asked
-                )
-            except EngineError as error:
-                lost = Degradation("intent", f"no sample request votes: {error}")
-                query = replace(query, degraded=(*query.degraded, lost))
+        voted, lost = Voted(found), None
+        if "intent" in needs:
+            voted, lost = self._voted(found, said, permitted, asked)
         request = RescoreRequest(
             query.text,
-            proposed,
+            voted.candidates,
             query.vector,
-            intent_trust=trust,
+            intent_trust=voted.trust,
             vector_model=query.model,
-            placed_first=dict(islice(confirmed.items(), MAX_PLACED)),
-            read_as=read_as.notes,
+            placed_first=dict(islice(voted.confirmed.items(), MAX_PLACED)),
+            read_as=read_as,
         )
+        query = query if lost is None else replace(query, degraded=(*query.degraded, lost))
         return query, self._with_named(request, read_request(query.text).names, permitted)
+
+    def _read(
+        self,
+        query: Query,
+        needs: frozenset[Requirement],
+        size: int,
+        permitted: Filter,
+        matrix: RequestMatrix | None,
+    ) -> tuple[Query, Candidates, tuple[str, ...]]:
+        """Searches for the query, and once more if what it finds shows how a word of it is meant.
+
+        Returns:
+            The query as it is read, what it finds, and how its words were read.
+        """
+        found = self._found(query.turned(matrix), needs, size, permitted)
+        read_as = SecondLook(self._index, self._encoder, permitted).at(query.text, found)
+        if not read_as.notes:
+            return query, found, ()
+        again = self.prepare(read_as.text, needs)
+        query = replace(again, degraded=joined(query.degraded, again.degraded))
+        return query, self._found(query.turned(matrix), needs, size, permitted), read_as.notes
+
+    def _voted(
+        self, found: Candidates, said: Vector | None, permitted: Filter, asked: str
+    ) -> tuple[Voted, Degradation | None]:
+        """The votes of sample requests, or why there are none."""
+        if self._voters is None:
+            return Voted(found), None
+        try:
+            voted = self._voters.add_votes(found, said, permitted, self._index, self._encoder, asked)
+        except EngineError as error:
+            return Voted(found), Degradation("intent", f"no sample request votes: {error}")
+        return voted, None
 
     def _found(
         self, turned: Query, needs: frozenset[Requirement], size: int, permitted: Filter
