@@ -158,15 +158,26 @@ class References:
                 self._ids.setdefault(base, (node, place))
             if isinstance(own := node.get("$self"), str) and not path:
                 self._ids.setdefault(own, (node, place))
-            for key in _ANCHORS:
-                if isinstance(anchor := node.get(key), str):
-                    self._anchors.setdefault(f"{base}#{anchor}", (node, place))
-                    self._anchors.setdefault(f"{file}#{anchor}", (node, place))
-            if isinstance(old := node.get("$id"), str) and old.startswith("#"):
-                self._anchors.setdefault(base + old, (node, place))
-            for key in _REFERENCES if base else ():
-                if isinstance(reference := node.get(key), str):
-                    node[key] = _relative(base, reference)
+            for anchor in _anchors_of(node, base, file):
+                self._anchors.setdefault(anchor, (node, place))
+            if base:
+                _make_absolute(node, base)
+
+
+def _anchors_of(node: JsonObject, base: str, file: str) -> Iterator[str]:
+    """The references that lead to an object by its anchors."""
+    for key in _ANCHORS:
+        if isinstance(anchor := node.get(key), str):
+            yield f"{base}#{anchor}"
+            yield f"{file}#{anchor}"
+    if isinstance(old := node.get("$id"), str) and old.startswith("#"):
+        yield base + old
+
+
+def _make_absolute(node: JsonObject, base: str) -> None:
+    for key in _REFERENCES:
+        if isinstance(reference := node.get(key), str):
+            node[key] = _relative(base, reference)
 
 
 def _objects(document: object, base: str) -> Iterator[tuple[JsonObject, str, tuple[str, ...]]]:

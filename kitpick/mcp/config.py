@@ -168,15 +168,7 @@ def catalog_beside(url: str, folder: Path) -> str:
 
 
 def _check(config: McpConfig, where: str) -> None:
-    for what, names in (
-        ("upstreams", [upstream.name for upstream in config.upstreams]),
-        ("callers", [caller.name for caller in config.callers]),
-        ("callers with the digest", [caller.sha256 for caller in config.callers]),
-    ):
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise InvalidMcpConfig(where, f"two {what} {twice!r}")
-    if nameless := next((caller.name for caller in config.callers if not caller.sha256), None):
-        raise InvalidMcpConfig(where, f"caller {nameless!r} has no sha256: a caller is recognised by it")
+    _check_names(config, where)
     if config.issuers and urlsplit(config.resource).scheme not in {"http", "https"}:
         raise InvalidMcpConfig(
             where, "[[issuers]] need `resource`: the URL by which clients know this server"
@@ -187,6 +179,18 @@ def _check(config: McpConfig, where: str) -> None:
         raise InvalidMcpConfig(where, "`hold_back` needs `lock`, which says what is approved")
     if config.lock is not None:
         Approvals.read(config.lock)
+
+
+def _check_names(config: McpConfig, where: str) -> None:
+    for what, names in (
+        ("upstreams", [upstream.name for upstream in config.upstreams]),
+        ("callers", [caller.name for caller in config.callers]),
+        ("callers with the digest", [caller.sha256 for caller in config.callers]),
+    ):
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise InvalidMcpConfig(where, f"two {what} {twice!r}")
+    if nameless := next((caller.name for caller in config.callers if not caller.sha256), None):
+        raise InvalidMcpConfig(where, f"caller {nameless!r} has no sha256: a caller is recognised by it")
 
 
 def _check_upstream(upstream: UpstreamConfig, where: str) -> None:
