@@ -66,6 +66,12 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     return Settings()
 
 
+@pytest.fixture
+def no_cross_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of the test rank by words and vectors alone: loading the others takes a second each."""
+    monkeypatch.setenv("KITPICK_PROFILE", "hybrid")
+
+
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a catalog of the functions, and with the vectors of their texts: for copies."""

@@ -23,6 +23,7 @@ from kitpick_ingest.opening import open_source
 from kitpick_rescorers.service.keys import digest
 
 pytestmark = [pytest.mark.needs("weights", "onnxruntime", "mcp"), pytest.mark.slow]
+pytestmark += [pytest.mark.usefixtures("no_cross_encoder")]
 CALLERS = "".join(
     f'[[callers]]\nname = "{name}"\nsha256 = "{digest(name)}"\nprincipals = {principals}\nmay_call = true\n'
     for name, principals in (("agents-of-staff", '["staff"]'), ("agents-of-guests", "[]"))

@@ -226,6 +226,7 @@ async def dying(door: Door) -> None:
     assert answer.content[0].text == "read_note: again"
 
 
+@pytest.mark.usefixtures("no_cross_encoder")
 def test_a_server_behind_the_door_is_called_watched_and_started_again(
     settings: Settings, notes_config: Path
 ) -> None:
@@ -237,6 +238,7 @@ def test_a_server_behind_the_door_is_called_watched_and_started_again(
     at_the_door(ask, "--config", str(notes_config))
 
 
+@pytest.mark.usefixtures("no_cross_encoder")
 def test_a_server_that_is_not_there_leaves_the_rest_working(catalog: Catalog, tmp_path: Path) -> None:
     config = tmp_path / "mcp.toml"
     config.write_text(
@@ -249,6 +251,7 @@ def test_a_server_that_is_not_there_leaves_the_rest_working(catalog: Catalog, tm
     at_the_door(ask, "--config", str(config))
 
 
+@pytest.mark.usefixtures("no_cross_encoder")
 def test_over_http_a_token_decides_what_is_seen_and_what_may_be_called(
     settings: Settings, functions_file: Path, notes_config: Path
 ) -> None:
@@ -383,6 +386,7 @@ def test_the_configuration_in_the_documentation_is_one(
     assert (found.upstreams[0].allow, found.callers[0].may_call) == (("read_*", "search"), True)
 
 
+@pytest.mark.usefixtures("no_cross_encoder")
 def test_a_lock_file_guards_the_tools_of_upstreams(settings: Settings, notes_config: Path) -> None:
     lock = notes_config.with_name("tools.lock")
     with Catalog.open(settings=settings) as opened:

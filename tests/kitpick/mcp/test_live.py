@@ -22,7 +22,8 @@ from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_rescorers.service.keys import digest
 
-pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
+# What is found and listed is asked here, not in which order: other tests of the door do that.
+pytestmark = [pytest.mark.needs("weights", "onnxruntime", "mcp"), pytest.mark.usefixtures("no_cross_encoder")]
 
 
 def upstream(name: str, target: str = "", **more: Any) -> str:
@@ -33,12 +34,6 @@ def upstream(name: str, target: str = "", **more: Any) -> str:
     }
     fields |= {"allow": ["*"], "timeout_seconds": 60.0, **more}
     return "[[upstreams]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in fields.items())
-
-
-@pytest.fixture(autouse=True)
-def _no_cross_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests ask what is found and listed, not in which order: the other tests of the door do."""
-    monkeypatch.setenv("KITPICK_PROFILE", "hybrid")
 
 
 @pytest.fixture
