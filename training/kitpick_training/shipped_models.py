@@ -119,7 +119,7 @@ def train_encoder(job: TransformerJob, report: Report) -> Manifest:
         half=recipe.half,
         threads=recipe.threads,
     )
-    base = trained_from(recipe.body or BODY, load_average(encoder.model, job.start))
+    origin = load_average(encoder.model, job.start)
     source, catalogs = encoder_source(
         job.data, encoder, job.run / "neighbours", recipe.seed, recipe.list_size
     )
@@ -131,13 +131,14 @@ def train_encoder(job: TransformerJob, report: Report) -> Manifest:
         name=recipe.name,
         kind="encoder",
         version="2",
-        base_model=trained_from(base, after),
+        base_model=trained_from(trained_from(recipe.body or BODY, origin), after),
         licence="Apache-2.0",
         training=training_data(catalogs),
         seen=seen_tools(catalogs),
         score_scale="cosine",
         max_tokens=256,
     )
+    manifest = with_what_it_knew(manifest, origin.models)
     lists = source.batch(-1, PAIRS)
     texts = list(dict.fromkeys(text for item in lists for text in (item.query, item.texts[0])))[:PAIRS]
     published = publish_encoder(encoder, manifest, task.validation, texts, job.out, job.measured)
