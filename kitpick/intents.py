@@ -103,7 +103,7 @@ class CatalogIntents:
             return NO_INTENTS, []
         with asked_by(permitted):
             (vector,) = self._encoder.vectors((request,))
-        intents = self._store.of_model(self._encoder.identity, storable(permitted.tenant))
+        intents = self._store.of_model(self._encoder.identity, storable(permitted.tenant), len(vector))
         return intents, self.votes.near(intents, vector, PermittedApis(self._engine, permitted))
 
     def _put(self, intents: Sequence[Intent], by: Chooser, verdict: Verdict = "chosen") -> int:

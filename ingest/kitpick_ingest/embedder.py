@@ -139,10 +139,9 @@ class EmbeddingCache:
             marks = ",".join("?" * len(part))
             query = f"SELECT key, vector, used FROM vectors WHERE key IN ({marks})"  # noqa: S608 - only marks
             for key, blob, used in self._open.execute(query, part):
-                vector = np.frombuffer(blob, "<f4")
-                if vector.shape == (dimensions,) and np.isfinite(vector).all():
+                if (vector := _vector(blob, dimensions)) is not None:
                     found[key] = vector
-                if used < self._today():
+                if not isinstance(used, int) or used < self._today():
                     long_unused.append((self._today(), key))
         if long_unused:
             with self._transaction():
@@ -188,6 +187,14 @@ class EmbeddingCache:
 
     def _today(self) -> int:
         return int(self._clock() // _DAY)
+
+
+def _vector(blob: object, dimensions: int) -> Vector | None:
+    """What a row holds, None where kitpick did not write it: its text is embedded again."""
+    if not isinstance(blob, bytes) or len(blob) != 4 * dimensions:
+        return None
+    vector = np.frombuffer(blob, "<f4")
+    return vector if np.isfinite(vector).all() else None
 
 
 _NORM_TOLERANCE = 1e-2

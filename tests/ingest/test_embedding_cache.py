@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -143,4 +144,23 @@ def test_threads_may_share_it(tmp_path: Path) -> None:
         thread.join()
 
     assert numbers(cache, range(200)) == set(range(200))
+    assert cache.note == ""
+
+
+@pytest.mark.parametrize("value", [None, 7, 0.5, "x", b"x", b"12345"])
+@pytest.mark.parametrize("column", ["key", "used", "vector"])
+def test_a_value_of_another_type_is_not_found_and_written_anew(
+    tmp_path: Path, column: str, value: object
+) -> None:
+    path = tmp_path / "cache.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE vectors (key, used, vector)")
+        connection.execute("CREATE UNIQUE INDEX one ON vectors (key)")
+        connection.execute("INSERT INTO vectors VALUES (?, ?, ?)", (key(1), 1, vector(1).tobytes()))
+        connection.execute(f"UPDATE vectors SET {column} = ?", (value,))
+    cache = EmbeddingCache(path)
+
+    assert numbers(cache, range(3)) == ({1} if column == "used" else set())
+    cache.put({key(1): vector(1)})
+    assert numbers(cache, range(3)) == {1}
     assert cache.note == ""

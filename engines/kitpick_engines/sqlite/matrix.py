@@ -15,6 +15,7 @@ its rounding error; the few selected rows are scored one by one in float64, and 
 from __future__ import annotations
 
 import mmap
+import os
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
@@ -166,10 +167,13 @@ def checksum_of(row: Vector) -> int:
 
 
 class MatrixWriter:
-    """Appends rows behind the committed ones."""
+    """Appends rows behind the committed ones.
+
+    Of a file that is too short, the missing rows are lost: new ones take their places, and no checksum of a
+    lost row matches them. So the file grows by what is written, whatever number of rows a catalog claims.
+    """
 
     def __init__(self, disk: Disk, file: Path, slots: int, dimensions: int) -> None:
-        self.slots = slots
         self._disk = disk
         self._path = file
         self._row_bytes = dimensions * 4
@@ -178,9 +182,8 @@ class MatrixWriter:
             raise CorruptStore(f"{file}: a symbolic link: kitpick did not make it, and does not write there")
         self._file = disk.open(file, "r+b" if file.exists() else "w+b")
         try:
-            # Of a file that is too short, the missing rows become zeros, which no checksum matches.
-            disk.truncate(self._file, slots * self._row_bytes)
-            self._file.seek(slots * self._row_bytes)
+            self.slots = min(slots, self._file.seek(0, os.SEEK_END) // self._row_bytes)
+            disk.truncate(self._file, self.slots * self._row_bytes)
         except BaseException:
             self._file.close()
             raise

@@ -11,15 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any, get_args
 
 import msgspec
 
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock, renew_after_fork
 from kitpick_rescorers.intents.store import Verdict, require_empty_log
+from kitpick_rescorers.intents.stored import DamagedRow, checked, decoded, one_of
 
 MAX_IN_MEMORY = 1_000
 """Answers that a process remembers without a file: the latest."""
@@ -30,6 +31,8 @@ MAX_REQUEST = 2_000
 """Characters of a request that are remembered."""
 _DAY = 86_400.0
 _FOREVER = 1e300
+_SALT_BYTES = 32
+_SAID = {"api": str, "client": str, "verdict": str, "at": float}
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
     id TEXT PRIMARY KEY, tenant TEXT NOT NULL, at REAL NOT NULL, answer BLOB NOT NULL
@@ -147,7 +150,7 @@ class AnswerLog:
             row = connection.execute(
                 "SELECT answer FROM answers WHERE id = ? AND tenant = ?", (answer_id, tenant)
             ).fetchone()
-        return None if row is None else decode_as(row[0], RememberedAnswer)
+            return None if row is None else decoded("answers.answer", row[0], RememberedAnswer)
 
     def judge(self, answer_id: str, apis: Iterable[str], client: str, verdict: Verdict, at: float) -> None:
         """Stores what became of APIs, at a moment (seconds since the epoch); the latest of a client counts.
@@ -171,8 +174,7 @@ class AnswerLog:
             "ORDER BY verdicts.at, verdicts.answer, api, client"
         )
         with self._connection() as connection:
-            rows = connection.execute(query, (tenant, tenant)).fetchall()
-        return [JudgedAnswer(decode_as(row[0], RememberedAnswer), *row[1:]) for row in rows]
+            return [_judged(row) for row in connection.execute(query, (tenant, tenant)).fetchall()]
 
     def forget(self, tenant: str | None = None, before: float = math.inf) -> int:
         """Removes answers and what was said about them; how many answers.
@@ -213,7 +215,7 @@ class AnswerLog:
                     self._opened = self._open()
                 with self._opened:
                     yield self._opened
-        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last: of a damaged row
+        except (sqlite3.Error, OSError, UnicodeDecodeError, DamagedRow) as error:
             where = self.path or Path()
             cure = f"; {full_disk(where)}" if is_full(error) else ""
             raise EngineUnavailable(f"{self.path or 'memory'}: answers: {error}{cure}") from error
@@ -233,10 +235,20 @@ def _salt(connection: sqlite3.Connection) -> bytes:
     """The secret of this log, made with its first answer."""
     found = connection.execute("SELECT salt FROM secret").fetchone()
     if found is None:
-        connection.execute("INSERT OR IGNORE INTO secret VALUES (1, ?)", (secrets.token_bytes(32),))
+        connection.execute("INSERT OR IGNORE INTO secret VALUES (1, ?)", (secrets.token_bytes(_SALT_BYTES),))
         found = connection.execute("SELECT salt FROM secret").fetchone()
-    salt: bytes = found[0]
+    salt: bytes = checked("secret", {"salt": bytes}, [found])[0][0]
+    if len(salt) != _SALT_BYTES:
+        raise DamagedRow("secret.salt", f"{len(salt)} bytes")
     return salt
+
+
+def _judged(row: Sequence[Any]) -> JudgedAnswer:
+    checked("verdicts", _SAID, [row[1:]])
+    one_of("verdicts.verdict", get_args(Verdict), [row[3]])
+    found = JudgedAnswer(decoded("answers.answer", row[0], RememberedAnswer), *row[1:])
+    one_of("verdicts.api", found.answer.shown, [found.api])
+    return found
 
 
 def _tidy(connection: sqlite3.Connection, oldest: float, most: int) -> None:

@@ -87,7 +87,7 @@ class SampleVotes:
         self, vector: Vector, permitted: Filter, index: SearchedIndex, encoder: QueryEncoder, request: str
     ) -> _Votes:
         """What samples and written texts near the request say, of the APIs that the caller may see."""
-        intents = self._intents(encoder, permitted.tenant)
+        intents = self._intents(encoder, permitted.tenant, len(vector))
         written, covered = self._written(request, vector, encoder, permitted)
         apis = PermittedApis(index, permitted)
         ranked = self._ranked(intents, vector, permitted.tenant)
@@ -97,11 +97,11 @@ class SampleVotes:
         places = vote(intents, rows, self.voting, written=written_votes(near_texts, self.weights))
         return _Votes(intents, rows, covered, bool(near_texts), places, apis.documents)
 
-    def _intents(self, encoder: QueryEncoder, tenant: str) -> Intents:
+    def _intents(self, encoder: QueryEncoder, tenant: str, dimensions: int) -> Intents:
         """The samples that have a say for a tenant, with vectors of this encoder."""
         if self.samples is None:
             return NO_INTENTS
-        return self.samples.of_model(encoder.identity, storable(tenant))
+        return self.samples.of_model(encoder.identity, storable(tenant), dimensions)
 
     def near(self, intents: Intents, vector: Vector, apis: PermittedApis) -> list[tuple[int, float]]:
         """The nearest rows of samples that have a say for a caller and that they may see, with cosines."""

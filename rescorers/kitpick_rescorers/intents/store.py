@@ -9,7 +9,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -20,6 +20,7 @@ from kitpick_engines.errors import EngineUnavailable
 from kitpick_foundation.disk import BUSY_SECONDS, empty_log, full_disk, is_full, use_write_ahead_log
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
+from kitpick_rescorers.intents.stored import DamagedRow, checked, one_of
 from kitpick_rescorers.intents.votes import NO_INTENTS, QUORUM, Intents
 
 MAX_PER_CLIENT = 200
@@ -46,6 +47,8 @@ CREATE INDEX IF NOT EXISTS by_model ON intents (model);
 """
 _COLUMNS = "request, api, client, at, model, vector"
 """Those of files from before tenants and verdicts."""
+_READ = {"api": str, "client": str, "at": float, "vector": bytes, "request": str, "tenant": str, "verdict": str}
+_STALE = {name: _READ[name] for name in ("request", "api", "client", "tenant")}
 
 
 class Intent(msgspec.Struct, frozen=True):
@@ -154,15 +157,26 @@ class IntentStore:
         return gone
 
     @FORKS_WAIT
-    def of_model(self, model: str, tenant: str = "") -> Intents:
+    def of_model(self, model: str, tenant: str = "", dimensions: int | None = None) -> Intents:
         """Samples embedded by this encoder that may have a say for a tenant; read again after a change.
 
         These are the operator's, what clients without a tenant said, and what those of this tenant said. Rows
         of others are not looked at.
 
+        Args:
+            model: identity of the encoder.
+            tenant: of whoever asks.
+            dimensions: length that its vectors have; by default any.
+
         Raises:
-            EngineUnavailable: the file cannot be read.
+            EngineUnavailable: the file cannot be read, or holds what kitpick did not write.
         """
+        found = self._of_model(model, tenant)
+        if dimensions is not None and found.apis and found.vectors.shape[1] != dimensions:
+            raise self._damaged()
+        return found
+
+    def _of_model(self, model: str, tenant: str) -> Intents:
         key, stamp = (model, tenant), self._stamp()
         with self._lock:
             known = self._known.get(key)
@@ -187,7 +201,7 @@ class IntentStore:
                 f"SELECT request, api, client, {_tenant(connection)} FROM intents "  # noqa: S608 - literals
                 "WHERE model < ? OR model > ? LIMIT ?"
             )
-            found = connection.execute(query, (model, model, limit)).fetchall()
+            found = checked("intents", _STALE, connection.execute(query, (model, model, limit)).fetchall())
         return [(Intent(request, api), Chooser(client, tenant)) for request, api, client, tenant in found]
 
     def embedded(self, rows: Sequence[tuple[Intent, Chooser]], vectors: Sequence[Vector], model: str) -> None:
@@ -218,7 +232,8 @@ class IntentStore:
                 f"SELECT api, client, at, vector, request, {_tenant(connection)}, {_verdict(connection)} "  # noqa: S608 - literals
                 f"FROM intents WHERE {whose} ORDER BY request, api, tenant, client"
             )
-            rows = connection.execute(query, (*given, model)).fetchall()
+            rows = checked("intents", _READ, connection.execute(query, (*given, model)).fetchall())
+            one_of("intents.verdict", get_args(Verdict), [row[6] for row in rows])
         vectors = self._vectors([row[3] for row in rows])
         return Intents(
             tuple(row[0] for row in rows),
@@ -268,7 +283,7 @@ class IntentStore:
                 connection,
             ):
                 yield connection
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # the last: of a damaged row
+        except (sqlite3.Error, UnicodeDecodeError, DamagedRow) as error:
             cure = f"; {full_disk(self.path)}" if is_full(error) else ""
             raise EngineUnavailable(f"{self.path}: sample requests: {error}{cure}") from error
 

@@ -21,12 +21,12 @@ from kitpick_engines.contract import Filter, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.lexical import Mask, Terms
-from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 from kitpick_rescorers.intents.permitted import ApiRanking, PermittedApis
 from kitpick_rescorers.intents.store import TABLES, Intent, IntentStore
+from kitpick_rescorers.intents.stored import DamagedRow, decoded
 from kitpick_rescorers.intents.votes import Intents, cosines
 from kitpick_rescorers.intents.words import WordIndex
 
@@ -199,7 +199,7 @@ class WrittenStore:
             return {}
         with self._connection() as connection:
             rows = connection.execute("SELECT entry FROM enrichments ORDER BY api").fetchall()
-        found = [decode_as(row[0], Enrichment) for row in rows]
+            found = [decoded("enrichments.entry", row[0], Enrichment) for row in rows]
         return {entry.api: entry for entry in found}
 
     def entry(self, api: str) -> Enrichment | None:
@@ -212,7 +212,7 @@ class WrittenStore:
             return None
         with self._connection() as connection:
             row = connection.execute("SELECT entry FROM enrichments WHERE api = ?", (api,)).fetchone()
-        return None if row is None else decode_as(row[0], Enrichment)
+            return None if row is None else decoded("enrichments.entry", row[0], Enrichment)
 
     def undo(self) -> int:
         """Forgets everything; of how many APIs. The file is gone afterwards."""
@@ -228,11 +228,11 @@ class WrittenStore:
         Raises:
             EngineUnavailable: the file cannot be read.
         """
-        written = self._read(encoder)
+        written = self._read(encoder, len(vector))
         return NearTexts(written.apis, written.nearness(request, vector, caller))
 
-    def _read(self, encoder: str) -> _Written:
-        texts = self.samples.of_model(encoder)
+    def _read(self, encoder: str, dimensions: int) -> _Written:
+        texts = self.samples.of_model(encoder, dimensions=dimensions)
         with self._lock:
             if self._known is None or self._known.texts is not texts:
                 self._known = _Written(texts, self.entries() if texts.apis else {})
@@ -249,7 +249,7 @@ class WrittenStore:
             ):
                 connection.executescript(_TABLES)
                 yield connection
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # the last: of a damaged row
+        except (sqlite3.Error, UnicodeDecodeError, DamagedRow) as error:
             cure = f"; {full_disk(self.path)}" if is_full(error) else ""
             raise EngineUnavailable(f"{self.path}: enrichments: {error}{cure}") from error
 
