@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kitpick.known_ids import require_visible
+from kitpick.known_ids import nearest, require_visible
 from kitpick.model_set import asked_by
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter
@@ -72,6 +72,15 @@ class CatalogIntents:
         """
         with asked_by(permitted):
             require_visible(self._engine, self._encoder, apis, permitted)
+
+    def nearest(self, api: str, permitted: Filter) -> str:
+        """What a caller may have meant by an unknown id: a sentence about ids that they may see, or none.
+
+        Raises:
+            ModelError: the encoder cannot be loaded.
+        """
+        with asked_by(permitted):
+            return nearest(self._engine, self._encoder, api, permitted)
 
     def forget(self, tenant: str | None, before: float) -> int:
         """Removes what clients said, as `IntentStore.forget`; how many rows."""

@@ -25,8 +25,7 @@ class UnknownIds(KitpickError):
 
     def __init__(self, unknown: Sequence[str], known: Iterable[str]) -> None:
         more = f" (nor {len(unknown) - 1:,} more ids)" if len(unknown) > 1 else ""
-        first, names = unknown[0][:_MOST_READ], list(islice(known, LOOKED_AT))
-        hint = suggestion(first, names, {name.rpartition("/")[2]: name for name in names})
+        first, hint = unknown[0][:_MOST_READ], _hint(unknown[0], known)
         super().__init__(f"no API of the catalog has the id {first!r}{more}: {hint or 'there is none'}")
 
 
@@ -57,6 +56,20 @@ def require_visible(engine: Engine, encoder: QueryEncoder, ids: Iterable[str], p
     found = {document.id for document in engine.fetch(named, permitted)}
     if unknown := [each for each in named if each not in found]:
         raise UnknownIds(unknown, _near(engine, encoder, unknown[0], permitted))
+
+
+def nearest(engine: Engine, encoder: QueryEncoder, unknown: str, permitted: Filter) -> str:
+    """What a caller may have meant by an id that they see nothing under: a sentence, empty where there is nothing.
+
+    Raises:
+        ModelError: as `require_visible`.
+    """
+    return _hint(unknown, _near(engine, encoder, unknown, permitted))
+
+
+def _hint(unknown: str, known: Iterable[str]) -> str:
+    names = list(islice(known, LOOKED_AT))
+    return suggestion(unknown[:_MOST_READ], names, {name.rpartition("/")[2]: name for name in names})
 
 
 def _near(engine: Engine, encoder: QueryEncoder, unknown: str, permitted: Filter) -> list[str]:

@@ -105,7 +105,7 @@ class SearchReply(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 class FeedbackCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What became of tools that an answer named."""
 
-    answer: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_REQUEST)]
+    answer: Annotated[str, msgspec.Meta(max_length=MAX_REQUEST)]
     """Its id, or what was wanted, in words."""
     chosen: Ids = []
     failed: Ids = []
@@ -159,9 +159,10 @@ class ToolsApi:
 
         Raises:
             NotFound: no answer of this tenant has that id.
-            Invalid: an API's id is wrong, as far as the caller may know.
+            Invalid: nothing is said, or an API's id is wrong, as far as the caller may know.
             CatalogProblem: it cannot be stored.
         """
+        _require_said(call)
         key = ticket.bearer.name if self._service.settings.keys else ""
         key = key.replace("%", "%25").replace("/", "%2F")  # what a caller says never makes it another key
         client = "/".join(part for part in (key, call.client) if part)
@@ -257,6 +258,12 @@ def _wanted(call: ToolSearchCall) -> list[str]:
     Raises:
         Invalid: none, or in several forms.
     """
+    given = call.messages, call.capabilities
+    if is_blank(call.query) and given == (None, None):
+        raise Invalid(
+            "the request is empty: say in words what needs to be done, as `query`, or give `messages` or "
+            "`capabilities`"
+        )
     if sum((not is_blank(call.query), call.messages is not None, call.capabilities is not None)) != 1:
         raise Invalid("name one of `query`, `messages` and `capabilities`")
     if call.capabilities is not None:
@@ -265,6 +272,18 @@ def _wanted(call: ToolSearchCall) -> list[str]:
         return [request_of(call.messages) if call.messages is not None else call.query]
     except NothingAsked as error:
         raise Invalid(str(error)) from error
+
+
+def _require_said(call: FeedbackCall) -> None:
+    """Refuses feedback that says nothing.
+
+    Raises:
+        Invalid: about no answer, or about no tool.
+    """
+    if is_blank(call.answer):
+        raise Invalid("`answer` is empty: give the id of an answer, or say in words what needed to be done")
+    if not (call.chosen or call.failed or call.not_needed):
+        raise Invalid("say what became of which tool: its id in `chosen`, `failed` or `notNeeded`")
 
 
 def _reply(steps: Steps, call: ToolSearchCall) -> SearchReply:

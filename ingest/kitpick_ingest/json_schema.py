@@ -30,22 +30,15 @@ def parameters(schema: object, references: References | None = None) -> tuple[Pa
     """Top-level properties of an object schema, those of its `allOf`, `anyOf` and `oneOf` members included.
 
     The first of two properties of one name is kept, and none that only the server sets (`readOnly`). Only
-    `allOf` members make a property required, as the others are alternatives. At most 10,000 come out: the
-    full schema is in the definition.
+    `allOf` members make a property required, as the others are alternatives; what is required and described
+    nowhere comes out as well. At most 10,000 come out: the full schema is in the definition.
 
     Args:
         schema: the schema; anything that is not an object has no parameters.
         references: resolves `$ref`s; by default those within `schema`.
     """
     references = references or References(schema)
-    found: dict[str, JsonObject] = {}
-    required: set[str] = set()
-    for part, binding in _object_schemas(schema, references):
-        if binding:
-            required.update(name for name in as_list(part.get("required")) if isinstance(name, str))
-        for name, value in as_object(part.get("properties")).items():
-            if len(found) < _MAX_PARAMETERS and name not in found:
-                found[name] = as_object(value)
+    found, required = _inputs(schema, references)
     return tuple(
         parameter(name, value, name in required, references)
         for name, value in found.items()
@@ -55,12 +48,32 @@ def parameters(schema: object, references: References | None = None) -> tuple[Pa
 
 def property_schemas(schema: object, references: References) -> dict[str, JsonObject]:
     """The schema of each of the `parameters`."""
+    return _inputs(schema, references)[0]
+
+
+def _inputs(schema: object, references: References) -> tuple[dict[str, JsonObject], dict[str, JsonObject]]:
+    """The schemas of the inputs by name, and of those that are required what is said of inputs without one."""
     found: dict[str, JsonObject] = {}
-    for part, _ in _object_schemas(schema, references):
+    required: dict[str, JsonObject] = {}
+    is_object = False
+    for part, binding in _object_schemas(schema, references):
+        is_object = is_object or "properties" in part or part.get("type") == "object"
+        for name in as_list(part.get("required")) if binding else ():
+            if isinstance(name, str):
+                required.setdefault(name, _of_others(part))
         for name, value in as_object(part.get("properties")).items():
             if len(found) < _MAX_PARAMETERS:
                 found.setdefault(name, as_object(value))
-    return found
+    for name, value in required.items():
+        if is_object and len(found) < _MAX_PARAMETERS:
+            found.setdefault(name, value)
+    return found, required
+
+
+def _of_others(part: JsonObject) -> JsonObject:
+    """The schema of what an object holds beyond its properties."""
+    others = part.get("additionalProperties")
+    return {"not": {}} if others is False else as_object(others)
 
 
 def parameter(name: str, schema: JsonObject, required: bool, references: References) -> Parameter:

@@ -19,8 +19,9 @@ class ToolProblem(KitpickError):
 class UnknownTool(ToolProblem):
     """An id that does not exist, or that this caller may not see: no answer shows which of the two."""
 
-    def __init__(self, tool_id: str) -> None:
-        super().__init__(f"no tool has the id {tool_id[:200]!r}: ids are those that search_tools gives")
+    def __init__(self, tool_id: str, near: str = "") -> None:
+        cure = f"{near} " if near.endswith("?") else ""
+        super().__init__(f"no tool has the id {tool_id[:200]!r}: {cure}ids are those that search_tools gives")
 
 
 class NotListedYet(ToolProblem):

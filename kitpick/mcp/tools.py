@@ -6,6 +6,7 @@ The types of their arguments stand here once: they check a call, and a model rea
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -30,6 +31,7 @@ from kitpick_ingest.definitions import render_definitions
 from kitpick_ingest.function_names import documents_by_name
 from kitpick_ingest.kinds import published
 from kitpick_ingest.prose import clip
+from kitpick_models.errors import ModelError
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.intents.answers import JOINT
 from kitpick_rescorers.packing import token_counter
@@ -342,11 +344,13 @@ class CatalogTools:
         documents = await run_sync(self._catalog.engine.fetch, ids, caller.filter)
         known = {document.id for document in documents}
         if not known:
-            raise UnknownTool(ids[0])
+            raise await self._unknown(ids[0], caller)
         rendered = zip(documents, render_definitions(documents, "mcp"), strict=True)
         answer: dict[str, Any] = {"tools": [_defined(document, tool) for document, tool in rendered]}
         unknown = [key for key in ids if key not in known]
-        return _result(answer | ({"unknown": unknown} if unknown else {}))
+        if unknown:
+            answer |= {"unknown": unknown, "problem": str(await self._unknown(unknown[0], caller))}
+        return _result(answer)
 
     async def _describe(self, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
         document = await self._document(read_arguments(given, DescribeArguments).id, caller)
@@ -365,6 +369,8 @@ class CatalogTools:
 
     async def _feedback(self, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
         said = read_arguments(given, FeedbackArguments)
+        if not (said.chosen or said.failed or said.not_needed):
+            raise ToolProblem("say what became of which tool: its id in `chosen`, `failed` or `not_needed`")
         learn = partial(
             self._catalog.feedback,
             said.answer,
@@ -383,9 +389,18 @@ class CatalogTools:
         if not found and server in missing and await self._proxy.taken_in(server):
             found = await run_sync(self._catalog.engine.fetch, [tool_id], caller.filter)
             missing.remove(server)
+        if not found and server in missing:
+            raise NotListedYet(tool_id)
         if not found:
-            raise NotListedYet(tool_id) if server in missing else UnknownTool(tool_id)
+            raise await self._unknown(tool_id, caller)
         return found[0]
+
+    async def _unknown(self, tool_id: str, caller: Caller) -> UnknownTool:
+        """The error for an id; it names the nearest that the caller may see, where a model can tell."""
+        near = ""
+        with suppress(ModelError):
+            near = await run_sync(self._catalog.intents.nearest, tool_id, caller.filter)
+        return UnknownTool(tool_id, near)
 
 
 def _defined(document: ApiDocument, tool: dict[str, Any]) -> dict[str, Any]:

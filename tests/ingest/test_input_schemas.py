@@ -114,7 +114,6 @@ def rendered(document: ApiDocument, form: DefinitionFormat) -> Any:
 def test_a_rendered_schema_accepts_what_the_published_one_accepts(
     tmp_path_factory: pytest.TempPathFactory, body: Any, shared: Any, instances: list[Any]
 ) -> None:
-    body["required"] = [name for name in body.get("required", ()) if name in body["properties"]]
     document = one_document(tmp_path_factory.mktemp("spec"), body, shared)
     published = Draft202012Validator({**body, "components": {"schemas": shared}})
     compared = [] if is_endless(shared) else [(each, published.is_valid(each)) for each in instances]
@@ -267,6 +266,14 @@ def test_siblings_of_a_reference_count_since_3_1_only(tmp_path: Path) -> None:
     for version, wanted in (("3.0.3", {"type": "string"}), ("3.1.0", {"type": "string", "maxLength": 3})):
         document = one_document(tmp_path, body, {"S": {"type": "string"}}, version)
         assert rendered(document, "openai")["properties"]["a"] == {**wanted, "description": "d"}
+
+
+def test_what_is_required_and_described_nowhere_is_an_input(tmp_path: Path) -> None:
+    body = {"type": "object", "properties": {"a": {}}, "required": ["id", "a"]}
+    inner = {**body, "additionalProperties": {"type": "integer"}}
+    for published, of_id in ((body, {}), (inner, {"type": "integer"}), ({"allOf": [inner]}, {"type": "integer"})):
+        schema = rendered(one_document(tmp_path, published, {}), "openai")
+        assert (schema["properties"]["id"], sorted(schema["required"])) == (of_id, ["a", "id"])
 
 
 def test_plain_inputs_need_no_schema(tmp_path: Path) -> None:

@@ -71,6 +71,21 @@ def test_what_cannot_be_meant_is_refused(open_service: str, body: Any) -> None:
     assert ask(open_service, "search", body).status_code == 422
 
 
+def test_what_says_nothing_is_refused_with_what_would_say_something(open_service: str) -> None:
+    said: dict[str, list[tuple[Any, str]]] = {
+        "search": [({"query": ""}, "the request is empty: say in words what needs to be done")],
+        "feedback": [
+            ({"answer": " ", "chosen": [WEATHER]}, "`answer` is empty: give the id of an answer"),
+            ({"answer": "rain?"}, "say what became of which tool: its id in `chosen`"),
+            ({"chosen": [WEATHER]}, "`answer`"),
+        ],
+    }
+    for path, wrong in said.items():
+        for body, told in wrong:
+            refused = ask(open_service, path, body)
+            assert (refused.status_code, told in refused.text) == (422, True), refused.text
+
+
 @pytest.fixture
 def open_service(catalog: Catalog) -> Iterator[str]:
     with serving_tools() as url:

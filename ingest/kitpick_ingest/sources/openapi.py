@@ -18,7 +18,7 @@ from kitpick_ingest.errors import SourceError
 from kitpick_ingest.fingerprints import found_fingerprint
 from kitpick_ingest.found_files import FoundFile, find_files
 from kitpick_ingest.input_schemas import InputSchemas
-from kitpick_ingest.json_files import Entry
+from kitpick_ingest.json_files import Entry, within
 from kitpick_ingest.json_schema import (
     parameter,
     parameters,
@@ -70,7 +70,7 @@ class OpenApiSource:
     it stands in a JSON file; an operation in YAML is rendered as JSON, once and always the same.
 
     Every operation of `paths` comes out, or a dead letter names its place. Webhooks and callbacks are calls
-    that the API itself makes: they are not read.
+    that the API itself makes: the former are a dead letter, the latter stay in the definitions.
 
     Args:
         path: file, folder or pattern.
@@ -180,11 +180,19 @@ class _SpecificationReader:
             yield dead_letter(self._source, Entry(levels[-1].position, b""), missing)
         for level in levels:
             for path, item in level.value.items():
-                if not path.startswith(("x-", "$")):
+                if not path.startswith("x-") and not (path.startswith("$") and isinstance(item, str)):
                     yield from self._read_path(path, item, level)
+        yield from self._webhooks()
         for file in (first, *self._description.parts.values()):
             yield from lost_values(self._source, file.where, file.repeated)
         yield from self._outside()
+
+    def _webhooks(self) -> Iterator[DeadLetter]:
+        """What the API itself calls, and nobody else can."""
+        first = self._description.first
+        if count := len(as_object(first.tree.get("webhooks"))):
+            what = f"{count:,} webhooks are not read: they are calls that the API itself makes"
+            yield DeadLetter(self._source, within(first.where, "webhooks"), what)
 
     def _outside(self) -> Iterator[DeadLetter]:
         """Files elsewhere that schemas and the like refer to."""
@@ -246,7 +254,7 @@ class _SpecificationReader:
         """Why a chain of references ends too early, empty where it does not."""
         reference = unresolved(last.value)
         if not reference:
-            return ""
+            return "its $ref is no reference" if "$ref" in last.value else ""
         self._told.add(file := file_of(reference))
         more = f": {self._elsewhere}" if file in self._description.outside else ""
         return f"unresolved reference {reference}{more}"

@@ -169,6 +169,8 @@ def load_specification(path: Path, limit: int) -> Specification:
     if not version.startswith(_VERSIONS):
         what = f"has version {version!r}" if version else "has neither the key 'openapi' nor 'swagger'"
         raise NoDescription(specification.where, f"is not an OpenAPI 3 or Swagger 2 description: it {what}")
+    if all(specification.tree.get(key) is None for key in ("paths", "webhooks")):
+        raise NoDescription(specification.where, "describes no operations: it has no paths")
     return specification
 
 

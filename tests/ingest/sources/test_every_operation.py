@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kitpick_engines.document import ApiDocument, Effect
+from kitpick_ingest.errors import SourceError
 from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.sources.google_discovery import GoogleDiscoverySource
 from kitpick_ingest.sources.mcp_dump import McpDumpSource
@@ -137,6 +138,37 @@ def test_keys_that_are_no_methods_are_named_and_methods_in_capitals_read(tmp_pat
     documents, letters = read(files(tmp_path, spec=HEAD + text))
     assert list(documents) == ["GET /a"]
     assert set(letters) == {"/paths/~1a/copy", "/paths/~1a/additionalOperations"}
+
+
+def test_webhooks_are_named_and_callbacks_stay_in_the_definition(tmp_path: Path) -> None:
+    text = """
+paths: {/a: {post: {operationId: a, callbacks: {done: {'{$request.body#/url}': {post: {operationId: b}}}}}}}
+webhooks: {new: {post: {operationId: c}}, old: {post: {operationId: d}}}
+"""
+    documents, letters = read(files(tmp_path, spec=HEAD + text))
+    assert list(documents) == ["a"]
+    assert '"operationId":"b"' in documents["a"].definition
+    assert letters == {"/webhooks": "2 webhooks are not read: they are calls that the API itself makes"}
+
+
+def test_a_description_without_paths_is_refused_but_as_a_part_it_is_one(tmp_path: Path) -> None:
+    parts = "components: {schemas: {Box: {properties: {width: {type: integer}}}}}\n"
+    body = "{content: {application/json: {schema: {$ref: 'parts.yaml#/components/schemas/Box'}}}}"
+    whole = f"paths: {{/a: {{post: {{requestBody: {body}}}}}}}\n"
+    files(tmp_path, spec=HEAD + whole, parts=HEAD + parts)
+    (document,) = OpenApiSource(tmp_path, "test").read()
+    assert isinstance(document, ApiDocument)
+    assert [each.name for each in document.parameters] == ["width"]
+    with pytest.raises(SourceError, match="describes no operations: it has no paths"):
+        list(OpenApiSource(tmp_path / "parts.yaml", "test").read())
+
+
+@pytest.mark.parametrize("reference", ["", "[a]", "null"])
+def test_a_reference_that_is_none_is_named(tmp_path: Path, reference: str) -> None:
+    text = f"paths: {{/a: {{$ref: {reference or repr('')}, get: {{}}}}, $batch: {{post: {{}}}}}}\n"
+    documents, letters = read(files(tmp_path, spec=HEAD + text))
+    assert sorted(documents) == ["GET /a", "POST $batch"]
+    assert letters == {"/paths/~1a": "its $ref is no reference"}
 
 
 SPLIT = {

@@ -97,6 +97,11 @@ async def mistakes(door: Door) -> None:
     assert "`query`" in await door.problem("search_tools", query="\u200b")
     assert "either" in await door.problem("search_tools", query="rain", capabilities=["forecast rain"])
     assert "search_tools gives" in await door.problem("get_definition", ids=["no/such/tool"])
+    for tool, given in (("get_definition", {"ids": [EMAIL[:-1]]}), ("describe_tool", {"id": EMAIL.upper()})):
+        assert f"did you mean '{EMAIL}'" in await door.problem(tool, **given)
+    some = await door.client.call_tool("get_definition", {"ids": [EMAIL, EMAIL[:-1]]})
+    assert f"did you mean '{EMAIL}'" in Door.content(some)["problem"]
+    assert "say what became of which tool" in await door.problem("feedback", answer="write to Bob")
     assert "k" in await door.problem("search_tools", query="rain", k=0)
     assert "unknown field `limit`" in await door.problem("search_tools", query="rain", limit=3)
     assert "search_tools gives" in await door.problem("describe_tool", id="no/such/tool")
