@@ -59,7 +59,7 @@ def require_visible(engine: Engine, encoder: QueryEncoder, ids: Iterable[str], p
 
 
 def nearest(engine: Engine, encoder: QueryEncoder, unknown: str, permitted: Filter) -> str:
-    """What a caller may have meant by an id that they see nothing under: a sentence, empty where there is nothing.
+    """What a caller may have meant by an id under which they see nothing: a sentence, or nothing.
 
     Raises:
         ModelError: as `require_visible`.

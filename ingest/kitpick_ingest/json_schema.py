@@ -52,7 +52,7 @@ def property_schemas(schema: object, references: References) -> dict[str, JsonOb
 
 
 def _inputs(schema: object, references: References) -> tuple[dict[str, JsonObject], dict[str, JsonObject]]:
-    """The schemas of the inputs by name, and of those that are required what is said of inputs without one."""
+    """Schemas of the inputs by name, and of required ones what is said of inputs without a schema."""
     found: dict[str, JsonObject] = {}
     required: dict[str, JsonObject] = {}
     is_object = False

@@ -271,7 +271,11 @@ def test_siblings_of_a_reference_count_since_3_1_only(tmp_path: Path) -> None:
 def test_what_is_required_and_described_nowhere_is_an_input(tmp_path: Path) -> None:
     body = {"type": "object", "properties": {"a": {}}, "required": ["id", "a"]}
     inner = {**body, "additionalProperties": {"type": "integer"}}
-    for published, of_id in ((body, {}), (inner, {"type": "integer"}), ({"allOf": [inner]}, {"type": "integer"})):
+    for published, of_id in (
+        (body, {}),
+        (inner, {"type": "integer"}),
+        ({"allOf": [inner]}, {"type": "integer"}),
+    ):
         schema = rendered(one_document(tmp_path, published, {}), "openai")
         assert (schema["properties"]["id"], sorted(schema["required"])) == (of_id, ["a", "id"])
 

@@ -47,7 +47,15 @@ CREATE INDEX IF NOT EXISTS by_model ON intents (model);
 """
 _COLUMNS = "request, api, client, at, model, vector"
 """Those of files from before tenants and verdicts."""
-_READ = {"api": str, "client": str, "at": float, "vector": bytes, "request": str, "tenant": str, "verdict": str}
+_READ = {
+    "api": str,
+    "client": str,
+    "at": float,
+    "vector": bytes,
+    "request": str,
+    "tenant": str,
+    "verdict": str,
+}
 _STALE = {name: _READ[name] for name in ("request", "api", "client", "tenant")}
 
 

@@ -1,4 +1,4 @@
-"""Checks of what a SQLite file holds: any column takes a value of any type, and a stranger may have put it there."""
+"""Checks of what a SQLite file holds: any column takes a value of any type, and a stranger may write it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class DamagedRow(ValueError):
 
     def __init__(self, place: str, found: object) -> None:
         super().__init__(
-            f"{place} holds {str(found)[:100]!r}, which kitpick did not write: put back a copy, or remove the file"
+            f"{place} holds {str(found)[:100]!r}, which kitpick did not write: put back a copy, or remove "
+            "the file"
         )
 
 
@@ -53,7 +54,9 @@ def decoded(place: str, found: object, type: type[T]) -> T:  # noqa: A002
     Raises:
         DamagedRow: it is none, or of another type.
     """
+    if not isinstance(found, (bytes, str)):
+        raise DamagedRow(place, found)
     try:
-        return decode_as(found, type)  # type: ignore[arg-type]
-    except (*UNDECODABLE, TypeError) as error:
+        return decode_as(found, type)
+    except UNDECODABLE as error:
         raise DamagedRow(place, found) from error

@@ -1,4 +1,4 @@
-"""A value of a type that kitpick does not write, in any cell, is named with the cure, or its row counts for none."""
+"""A value of a type that kitpick does not write is named with the cure, or its row counts for none."""
 
 from __future__ import annotations
 
@@ -131,13 +131,14 @@ def put(path: Path, table: str, column: str, value: object) -> None:
 
 def asked(uses: Uses) -> dict[str, object]:
     """What each use answers, or that it names the file."""
-    found: dict[str, object] = {}
-    for name, use in uses.items():
-        try:
-            found[name] = use()
-        except EngineUnavailable as error:
-            found[name] = str(error)
-    return found
+    return {name: answer(use) for name, use in uses.items()}
+
+
+def answer(use: Callable[[], object]) -> object:
+    try:
+        return use()
+    except EngineUnavailable as error:
+        return str(error)
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -170,7 +171,9 @@ def test_a_value_of_another_type_is_named_or_its_row_is_as_if_it_were_not_there(
                 assert not seen or type(seen) is type(right[use]), (value, use, seen)
 
 
-@pytest.mark.parametrize(("table", "column", "value"), [("verdicts", "api", "other"), ("secret", "salt", b"")])
+@pytest.mark.parametrize(
+    ("table", "column", "value"), [("verdicts", "api", "other"), ("secret", "salt", b"")]
+)
 def test_values_that_kitpick_does_not_write_are_named(
     table: str, column: str, value: object, tmp_path: Path
 ) -> None:
