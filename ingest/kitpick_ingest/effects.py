@@ -45,6 +45,7 @@ def _verbs(text: str) -> frozenset[str]:
 
 _READS = _verbs("get list find fetch search show view read check count describe is has can should")
 _TAKES_BACK = _verbs("cancel revoke void delete remove destroy terminate purge erase wipe")
+_AND = _verbs("and then or")
 _GIVES_BACK = _verbs("refund reimburse repay")
 
 
@@ -52,9 +53,12 @@ def effect_of_function_name(name: str) -> Effect:
     """Effect of a function by a verb of its name that takes something back: nothing else says what it does.
 
     `cancelOrder` and `subscription_cancel` are destructive, `refund_charge` and `create_refund` write,
-    `get_refund` and all others say nothing.
+    `get_refund` and all others say nothing. Of `find_and_delete`, what comes second counts.
     """
     words = split_identifier(name.rpartition(".")[2]).lower().split()
+    seconds = [place + 1 for place, word in enumerate(words) if word in _AND]
+    if words and words[0] in _READS:
+        words = words[seconds[0] :] if seconds else []
     if not words or words[0] in _READS:
         return Effect.UNKNOWN
     if not _TAKES_BACK.isdisjoint(words):

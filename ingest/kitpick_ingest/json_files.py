@@ -73,7 +73,7 @@ def parse(data: bytes, where: str, type: type[T]) -> T:  # noqa: A002
     try:
         return decode_as(data, type)
     except UNREADABLE as error:
-        repaired = _without_lone_surrogates(data)
+        repaired = without_lone_surrogates(data)
         if repaired != data:
             return parse(repaired, where, type)
         raise SourceError(where, f"cannot be parsed as JSON: {_reason_in(data, error, _place)}") from error
@@ -210,5 +210,6 @@ def _is_json(data: bytes) -> bool:
     return True
 
 
-def _without_lone_surrogates(data: bytes) -> bytes:
+def without_lone_surrogates(data: bytes) -> bytes:
+    """JSON with NUL characters, of the same length, for escapes that have no UTF-8 form."""
     return _SURROGATE.sub(lambda found: found[0] if found[2] else found[1] + b"\\u0000", data)

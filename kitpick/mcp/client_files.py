@@ -17,6 +17,7 @@ import msgspec
 
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick_foundation.decoding import UNDECODABLE, convert_to, decode_as
+from kitpick_foundation.text_files import read_text
 from kitpick_ingest.repeated_keys import repeated_keys
 
 TABLES = ("mcpServers", "servers", "context_servers")
@@ -33,7 +34,9 @@ class _Zed(msgspec.Struct):
     env: dict[str, str] = {}
 
 
-class ClientServer(msgspec.Struct, rename={"env_file": "envFile"}):
+class ClientServer(
+    msgspec.Struct, rename={"env_file": "envFile", "server_url": "serverUrl", "http_url": "httpUrl"}
+):
     """A server as a client names it. What else stands there, such as approvals, is the client's own."""
 
     command: str | _Zed = ""
@@ -42,6 +45,10 @@ class ClientServer(msgspec.Struct, rename={"env_file": "envFile"}):
     env_file: str = ""
     cwd: str = ""
     url: str = ""
+    server_url: str = ""
+    """`url` as Windsurf writes it."""
+    http_url: str = ""
+    """`url` as Gemini CLI writes it."""
     headers: dict[str, str] = {}
     type: str = ""
     disabled: bool = False
@@ -60,7 +67,7 @@ def read_client_file(path: Path) -> list[dict[str, Any]]:
         InvalidMcpConfig: it cannot be read, names no servers, or one in a way that is not understood.
     """
     try:
-        data = _plain(path.read_text("utf-8-sig"))
+        data = _plain(read_text(path))
         found = decode_as(data, dict[str, Any])
     except (OSError, RecursionError, *UNDECODABLE) as error:
         raise InvalidMcpConfig(str(path), str(error)) from error
@@ -107,13 +114,14 @@ def _upstream(name: str, given: object, path: Path) -> dict[str, Any]:
     words = [_filled(word, where) for word in (command, *arguments)]
     if _is_this(words):
         return {}
-    if bool(command) == bool(server.url):
+    url = server.url or server.server_url or server.http_url
+    if bool(command) == bool(url):
         raise InvalidMcpConfig(where, "it needs either `command` or `url`")
     values = _env_file(server, path) | {key: _text(value) for key, value in own.items() if value is not None}
     headers = {key: _filled(value, where) for key, value in server.headers.items()}
     return {
         "name": _NAME.sub("-", name)[:100] or "server",
-        "target": _filled(server.url, where) if server.url else f"stdio:{shlex.join(words)}",
+        "target": _filled(url, where) if url else f"stdio:{shlex.join(words)}",
         "allow": ("*",),
         "env": {key: _filled(value, where) for key, value in values.items()},
         "cwd": _filled(server.cwd, where),
@@ -126,7 +134,7 @@ def _env_file(server: ClientServer, path: Path) -> dict[str, str]:
         return {}
     file = path.parent / _filled(server.env_file, str(path))
     try:
-        lines = file.read_text("utf-8").splitlines()
+        lines = read_text(file).splitlines()
     except (OSError, UnicodeError) as error:
         raise InvalidMcpConfig(str(file), f"envFile cannot be read: {error}") from error
     pairs = [line.removeprefix("export ").partition("=") for line in map(str.strip, lines) if _is_pair(line)]

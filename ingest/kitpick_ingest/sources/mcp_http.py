@@ -13,6 +13,7 @@ import msgspec
 
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_ingest.fetching import unpacker
+from kitpick_ingest.json_files import without_lone_surrogates
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.urls import split_url
@@ -131,7 +132,8 @@ class BoundedSockets(httpx2.AsyncBaseTransport):
             return _error(asked, self._broken(error))
         finally:
             await stream.aclose()
-        return httpx2.Response(answer.status_code, headers=headers, content=bytes(body))
+        content = without_lone_surrogates(bytes(body))
+        return httpx2.Response(answer.status_code, headers=headers, content=content)
 
 
 class _Unpacked(httpx2.AsyncByteStream):

@@ -17,7 +17,7 @@ from kitpick_ingest.errors import SourceError
 from kitpick_ingest.sources.mcp_endpoint import Failed, Listing, LiveSettings, McpEndpoint
 from kitpick_ingest.sources.mcp_offers import prompt_tool, resource_tool, template_tool
 from kitpick_ingest.sources.mcp_output import ServerOutput
-from kitpick_ingest.sources.mcp_session import Connection, connected, invalid_place
+from kitpick_ingest.sources.mcp_session import Connection, connected, invalid_place, said_in
 
 _OFFER_SHARE = 3
 """Part of the time for one request that a list beside tools may take: tools do not wait longer for it."""
@@ -51,7 +51,7 @@ class _PagedList:
         try:
             return await self._pages(connection, settings)
         except MCPError as error:
-            raise self._failed(f"{error.message} (error {error.code})") from error
+            raise self._failed(said_in(error)) from error
         except ValidationError as error:
             raise self._failed(
                 f"the answer is no valid {self.method} result: {invalid_place(error)}"

@@ -13,16 +13,15 @@ from contextlib import asynccontextmanager, suppress
 
 import anyio
 import mcp_types as types
-import msgspec
 from anyio.abc import AsyncResource, ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
-from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_ingest.process_guard import GUARD
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.sources.mcp_http import result_limit, too_large
+from kitpick_ingest.sources.mcp_messages import is_object, messages_in, problem_of
 from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.sources.mcp_spread import SpreadMessage
 
@@ -31,8 +30,8 @@ _GRACE_SECONDS = 2.0
 _UNASKED_BYTES = 1024 * 1024
 """For a line that nobody asked for."""
 _HEAD = 300
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SIGNALS = (signal.SIGTERM, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+_OUTCOME = re.compile(rb'"(?:result|error)"\s*:')
 _ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,100}")')
 
 Received = SessionMessage | Exception
@@ -174,16 +173,24 @@ class _Exchange:
         limits = (result_limit(method, self._settings) for method in self._asked.values())
         return max(limits, default=_UNASKED_BYTES)
 
+    def _unreadable(self, line: bytes) -> types.JSONRPCError | None:
+        """The answer to the request that a line answers, which is whole and no message; else none."""
+        if self._spread.held or not is_object(line) or not _OUTCOME.search(line):
+            return None
+        named = map(_id, _ID.findall(line[:_HEAD]))
+        key = next((key for key in named if key in self._asked), None)
+        if key is None:
+            return None
+        reason = f"its answer to {self._asked.pop(key)} is no message that can be read: {problem_of(line)}"
+        return _internal_error(key, reason)
+
     def _too_large(self, parts: bytes) -> types.JSONRPCError | None:
         """The answer to the request that a line answers which is too large; none where it does not tell."""
         ids = [_id(found) for found in _ID.findall(parts[:_HEAD])[:1] + _ID.findall(parts[-_HEAD:])[-1:]]
         for key in (*ids, *(self._asked if len(self._asked) == 1 else ())):
             if key in self._asked:
                 method = self._asked.pop(key)
-                reason = too_large(method, result_limit(method, self._settings))
-                return types.JSONRPCError(
-                    jsonrpc="2.0", id=key, error=types.ErrorData(code=types.INTERNAL_ERROR, message=reason)
-                )
+                return _internal_error(key, too_large(method, result_limit(method, self._settings)))
         self._output.line(b"(a line above the limit, which is not read)")
         return None
 
@@ -191,9 +198,12 @@ class _Exchange:
         """What a line says: mostly one message, or none."""
         if isinstance(line, types.JSONRPCError):
             return [line]
-        found = _parsed(line)
+        found = messages_in(line)
         if found:
             self._output.write_lines(self._spread.drop())
+        elif (error := self._unreadable(line)) is not None:
+            self._output.line(line)
+            return [error]
         else:
             found = self._spread_over_lines(line)
         self._output.unfinished = self._spread.held[:_HEAD]
@@ -212,7 +222,7 @@ class _Exchange:
             error = self._too_large(self._spread.held)
             self._spread.skip()
             return [] if error is None else [error]
-        found = _parsed(whole)
+        found = messages_in(whole)
         if not found:
             self._output.write_lines(whole)
         return found
@@ -222,17 +232,9 @@ class _Exchange:
             self._asked.pop(message.id, None)
 
 
-def _parsed(text: bytes) -> list[types.JSONRPCMessage]:
-    """The messages in a text: one, a list of them as older protocols allow, or none."""
-    text = text.strip().removeprefix(_BYTE_ORDER_MARK)
-    try:
-        parts = decode_as(text, list[msgspec.Raw]) if text.startswith(b"[") else [text]
-        return [
-            types.jsonrpc_message_adapter.validate_json(bytes(part).decode("utf-8", "replace"), by_name=False)
-            for part in parts
-        ]
-    except (ValueError, *UNDECODABLE):
-        return []
+def _internal_error(key: int | str, reason: str) -> types.JSONRPCError:
+    error = types.ErrorData(code=types.INTERNAL_ERROR, message=reason)
+    return types.JSONRPCError(jsonrpc="2.0", id=key, error=error)
 
 
 def _id(found: bytes) -> int | str:

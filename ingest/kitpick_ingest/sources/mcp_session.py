@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from kitpick_foundation.visible import one_line
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings, McpEndpoint
 from kitpick_ingest.sources.mcp_http import BoundedSockets
@@ -34,6 +35,7 @@ for _name in ("mcp", "client"):
 
 AS_SENT = "kitpick/as-sent"
 """Key of an answer under which a list stands as the server sent it; `mcp_listing` reads it there."""
+_MAX_SAID = 500
 LISTS = ("tools", "resources", "resourceTemplates", "prompts")
 Message = SessionMessage | Exception
 _BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError)
@@ -170,6 +172,10 @@ def relieved(message: Message) -> Message:
     if not isinstance(answer, mcp_types.JSONRPCResponse):
         return message
     result = answer.result
+    if not isinstance(result.get("_meta", {}), dict):
+        del result["_meta"]
+    if "protocolVersion" in result:
+        _relieve_introduction(result)
     for field in LISTS:
         if "content" not in result and isinstance(result.get(field), list):
             sent = result[field]
@@ -181,6 +187,19 @@ def relieved(message: Message) -> Message:
     if result.get("cacheScope", "public") not in ("public", "private"):
         del result["cacheScope"]
     return message
+
+
+def _relieve_introduction(result: dict[str, Any]) -> None:
+    """Leaves out what a server says wrongly of itself: its tools can be used without."""
+    if not isinstance(result.get("instructions", ""), str):
+        del result["instructions"]
+    offers = result.get("capabilities")
+    known = offers.items() if isinstance(offers, dict) else ()
+    result["capabilities"] = {name: each for name, each in known if isinstance(each, dict)}
+    try:
+        mcp_types.Implementation.model_validate(result.get("serverInfo"), by_name=False)
+    except ValidationError:
+        result["serverInfo"] = {"name": "", "version": ""}
 
 
 def _is_tool(entry: object) -> bool:
@@ -218,10 +237,15 @@ def _reason(error: BaseException, settings: LiveSettings) -> str:
     if isinstance(error, httpx2.TimeoutException):
         return f"no answer within {settings.request_seconds:g} s"
     if isinstance(error, MCPError):
-        return f"the session failed: {error.message} (error {error.code})"
+        return f"the session failed: {said_in(error)}"
     if isinstance(error, ValidationError):
         return f"the answer is no valid result: {invalid_place(error)}"
     return f"{type(error).__name__}: {error}"
+
+
+def said_in(error: MCPError) -> str:
+    """What a server answers with an error, on one line, of which the beginning is kept."""
+    return f"{one_line(error.message[:_MAX_SAID])} (error {error.code})"
 
 
 def invalid_place(error: ValidationError) -> str:

@@ -214,6 +214,41 @@ def test_a_part_that_fails_costs_only_itself_and_is_named(method: str, fault: An
         assert method in letter.reason
 
 
+INTRODUCTIONS: dict[str, Any] = {
+    "no server": {"serverInfo": None},
+    "a server without a version": {"serverInfo": {"name": "notes"}},
+    "no capabilities": {"capabilities": None},
+    "capabilities that are none": {"capabilities": {"tools": True, "resources": [], "prompts": "x"}},
+    "instructions in a list": {"instructions": ["Read"]},
+    "meta": {"_meta": []},
+}
+
+
+@pytest.mark.parametrize("odd", INTRODUCTIONS)
+def test_what_a_server_says_wrongly_of_itself_costs_no_tool(odd: str) -> None:
+    with PlainServer().running() as server:
+        server.answers["initialize"] = {"result": INITIALIZED | INTRODUCTIONS[odd]}
+        assert [getattr(item, "api", item) for item in read(server)] == ["read_note"]
+
+
+def test_text_without_a_form_in_utf_8_costs_its_tool() -> None:
+    with PlainServer().running() as server:
+        server.answers["tools/list"] = {"result": {"tools": [TOOL | {"description": "a\ud800"}, TOOL]}}
+        letter, tool = read(server)
+        assert isinstance(letter, DeadLetter)
+        assert "lone surrogate" in letter.reason
+        assert isinstance(tool, ApiDocument)
+
+
+def test_a_long_error_is_told_by_its_beginning_on_one_line() -> None:
+    with PlainServer().running() as server:
+        server.answers["tools/list"] = {"error": {"code": -32000, "message": "\x1b[2J\nno" + "x" * 300_000}}
+        with pytest.raises(SourceError) as caught:
+            list(read(server))
+        assert "tools/list failed: \\x1b[2J\\nnoxxx" in str(caught.value)
+        assert len(str(caught.value)) < 1_000
+
+
 def test_a_part_that_the_server_does_not_know_after_all_is_none() -> None:
     with PlainServer(resources={}).running() as server:
         server.answers["resources/list"] = UNKNOWN

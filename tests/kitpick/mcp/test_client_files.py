@@ -46,6 +46,21 @@ def test_claude_code_and_cursor_name_urls_headers_and_variables(
     assert live_settings(upstream).headers == {"Authorization": "Bearer t0ken", "X-Team": "none"}
 
 
+@pytest.mark.parametrize("key", ["serverUrl", "httpUrl"])
+def test_windsurf_and_gemini_name_urls_in_their_own_ways(tmp_path: Path, key: str) -> None:
+    assert one(tmp_path, {key: "https://h.example/mcp"}).endpoint.url == "https://h.example/mcp"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+def test_files_of_windows_editors_are_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "clients.json"
+    (tmp_path / "my.env").write_text("KEY=a\u00fc\n", encoding)
+    content = {"mcpServers": {"notes": {"command": "notes", "envFile": "my.env"}}}
+    path.write_text(json.dumps(content), encoding)
+    (upstream,) = read_config(path).upstreams
+    assert live_settings(upstream).environment == {"KEY": "a\u00fc"}
+
+
 def test_vs_code_writes_servers_with_comments_a_folder_and_a_file_of_variables(tmp_path: Path) -> None:
     (tmp_path / "my.env").write_text("# comment\nexport KEY='from // file'\n\nOTHER=2\n")
     text = """{

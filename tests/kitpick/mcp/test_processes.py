@@ -114,6 +114,7 @@ def test_what_a_server_wrote_before_it_failed_is_shown(tmp_path: Path, more: str
     [
         "print('ready'); print()",
         "print('[1, 2')",
+        "print('\\n'.join(json.dumps({'level': 'error', 'id': n}) for n in range(9)))",
         "print('{ starting')",
         'print(\'{\\n  "level": "info",\\n  "said": [1,\\n2]}\')',
         "sys.stdout.buffer.write(b'\\xff\\n')",
@@ -157,6 +158,39 @@ def test_a_message_may_be_written_in_other_ways_than_on_one_line(tmp_path: Path,
     tools = list(source(tmp_path, more + "serve()\n").read())
     assert len(tools) == 2_000
     assert all(isinstance(tool, ApiDocument) for tool in tools)
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ("{'id': value['id'], 'result': value.get('result')}", "jsonrpc: Field required"),
+        ("value | {'id': float(value['id'])}", "id.int: Input should be a valid integer"),
+        ("{'jsonrpc': '2.0', 'id': value['id'], 'error': 'boom'}", "error: Input should be an object"),
+        ("value | {'result': 7}", "result: Input should be an object"),
+    ],
+)
+def test_an_answer_that_is_no_message_is_told_at_once(tmp_path: Path, form: str, said: str) -> None:
+    patient = LiveSettings(request_seconds=600, total_seconds=900)
+    more = WRITTEN.format(f"written({form})") + "serve()\n"
+    with pytest.raises(SourceError, match="is no message that can be read: ") as caught:
+        list(source(tmp_path, more, settings=patient).read())
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("depth", "read"), [(300, True), (100_000, False)])
+def test_a_deep_schema_costs_its_tool_at_most_or_is_told_at_once(
+    tmp_path: Path, depth: int, read: bool
+) -> None:
+    deep = f"'[' * {depth} + ']' * {depth}"
+    more = WRITTEN.format(f"written(value).replace('\"DEEP\"', {deep})")
+    more += "RESULTS['tools/list']['tools'] = [TOOL | {'inputSchema': {'default': 'DEEP'}}, TOOL]\nserve()\n"
+    patient = LiveSettings(request_seconds=600, total_seconds=900)
+    items = source(tmp_path, more, settings=patient).read()
+    if read:
+        assert isinstance(list(items)[-1], ApiDocument)
+    else:
+        with pytest.raises(SourceError, match="nested too deeply"):
+            list(items)
 
 
 def test_a_message_over_many_lines_above_the_limit_costs_its_request(tmp_path: Path) -> None:
