@@ -1,6 +1,6 @@
 """Photographs the explain page for docs/page.md: python docs/figures/page.py (extras aws, browser; Pillow).
 
-The catalog is made of botocore's models of eight AWS services (Apache-2.0).
+The catalog is that of `scripts/quickstart`: botocore's models of twelve AWS services (Apache-2.0).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from kitpick.catalog import Catalog
+from kitpick.quickstart import SERVICES
 
 HERE = Path(__file__).resolve().parent
-SERVICES = "botocore:s3,sqs,sns,dynamodb,lambda,ses,kms,logs"
-REQUEST = "send a message to a queue and then store the result in a table"
+REQUEST = "translate a document and send the result as a message to a queue"
 SIZE = {"width": 1280, "height": 860}
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         url = f"sqlite:{folder}/aws.db"
         with Catalog.open(url) as catalog:
-            catalog.ingest(SERVICES)
+            catalog.ingest(f"botocore:{','.join(SERVICES)}")
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         with serving(url, Path(folder) / "marks.jsonl") as page:
             photograph(browser, page, {}, "light", name="start")

@@ -25,7 +25,7 @@ function drawn(hit, answer, context) {
   const numbers = hit.probability === null ? "" : `, probability ${rounded(hit.probability)}`;
   const name = h("b", {}, `${hit.rank}. ${api.api}`);
   const old = hit.deprecated ? h("span", { class: "dim" }, "deprecated") : null;
-  const marks = context.marking ? buttons(api, answer, context) : [];
+  const marks = context.marking ? buttons(api, answer, context) : null;
   return h("li", {},
     h("div", { class: "head" }, name, h("span", { class: "dim" }, api.tool), old, h("span", { class: "dim grow" }, summary), marks),
     h("p", {}, hit.description),
@@ -65,5 +65,5 @@ function buttons(api, answer, context) {
     }
   }
 
-  return pair;
+  return h("span", { class: "pair" }, pair);
 }

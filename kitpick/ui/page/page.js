@@ -100,24 +100,26 @@ async function explain() {
 function show(answers) {
   byId("catalog").open = false;
   const compared = answers.length === 2 ? [comparison(...answers)] : [];
-  byId("results").replaceChildren(...compared, h("div", { class: "sides" }, answers.map(side)));
+  byId("results").replaceChildren(...compared, h("div", { class: "sides" }, answers.map((answer) => side(answer, compared.length > 0))));
   const [first] = answers;
   const found = `${some(first.hits.length, "hit")} of ${some(first.candidates.length, "candidate")}`;
   const time = answers.map(({ spent }) => `${rounded(spent.total, 0)} ms, ${rounded(spent.models, 0)} ms of it in the models`).join("; ");
   say(`${found}. Answered in ${time}.`);
 }
 
-function side(answer) {
+// The name of the profile matters to whoever compares two; everybody else finds it behind the answer.
+function side(answer, comparing) {
   const name = `side-${answer.profile}-${answer.request_id}`;
-  return h("section", { "aria-labelledby": name }, h("h2", { id: name }, answer.profile), notices(answer),
-    part("Answer", hits(answer, context)), part("Plan", plan(answer)), howFound(answer));
+  const found = hits(answer, context);
+  return h("section", { "aria-labelledby": name }, h("h2", { id: name }, comparing ? answer.profile : "Answer"), notices(answer),
+    comparing ? part("Answer", found) : found, part("Plan", plan(answer)), howFound(answer));
 }
 
 // Everything behind the answer; it stays open, or closed, from one answer to the next.
 function howFound(answer) {
   const kind = answer.kind ? `Probability that several tools are wanted: ${rounded(answer.kind.probability_multi)}. ` : "";
   const details = h("details", { class: "machinery", open: machinery }, h("summary", {}, "How it was found"),
-    h("p", { class: "dim" }, `${kind}${count(answer.candidates.length)} candidates came into sight.`),
+    h("p", { class: "dim" }, `Profile ${answer.profile}. ${kind}${count(answer.candidates.length)} candidates came into sight.`),
     h("div", { class: "columns" },
       h("div", {}, part("Way through the stages", ways(answer)), part("Token budget", packing(answer))),
       h("div", {}, part("Alike", groups(answer)), part("Decoding path", path(answer)))),

@@ -152,7 +152,7 @@ class Tab:
             field = self.page.locator(f"#{name}")
             field.select_option(value) if name in {"profile", "other"} else field.fill(value)
         self.page.fill("#request", request)
-        self.page.get_by_role("button", name="Explain").click()
+        self.page.get_by_role("button", name="Find tools").click()
         self.page.locator("#status", has_text="Answered").wait_for()
         self.open(".machinery")
 
