@@ -50,6 +50,8 @@ _ANYWHERE = {
 """In these languages the words stand beside the deed, before or behind it."""
 
 
+_MORE = re.compile(r"\A(?!\W*(?:ください|下さい|くれ|ほしい|欲しい|ね|よ))\W*\w{2}")
+"""What Japanese wants behind "without doing", known to the glossary or not: more than "please"."""
 _CONVERB = re.compile(
     r"(?:(?<!\w)(?P<noun>\w+)\s+)?\b(?P<verb>\w{2,}(?:meden|madan))\b(?!\s+önce)", re.IGNORECASE
 )
@@ -108,7 +110,8 @@ def _parted_anywhere(clause: str, language: str) -> tuple[str, str]:
     before, behind = clause[: cue.start()], clause[cue.end() :]
     if language == "zh":
         return (before, clause[cue.start() :]) if _has_deed(before, language) else ("", clause)
-    return (behind, clause[: cue.end()]) if _has_deed(behind, language) else ("", clause)
+    wanted = _has_deed(behind, language) or (language == "ja" and _MORE.search(behind) is not None)
+    return (behind, clause[: cue.end()]) if wanted else ("", clause)
 
 
 def _has_deed(text: str, language: str) -> bool:

@@ -64,6 +64,12 @@ _WITHOUT = re.compile(
 _INSTEAD = re.compile(
     r"\b(?:instead\s+of|rather\s+than|as\s+opposed\s+to|in\s+lieu\s+of)\s+(?P<verb>[a-z']+)", re.I
 )
+_UNWANTED = re.compile(
+    r"(?P<verb>[a-z]+ing)\b[^,;.!?]*\b(?:is|are|was)(?:\s+not|n['’]t)\s+"
+    r"(?:wanted|needed|necessary|required|desired|allowed|ok(?:ay)?|an\s+option|the\s+idea)\W*\Z",
+    re.IGNORECASE,
+)
+"""A deed that is said not to be wanted: "terminating them is not wanted"."""
 _ASKS_INSTEAD = re.compile(r"\s*(?:what|which|who)(?:['’]s)?\b", re.IGNORECASE)
 """How a clause begins that asks what may stand in place of a thing: "what can I use instead of butter"."""
 _POINTS_BACK = re.compile(r"[^,;.!?]*\b(?:it|them)\b", re.IGNORECASE)
@@ -144,7 +150,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 def _rules_out_all(clause: str, first: bool, rest: str) -> bool:
     """Whether a clause says nothing but what is not wanted."""
-    none = _DEED_TO_NONE.match(clause)
+    none = _DEED_TO_NONE.match(clause) or _UNWANTED.match(clause)
     if _kept(clause) or _NOTHING.match(clause) or (none and verb_stem(none["verb"]) in ACTIONS):
         return not first
     said = _DO_NOT.match(clause)

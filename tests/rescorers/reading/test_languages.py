@@ -326,3 +326,10 @@ def test_turkish_rules_out_by_endings(text: str, out: str, words: tuple[str, ...
 )  # fmt: skip
 def test_turkish_nouns_and_before_rule_nothing_out(text: str) -> None:
     assert read_request(text).ruled_out == ()
+
+
+def test_japanese_wants_what_stands_behind_without_doing() -> None:
+    reading = read_request("カルテを削除せずに保管して")
+    assert reading.ruled_out
+    assert "delete" not in reading.english
+    assert read_request("カルテを削除しないでください").ruled_out == ()

@@ -26,6 +26,7 @@ from kitpick_rescorers.reading.negation import MAX_READ, split_ruled_out
         ("what did the alarm do, never mind setting it", "what did the alarm do", "never mind setting it"),
         ("preview the change (do not apply it)", "preview the change", "do not apply it"),
         ("archive it w/o deleting it", "archive it", "w/o deleting it"),
+        ("freeze the VMs, ending them is not wanted", "freeze the VMs", "ending them is not wanted"),
         ("copy the file, donot move it", "copy the file", "donot move it"),
         ("ship it, and I certainly don't want to cancel", "ship it", "and I certainly don't want to cancel"),
     ],
