@@ -19,10 +19,13 @@ from typing import Any
 
 import msgspec
 
+from kitpick_engines.document import Effect
 from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.visible import is_blank
+from kitpick_rescorers.features import effect_of_name
+from kitpick_rescorers.reading.deeds import asked_deeds, effects_asked, opposites
 from kitpick_rescorers.reading.request_reading import read_request, shortened
-from kitpick_rescorers.reading.verbs import ACTIONS, stems_of
+from kitpick_rescorers.reading.verbs import ACTIONS, deed_of_name, stems_of
 from kitpick_rescorers.request import MAX_USED
 
 Messages = Sequence[Mapping[str, Any]]
@@ -121,14 +124,23 @@ def done_before(messages: Messages) -> tuple[str, ...]:
     """Names of the functions that were called before and that the last request does not ask for again.
 
     That is so where the last request names a deed ("and now cancel it") that the function is not called by.
+    It is also so where it asks for the opposite ("take one out again"), and for a function that writes, where
+    it asks a question ("when will it arrive?").
     """
     wanted = read_turns(messages).last
     reading = read_request(wanted)
-    deeds = frozenset(stems_of(reading.searched)) & ACTIONS
-    if not deeds or _AGAIN.search(wanted):
-        return ()
-    called = sorted(called_names(messages))
-    return tuple(name for name in called if deeds.isdisjoint(stems_of(name_words(name))))[:MAX_USED]
+    asked = frozenset(stems_of(reading.searched)) & ACTIONS
+    against = opposites(asked_deeds(reading.searched))
+    again = _AGAIN.search(wanted) is not None
+    asks = not again and effects_asked(wanted) == {Effect.READ}
+
+    def is_done(name: str) -> bool:
+        stems = frozenset(stems_of(name_words(name)))
+        other = asked and not again and asked.isdisjoint(stems)
+        writes = asks and effect_of_name(name) in (Effect.WRITE, Effect.DESTRUCTIVE)
+        return bool(other or writes or deed_of_name(stems_of(name_words(name))) in against)
+
+    return tuple(filter(is_done, sorted(called_names(messages))))[:MAX_USED]
 
 
 def resolve(turns: ConversationTurns) -> str:

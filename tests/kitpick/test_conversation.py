@@ -284,3 +284,18 @@ def test_another_deed_is_not_what_was_called_before(last: str) -> None:
 )
 def test_what_is_asked_for_again_or_names_no_deed_may_be_called_again(last: str) -> None:
     assert done_before(_after_order(last)) == ()
+
+
+@pytest.mark.parametrize("last", ["when will it arrive?", "is it there yet?"])
+def test_a_question_is_not_answered_by_what_wrote_before(last: str) -> None:
+    assert done_before(_after_order(last)) == ("shop_createOrder",)
+
+
+def test_the_opposite_is_asked_for_though_it_is_asked_for_again() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "shop_add_to_cart", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "add two lamps"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "user", "content": "no, remove one again"},
+    ]
+    assert done_before(messages) == ("shop_add_to_cart",)

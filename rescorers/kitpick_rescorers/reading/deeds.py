@@ -19,7 +19,7 @@ lock:unlock accept:reject approve:reject grant:revoke authorize:revoke subscribe
 mute:unmute pin:unpin publish:unpublish register:deregister connect:disconnect block:unblock encrypt:decrypt
 import:export upload:download open:close hide:show assign:unassign tag:untag suspend:resume pause:resume
 link:unlink allow:deny install:uninstall create:delete archive:restore increase:decrease join:leave
-arm:disarm undo:approve revert:approve end:schedule
+arm:disarm undo:approve revert:approve end:schedule open:lock
 cancel:request cancel:start cancel:create cancel:schedule cancel:book cancel:order
 """
 _OPPOSITE: dict[str, frozenset[str]] = {}
