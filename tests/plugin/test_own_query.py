@@ -517,6 +517,19 @@ class TestWhatIsRefused:
         assert refused.value.status == 400
         assert "one catalog of kitpick by its name" in refused.value.body
 
+    def test_an_alias_that_shows_a_restored_copy_too(self, search: Search, catalog: Catalog) -> None:
+        """A restore that renames indexes and not the alias: everything would be found twice."""
+        copy = "/twin-apis-0123456789ab-1"
+        search.put(copy, {"aliases": {"own-query": {}}})
+        try:
+            with pytest.raises(Refused) as refused:
+                search.call("POST", "/own-query/_search", {"query": {"kitpick": {"text": "a"}}})
+        finally:
+            search.call("DELETE", copy)
+        assert refused.value.status == 400
+        assert "several: own-query-apis-" in refused.value.body
+        assert "twin-apis-0123456789ab-1. After a restore `kitpick adopt`" in refused.value.body
+
     @pytest.mark.parametrize("inside", [False, True], ids=["alone", "inside another"])
     @pytest.mark.parametrize(("path", "says"), SELECTING)
     def test_what_counts_copies_or_changes_documents(

@@ -1,12 +1,12 @@
 package org.kitpick.opensearch.catalog;
 
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.opensearch.action.search.SearchRequest;
-import org.opensearch.cluster.metadata.AliasMetadata;
 import org.opensearch.cluster.metadata.IndexAbstraction;
-import org.opensearch.cluster.metadata.IndexMetadata;
 import org.opensearch.cluster.metadata.Metadata;
+import org.opensearch.common.compress.CompressedXContent;
 import org.opensearch.common.xcontent.XContentHelper;
 import org.opensearch.common.xcontent.json.JsonXContent;
 import org.opensearch.index.IndexNotFoundException;
@@ -45,19 +45,24 @@ record Catalog(String index, Map<String, Object> committed) {
   }
 
   private static Catalog of(String name, IndexAbstraction alias) {
-    if (alias.getIndices().size() != 1) {
+    List<String> shown =
+        alias.getIndices().stream().map(each -> each.getIndex().getName()).sorted().toList();
+    if (shown.stream()
+        .noneMatch(Pattern.compile(Pattern.quote(name) + LIVE_INDEX).asMatchPredicate())) {
       throw refused(name);
     }
-    IndexMetadata index = alias.getIndices().get(0);
-    AliasMetadata shown = index.getAliases().get(name);
-    boolean ours = index.getIndex().getName().matches(Pattern.quote(name) + LIVE_INDEX);
-    if (!ours || shown.filter() == null) {
+    if (shown.size() > 1) {
+      throw new IllegalArgumentException(
+          "[kitpick] asks one index, and [%s] shows several: %s. After a restore `kitpick adopt` takes the copy off it"
+              .formatted(name, String.join(", ", shown)));
+    }
+    CompressedXContent committed = alias.getIndices().get(0).getAliases().get(name).filter();
+    if (committed == null) {
       throw refused(name);
     }
-    String committed = shown.filter().string();
     return new Catalog(
-        index.getIndex().getName(),
-        XContentHelper.convertToMap(JsonXContent.jsonXContent, committed, false));
+        shown.get(0),
+        XContentHelper.convertToMap(JsonXContent.jsonXContent, committed.string(), false));
   }
 
   private static IllegalArgumentException refused(String asked) {

@@ -12,7 +12,10 @@ public final class HeapShare {
   /** Name of the breaker: its limit is {@code breaker.kitpick.limit}. */
   public static final String NAME = "kitpick";
 
-  /** A call is held as hits, as their texts, and as the request's bytes; and an answer comes. */
+  /**
+   * A call is held as hits, as their texts, as the request's bytes and compressed; an answer as it
+   * comes, whole, parsed, and as the hits that it ranks.
+   */
   private static final int COPIES = 4;
 
   private final Supplier<org.opensearch.core.common.breaker.CircuitBreaker> breaker;
@@ -22,18 +25,35 @@ public final class HeapShare {
     this.breaker = breaker;
   }
 
-  /** Whether there is room for a call with a body of so many bytes; if so, it is taken. */
-  boolean tryTake(long bodyBytes) {
-    try {
-      breaker.get().addEstimateBytesAndMaybeBreak(COPIES * bodyBytes, NAME);
-      return true;
-    } catch (CircuitBreakingException e) {
-      return false;
-    }
+  /** What one call holds: nothing at first. */
+  Held held() {
+    return new Held();
   }
 
-  /** The call is over. */
-  void give(long bodyBytes) {
-    breaker.get().addWithoutBreaking(-COPIES * bodyBytes);
+  /** What one call holds, its body and what has come of its answer, until it is over. */
+  final class Held {
+
+    private long taken;
+    private boolean over;
+
+    /** Whether there is room for so many bytes more; if so, they are taken. */
+    synchronized boolean tryTake(long bytes) {
+      try {
+        if (!over) {
+          breaker.get().addEstimateBytesAndMaybeBreak(COPIES * bytes, NAME);
+          taken += COPIES * bytes;
+        }
+        return !over;
+      } catch (CircuitBreakingException e) {
+        return false;
+      }
+    }
+
+    /** The call is over: it gives all back, and takes no more. */
+    synchronized void giveAll() {
+      over = true;
+      breaker.get().addWithoutBreaking(-taken);
+      taken = 0;
+    }
   }
 }

@@ -18,6 +18,12 @@ public final class RescoreFailure extends OpenSearchException {
     this(reason, message, 0);
   }
 
+  /** Where {@link HeapShare} is used up. */
+  public static RescoreFailure noRoom() {
+    return new RescoreFailure(
+        FailureReason.TOO_MANY, "searches under way hold as much memory as they may");
+  }
+
   /** With the time after which the service wants to be asked again; 0 where it said none. */
   public RescoreFailure(FailureReason reason, String message, long retryAfterSeconds) {
     super("kitpick: " + reason.code() + ": " + message);

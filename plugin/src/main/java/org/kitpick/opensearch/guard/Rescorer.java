@@ -127,20 +127,21 @@ public final class Rescorer {
     if (!breaker.tryPass()) {
       return failed(circuitOpen());
     }
-    if (!heap.tryTake(held)) {
+    HeapShare.Held room = heap.held();
+    if (!room.tryTake(held)) {
       breaker.abandoned();
-      return failed(FailureReason.TOO_MANY, "searches under way hold as much memory as they may");
+      return failed(RescoreFailure.noRoom());
     }
     statistics.count(Count.CALLS);
     statistics.add(Count.REQUEST_BYTES, body.length);
     CompletableFuture<byte[]> exchange =
-        http.post(path, body, () -> statistics.count(Count.RETRIES));
+        http.post(path, body, room::tryTake, () -> statistics.count(Count.RETRIES));
     CompletableFuture<T> answer = new CompletableFuture<>();
     exchange
         .thenApply(bytes -> checked(bytes, read))
         .whenComplete(
             (result, failure) -> {
-              heap.give(held);
+              room.giveAll();
               report(failure, fullTime);
               end(answer, result, failure);
             });

@@ -8,38 +8,38 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
+import java.util.function.LongPredicate;
+import org.kitpick.opensearch.guard.FailureReason;
+import org.kitpick.opensearch.guard.RescoreFailure;
 
 /**
- * Collects a body up to a limit, and stops reading beyond it: the heap belongs to the search
- * engine.
+ * Collects a body up to a limit and as long as there is room, and stops reading beyond: the heap
+ * belongs to the search engine.
  */
 final class BoundedBody implements BodySubscriber<byte[]> {
 
-  /** The body has more bytes than allowed. */
-  static final class TooLarge extends RuntimeException {
-    private static final long serialVersionUID = 1L;
-
-    TooLarge(long limit) {
-      super("the answer has more than " + limit + " bytes");
-    }
-  }
-
   private final long limit;
+  private final LongPredicate room;
   private final CompletableFuture<byte[]> whole = new CompletableFuture<>();
   private final ByteArrayOutputStream collected = new ByteArrayOutputStream();
   private Flow.Subscription subscription;
 
-  private BoundedBody(long limit) {
+  private BoundedBody(long limit, LongPredicate room) {
     this.limit = limit;
+    this.room = room;
   }
 
-  /** A handler that refuses a body announced as too large before its first byte. */
-  static BodyHandler<byte[]> upTo(long limit, Runnable onHeaders) {
+  /**
+   * A handler that refuses a body announced as too large before its first byte.
+   *
+   * @param room takes so many bytes more of what all answers may hold, if there are
+   */
+  static BodyHandler<byte[]> upTo(long limit, LongPredicate room, Runnable onHeaders) {
     return headers -> {
       onHeaders.run();
-      BoundedBody body = new BoundedBody(limit);
+      BoundedBody body = new BoundedBody(limit, room);
       if (headers.headers().firstValueAsLong("Content-Length").orElse(0) > limit) {
-        body.whole.completeExceptionally(new TooLarge(limit));
+        body.whole.completeExceptionally(body.tooLarge());
       }
       return body;
     };
@@ -63,15 +63,21 @@ final class BoundedBody implements BodySubscriber<byte[]> {
   @Override
   public void onNext(List<ByteBuffer> buffers) {
     for (ByteBuffer buffer : buffers) {
-      if (collected.size() + buffer.remaining() > limit) {
+      boolean fits = collected.size() + buffer.remaining() <= limit;
+      if (!fits || !room.test(buffer.remaining())) {
         subscription.cancel();
-        whole.completeExceptionally(new TooLarge(limit));
+        whole.completeExceptionally(fits ? RescoreFailure.noRoom() : tooLarge());
         return;
       }
       byte[] bytes = new byte[buffer.remaining()];
       buffer.get(bytes);
       collected.writeBytes(bytes);
     }
+  }
+
+  private RescoreFailure tooLarge() {
+    return new RescoreFailure(
+        FailureReason.TOO_LARGE, "the answer has more than " + limit + " bytes");
   }
 
   @Override

@@ -10,6 +10,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.LongPredicate;
 import java.util.function.Supplier;
 import javax.net.ssl.SSLContext;
 import org.kitpick.opensearch.guard.FailureReason;
@@ -73,11 +74,13 @@ public final class HttpRescorer implements AutoCloseable {
    * was a pooled one that the service had just closed, and rescoring changes nothing, so doing it
    * twice is safe. A busy service is not asked again: it has enough to do.
    *
+   * @param room takes so many bytes of an answer more of the heap, if there are
    * @return the body of a 200; otherwise fails with {@link RescoreFailure}
    */
-  public CompletableFuture<byte[]> post(String path, byte[] body, Runnable onRetry) {
+  public CompletableFuture<byte[]> post(
+      String path, byte[] body, LongPredicate room, Runnable onRetry) {
     CompletableFuture<byte[]> result = new CompletableFuture<>();
-    orFail(result, () -> send(request(path, body), result, onRetry));
+    orFail(result, () -> send(request(path, body), result, room, onRetry));
     return result;
   }
 
@@ -97,13 +100,14 @@ public final class HttpRescorer implements AutoCloseable {
     return request.build();
   }
 
-  private void send(HttpRequest request, CompletableFuture<byte[]> result, Runnable onRetry) {
+  private void send(
+      HttpRequest request, CompletableFuture<byte[]> result, LongPredicate room, Runnable onRetry) {
     AtomicBoolean answered = new AtomicBoolean();
     CompletableFuture<HttpResponse<byte[]>> exchange =
         Privileged.work(
             () ->
                 http.sendAsync(
-                    request, BoundedBody.upTo(maxAnswerBytes, () -> answered.set(true))));
+                    request, BoundedBody.upTo(maxAnswerBytes, room, () -> answered.set(true))));
     result.whenComplete((bytes, failure) -> exchange.cancel(true));
     exchange.whenComplete(
         (response, failure) ->
@@ -114,7 +118,7 @@ public final class HttpRescorer implements AutoCloseable {
                     settle(response, result);
                   } else if (onRetry != null && isBrokenConnection(failure) && !answered.get()) {
                     onRetry.run();
-                    send(request, result, null);
+                    send(request, result, room, null);
                   } else {
                     result.completeExceptionally(named(failure));
                   }
@@ -184,14 +188,13 @@ public final class HttpRescorer implements AutoCloseable {
   }
 
   private static boolean isBrokenConnection(Throwable failure) {
-    return find(failure, IOException.class) != null
-        && find(failure, BoundedBody.TooLarge.class) == null;
+    return find(failure, IOException.class) != null && find(failure, RescoreFailure.class) == null;
   }
 
   private static RescoreFailure named(Throwable failure) {
-    BoundedBody.TooLarge tooLarge = find(failure, BoundedBody.TooLarge.class);
-    if (tooLarge != null) {
-      return new RescoreFailure(FailureReason.TOO_LARGE, tooLarge.getMessage());
+    RescoreFailure unread = find(failure, RescoreFailure.class);
+    if (unread != null) {
+      return unread;
     }
     IOException broken = find(failure, IOException.class);
     return broken == null

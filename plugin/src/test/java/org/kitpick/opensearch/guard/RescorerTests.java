@@ -207,9 +207,15 @@ public class RescorerTests extends OpenSearchTestCase {
     byte[] tooLarge = new byte[HEAP_LIMIT / 4 + 1];
     assertEquals(FailureReason.TOO_MANY, reasonOf(rescorer.call(tooLarge, Set.of("a"), true)));
     assertEquals(0, asked.get());
-    rescorer.call(new byte[HEAP_LIMIT / 4], Set.of("a"), true).join();
-    rescorer.call(new byte[HEAP_LIMIT / 4], Set.of("a"), true).join();
+    byte[] withoutRoomForAnAnswer = new byte[HEAP_LIMIT / 4];
+    assertEquals(
+        FailureReason.TOO_MANY, reasonOf(rescorer.call(withoutRoomForAnAnswer, Set.of("a"), true)));
+    assertEquals("it was sent", 1, asked.get());
+    byte[] withRoom = new byte[HEAP_LIMIT / 8];
+    rescorer.call(withRoom, Set.of("a"), true).join();
+    rescorer.call(withRoom, Set.of("a"), true).join();
     assertEquals("what was taken is given back", 0, memory.getUsed());
+    assertEquals("closed", ((Map<?, ?>) rescorer.snapshot().get("breaker")).get("state"));
   }
 
   public void testWithoutAnEndpoint() {

@@ -8,11 +8,13 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.kitpick.opensearch.guard.FailureReason;
 import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.HttpClientThreads;
@@ -117,15 +119,15 @@ public class HttpRescorerTests extends OpenSearchTestCase {
 
   public void testThePathOfTheEndpointIsKept() {
     try (HttpRescorer below = new HttpRescorer(base("/rank//"), () -> key, LIMIT, executor, null)) {
-      below.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join();
+      below.post(HttpRescorer.RESCORE, new byte[0], bytes -> true, () -> {}).join();
     }
     assertEquals(List.of("/rank/v1/rescore"), paths);
   }
 
   public void testTheKeyOfTheMomentIsSent() {
-    http.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join();
+    http.post(HttpRescorer.RESCORE, new byte[0], bytes -> true, () -> {}).join();
     key = "renewed";
-    http.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join();
+    http.post(HttpRescorer.RESCORE, new byte[0], bytes -> true, () -> {}).join();
     assertEquals(List.of("null", "Bearer renewed"), keys);
   }
 
@@ -144,16 +146,32 @@ public class HttpRescorerTests extends OpenSearchTestCase {
     status = 200;
     for (String senseless : List.of("", "-1", "1e9", "9999999999", "soon")) {
       searchMillis = senseless;
-      http.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join();
+      http.post(HttpRescorer.RESCORE, new byte[0], bytes -> true, () -> {}).join();
       assertEquals("what was said before stays", 412, http.searchMillis());
     }
   }
 
   public void testABodyOfTheLimitIsReadAndALargerOneIsNot() {
     answer = new byte[LIMIT];
-    assertEquals(LIMIT, http.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join().length);
+    assertEquals(
+        LIMIT, http.post(HttpRescorer.RESCORE, new byte[0], bytes -> true, () -> {}).join().length);
     answer = new byte[LIMIT + 1];
     assertEquals(FailureReason.TOO_LARGE, failure().reason());
+  }
+
+  public void testABodyIsReadAsLongAsThereIsRoom() {
+    AtomicLong room = new AtomicLong(LIMIT);
+    answer = new byte[LIMIT];
+    for (FailureReason expected : new FailureReason[] {null, FailureReason.TOO_MANY}) {
+      CompletableFuture<byte[]> call =
+          http.post(HttpRescorer.RESCORE, new byte[0], n -> room.addAndGet(-n) >= 0, () -> {});
+      if (expected == null) {
+        assertEquals(LIMIT, call.join().length);
+      } else {
+        Exception failure = expectThrows(CompletionException.class, call::join);
+        assertEquals(expected, Failures.of(failure).reason());
+      }
+    }
   }
 
   private RescoreFailure failure() {
@@ -161,7 +179,7 @@ public class HttpRescorerTests extends OpenSearchTestCase {
         expectThrows(
             CompletionException.class,
             () ->
-                http.post(HttpRescorer.RESCORE, new byte[0], () -> {})
+                http.post(HttpRescorer.RESCORE, new byte[0], bytes -> true, () -> {})
                     .orTimeout(300, TimeUnit.SECONDS)
                     .join()));
   }

@@ -109,7 +109,7 @@ public class TlsStoresTests extends OpenSearchTestCase {
     URI base = URI.create("https://localhost:" + server.getAddress().getPort());
     try (HttpRescorer http =
         new HttpRescorer(base, () -> "", 1_000, executor, stores.context(folder))) {
-      byte[] answer = http.post(HttpRescorer.RESCORE, new byte[0], () -> {}).join();
+      byte[] answer = http.post(HttpRescorer.RESCORE, new byte[0], bytes -> true, () -> {}).join();
       return new String(answer, java.nio.charset.StandardCharsets.UTF_8);
     } catch (CompletionException e) {
       FailureReason reason = Failures.of(e).reason();
