@@ -37,6 +37,7 @@ _MAY_RULE_OUT = re.compile(
     re.IGNORECASE,
 )
 """Words without one of which nothing is ruled out."""
+_GAP = re.compile(r"\s{9,}")
 MAX_READ = 20_000
 """Characters of a request that are read: the beginning and the end of a longer one, such as a pasted log."""
 _END = 4_000
@@ -101,11 +102,14 @@ def as_read(request: str) -> tuple[str, tuple[Degradation, ...]]:
     """A request as far as it is read, and what the answer says of the rest."""
     if len(request) <= MAX_READ:
         return request, ()
+    said = _GAP.sub("\n", request.strip())  # where nothing is said, nothing is read
+    if len(said) <= MAX_READ:
+        return said, ()
     reason = (
         f"{len(request):,} characters: the first {MAX_READ - _END:,} and the last {_END:,} were read: "
         "say in fewer words what is wanted"
     )
-    return shortened(request), (Degradation(LONG_REQUEST, reason),)
+    return shortened(said), (Degradation(LONG_REQUEST, reason),)
 
 
 @runtime_checkable

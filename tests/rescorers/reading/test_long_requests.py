@@ -29,6 +29,12 @@ def test_what_is_short_enough_is_read_as_it_is(text: str) -> None:
     assert as_read(text) == (text, ())
 
 
+@pytest.mark.parametrize("blank", ["\t", " \n", "\u3000"])
+def test_blanks_around_a_request_hide_nothing_of_it(blank: str) -> None:
+    gap = blank * MAX_READ
+    assert as_read(f"{gap}send{gap}an email{gap}") == ("send\nan email", ())
+
+
 @pytest.mark.parametrize("text", [f"{ASKED} {LOG}", f"{LOG} {ASKED}", f"{ASKED}{'x' * 1_000_000}"])
 def test_what_is_asked_before_or_behind_what_was_pasted_is_read(text: str) -> None:
     read, (said,) = as_read(text)
