@@ -82,7 +82,7 @@ class Listing(msgspec.Struct, frozen=True):
     instructions: str = ""
     """How the server wants to be used; empty where it does not say."""
     failed: tuple[Failed, ...] = ()
-    """Parts that could not be read, beside tools."""
+    """Parts that could not be read, beside tools, or not wholly."""
     fresh_seconds: float | None = None
     """For how long the server says that the list holds (`ttlMs`); None where it does not say."""
 

@@ -133,6 +133,7 @@ class BoundedSockets(httpx2.AsyncBaseTransport):
         finally:
             await stream.aclose()
         content = without_lone_surrogates(bytes(body))
+        self._output.note_answer(asked.method, content)
         return httpx2.Response(answer.status_code, headers=headers, content=content)
 
 

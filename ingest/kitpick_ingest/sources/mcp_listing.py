@@ -104,6 +104,7 @@ async def list_tools(connection: Connection, settings: LiveSettings) -> Listing:
     Raises:
         SourceError: the tools cannot be listed, or there is more than the settings allow.
     """
+    connection.output.repeated.clear()
     tools, seconds = await _TOOLS.read(connection, settings)
     offers = connection.client.server_capabilities
     others = [
@@ -119,7 +120,8 @@ async def list_tools(connection: Connection, settings: LiveSettings) -> Listing:
         tools += read.get(each.method, [])
     if len(tools) > settings.max_tools:
         raise SourceError("tools/list", f"more than {settings.max_tools:,} tools", "raise max_tools")
-    return _listing(connection, tools, seconds, tuple(Failed(*item) for item in failed.items()))
+    told = [*failed.items(), *connection.output.repeated.items()]
+    return _listing(connection, tools, seconds, tuple(Failed(*item) for item in told))
 
 
 async def _offered(

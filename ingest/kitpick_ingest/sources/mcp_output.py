@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from kitpick_foundation.visible import one_line
+from kitpick_ingest.repeated_keys import repeated_keys
 
 _KEPT_LINES = 20
 _LINE_BYTES = 2_000
@@ -43,8 +44,16 @@ class ServerOutput:
         """Exit code of a started server that ended by itself."""
         self.unfinished = b""
         """The beginning of a message over several lines that has not ended."""
+        self.repeated: dict[str, str] = {}
+        """By method of a list: a key that stands more than once in an answer to it."""
         self._lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
         self._begun = b""
+
+    def note_answer(self, method: str, text: bytes) -> None:
+        """Takes the text of an answer: of a list, it is told where only one of several values is read."""
+        if method.endswith("/list") and (places := repeated_keys(text)):
+            key = places[0][-1]
+            self.repeated[method] = f"the key {key!r} stands more than once: only its last value is read"
 
     def write(self, data: bytes) -> None:
         """Takes what came, in pieces of any size. Of a long line the beginning is kept."""

@@ -209,7 +209,7 @@ class _Exchange:
         self._output.unfinished = self._spread.held[:_HEAD]
         for message in found:
             if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-                self._answered(message)
+                self._answered(message, line)
         return found
 
     def _spread_over_lines(self, line: bytes) -> list[types.JSONRPCMessage]:
@@ -227,9 +227,9 @@ class _Exchange:
             self._output.write_lines(whole)
         return found
 
-    def _answered(self, message: types.JSONRPCResponse | types.JSONRPCError) -> None:
+    def _answered(self, message: types.JSONRPCResponse | types.JSONRPCError, line: bytes) -> None:
         if message.id is not None:
-            self._asked.pop(message.id, None)
+            self._output.note_answer(self._asked.pop(message.id, ""), line)
 
 
 def _internal_error(key: int | str, reason: str) -> types.JSONRPCError:

@@ -240,6 +240,21 @@ def test_text_without_a_form_in_utf_8_costs_its_tool() -> None:
         assert isinstance(tool, ApiDocument)
 
 
+def test_a_list_that_stands_twice_is_named() -> None:
+    with PlainServer().running() as server:
+
+        def twice(message: dict[str, Any]) -> bytes:
+            rest = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": [TOOL]}})
+            return rest.replace('"tools"', '"tools": [{"name": "lost", "inputSchema": {}}], "tools"').encode()
+
+        server.answers["tools/list"] = twice
+        tool, letter = read(server)
+        assert isinstance(tool, ApiDocument)
+        assert isinstance(letter, DeadLetter)
+        assert letter.position == f"{server.url}#/tools~1list"
+        assert letter.reason == "the key 'tools' stands more than once: only its last value is read"
+
+
 def test_a_long_error_is_told_by_its_beginning_on_one_line() -> None:
     with PlainServer().running() as server:
         server.answers["tools/list"] = {"error": {"code": -32000, "message": "\x1b[2J\nno" + "x" * 300_000}}
