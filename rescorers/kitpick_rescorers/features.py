@@ -51,8 +51,12 @@ _DESTRUCTIVE = (
 
 def is_near(candidate: Candidate) -> bool:
     """Whether a learned fusion reads the candidate: its rank by words, vector or sentences is high enough."""
-    depths = (candidate.lexical, NEAR), (candidate.dense, NEAR), (candidate.sentence, NEAR_BY_SENTENCE)
-    return any(place is not None and place.rank <= depth for place, depth in depths)
+    lexical, dense, sentence = candidate.lexical, candidate.dense, candidate.sentence
+    return (
+        (lexical is not None and lexical.rank <= NEAR)
+        or (dense is not None and dense.rank <= NEAR)
+        or (sentence is not None and sentence.rank <= NEAR_BY_SENTENCE)
+    )
 
 
 class _List:
@@ -73,9 +77,9 @@ class _List:
         """1 if the cross-encoder has scored the candidate."""
         self.logits = self._logits()
         """Logits; for a candidate that was not scored, the lowest logit of the list."""
-        self.names = [stems(split_identifier(item.candidate.api)) for item in self.items]
+        self.names: list[frozenset[str]] = [name_stems(item.candidate.api) for item in self.items]
         """Stems of the API's name."""
-        self.covered = self._covered()
+        self.covered: Matrix = self._covered()
         """Share of the request's stems that the candidate's text has."""
 
     @cached_property
@@ -149,8 +153,17 @@ _BOTH: tuple[RankingName, RankingName] = ("lexical", "dense")
 
 def stems(text: str) -> frozenset[str]:
     """Words of a text without stop words and without the commonest English endings: `copies` is `copy`."""
-    words = (word.lower() for word in _WORD.findall(text))
-    return frozenset(_stem(word) for word in words if word not in STOP_WORDS)
+    if text.isascii():  # where a letter in lower case is one letter, all are lowered at once
+        words = set(_WORD.findall(text.lower()))
+    else:
+        words = {word.lower() for word in _WORD.findall(text)}
+    return frozenset(map(_stem, words - STOP_WORDS))
+
+
+@lru_cache(16_384)
+def name_stems(name: str) -> frozenset[str]:
+    """Stems of the name of an API or of a tool: the same few hundred are asked for again and again."""
+    return stems(split_identifier(name))
 
 
 @lru_cache(65_536)
@@ -238,9 +251,7 @@ FEATURES: Mapping[str, Callable[[_List], Matrix]] = {
     "logit_rank": lambda the: _reciprocal_order(the.logits),
     # by words
     "name_asked": lambda the: the.share_asked(lambda place: the.names[place]),
-    "tool_asked": lambda the: the.share_asked(
-        lambda place: stems(split_identifier(the.items[place].candidate.tool))
-    ),
+    "tool_asked": lambda the: the.share_asked(lambda place: name_stems(the.items[place].candidate.tool)),
     "request_covered": lambda the: the.covered,
     "effect_fit": _effect_fit,
     "deprecated": lambda the: np.array([float(item.candidate.deprecated) for item in the.items]),

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.contract import Candidate, Filter, Place, Vector, by_best_rank
+from kitpick_engines.contract import Candidate, Filter, Place, by_best_rank
 from kitpick_engines.document import ApiDocument, Effect, decode_chains, decode_document
 from kitpick_engines.errors import CorruptStore
 from kitpick_engines.lexical import FIELDS, Mask, Postings, Visible
@@ -136,12 +136,13 @@ class View:
         self._visible: Lru[Filter, Visible] = Lru(_FILTER_BYTES)
         self._postings: Lru[str, Postings] = Lru(_POSTING_BYTES)
 
-    def vector(self, position: int) -> Vector:
-        """A document's vector (d,); zeros where it is lost."""
-        vector: Vector = np.zeros(self.index.schema.dimensions, dtype=np.float32)
-        if self.searchable[position]:
-            vector[:] = self.matrix.rows[self.slots[position]]
-        return vector
+    def vectors(self, positions: Sequence[int]) -> NDArray[np.float32]:
+        """Vectors of documents (n, d), in the order of `positions`; zeros where one is lost."""
+        places = np.asarray(positions, dtype=np.int64)
+        vectors = np.zeros((len(places), self.index.schema.dimensions), dtype=np.float32)
+        whole = self.searchable[places]
+        vectors[whole] = self.matrix.rows[self.slots[places[whole]]]
+        return vectors
 
     def positions(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
         """Positions of those row numbers that this view has, in their order: int (n,)."""
@@ -305,15 +306,14 @@ def found_together(
 def read_candidates(connection: sqlite3.Connection, view: View, positions: Sequence[int]) -> list[Candidate]:
     """Candidates without places, in the order of `positions`."""
     rows = view.rows[positions].tolist()
-    position_of = dict(zip(rows, positions, strict=True))
+    vectors = dict(zip(rows, view.vectors(positions), strict=True))
     found = {}
     statement = view.index.sql(_CANDIDATES.format("chains" if view.index.chained else "x''"))
     for row, *fields, deprecated, effect, chains in select_in(connection, statement, rows):
         refuse_other_types("bodies", _FOUND, [*fields, chains])
         document_id, category, tool, api, text = fields
-        vector = view.vector(position_of[row])
         flags = bool(deprecated), Effect(effect)
-        plain = Candidate(document_id, category, tool, api, text, vector, None, None, *flags)
+        plain = Candidate(document_id, category, tool, api, text, vectors[row], None, None, *flags)
         found[row] = plain if not chains else _chained(plain, chains)
     if len(found) < len(rows):
         raise CorruptStore(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from kitpick_engines.contract import Candidate
 
@@ -88,11 +89,20 @@ def _says_enough(name: str) -> bool:
 _PARTS = re.compile(r"[./:]+|__")
 
 
+_REMEMBERED = 16_384
+"""APIs whose keys are remembered: the same few hundred are candidates again and again."""
+
+
 def keys_of(candidate: Candidate) -> tuple[str, ...]:
     """Keys by which an API is named, the most particular first: id, `tool.api`, name, its last part."""
-    last = _PARTS.split(candidate.api.rstrip("./:_ "))[-1] if " " not in candidate.api.strip() else ""
-    call = candidate.api.rpartition(" (")[0] if candidate.api.endswith(")") else ""
-    names = (candidate.id, f"{candidate.tool}.{candidate.api}", candidate.api, call, last)
+    return _keys(candidate.id, candidate.tool, candidate.api)
+
+
+@lru_cache(_REMEMBERED)
+def _keys(id_: str, tool: str, api: str) -> tuple[str, ...]:
+    last = _PARTS.split(api.rstrip("./:_ "))[-1] if " " not in api.strip() else ""
+    call = api.rpartition(" (")[0] if api.endswith(")") else ""
+    names = (id_, f"{tool}.{api}", api, call, last)
     return tuple(dict.fromkeys(key for key in map(name_key, names) if len(key) >= _LEAST))
 
 

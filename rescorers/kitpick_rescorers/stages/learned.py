@@ -10,7 +10,6 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kitpick_engines.text import split_identifier
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.features import (
     FEATURES,
@@ -19,6 +18,7 @@ from kitpick_rescorers.features import (
     candidate_features,
     is_near,
     list_evidence,
+    name_stems,
     stems,
 )
 from kitpick_rescorers.models import LearnedFusion, Models
@@ -221,7 +221,7 @@ def _reason(asked: frozenset[str], item: Ranked, values: dict[str, float]) -> st
     ]
     if item.logit is not None:
         said.append(f"cross-encoder rank {round(1 / values['logit_rank'])}")
-    named = sorted(stems(split_identifier(item.candidate.api)) & asked)
+    named = sorted(name_stems(item.candidate.api) & asked)
     if named:
         said.append(f"name says {', '.join(map(repr, named))}")
     if item.logit is not None and values["gap_in_tool"] == 0 and values["tool_candidates"] > 1:
