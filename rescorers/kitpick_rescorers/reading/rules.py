@@ -448,12 +448,16 @@ class _RuledOut:
 
     def _ends_whole(self, candidate: Candidate) -> bool:
         """Whether it ends the whole of which only a part is to be ended."""
-        return _deed(candidate) in self._asked and frozenset() < _ended(candidate) <= self._not_whole
+        return _deed(candidate) in self._asked and frozenset() < _things(candidate) <= self._not_whole
 
     def _is_the_same(self, candidate: Candidate, deed: str) -> bool:
         """Whether an ending deed is done to just what is ruled out, and is not the deed that is wanted."""
-        things = _ended(candidate)
-        return bool(things) and things <= self._on and (deed not in self._wanted or bool(things - {deed}))
+        things = _things(candidate)
+        return (
+            bool(_ended(candidate))
+            and things <= self._on
+            and (deed not in self._wanted or bool(things - {deed}))
+        )
 
 
 _MANY = re.compile(r"\b(?:several|multiple|many|all|every|each|lots|both|two|three)\b", re.IGNORECASE)

@@ -158,6 +158,12 @@ def test_what_destroys_does_not_stand_first_unasked(bench) -> None:  # type: ign
     assert alone.results[0].reasons[-1].startswith("reading: ends something")
 
 
+def test_to_remove_a_thing_from_another_is_not_to_end_it(bench) -> None:  # type: ignore[no-untyped-def]
+    names = ("i/RemoveUserFromGroup", "i/DeleteGroup", "i/AddUserToGroup")
+    found = answer("take the user out of the group; don't delete the user", ranked(bench, names))
+    assert ids(found)[0] == names[0]
+
+
 def test_to_remove_from_a_thing_that_stays_is_not_ruled_out(bench) -> None:  # type: ignore[no-untyped-def]
     names = ("s/remove_from_cart", "s/add_to_cart")
     found = answer("drop the second lamp from the cart, but keep the cart", ranked(bench, names))
