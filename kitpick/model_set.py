@@ -132,6 +132,14 @@ class RememberedQueries:
         """
         return self._encoder.get().knows(word)
 
+    def reads_language(self, language: str) -> bool:
+        """As `Encoder.reads_language`.
+
+        Raises:
+            ModelError, MissingExtra: it cannot be loaded.
+        """
+        return self._encoder.get().reads_language(language)
+
     def reads_at_most(self, text: str) -> int:
         """As `Encoder.reads_at_most`.
 

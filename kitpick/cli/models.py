@@ -173,6 +173,13 @@ def import_command(
     document_prefix: Annotated[
         str | None, typer.Option(help="What is put before descriptions, likewise, as 'passage: '.")
     ] = None,
+    languages: Annotated[
+        str,
+        typer.Option(
+            "--languages",
+            help="Languages that it reads, `de,el,cs`, or `multilingual`. Default: as its README.md says.",
+        ),
+    ] = "",
     licence: Annotated[
         str, typer.Option("--licence", help="Licence of the weights. Default: as its README.md says.")
     ] = "",
@@ -194,6 +201,7 @@ def import_command(
         request_prefix=request_prefix,
         document_prefix=document_prefix,
         licence=licence,
+        languages=tuple(filter(None, (each.strip().lower() for each in languages.split(",")))),
     )
     report = import_encoder(wanted)
     print_json(report) if as_json else _print_imported(report, out)

@@ -122,6 +122,10 @@ class Encoder(_Network):
         """Whether a word, in lower case, is one entry of the vocabulary: no slip of spelling, then."""
         return self.tokens.has_word(word)
 
+    def reads_language(self, language: str) -> bool:
+        """Whether it says that it reads a language, named by its code."""
+        return self.manifest.reads(language)
+
     def fits(self, text: str) -> bool:
         """Whether a text is read to its end, rather than cut."""
         return self.tokens.fits(text, self.reads)

@@ -69,6 +69,8 @@ class Import(msgspec.Struct, frozen=True, kw_only=True):
     request_prefix: str | None = None
     document_prefix: str | None = None
     licence: str = ""
+    languages: tuple[str, ...] = ()
+    """Codes of the languages that it reads, or "multilingual"."""
 
 
 class Imported(msgspec.Struct, frozen=True):
@@ -164,6 +166,7 @@ def _manifest(
         score_scale="cosine",
         max_tokens=folder.max_tokens(wanted.max_tokens),
         dimensions=answer.dimensions,
+        languages=wanted.languages or folder.languages() or msgspec.UNSET,
         reading=reading,
     )
 

@@ -19,6 +19,8 @@ READING_FORMAT = 2
 PART_FORMAT = 3
 """Version of a manifest whose graph is a part of another model's; all others are of version 1."""
 
+MULTILINGUAL = "multilingual"
+"""Stands for every language, as pages of models have it."""
 MANIFEST = "manifest.json"
 MODEL = "model.onnx"
 TOKENIZER = "tokenizer.json"
@@ -89,8 +91,9 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     `encoder` is the identity of the encoder whose vectors a query-kind head reads, `features` names what it
     reads instead of a vector. Of a list ranker, `encoder` and `cross_encoder` made the features it learned
     from.
-    `providers` are those it was measured on. `reading` is set for an imported encoder alone, `part` for a
-    model whose graph is a part of another's: the digest in `files` is that of the other's file.
+    `providers` are those it was measured on. `languages` are those that an imported encoder says it reads, by
+    their codes of ISO 639-1; "multilingual" stands for all. `reading` is set for an imported encoder alone,
+    `part` for a model whose graph is a part of another's: the digest in `files` is that of the other's file.
     """
 
     name: str
@@ -114,8 +117,14 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
     features: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     providers: tuple[str, ...] = ("cpu",)
+    languages: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     reading: EncoderReading | msgspec.UnsetType = msgspec.UNSET
     part: GraphPart | msgspec.UnsetType = msgspec.UNSET
+
+    def reads(self, language: str) -> bool:
+        """Whether it says that it reads a language, named by its code."""
+        said = () if self.languages is msgspec.UNSET else self.languages
+        return language in said or MULTILINGUAL in said
 
     @property
     def _seen(self) -> frozenset[str]:

@@ -6,6 +6,7 @@ Nothing is run here, and nothing is downloaded. What cannot be used is refused w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
@@ -24,6 +25,8 @@ _PLACES = ("", "onnx")
 """Folders, within the one that is named, that hold graphs."""
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.h5", "*.msgpack")
 _SENTENCEPIECE = ("*.model", "vocab.txt", "vocab.json")
+_HEAD = 250
+"""Lines of a page in which its head ends: some name a hundred languages, one a line."""
 _POINTER = b"version https://git-lfs"
 _READ_HERE = frozenset({"Transformer", "Pooling", "Normalize"})
 """Modules of sentence-transformers that are a graph, the pooling of its answer, and unit length."""
@@ -173,12 +176,25 @@ class SentenceFolder:
 
     def licence(self) -> str:
         """What the head of `README.md` says; empty where it says nothing."""
+        return " ".join(self._said("license")[:1])
+
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages that the head of `README.md` names; none where it names none."""
+        said = (each.strip("[],'\" ") for each in " ".join(self._said("language")).replace(",", " ").split())
+        return tuple(dict.fromkeys(each.lower() for each in said if each))
+
+    def _said(self, key: str) -> list[str]:
+        """What the head of `README.md` says under a key: in its line, or in the list behind it."""
         try:
-            lines = (self.folder / "README.md").read_text("utf-8", "replace").splitlines()[:60]
+            lines = (self.folder / "README.md").read_text("utf-8", "replace").splitlines()[:_HEAD]
         except OSError:
-            return ""
-        said = (line.partition(":")[2].strip() for line in lines if line.startswith("license:"))
-        return next(said, "")
+            return []
+        start = next((n for n, line in enumerate(lines) if line.startswith(f"{key}:")), None)
+        if start is None:
+            return []
+        listed = takewhile(lambda line: line.lstrip().startswith("- "), lines[start + 1 :])
+        said = [lines[start].partition(":")[2], *(line.strip()[2:] for line in listed)]
+        return [each.strip() for each in said if each.strip()]
 
     def _mode(self, settings: dict[str, Any], path: Path) -> Pooling:
         flags = [name.removeprefix("pooling_mode_") for name, on in settings.items() if on is True]

@@ -66,6 +66,8 @@ class RescoreRequest(msgspec.Struct, frozen=True, eq=False):
     """How far the candidates' `intent` places are to be trusted, in [0, 1]."""
     vector_model: str = ""
     """Identity of the model that made the query's vector and the candidates'; empty where it is unknown."""
+    encoder_reads: bool = False
+    """Whether that model says that it reads the query's language, which nothing shipped reads."""
     held: tuple[HeldIdentifier, ...] = ()
     """Identifiers that the conversation holds beside the query, at most `MAX_HELD`."""
     placed_first: Mapping[str, str] = {}
@@ -80,7 +82,8 @@ class RescoreRequest(msgspec.Struct, frozen=True, eq=False):
     @property
     def reading(self) -> Reading:
         """What the query says, as far as it is read. Models see its `embedded`, the rules all of it."""
-        return read_request(as_read(self.query)[0])
+        reading = read_request(as_read(self.query)[0])
+        return msgspec.structs.replace(reading, by_encoder=True) if self.encoder_reads else reading
 
 
 class Hit(msgspec.Struct, frozen=True):

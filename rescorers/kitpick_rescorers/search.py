@@ -37,7 +37,7 @@ from kitpick_rescorers.named_apis import find_named
 from kitpick_rescorers.packing import PackingSizes, pack_results
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.reading.request_reading import as_read, cut_by, read_request
+from kitpick_rescorers.reading.request_reading import as_read, cut_by, is_read_by, read_request
 from kitpick_rescorers.request import MAX_PLACED, NOTHING_SPOKEN, Hit, Rescored, RescoreRequest, Spoken
 from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.respelling import SecondLook
@@ -88,6 +88,8 @@ class Query(msgspec.Struct, frozen=True, eq=False):
     """Sentences that are searched beside the whole request; without vectors if it has none."""
     degraded: tuple[Degradation, ...] = ()
     """Why there is no vector though one is needed, and what of the request was not read."""
+    encoder_reads: bool = False
+    """Whether the encoder says that it reads the request's language, which nothing shipped reads."""
 
     def turned(self, matrix: RequestMatrix | None) -> Query:
         """The query with its vectors turned by a matrix; as it is, with the reason, where none fits."""
@@ -155,7 +157,8 @@ def prepare(text: str, needs: frozenset[Requirement], encoder: QueryEncoder) -> 
         vectors = encoder.vectors(parts) if parts else ()
         sentences = tuple(Sentence(part, own) for part, own in zip(parts, vectors, strict=True))
         cut = (*cut, *cut_by(encoder, "encoder", wanted))
-        return Query(text, vector, encoder.identity, sentences, cut)
+        own = is_read_by(encoder, read_request(text))
+        return Query(text, vector, encoder.identity, sentences, cut, own)
     except (ProviderRefused, RuntimeClash):
         raise
     except (ModelError, MissingExtra) as error:
@@ -289,6 +292,7 @@ class Search:
             query.vector,
             intent_trust=voted.trust,
             vector_model=query.model,
+            encoder_reads=query.encoder_reads and query.vector is not None,
             placed_first=dict(islice(voted.confirmed.items(), MAX_PLACED)),
             read_as=read_as,
         )

@@ -289,3 +289,24 @@ def test_manifests_of_other_models_stay_as_they_are(tmp_path: Path):
     assert (tmp_path / "manifest.json").read_bytes() == (
         find_model("encoder-pair") / "manifest.json"
     ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("head", "reads"),
+    [
+        ("language: multilingual", ("el", "cs")), ("language:\n- de\n- el\nlicense: mit", ("el",)),
+        ("language: [cs, 'el']", ("cs", "el")), ("license: mit", ()),
+    ],
+)  # fmt: skip
+def test_the_languages_that_an_encoder_reads_come_from_the_head_of_its_page(
+    folder: Path, head: str, reads: tuple[str, ...]
+):
+    (folder / "README.md").write_text(f"---\n{head}\n---\n", encoding="utf-8")
+    encoder, _ = brought(folder)
+    assert tuple(each for each in ("cs", "el") if encoder.reads_language(each)) == tuple(sorted(reads))
+
+
+def test_the_languages_are_said_by_the_call(folder: Path):
+    encoder, _ = brought(folder, languages=("el",))
+    assert encoder.reads_language("el")
+    assert not encoder.reads_language("cs")

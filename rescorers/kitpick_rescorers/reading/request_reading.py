@@ -66,6 +66,9 @@ class Reading(msgspec.Struct, frozen=True):
     english: tuple[str, ...] = ()
     """For another language, the English words that a glossary has for it."""
 
+    by_encoder: bool = False
+    """Whether the encoder that embedded it says that it reads its language, which nothing shipped reads."""
+
     @property
     def wanted(self) -> str:
         """What is wanted, in the request's own words."""
@@ -127,6 +130,19 @@ def cut_by(reader: object, name: str, text: str) -> tuple[Degradation, ...]:
         return ()
     reason = f"the {name} reads the first {most} tokens of it at most: say in fewer words what is wanted"
     return (Degradation(LONG_REQUEST, reason),)
+
+
+@runtime_checkable
+class LanguageReader(Protocol):
+    """A model that says which languages it reads."""
+
+    def reads_language(self, language: str, /) -> bool:
+        """Whether it reads a language, named by its code."""
+
+
+def is_read_by(reader: object, reading: Reading) -> bool:
+    """Whether a model says that it reads a request which nothing shipped reads."""
+    return reading.unread and isinstance(reader, LanguageReader) and reader.reads_language(reading.language)
 
 
 @runtime_checkable

@@ -87,7 +87,7 @@ def follow_rules(
         used: names of functions that were called before, and are not asked for again.
     """
     started = time.perf_counter()
-    if reading.unread:
+    if reading.unread and not reading.by_encoder:
         state, reading = _by_loan_words(state, proposed, reading)
     rules = _Rules(state, proposed, reading, placed_first, used)
     ranked, reasons = rules.ranked(), rules.reasons
@@ -161,6 +161,11 @@ def _unknown(reading: Reading) -> str:
 
 def _weakness(reading: Reading) -> str:
     """What a request in another language suffers from."""
+    if reading.unread and reading.by_encoder:
+        return (
+            f"the request is in {reading.foreign}, which the encoder reads and no other model does: found by "
+            "its vectors and by words, without a probability"
+        )
     if reading.unread:
         return (
             f"the request is in {reading.foreign}, {_unknown(reading)}: found by names, numbers and "

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate
 from kitpick_rescorers.models import Models
@@ -116,3 +117,16 @@ def test_any_text_has_beginnings_that_it_shares_with_itself(text: str) -> None:
     asked = beginnings(text)
     assert all(1 <= len(part) <= 10 for part in asked)
     assert sharing(frozenset(), ()) == {}
+
+
+def test_what_an_encoder_says_it_reads_stays_in_the_order_of_its_vectors(bench) -> None:  # type: ignore[no-untyped-def]
+    names = ("c/StopServer", "c/ListThings")
+    candidates = [bench.candidate(name, dense=rank) for rank, name in enumerate(names, start=1)]
+    profile = Profile("fused", (Fuse(lexical=0.0),))
+    asked = RescoreRequest("σταμάτησε την υπηρεσία", candidates)
+    refused = rescore(asked, profile, Models())
+    assert refused.abstained
+    found = rescore(replace(asked, encoder_reads=True), profile, Models())
+    assert not found.abstained
+    assert [hit.id for hit in found.results] == list(names)
+    assert "which the encoder reads" in found.degraded[0].reason
