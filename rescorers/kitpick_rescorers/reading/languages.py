@@ -100,11 +100,12 @@ def _latin(text: str) -> str:
     most = max(worth.values())
     if most >= 2 and most > english:
         return _best(said, [language for language, each in worth.items() if each == most])
-    few: str = language_of_few(
-        said, {each: worth[each] for each in _WORDS if each != "en"}, least=2 if english else 1
+    shared = words & _WORDS["en"]
+    sharing = {each for each, common in _WORDS.items() if each != "en" and shared <= common}
+    few = (
+        language_of_few(said, {each: worth[each] for each in sharing}, 2 if english else 1) if sharing else ""
     )
-    told = few and not _strange(said, few) and words & _WORDS["en"] <= _WORDS[few]
-    return few if told else ENGLISH
+    return few if few in sharing and not _strange(said, few) else ENGLISH
 
 
 def _best(said: str, languages: Sequence[str]) -> str:
