@@ -21,7 +21,7 @@ _BETWEEN = (
     r"(?:\s+(?!(?:of|for|from|to|on|in|and|or|that|which|with|without|if|so|but|then)\b)[^\s.,;:!?]+){0,5}?"
 )
 MAY_BE_LIGHT = re.compile(
-    rf"\b{_LIGHT}\b|\b(?:put|let|drop|shoot|keep|sign|bring|hook|unhook|plug|unplug|have|having|grant)\b",
+    rf"\b{_LIGHT}\b|\b(?:put|let|drop|shoot|keep|sign|bring|hook|unhook|plug|unplug|have|having|grant|rais(?:e|ing)|lodg(?:e|ing))\b",
     re.IGNORECASE,
 )
 """Verbs without one of which a request has no such deed."""
@@ -70,6 +70,7 @@ mak(?:e|ing)\b(?:\s+\S+){1,4}?\s+a\s+(?:member|part)\s+of: add join invite
 bring(?:ing)?\b(?:\s+\S+){1,8}?\s+back\b: restore recover reopen undelete start
 mak(?:e|ing)\s+(?:(?:an?|some|another)\s+)?(?:\w+\s+)?(?:changes?|updates?|edits?)\s+to: update modify change edit put set patch
 (?:giv(?:e|ing)|do(?:ing)?)\b(?:\s+\S+){1,5}?\s+(?:another|a)\s+(?:go|spin|try)\b: invoke run test retry execute start
+(?:rais|lodg)(?:e|ing)\s+(?:an?|another)\s+(?:\S+\s+){0,3}?(?:pr|mr|po|requests?|tickets?|issues?|bugs?|incidents?|claims?|complaints?|disputes?|objections?|invoices?|cases?|orders?|alerts?)\b: create open file submit add post raise
 do(?:ing)?\s+a\s+(?:test|trial|dry)\s+run: invoke run test execute simulate
 """  # noqa: E501
 _VERBS = ACTIONS | frozenset(

@@ -507,8 +507,11 @@ def _is_called(candidate: Candidate, keys: Sequence[str]) -> bool:
 
 
 def _is_meant(candidate: Candidate, meant: Meant, about: frozenset[str]) -> bool:
-    """Whether an API does what a noun says, and its name is about the same things, or about nothing else."""
-    things = _all_stems(candidate) - meant.things
+    """Whether an API does what a noun says, and its name is about the same things, or about nothing else.
+
+    What stands before its last full stop is the tool, not a thing.
+    """
+    things = _words(candidate) - ACTIONS - _SMALL - meant.things
     return meant.fits(_name_stems(candidate)) and (not things or not things.isdisjoint(about))
 
 
