@@ -11,6 +11,7 @@ Everything listed here is loaded when it is first used: importing the package it
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from kitpick_rescorers.profiles import Profile
     from kitpick_rescorers.search import SearchHit
     from kitpick_rescorers.state import HeldIdentifier
+
+# Threads of numpy's OpenBLAS wait for the next product by spinning, for a tenth of a second behind each, on
+# processors that the models need. It reads this when numpy is first imported: 2^4 cycles, then they sleep.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 __all__ = [
     "Catalog",
