@@ -237,9 +237,9 @@ def _salt(connection: sqlite3.Connection) -> bytes:
     if found is None:
         connection.execute("INSERT OR IGNORE INTO secret VALUES (1, ?)", (secrets.token_bytes(_SALT_BYTES),))
         found = connection.execute("SELECT salt FROM secret").fetchone()
-    salt: bytes = checked("secret", {"salt": bytes}, [found])[0][0]
-    if len(salt) != _SALT_BYTES:
-        raise DamagedRow("secret.salt", f"{len(salt)} bytes")
+    salt: bytes = found[0]
+    if type(salt) is not bytes or len(salt) != _SALT_BYTES:
+        raise DamagedRow("secret.salt", f"no {_SALT_BYTES} bytes")
     return salt
 
 
