@@ -151,8 +151,12 @@ def written_out(text: str, found: Iterable[Abbreviation], texts: Iterable[str]) 
 def _defined(texts: Iterable[str], wanted: set[str]) -> dict[str, tuple[str, ...]]:
     """Long forms that texts give for abbreviations, each once, in the order of the texts."""
     found: dict[str, dict[str, None]] = {}
-    for text in texts:
-        for words, short in _DEFINED.findall(text[:_MAX_TEXT]):
+    # Few texts have one of them in brackets, and the words before every bracket are dear to read.
+    bracketed = re.compile(rf"\(\s*(?:{'|'.join(map(re.escape, sorted(wanted)))})s?\s*\)")
+    for read in (text[:_MAX_TEXT] for text in texts):
+        if bracketed.search(read) is None:
+            continue
+        for words, short in _DEFINED.findall(read):
             if short in wanted and (form := _form(words, short)):
                 found.setdefault(short, {})[form.lower()] = None
     return {short: tuple(forms)[:3] for short, forms in found.items()}
