@@ -44,7 +44,14 @@ from kitpick_engines.sqlite.backup import opened_backup, restore_backup, write_b
 from kitpick_engines.sqlite.connections import ConnectionPool, translated, unreadable
 from kitpick_engines.sqlite.matrix import Matrix, MatrixGone, best, nearest, remove_matrix, remove_orphans
 from kitpick_engines.sqlite.tables import select_in
-from kitpick_engines.sqlite.view import LatestView, View, found_together, read_candidates, read_documents
+from kitpick_engines.sqlite.view import (
+    BothRankings,
+    LatestView,
+    View,
+    found_together,
+    read_candidates,
+    read_documents,
+)
 from kitpick_engines.sqlite.writer import SqliteSettings, SqliteWriter
 from kitpick_foundation.disk import DISK, Disk
 from kitpick_foundation.fork_gate import FORKS_WAIT
@@ -220,7 +227,8 @@ class SqliteEngine:
                 return Candidates()
             schema = snapshot.view.index.schema
             asked = searches_of(request.over(schema))
-            found = with_sentences([self._found(snapshot, each) for each in asked])
+            rankings = [self._ranked(snapshot, each) for each in asked]
+            found = with_sentences(found_together(*snapshot, rankings))
             return Candidates(found, schema, _lost(snapshot))
 
     def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002
@@ -242,7 +250,7 @@ class SqliteEngine:
             if snapshot is None:
                 return []
             places = self._dense(snapshot, vector, k, filter)
-            return found_together(snapshot.connection, snapshot.view, {}, places)
+            return found_together(*snapshot, [({}, places)])[0]
 
     def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
         """Whole documents in the order of `ids`; unknown and forbidden ones are left out."""
@@ -410,10 +418,9 @@ class SqliteEngine:
         file = self._folder / index.matrix
         return Matrix(file, index.slots, index.schema.dimensions, may_be_missing=may_be_missing)
 
-    def _found(self, snapshot: Snapshot, request: SearchRequest) -> list[Candidate]:
+    def _ranked(self, snapshot: Snapshot, request: SearchRequest) -> BothRankings:
         lexical = self._lexical(snapshot, request)
-        dense = self._dense(snapshot, request.vector, request.size, request.filter)
-        return found_together(snapshot.connection, snapshot.view, lexical, dense)
+        return lexical, self._dense(snapshot, request.vector, request.size, request.filter)
 
     def _lexical(self, snapshot: Snapshot, request: SearchRequest) -> dict[int, Place]:
         connection, view = snapshot

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -288,18 +289,27 @@ class Lru(Generic[Key, Value]):
 _JOINED = "FROM docs_# JOIN bodies_# USING (row)"
 _FOUND = {**dict.fromkeys(("id", "category", "tool", "api", "text"), str), "chains": bytes}
 _CANDIDATES = "SELECT row, id, category, tool, api, text, deprecated, effect, {} " + f"{_JOINED} WHERE row IN"
+BothRankings = tuple[Mapping[int, Place], Mapping[int, Place]]
+"""The lexical and the dense places of what one search finds, by position."""
 _DOCUMENTS = "SELECT id, row, document FROM docs_# LEFT JOIN bodies_# USING (row) WHERE id IN"
 
 
 def found_together(
-    connection: sqlite3.Connection, view: View, lexical: Mapping[int, Place], dense: Mapping[int, Place]
-) -> list[Candidate]:
-    """Candidates of both rankings (places by position), best rank of either first, ties by id."""
-    order = by_best_rank(lexical, dense)
-    plain = read_candidates(connection, view, order)
+    connection: sqlite3.Connection, view: View, rankings: Sequence[BothRankings]
+) -> list[list[Candidate]]:
+    """For each search the candidates of both of its rankings, best rank of either first, ties by id.
+
+    What several searches find is read once.
+    """
+    orders = [by_best_rank(lexical, dense) for lexical, dense in rankings]
+    every = list(dict.fromkeys(chain.from_iterable(orders)))
+    plain = dict(zip(every, read_candidates(connection, view, every), strict=True))
     return [
-        msgspec.structs.replace(candidate, lexical=lexical.get(position), dense=dense.get(position))
-        for position, candidate in zip(order, plain, strict=True)
+        [
+            msgspec.structs.replace(plain[place], lexical=lexical.get(place), dense=dense.get(place))
+            for place in order
+        ]
+        for order, (lexical, dense) in zip(orders, rankings, strict=True)
     ]
 
 
