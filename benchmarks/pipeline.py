@@ -1,10 +1,10 @@
 """A whole search against the model forward passes it contains, request by request in one session.
 
 The search embeds the request and its sentences, ranks by words and by vectors over ToolBench's 4,331 APIs,
-reranks 50 candidates, decodes, applies the hierarchy (fetching and scoring further APIs where it asks for
-them) and explains every hit. The forward passes are the same encoder and cross-encoder calls with the same
-texts, and nothing else. Both run for every request, each first in turn; token ids of documents are known to
-both.
+reranks as many candidates as the profile reads, decodes, applies the hierarchy (fetching and scoring further
+APIs where it asks for them) and explains every hit. The forward passes are the same encoder and cross-encoder
+calls with the same texts, and nothing else. Both run for every request, each first in turn; token ids of
+documents are known to both.
 
 `--limit N` takes N requests, `--profile NAME` another profile.
 """
