@@ -1,11 +1,10 @@
-"""What evidence costs, and whether it holds: tuning against one evaluation, two reports, planted duplicates.
+"""Whether evidence holds: two reports of one evaluation, planted duplicates.
 
-Tuning: 1,000 settings of the default profile over ToolBench dev, against one evaluation pass of it. Reports:
-the same evaluation twice, each from nothing. Duplicates: copies of APIs planted into a catalog of AWS
-operations, in another tool, verbatim or changed in four ways; and what is found in the untouched catalog.
+Reports: the same evaluation twice, each from nothing. Duplicates: copies of APIs planted into a catalog of
+AWS operations, in another tool, verbatim or changed in four ways; and what is found in the untouched catalog.
 
-`--part NAME` (repeatable) takes only `tune`, `repeat` or `duplicates`; `--limit N` so many requests;
-`--trials N` so many settings; `--list` prints every finding in the untouched catalog, for a reader to judge.
+`--part NAME` (repeatable) takes only `repeat` or `duplicates`; `--limit N` so many requests; `--list`
+prints every finding in the untouched catalog, for a reader to judge.
 """
 
 from __future__ import annotations
@@ -25,22 +24,16 @@ from rich.table import Table
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
 from kitpick.evaluation.measuring import Plan, judged_dataset, measure
-from kitpick.evaluation.profile_tuning import tune_profile
 from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import retrieval_text
 from kitpick_evaluation.health.duplicates import near_duplicates
 from kitpick_evaluation.report import Report
-from kitpick_evaluation.tuning.search import Effort
-from kitpick_evaluation.tuning.space import usual_space
-from kitpick_evaluation.tuning.tune import TuneOptions
-from kitpick_ingest.progress import ProgressRecorder
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_rescorers import DEFAULT_PROFILE
-from kitpick_rescorers.profiles import load_profile
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-PARTS = ("tune", "repeat", "duplicates")
+PARTS = ("repeat", "duplicates")
 SERVICES = (
     "s3",
     "ec2",
@@ -67,40 +60,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--part", action="append", choices=PARTS)
     parser.add_argument("--limit", type=int)
-    parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     figures: Figures = {}
     for part in arguments.part or PARTS:
         figures |= globals()[part](arguments)
     print(json.dumps(figures))
-
-
-def tune(arguments: argparse.Namespace) -> Figures:
-    """Seconds of a tuning against those of one evaluation of the same profile and requests."""
-    plan = Plan(profiles=(DEFAULT_PROFILE,), limit=arguments.limit, timed=0)
-    recorder = ProgressRecorder(progress())
-    with judged_dataset("toolbench", arguments.data, plan, progress()) as judged:
-        measure(judged, plan, recorder)
-        choices = usual_space(load_profile(DEFAULT_PROFILE))
-        options = TuneOptions(effort=Effort(trials=arguments.trials, method="grid"))
-        report = tune_profile(judged, DEFAULT_PROFILE, choices, plan, options, recorder).report
-    once = recorder.seconds["evaluate"]
-    whole = recorder.seconds["record"] + recorder.seconds["tune"]
-    table = Table(
-        "one evaluation", "tuning", "times", "settings", "run to the end", "before", "after, held out"
-    )
-    table.add_row(
-        f"{once:.1f} s",
-        f"{whole:.1f} s",
-        f"{whole / once:.2f}",
-        str(report.tried),
-        str(report.finished),
-        f"{report.before.mean:.4f}",
-        f"{report.after.mean:.4f}",
-    )
-    Console().print(table)
-    return {"tune_time_ratio": round(whole / once, 3), "tune_settings": report.tried}
 
 
 def repeat(arguments: argparse.Namespace) -> Figures:

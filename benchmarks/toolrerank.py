@@ -62,7 +62,6 @@ def train(judged: Judged, data: Path, model: Path) -> None:
         out=model,
         run=model.with_suffix(".run"),
         holdout=0.05,
-        trials=0,
     )
     report = train_on_own_requests(msgspec.structs.replace(judged, queries=others), training, progress())
     print(msgspec.json.encode(report).decode())

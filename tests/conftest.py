@@ -99,7 +99,6 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         "pip install 'kitpick[clients]'",
     ),
     "eval": (_has_module("ir_measures", "scipy"), "pip install 'kitpick[eval]'"),
-    "tune": (_has_module("optuna"), "pip install 'kitpick[tune]'"),
     "torch": (_has_module("torch"), "pip install 'kitpick[train]'"),
     "jdk": (has_jdk_and_maven, INSTALL),
     "guarded_java": (lambda: find_guarded_java() is not None, INSTALL_GUARDED),

@@ -33,7 +33,7 @@ from kitpick_evaluation.abstention import (
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.facets import Facets
-from kitpick_evaluation.tuning.recording import Recorded
+from kitpick_evaluation.recording import Recorded
 from kitpick_ingest.embedder import Embedder, EmbeddingCache
 from kitpick_ingest.progress import NullProgress, Progress
 from kitpick_ingest.source import DeadLetter

@@ -46,7 +46,3 @@ class OtherBaseline(EvaluationError):
 
 class InvalidGate(EvaluationError):
     """A condition without a known figure or a bound."""
-
-
-class InvalidSpace(EvaluationError):
-    """A field to tune that the profile does not have, or values that it cannot take."""

@@ -27,7 +27,7 @@ from kitpick.adaptation.request_vectors import (
 )
 from kitpick.catalog import Catalog
 from kitpick.evaluation.measuring import Judged, Plan, visible_apis
-from kitpick.evaluation.profile_tuning import Recorder, models_of
+from kitpick.evaluation.recording import Recorder, models_of
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import (
@@ -49,7 +49,7 @@ from kitpick_evaluation.abstention import (
 from kitpick_evaluation.answer import Answer
 from kitpick_evaluation.dataset import JudgedQuery, select
 from kitpick_evaluation.errors import EvaluationError
-from kitpick_evaluation.tuning.recording import Recorded
+from kitpick_evaluation.recording import Recorded
 from kitpick_ingest.progress import Progress
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.models import Models

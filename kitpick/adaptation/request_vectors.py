@@ -26,7 +26,7 @@ from kitpick.adaptation.request_fit import (
 from kitpick_engines.contract import Vector
 from kitpick_evaluation.facets import Facets
 from kitpick_evaluation.metrics import score_rankings
-from kitpick_evaluation.tuning.recording import Recorded
+from kitpick_evaluation.recording import Recorded
 from kitpick_ingest.progress import Progress
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.profiles import Profile

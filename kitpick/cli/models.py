@@ -227,12 +227,6 @@ def train(
     ] = None,
     run: RunOption = None,
     holdout: HoldoutOption = 0.2,
-    profile: Annotated[
-        str, typer.Option("--profile", "-p", help="Profile to tune for the new cross-encoder.")
-    ] = DEFAULT_PROFILE,
-    trials: Annotated[
-        int, typer.Option("--trials", min=0, help="Number of settings of the profile to try; 0 for none.")
-    ] = 60,
     as_json: JsonOption = False,
 ) -> None:
     """Trains one of the models in use on your own requests, and keeps the result only if it is better.
@@ -257,10 +251,8 @@ def train(
         out=out,
         run=run or run_beside(out),
         holdout=holdout,
-        profile=profile,
-        trials=trials,
     )
-    with open_judged(None, Path("data"), queries, catalog, Plan(profiles=(profile,))) as judged:
+    with open_judged(None, Path("data"), queries, catalog, Plan(profiles=(DEFAULT_PROFILE,))) as judged:
         report = learn(judged, training, progress())
     print_json(report) if as_json else _print_training(report, out, kind)
 
@@ -429,8 +421,6 @@ def _print_asking(asking: TeacherReport) -> None:
 
 
 def _print_training(report: OwnReport, out: Path, kind: Literal["encoder", "cross_encoder"]) -> None:
-    from kitpick_training.own.requests import PROFILE
-
     table = Table("on requests held out", "NDCG@5", "recall@5", "comp@5")
     for name, found in ((report.started_from, report.before), (report.model, report.after)):
         table.add_row(name, *(f"{100 * value:.1f}" for value in (found.ndcg, found.recall, found.complete)))
@@ -439,8 +429,6 @@ def _print_training(report: OwnReport, out: Path, kind: Literal["encoder", "cros
     note(f"KITPICK_{kind.upper()}={out}")
     if kind == "encoder":
         note("and ingest again: an index has the vectors of one encoder")
-    if (out / PROFILE).is_file():
-        note(f"KITPICK_PROFILE={out / PROFILE}")
 
 
 def _print_imported(report: Imported, out: Path) -> None:

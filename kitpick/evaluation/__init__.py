@@ -1,1 +1,1 @@
-"""Evaluation of catalogs: profiles are asked judged requests, measured by them, compared and tuned."""
+"""Evaluation of catalogs: profiles are asked judged requests, measured by them and compared."""

@@ -1,6 +1,6 @@
 """One search: prepare → candidates → rank → fetch.
 
-Catalogs, the explain page, evaluation, tuning, adapters and the rescorer service run these steps or a part.
+Catalogs, the explain page, evaluation, adapters and the rescorer service run these steps or a part.
 What a step needs is handed to its constructor: an index to read, an encoder, somebody who ranks.
 """
 

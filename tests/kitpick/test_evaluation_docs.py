@@ -49,7 +49,7 @@ def judged(
 
 
 def test_the_commands_do_what_the_page_says(judged: Path) -> None:
-    assert len(COMMANDS) == 15
+    assert len(COMMANDS) == 12
     for line in COMMANDS:
         command, *rest = shlex.split(line, comments=True)
         assert command == "kitpick"

@@ -35,14 +35,13 @@ def train(kitpick, house, recipe):
 @pytest.mark.slow
 def test_the_model_learns_what_the_house_calls_things(house, train):
     folder, _ = house
-    code, out, err = train(60, 3e-4, "--trials", "4", "--json")
+    code, out, err = train(60, 3e-4, "--json")
     assert code == ExitCode.OK, err
     report = json.loads(out)
     assert report["after"]["ndcg"] > report["before"]["ndcg"] + 0.1
     assert report["trained_on"] + report["held_out"] == len(
         (folder / "requests.jsonl").read_text().splitlines()
     )
-    assert report["profile"]["tried"] == 4
     manifest = read_manifest(folder / "mine")
     shipped = load_cross_encoder().manifest
     assert len(set(manifest.seen) - set(shipped.seen)) == report["tools_seen"] == 1
@@ -51,8 +50,6 @@ def test_the_model_learns_what_the_house_calls_things(house, train):
     model = load_cross_encoder(folder / "mine")
     right, wrong = model.score("the usual zephyr", ["house: export payroll.", "house: print labels."])
     assert right > wrong
-    if (folder / "mine" / "profile.toml").exists():
-        load_profile(str(folder / "mine" / "profile.toml"))
 
 
 @pytest.mark.slow

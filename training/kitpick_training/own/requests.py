@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import datetime
-import importlib.util
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
-from kitpick.catalog import Catalog
-from kitpick.evaluation.measuring import Judged, Plan, documents_of
-from kitpick.evaluation.profile_tuning import tune_profile
+from kitpick.evaluation.measuring import Judged, documents_of
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import rerank_text
 from kitpick_evaluation.dataset import JudgedQuery
-from kitpick_evaluation.report import write_whole
-from kitpick_evaluation.tuning.search import Effort
-from kitpick_evaluation.tuning.space import usual_space
-from kitpick_evaluation.tuning.tune import TuneOptions, TuneReport
 from kitpick_ingest.progress import Progress
 from kitpick_models.locate import find_model
 from kitpick_models.manifest import Manifest, TrainingData, hash_tool
-from kitpick_rescorers import DEFAULT_PROFILE
-from kitpick_rescorers.profiles import load_profile, profile_toml
 from kitpick_training.errors import require_torch
 from kitpick_training.examples import RankingFigures
 from kitpick_training.own.lists import Drawable, OwnLists, OwnRequest, closed_catalog, split_queries
@@ -39,9 +29,6 @@ FIRST_STAGE = "hybrid"
 """The profile that proposes what is learned from."""
 CANDIDATES = 40
 """Proposals of the first stage per request: what wrong texts are drawn from, and what is reordered."""
-LEAST_TO_TUNE = 18
-"""Held-out requests below which a profile is left as it is."""
-PROFILE = "profile.toml"
 
 
 Taught_co = TypeVar("Taught_co", covariant=True)
@@ -57,9 +44,6 @@ class OwnTraining(msgspec.Struct, frozen=True, kw_only=True):
     run: Path
     """Checkpoints: a stopped run goes on from them."""
     holdout: float = 0.2
-    profile: str = DEFAULT_PROFILE
-    trials: int = 60
-    """Settings of the profile to try; 0 leaves it as it is."""
 
 
 class Lessons(msgspec.Struct, Generic[Taught_co], frozen=True, kw_only=True):
@@ -105,7 +89,6 @@ class OwnReport(msgspec.Struct, frozen=True, kw_only=True):
     """Tools of one's own that the model is now recorded to have seen."""
     before: RankingFigures
     after: RankingFigures
-    profile: TuneReport | None
 
 
 def train_on_own_requests(judged: Judged, training: OwnTraining, progress: Progress) -> OwnReport:
@@ -132,8 +115,7 @@ def train_on_own_requests(judged: Judged, training: OwnTraining, progress: Progr
         name="own requests",
         command="kitpick models train",
     )
-    report = fine_tuned(judged.catalog.models.chosen.cross_encoder, training, lessons, progress)
-    return msgspec.structs.replace(report, profile=_tuned(judged, held_out, training, progress))
+    return fine_tuned(judged.catalog.models.chosen.cross_encoder, training, lessons, progress)
 
 
 def _lists(judged: Judged, queries: Sequence[JudgedQuery], progress: Progress) -> list[OwnRequest]:
@@ -182,37 +164,11 @@ def reported(lessons: Lessons[Taught_co], tuned: FineTuned) -> OwnReport:
         tools_seen=len(lessons.seen),
         before=tuned.before,
         after=tuned.after,
-        profile=None,
-    )
-
-
-def _tuned(
-    judged: Judged, held_out: Sequence[JudgedQuery], training: OwnTraining, progress: Progress
-) -> TuneReport | None:
-    """Tunes the profile for the new model on requests that it was not trained on; writes it where better."""
-    if not training.trials or len(held_out) < LEAST_TO_TUNE:
-        return None
-    settings = replace(judged.catalog.settings, cross_encoder=str(training.out))
-    catalog = Catalog(judged.catalog.engine, settings)
-    asked = msgspec.structs.replace(judged, catalog=catalog, queries=tuple(held_out))
-    effort = Effort(training.trials, "bayes" if importlib.util.find_spec("optuna") else "grid")
-    choices = usual_space(load_profile(training.profile))
-    plan = Plan(profiles=(training.profile,))
-    tuned = tune_profile(asked, training.profile, choices, plan, TuneOptions(effort=effort), progress)
-    if tuned.report.after.mean > tuned.report.before.mean:
-        write_whole(training.out / PROFILE, profile_toml(tuned.profile, _comment(tuned.report)).encode())
-    return tuned.report
-
-
-def _comment(report: TuneReport) -> str:
-    return (
-        f"Tuned on {report.tuned_on} requests for {report.figure}, judged on {report.held_out} others:\n"
-        f"{report.after.mean:.4f}, before {report.before.mean:.4f}."
     )
 
 
 def train_encoder_on_own_requests(judged: Judged, training: OwnTraining, progress: Progress) -> OwnReport:
-    """Fine-tunes the encoder of the catalog's settings on its judged requests; no profile is tuned.
+    """Fine-tunes the encoder of the catalog's settings on its judged requests.
 
     The requests are split by a hash of their text; the weights of the best step are exported, and take the
     place of `training.out` only if they find more for the requests held out than the model in use does. An

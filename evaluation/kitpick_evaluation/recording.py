@@ -1,4 +1,4 @@
-"""Records requests with their candidates once, so that thousands of profiles can be tried on them."""
+"""Records requests with their candidates once, so that many profiles can be tried on them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, MutableMapping, Sequence, Set
 from itertools import chain
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate, Vector
@@ -22,7 +21,7 @@ from kitpick_rescorers.state import State
 
 _COSTLY = frozenset({"cross_encode", "classify"})
 _STATES = 8
-"""Remembered behind each model, request and round: as many first stages alternate in the usual space."""
+"""Remembered behind each model, request and round."""
 
 
 class Recorded(msgspec.Struct, frozen=True, eq=False):
@@ -32,25 +31,17 @@ class Recorded(msgspec.Struct, frozen=True, eq=False):
     request: RescoreRequest
     """The request with all candidates of the first stage."""
     fetcher: Fetcher
-    depth: int | None
-    """How far down the fused list any profile looks; None where one looks at everything."""
-    near: RescoreRequest
-    """The request with the candidates that can come within the depth."""
     memos: dict[tuple[str, ...], RecentStates]
     """States of the pipeline, by the ids of the documents that were fetched."""
 
     @classmethod
-    def of(
-        cls, query: JudgedQuery, request: RescoreRequest, fetcher: Fetcher, depth: int | None = None
-    ) -> Recorded:
+    def of(cls, query: JudgedQuery, request: RescoreRequest, fetcher: Fetcher) -> Recorded:
         """A recording without answers."""
-        candidates = request.candidates
-        near = candidates if depth is None else reachable(candidates, depth)
-        return cls(query, request, fetcher, depth, replace(request, candidates=near), {})
+        return cls(query, request, fetcher, {})
 
     def answer(self, profile: Profile, models: Models, k: int) -> Answer:
         """The answer of a profile. Stages that another profile began with are not run again."""
-        asked = replace(self.near, k=k)
+        asked = replace(self.request, k=k)
         found, _ = in_rounds(self.fetcher, asked, lambda request: self._rescore(request, profile, models))
         return Answer.of(found)
 
@@ -58,7 +49,7 @@ class Recorded(msgspec.Struct, frozen=True, eq=False):
         """The same request on the catalog without these tools (keys)."""
         left = [item for item in self.request.candidates if item.tool_key not in tools]
         request = replace(self.request, candidates=left)
-        return Recorded.of(self.query, request, _Lacking(self.fetcher, tools), self.depth)
+        return Recorded.of(self.query, request, _Lacking(self.fetcher, tools))
 
     def _rescore(self, request: RescoreRequest, profile: Profile, models: Models) -> Rescored:
         """Like `kitpick_rescorers.pipeline.rescore`, from the last cached state of these stages."""
@@ -142,27 +133,3 @@ class RememberingFetcher:
     def neighbours(self, vector: Vector, k: int) -> Sequence[Candidate]:
         """Calls the fetcher behind it. Nothing is cached, because residuals are rarely equal."""
         return self._fetcher.neighbours(vector, k)
-
-
-def reachable(candidates: Sequence[Candidate], depth: int) -> list[Candidate]:
-    """Candidates that some fusion of the rankings can put among the first `depth`, in the given order.
-
-    Every fused score rises as a rank falls, and a share of it may be that of the best API of the tool. So
-    where `depth` others precede, in every ranking, the best place that any API of a candidate's tool has
-    there, the candidate stays behind them whatever the settings are. It would only cost time, thousands of
-    times.
-    """
-    if not candidates:
-        return []
-    beyond = len(candidates) + 1
-    places = np.array(
-        [[beyond if place is None else place.rank for place in item.places.values()] for item in candidates]
-    )
-    tools = [item.tool_key for item in candidates]
-    best = {
-        tool: places[[row for row, of in enumerate(tools) if of == tool]].min(axis=0) for tool in {*tools}
-    }
-    bounds = np.array([best[tool] for tool in tools])
-    at_least = (places[None, :, :] <= bounds[:, None, :]).all(axis=2)
-    better = at_least & (places[None, :, :] < bounds[:, None, :]).any(axis=2)
-    return [item for item, ahead in zip(candidates, better.sum(axis=1), strict=True) if ahead < depth]
