@@ -16,12 +16,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from kitpick.evaluation.measuring import Judged, Measured, Plan, measure, open_systems, ranker_of
+from kitpick.evaluation.measuring import Judged, Plan, open_systems, ranker_of
 from kitpick_engines.contract import Vector
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_evaluation.answer import Answer, Ranker
 from kitpick_evaluation.dataset import JudgedQuery
-from kitpick_ingest.progress import NullProgress
+from kitpick_evaluation.evaluate import Evaluation, evaluate
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests" / each) for each in ("nodes", "plugin", "engines")]
@@ -142,7 +142,7 @@ class Routes:
         return [window[each["index"]]["id"] for each in best]
 
 
-def measure_routes(judged: Judged, engine: RemoteEngine, plan: Plan) -> Measured:
+def measure_routes(judged: Judged, engine: RemoteEngine, plan: Plan) -> Evaluation:
     """Every way and Python's profiles, on the same requests."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -153,7 +153,7 @@ def measure_routes(judged: Judged, engine: RemoteEngine, plan: Plan) -> Measured
             f"Python, {name}": ranker_of(each) for name, each in open_systems(judged.catalog, plan).items()
         }
         rankers |= {name: ranker(route) for name, route in routes.all().items()}
-        return measure(judged, plan, NullProgress(), systems={}, rankers=rankers)
+        return evaluate(judged.queries, rankers, judged.facets, sampling=plan.sampling)
 
 
 def ranker(route: Route) -> Ranker:
@@ -165,12 +165,13 @@ def ranker(route: Route) -> Ranker:
     return rank
 
 
-def route_figures(measured: Measured) -> Json:
+def route_figures(measured: Evaluation) -> Json:
     """By way; and the points of R@5 that the best way of a basic licence has more than Python's `hybrid`."""
-    report = measured.report
+    # The mean over subsets comes behind them.
+    overall = {row.profile: row.figures for row in measured.rows if row.facet == "subset"}
     found = {
-        name: {metric: round(100 * report.overall(name).figures[metric], 1) for metric in METRICS}
-        for name in report.profiles
+        name: {metric: round(100 * figures[metric], 1) for metric in METRICS}
+        for name, figures in overall.items()
     }
     best = found["/v1/search"]["recall@5"]
     return {"routes": found, "es_minus_hybrid": round(best - found["Python, hybrid"]["recall@5"], 1)}

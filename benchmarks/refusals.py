@@ -36,7 +36,6 @@ from msgspec.structs import replace
 from kitpick.result import UNLIKELY
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import auc, confident_threshold, most_refused, threshold_for
-from kitpick_evaluation.calibration import calibration_error
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.progress import NullProgress
@@ -45,6 +44,7 @@ from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.request import RescoreRequest
 from kitpick_rescorers.stages import Abstain, CrossEncode, Learned, Stage
 from kitpick_training.data.operations import read_toucan
+from kitpick_training.reliability import calibration_error
 
 HELD_OUT = ROOT / "kitpick" / "adaptation" / "held_out.json"
 READ = (16, 12)

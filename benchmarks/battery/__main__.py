@@ -63,7 +63,6 @@ from battery.systems import (
     open_set,
 )
 from kitpick.settings import Settings
-from kitpick_evaluation.calibration import reliability_bins
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.progress import LineProgress, NullProgress, Progress
@@ -73,6 +72,7 @@ from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_r
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_training.data.split import Split
+from kitpick_training.reliability import reliability_bins
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"

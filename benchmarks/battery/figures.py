@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from battery.facets import OWN_WORDS_STYLES
 from battery.sets import Kind, kind_of
 from battery.systems import DEPTH, TOP, RequestOutcome
-from kitpick_evaluation.calibration import Pair, calibration_error, calibration_floor
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.significance import RESAMPLES, mean_intervals
+from kitpick_training.reliability import Pair, calibration_error, calibration_floor
 
 Float64 = NDArray[np.float64]
 Headline = dict[str, float | str | None]

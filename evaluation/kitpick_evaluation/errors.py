@@ -28,10 +28,6 @@ class InvalidRanking(EvaluationError):
         super().__init__(f"query {query_id!r}: {reason}")
 
 
-class InvalidRun(EvaluationError):
-    """A file that is not a valid run."""
-
-
 class InvalidLog(EvaluationError):
     """A file that is not a valid log of tool calls."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kitpick_evaluation.abstention import AbstentionQuality
+from kitpick_evaluation.comparison import PairTest
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import InvalidReport
 from kitpick_evaluation.failures import FailureReport
@@ -86,6 +87,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     costs: tuple[Cost, ...] = ()
     abstention: tuple[AbstentionQuality, ...] = ()
     timings: tuple[Timing, ...] = ()
+    differences: tuple[PairTest, ...] = ()
+    """Tests of the first profile against each other one, where figures to test were named."""
     failures: tuple[FailureReport, ...] = ()
     """Causes of misses if they were asked for, with texts of requests as examples."""
 

@@ -36,6 +36,7 @@ from kitpick.evaluation.measuring import (
 )
 from kitpick.evaluation.model_figures import record_report
 from kitpick.settings import Settings
+from kitpick_evaluation.comparison import ALPHA, PairTest
 from kitpick_evaluation.datasets.published import DATASETS
 from kitpick_evaluation.datasets.queries_file import unused_fields
 from kitpick_evaluation.evaluate import Sampling
@@ -133,8 +134,9 @@ def evaluate(
 ) -> None:
     """Measures how well profiles answer requests whose right answers are known.
 
-    Reports quality with 95 % intervals, abstention, tokens and time. --queries asks your own catalog; a named
-    dataset is first taken into a catalog of its own. The exit code is 7 when --min or --max-drop is not met.
+    Reports quality with 95 % intervals, abstention, tokens and time. Of several profiles that are named, the
+    first is tested against each other one. --queries asks your own catalog; a named dataset is first taken
+    into a catalog of its own. The exit code is 7 when --min or --max-drop is not met.
     """
     cutoffs = check_cutoffs(k or CUTOFFS)
     metrics, facets = metric or _default_metrics(cutoffs), facet or ["subset"]
@@ -152,6 +154,8 @@ def evaluate(
         if not (k or metric or gate.floors or gate.drops):
             plan = _fitting(plan, judged)
             metrics = _default_metrics(plan.sampling.cutoffs)
+        if profile:
+            plan = msgspec.structs.replace(plan, tested=tuple(metrics))
         for warning in overlap_warnings(plan.profiles, judged.queries):
             note(warning)
         report = _measured(judged, plan, show_failures)
@@ -277,6 +281,8 @@ def print_report(report: Report, metrics: list[str], facets: list[str]) -> None:
         rows = [row for row in report.rows if row.facet == facet]
         print_table(_figures_table(f"{report.dataset} by {facet}, %, 95 % interval", rows, metrics))
     print_table(_cost_table(report))
+    if report.differences:
+        print_table(_differences_table(report.differences))
     for missed in report.failures:
         print_table(_failures_table(missed))
 
@@ -292,6 +298,22 @@ def _figures_table(title: str, rows: list[ReportRow], metrics: list[str]) -> Tab
                 label = f"mean of the {len(subsets) - 1} subsets" if is_mean else subset
                 table.add_row(label, row.profile, str(row.queries), *figures)
         table.add_section()
+    return table
+
+
+def _differences_table(tests: Sequence[PairTest]) -> Table:
+    table = Table("figure", "pair", "difference, 95 %", "wins/losses", "p", "corrected", "")
+    for test in tests:
+        low, high = test.interval
+        table.add_row(
+            test.figure,
+            f"{test.better} > {test.worse}",
+            f"{100 * test.difference:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})",
+            f"{test.wins}/{test.losses}",
+            f"{test.p:.4f}",
+            f"{test.corrected:.4f}",
+            "differ" if test.corrected < ALPHA else "",
+        )
     return table
 
 

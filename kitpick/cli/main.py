@@ -28,7 +28,6 @@ COMMANDS = {
         "eval_agent",
         "Plays recorded tasks with the model of KITPICK_LLM_URL over all tools, and over searched ones.",
     ),
-    "compare": ("compare", "Compares profiles, models or engines on requests whose right answers are known."),
     "adapt": (
         "adapt",
         "Fits a profile to a catalog: vectors of requests, and the threshold below which nothing fits.",

@@ -22,6 +22,7 @@ from kitpick_engines.contract import Filter, IndexedDocument
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import AbstentionQuality, abstention_quality, can_abstain
 from kitpick_evaluation.answer import Answer, Ranker
+from kitpick_evaluation.comparison import pair_tests
 from kitpick_evaluation.dataset import JudgedQuery, check_dataset, check_queries, select
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_evaluation.datasets.queries_file import queries_file
@@ -33,7 +34,6 @@ from kitpick_evaluation.health.duplicates import WordWeights, say_the_same
 from kitpick_evaluation.metrics import check_cutoffs
 from kitpick_evaluation.report import Cost, Provenance, Report, Timing, digest_of
 from kitpick_ingest.progress import Progress
-from kitpick_ingest.source import Source
 from kitpick_rescorers.profiles import load_profile
 from kitpick_rescorers.stages import Requirement
 
@@ -53,6 +53,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     timed: int = TIMED
     """Number of requests to time; 0 for none."""
     permitted: Filter = Filter()
+    tested: tuple[str, ...] = ()
+    """Figures by which the first profile is tested against each other one."""
     hits: int = HITS
     """Number of definitions that are handed to a model."""
 
@@ -67,8 +69,6 @@ class Judged(msgspec.Struct, frozen=True):
     requests: int
     """How many there were to choose from."""
     facets: Facets
-    source: Source | None = None
-    """Where a dataset's documents come from; None over the user's own catalog."""
     unanswerable: tuple[JudgedQuery, ...] = ()
     """Requests of which somebody judged that nothing in the catalog does what they ask."""
 
@@ -99,8 +99,7 @@ def judged_dataset(name: str, data: Path, plan: Plan, progress: Progress) -> Ite
     place.parent.mkdir(parents=True, exist_ok=True)
     with Catalog.open(f"sqlite:{place}", settings=settings) as catalog:
         catalog.ingest(dataset.source, progress=progress)
-        judged = _judged(catalog, dataset.name, dataset.queries, plan)
-        yield msgspec.structs.replace(judged, source=dataset.source)
+        yield _judged(catalog, dataset.name, dataset.queries, plan)
 
 
 def judged_queries(catalog: Catalog, queries: Path, plan: Plan) -> Judged:
@@ -121,9 +120,6 @@ def measure(
     plan: Plan,
     progress: Progress,
     observe: Observer = lambda *_: None,
-    *,
-    systems: Mapping[str, CatalogSystem] | None = None,
-    rankers: Mapping[str, Ranker] | None = None,
 ) -> Measured:
     """Runs every request by every profile, and measures abstention if a profile can abstain.
 
@@ -132,21 +128,18 @@ def measure(
         plan: what to measure.
         progress: receives every phase.
         observe: receives every answer.
-        systems: other systems than the plan's profiles over the requests' catalog.
-        rankers: all that answer, where some are no systems: they cannot abstain, and take no time.
 
     Raises:
         EvaluationError: a profile could not run in full, or a k is too large.
         RescorerError: no such profile.
     """
     check_cutoffs(plan.sampling.cutoffs, len(_hashes(judged.catalog)))
-    systems = open_systems(judged.catalog, plan) if systems is None else systems
-    rankers = {name: ranker_of(system) for name, system in systems.items()} if rankers is None else rankers
+    systems = open_systems(judged.catalog, plan)
     watched = _Watch(observe)
     with progress.phase("evaluate", len(judged.queries)) as advance:
         evaluation = evaluate(
             judged.queries,
-            rankers,
+            {name: ranker_of(system) for name, system in systems.items()},
             judged.facets,
             sampling=plan.sampling,
             observe=watched,
@@ -166,6 +159,7 @@ def measure(
         costs=tuple(Cost(name, plan.hits, tokens, counter) for name, tokens in evaluation.tokens.items()),
         abstention=abstention,
         timings=taken,
+        differences=pair_tests(evaluation.figures, plan.tested, plan.sampling.seed),
     )
     return Measured(report, evaluation)
 

@@ -1,11 +1,8 @@
-"""Systems to evaluate: their names on the command line, and a catalog with a profile as a system."""
+"""A catalog with a profile as a system to evaluate."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from pathlib import Path
-
-import msgspec
+from collections.abc import Iterable, Sequence, Set
 
 from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
@@ -14,7 +11,6 @@ from kitpick_engines.contract import Candidate, Candidates, Filter, SearchReques
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.answer import Answer
 from kitpick_evaluation.errors import EvaluationError
-from kitpick_foundation.errors import KitpickError
 from kitpick_rescorers.contracts import SearchedIndex
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.search import Search
@@ -22,45 +18,6 @@ from kitpick_rescorers.state import faults
 
 HITS = 5
 """How many definitions are handed to a model when nobody says otherwise: `kitpick search` gives as many."""
-_OPTIONS = ("models", "encoder", "cross_encoder", "query_kind", "list_ranker", "catalog")
-
-
-class InvalidSystem(KitpickError):
-    """An invalid name of a system."""
-
-
-class SystemSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """`PROFILE[,ROLE=NAME]…[,catalog=URL]` with the settings of models in `_OPTIONS`, or `run:FILE`."""
-
-    label: str
-    """The name as it was given."""
-    profile: str = ""
-    run: Path | None = None
-    catalog: str = ""
-    """Empty: the catalog of the command."""
-    models: Mapping[str, str] = {}
-    """Setting → name, where it differs from the settings."""
-
-
-def parse_system(text: str) -> SystemSpec:
-    """The system that a text names.
-
-    Raises:
-        InvalidSystem: an unknown option, or no profile.
-    """
-    if text.startswith("run:"):
-        return SystemSpec(label=text, run=Path(text.removeprefix("run:")))
-    profile, *options = text.split(",")
-    pairs = [option.partition("=") for option in options]
-    for name, _, value in pairs:
-        if name not in _OPTIONS or not value:
-            raise InvalidSystem(
-                f"{text!r}: {name!r} is not one of {', '.join(f'{option}=…' for option in _OPTIONS)}"
-            )
-    if not profile:
-        raise InvalidSystem(f"{text!r}: a system begins with a profile, or is run:FILE")
-    given = {name: value for name, _, value in pairs}
-    return SystemSpec(label=text, profile=profile, catalog=given.pop("catalog", ""), models=given)
 
 
 class HidingIndex:

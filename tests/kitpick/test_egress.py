@@ -25,7 +25,7 @@ LIKE_EVAL = "reads a catalog and ranks, as eval does"
 TORCH = "trains or converts with torch, which the environment of this test has not"
 UNTRACED = {
     **dict.fromkeys(("adopt", "setup", "enrich", "eval-agent"), ADDRESSED),
-    **dict.fromkeys(("adapt", "compare", "lint"), LIKE_EVAL),
+    **dict.fromkeys(("adapt", "lint"), LIKE_EVAL),
     **dict.fromkeys(
         [f"models {name}" for name in ("export", "import", "train", "distill", "demorank")], TORCH
     ),

@@ -7,7 +7,6 @@ import re
 import shlex
 from pathlib import Path
 
-import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -27,19 +26,13 @@ THINGS = ("heating", "lights", "radio", "oven")
 def judged(
     catalog: Catalog,
     asks: dict[str, str],
-    functions_file: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
-    """A folder with requests and logged calls about the catalog, and the catalog by a smaller encoder."""
+    """A folder with requests and logged calls about the catalog."""
     more = [{"name": f"turn_on_{thing}", "description": f"Turns on the {thing}"} for thing in THINGS]
     (tmp_path / "more.json").write_text(json.dumps(more))
-    files = (functions_file, tmp_path / "more.json")
-    catalog.ingest(f"functions:{files[1]}")
-    small = msgspec.structs.replace(catalog.settings, models="small")
-    with Catalog.open(f"sqlite:{tmp_path / 'small.db'}", settings=small) as smaller:
-        for file in files:
-            smaller.ingest(f"functions:{file}")
+    catalog.ingest(f"functions:{tmp_path / 'more.json'}")
     requests = [{"query": text, "relevant": [api]} for text, api in asks.items()]
     calls = [{"query": text, "tools": [api.rpartition("/")[2]]} for text, api in asks.items()]
     for file, lines in (("requests.jsonl", requests), ("calls.jsonl", calls)):
@@ -49,7 +42,7 @@ def judged(
 
 
 def test_the_commands_do_what_the_page_says(judged: Path) -> None:
-    assert len(COMMANDS) == 12
+    assert len(COMMANDS) == 10
     for line in COMMANDS:
         command, *rest = shlex.split(line, comments=True)
         assert command == "kitpick"

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_evaluation.abstention import ALARMS, cohort_level
-from kitpick_evaluation.calibration import calibration_error
 from kitpick_models.manifest import HEAD, MODEL, REFERENCE, Figure, Manifest, TrainingData, write_folder
 from kitpick_models.runtime import load_list_ranker
 from kitpick_models.verify import MOST_LOGIT_DIFFERENCE, ListReference
@@ -28,6 +27,7 @@ from kitpick_rescorers.features import FEATURES, LIST_EVIDENCE, OF_LIST, RISING,
 from kitpick_training.data.readers import LICENCES, TITLES
 from kitpick_training.errors import EmptyTrainingSet, InvalidFeatures, UnfaithfulExport
 from kitpick_training.recipe import RankerRecipe
+from kitpick_training.reliability import calibration_error
 
 Rows = NDArray[np.float32]
 Labels = NDArray[np.bool_]

@@ -122,7 +122,6 @@ def test_a_subset_that_is_called_like_the_mean_is_refused(file_of, kitpick) -> N
         (["eval", "--max-drop", "ndgc@5:0.1"], ExitCode.INPUT, "did you mean 'ndcg@5'"),
         (["eval", "--max-drop", "ndcg@5:0.1"], ExitCode.USAGE, "--baseline"),
         (["eval", "-k", "0"], ExitCode.INPUT, "at least 1"),
-        (["compare", "bm25", "dense", "-m", "recal@5"], ExitCode.USAGE, "did you mean 'recall@5'"),
     ],
 )
 def test_what_is_misspelt_is_refused_before_anything_is_read(

@@ -83,6 +83,13 @@ def test_a_report_tells_quality_tokens_time_and_abstention(catalog: Catalog, que
     assert sure.auc > 0.5
 
 
+def test_the_first_profile_is_tested_against_each_other_one(catalog: Catalog, queries: Path) -> None:
+    plan = msgspec.structs.replace(PLAN, profiles=("bm25", "dense", "kitpick"), tested=("ndcg@5", "mrr"))
+    tests = measured(catalog, queries, plan).report.differences
+    pairs = [({test.better, test.worse}, test.figure) for test in tests]
+    assert pairs == [({"bm25", name}, figure) for name in ("dense", "kitpick") for figure in plan.tested]
+
+
 def test_the_same_seed_gives_the_same_bytes_but_for_the_times(catalog: Catalog, queries: Path) -> None:
     one, other = (measured(catalog, queries).report for _ in range(2))
     assert encode_report(msgspec.structs.replace(one, timings=())) == encode_report(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-
-from kitpick_evaluation.answer import Answer
-from kitpick_evaluation.dataset import JudgedQuery
 
 Float64 = NDArray[np.float64]
 Pair = tuple[float, bool]
@@ -27,23 +23,6 @@ class ReliabilityBin(msgspec.Struct, frozen=True):
     right: float
     """Share of them that were relevant."""
     hits: int
-
-
-class ProbabilityObserver:
-    """An observer of an evaluation: keeps the probability of each hit, and whether the hit was right."""
-
-    def __init__(self) -> None:
-        self._pairs: defaultdict[str, list[Pair]] = defaultdict(list)
-
-    def __call__(self, profile: str, query: JudgedQuery, answer: Answer) -> None:
-        """Records one answer."""
-        for api, probability in zip(answer.ids, answer.probabilities, strict=False):
-            if probability is not None:
-                self._pairs[profile].append((probability, api in query.relevant))
-
-    def bins(self, profile: str) -> tuple[ReliabilityBin, ...]:
-        """Reliability of the probabilities of a profile."""
-        return reliability_bins(self._pairs[profile])
 
 
 def reliability_bins(pairs: Sequence[Pair]) -> tuple[ReliabilityBin, ...]:

@@ -5,16 +5,11 @@ from __future__ import annotations
 import pytest
 from sklearn.calibration import calibration_curve
 
-from kitpick_evaluation.answer import Answer
-from kitpick_evaluation.calibration import (
-    ProbabilityObserver,
+from kitpick_training.reliability import (
     calibration_error,
     calibration_floor,
     reliability_bins,
 )
-from kitpick_evaluation.dataset import JudgedQuery
-
-QUERY = JudgedQuery("1", "x", frozenset("a"))
 
 
 def test_the_calibration_error_weighs_bins_by_their_hits() -> None:
@@ -40,18 +35,10 @@ def test_few_hits_have_a_calibration_error_even_where_every_probability_holds() 
 
 
 def test_reliability_agrees_with_another_library() -> None:
-    seen = ProbabilityObserver()
-    probabilities = (0.93, 0.97, 0.41, 0.45, 0.02, 1.0)
-    seen("p", QUERY, Answer(ids=("a", "b", "c", "d", "e", "f"), probabilities=probabilities))
-    truth = [api == "a" for api in "abcdef"]
-    relevant, stated = calibration_curve(truth, probabilities, n_bins=10)
-    assert [bin_.right for bin_ in seen.bins("p")] == pytest.approx(list(relevant))
-    assert [bin_.probability for bin_ in seen.bins("p")] == pytest.approx(list(stated))
-    assert sum(bin_.hits for bin_ in seen.bins("p")) == 6
-
-
-def test_hits_that_were_not_scored_are_left_out() -> None:
-    seen = ProbabilityObserver()
-    seen("p", QUERY, Answer(ids=("a", "b"), probabilities=(0.5, None)))
-    assert [bin_.hits for bin_ in seen.bins("p")] == [1]
-    assert seen.bins("q") == ()
+    stated = (0.93, 0.97, 0.41, 0.45, 0.02, 1.0)
+    right = [True, False, False, False, False, False]
+    found = reliability_bins(list(zip(stated, right, strict=True)))
+    shares, means = calibration_curve(right, stated, n_bins=10)
+    assert [each.right for each in found] == pytest.approx(list(shares))
+    assert [each.probability for each in found] == pytest.approx(list(means))
+    assert sum(each.hits for each in found) == 6
