@@ -28,10 +28,6 @@ class InvalidRanking(EvaluationError):
         super().__init__(f"query {query_id!r}: {reason}")
 
 
-class InvalidLog(EvaluationError):
-    """A file that is not a valid log of tool calls."""
-
-
 class InvalidReport(EvaluationError):
     """A file that is no complete report of this version."""
 

@@ -37,7 +37,6 @@ COMMANDS = {
         "enrich",
         "Has a language model write what APIs are for, so that they are found by other words.",
     ),
-    "harvest": ("harvest", "Turns logged tool calls into judged requests for `kitpick eval --queries`."),
     "feedback": (
         "feedback",
         "Tells the catalog what became of tools that it found, so that it learns from use.",

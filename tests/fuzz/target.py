@@ -39,7 +39,6 @@ def _text_reader(what: str) -> Reader:
     from kitpick.mcp.config import read_config
     from kitpick_engines.document import ApiDocument
     from kitpick_evaluation.json_lines import read_json_lines
-    from kitpick_evaluation.logs import read_logs
     from kitpick_foundation.yaml_values import parse_yaml
     from kitpick_ingest.approvals import Approvals
     from kitpick_models.graph_file import keeps_weights_elsewhere
@@ -95,7 +94,6 @@ def _text_reader(what: str) -> Reader:
         "lock": in_file(Approvals.read),
         "run": in_file(lambda file: list(read_json_lines(file, Demonstration))),
         "conversation": _conversation,
-        "log": in_file(lambda file: list(read_logs([file]))),
     }
     return readers[what]
 

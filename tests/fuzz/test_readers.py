@@ -88,10 +88,7 @@ TOKENS = [
 ]
 READERS = [
     *(f"text:{name}" for name in ("yaml", "verbatim", "profile", "keys", "graph", "manifest", "reference")),
-    *(
-        f"text:{name}"
-        for name in ("ranking", "writing", "pool", "config", "lock", "run", "log", "conversation")
-    ),
+    *(f"text:{name}" for name in ("ranking", "writing", "pool", "config", "lock", "run", "conversation")),
     *(f"wire:{endpoint.path}" for endpoint in ENDPOINTS if endpoint.request is not None),
     "wire:answer",
     *(f"source:{kind}" for kind in ("openapi", "mcp", "functions", "documents", "toolbench")),

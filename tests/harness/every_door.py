@@ -32,7 +32,6 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "models verify": ["reranker-l6"],
         "models card": ["reranker-l6"],
         "advise": own,
-        "harvest": [str(folder / "log.jsonl"), "-o", str(folder / "harvested.jsonl"), *own],
         "forget": own,
         "trial start": [trial, "--candidate", "hybrid"],
         "trial report": [trial],
@@ -105,7 +104,6 @@ def run(folder: Path) -> None:
     (folder / "asked.jsonl").write_text(
         '{"query": "give the money back", "relevant": ["tools/tools/refund_charge"]}\n'
     )
-    (folder / "log.jsonl").write_text('{"query": "give the money back", "tools": ["refund_charge"]}\n')
     for name, arguments in commands(folder).items():
         ran(name, arguments)
     catalog = f"sqlite:{folder / 'c.db'}"

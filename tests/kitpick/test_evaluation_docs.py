@@ -29,24 +29,21 @@ def judged(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
-    """A folder with requests and logged calls about the catalog."""
+    """A folder with requests about the catalog."""
     more = [{"name": f"turn_on_{thing}", "description": f"Turns on the {thing}"} for thing in THINGS]
     (tmp_path / "more.json").write_text(json.dumps(more))
     catalog.ingest(f"functions:{tmp_path / 'more.json'}")
     requests = [{"query": text, "relevant": [api]} for text, api in asks.items()]
-    calls = [{"query": text, "tools": [api.rpartition("/")[2]]} for text, api in asks.items()]
-    for file, lines in (("requests.jsonl", requests), ("calls.jsonl", calls)):
-        (tmp_path / file).write_text("\n".join(json.dumps(line) for line in lines))
+    (tmp_path / "requests.jsonl").write_text("\n".join(json.dumps(line) for line in requests))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_the_commands_do_what_the_page_says(judged: Path) -> None:
-    assert len(COMMANDS) == 10
+    assert len(COMMANDS) == 9
     for line in COMMANDS:
         command, *rest = shlex.split(line, comments=True)
         assert command == "kitpick"
         result = CliRunner().invoke(app, rest)
         wanted = ExitCode.GATE if "exit code 7" in line else 0
         assert result.exit_code == wanted, f"{line}\n{result.output}\n{result.exception}"
-    assert len((judged / "harvested.jsonl").read_text().splitlines()) == 18

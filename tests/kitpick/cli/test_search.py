@@ -82,7 +82,7 @@ def test_who_sees_nothing_is_told_so(settings: Settings, functions_file: Path, k
     )
 
 
-@pytest.mark.parametrize("command", [["search", "x"], ["lint"], ["harvest", "log.jsonl", "-o", "out.jsonl"]])
+@pytest.mark.parametrize("command", [["search", "x"], ["lint"]])
 def test_a_catalog_that_does_not_exist_is_refused_with_the_nearest(
     catalog: Catalog, tmp_path: Path, kitpick, command: list[str]
 ) -> None:
