@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mmr import mmr
 from nnn.fista import solve_fista
 from nnn.vectors import DATA, encoded
 from numpy.typing import NDArray
@@ -44,7 +45,6 @@ from kitpick_rescorers.nnn import (
     solve_path,
 )
 from kitpick_rescorers.nnn import Path as PenaltyPath
-from kitpick_rescorers.stages.mmr import mmr
 
 NEAREST = 256
 DEPTH = 5

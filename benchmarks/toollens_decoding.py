@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from mmr import mmr
 from nnn.batch import solve_batch
 from numpy.typing import NDArray
 
 from kitpick_rescorers.nnn import Corpus, NnnProblem, ranking
-from kitpick_rescorers.stages.mmr import mmr
 
 FIGURES = ("R@3", "R@5", "C@3", "C@5")
 DEPTH = 5

@@ -178,7 +178,6 @@ def _rescoring() -> Iterator[Case]:
         "unknown": ([{"stage": "rm"}], frozenset({422})),
         "zeros": ([{"stage": "decode", "l1": 0.0, "l2": 0.0, "candidates": 1_000}], DONE),
         "diversify": ([{"stage": "diversify", "similarity": 0.0, "candidates": 1_000}], DONE),
-        "mmr": ([{"stage": "mmr", "candidates": 1_000}] * 2, DONE),
         "step beyond window": ([{"stage": "rankgpt", "window": 2, "step": 50}], frozenset({422})),
     }
     for name, (wanted, right) in stages.items():

@@ -36,7 +36,7 @@ class Cause(str, enum.Enum):
     HIERARCHY = "hierarchy"
     """It was among the first k until concentrating or diversifying put it down."""
     DECODING = "decoding"
-    """It was among the first k until a set decoder (nnn, mmr) put it down."""
+    """It was among the first k until a set decoder (nnn) put it down."""
     BUDGET = "budget"
     """Its definition did not fit."""
     OTHER_STAGE = "other stage"
@@ -52,7 +52,6 @@ _STAGES = {
     "concentrate": Cause.HIERARCHY,
     "diversify": Cause.HIERARCHY,
     "decode": Cause.DECODING,
-    "mmr": Cause.DECODING,
     "pack": Cause.BUDGET,
 }
 

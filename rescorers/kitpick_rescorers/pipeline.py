@@ -28,7 +28,6 @@ from kitpick_rescorers.stages import (
     Decode,
     Enough,
     Learned,
-    Mmr,
     Pack,
     Stage,
 )
@@ -73,9 +72,7 @@ _OF_THE_WHOLE = (Complete, Enough, Pack)
 
 def _reads(stage: Stage) -> bool:
     """Whether a stage has nothing to work with where the request is in a language that no model reads."""
-    weighs = isinstance(stage, Decode) and stage.relevance > 0
-    weighs = weighs or (isinstance(stage, Mmr) and stage.relevance == "probability")
-    return weighs or isinstance(stage, _READS)
+    return isinstance(stage, _READS) or (isinstance(stage, Decode) and stage.relevance > 0)
 
 
 def _ranking_stages(stages: Sequence[Stage]) -> int:

@@ -51,7 +51,6 @@ def test_what_was_cut_before_it_was_looked_at() -> None:
         ("concentrate", Cause.HIERARCHY),
         ("diversify", Cause.HIERARCHY),
         ("decode", Cause.DECODING),
-        ("mmr", Cause.DECODING),
         ("pack", Cause.BUDGET),
         ("novel", Cause.OTHER_STAGE),
     ],

@@ -67,9 +67,7 @@ def test_a_request_for_nothing_in_the_catalog_abstains_and_still_shows_the_neare
     assert result.hits
 
 
-@pytest.mark.parametrize(
-    "profile", ["bm25", "dense", "hybrid", "rerank", "toolrerank", "nnn", "mmr", "kitpick"]
-)
+@pytest.mark.parametrize("profile", ["bm25", "dense", "hybrid", "rerank", "toolrerank", "nnn", "kitpick"])
 def test_every_shipped_profile_runs_in_full(catalog: Catalog, profile: str) -> None:
     result = catalog.search("convert 100 dollars into euros", profile=profile)
     assert not result.degraded

@@ -16,9 +16,8 @@ from kitpick_rescorers.packing import best_set
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import Rescored, RescoreRequest
-from kitpick_rescorers.stages import Decode, Diversify, Fuse, Mmr, Pack
+from kitpick_rescorers.stages import Decode, Diversify, Fuse, Pack
 from kitpick_rescorers.stages.hierarchy import components
-from kitpick_rescorers.stages.mmr import mmr
 from kitpick_rescorers.state import DefinitionSizes, Need
 
 HARD = {"l1": 0.0, "l2": 1.0, "candidates": 1_000}
@@ -91,13 +90,13 @@ def test_a_caller_that_leaves_stops_the_solver(request_of_thousand: RescoreReque
 
 
 def test_a_deadline_that_does_not_pass_changes_no_digit(request_of_thousand: RescoreRequest) -> None:
-    profile = Profile("easy", (Fuse(), Decode(l1=0.9, order="joining"), Mmr(), Diversify()))
+    profile = Profile("easy", (Fuse(), Decode(l1=0.9, order="joining"), Diversify()))
     alone = rescore(request_of_thousand, profile, Models())
     timed = rescore(request_of_thousand, profile, Models(), deadline=Deadline(600))
     assert [(hit.id, hit.score) for hit in alone.results] == [(hit.id, hit.score) for hit in timed.results]
 
 
-@pytest.mark.parametrize("stage", [Fuse(), Decode(), Mmr(), Diversify(), Pack(budget=1_000)])
+@pytest.mark.parametrize("stage", [Fuse(), Decode(), Diversify(), Pack(budget=1_000)])
 def test_no_stage_begins_after_the_deadline(request_of_thousand: RescoreRequest, stage: Any) -> None:
     found = rescore(request_of_thousand, Profile("one", (stage,)), Models(), deadline=passed())
     assert [(item.stage, item.reason) for item in found.degraded] == [
@@ -139,8 +138,6 @@ def test_solvers_end_at_a_deadline_that_has_passed() -> None:
 
 def test_every_loop_of_a_stage_looks_at_the_deadline() -> None:
     vectors = np.eye(3)
-    with pytest.raises(DeadlineExceeded):
-        mmr(np.ones(3), vectors, 0.5, deadline=passed())
     with pytest.raises(DeadlineExceeded):
         components(vectors > 0, passed())
     with pytest.raises(DeadlineExceeded):

@@ -12,7 +12,6 @@ from kitpick_rescorers.stages.fusion import Blend, Fuse
 from kitpick_rescorers.stages.hierarchy import Concentrate, Diversify
 from kitpick_rescorers.stages.language import DemoRank, RankGpt
 from kitpick_rescorers.stages.learned import Learned
-from kitpick_rescorers.stages.mmr import Mmr
 
 AnyStage = (
     Fuse
@@ -24,7 +23,6 @@ AnyStage = (
     | Diversify
     | Decode
     | Learned
-    | Mmr
     | Complete
     | RankGpt
     | DemoRank
@@ -48,7 +46,6 @@ __all__ = [
     "Enough",
     "Fuse",
     "Learned",
-    "Mmr",
     "Pack",
     "RankGpt",
     "Requirement",

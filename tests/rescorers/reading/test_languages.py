@@ -18,7 +18,7 @@ from kitpick_rescorers.reading.request_reading import read_request
 from kitpick_rescorers.reading.rules import follow_rules
 from kitpick_rescorers.request import Rescored, RescoreRequest, opening_state
 from kitpick_rescorers.scoring import ScoreCache
-from kitpick_rescorers.stages import Abstain, Blend, Concentrate, CrossEncode, Decode, Fuse, Mmr
+from kitpick_rescorers.stages import Abstain, Blend, Concentrate, CrossEncode, Decode, Fuse
 from kitpick_rescorers.state import ANSWERABLE, StageTrace
 
 ORDERS = {
@@ -139,7 +139,7 @@ def test_what_no_model_reads_has_one_remark_beside_any_stages(bench, text: str, 
     names = ("a/x", "b/y")
     candidates = [bench.candidate(name, lexical=place, dense=place) for place, name in enumerate(names, 1)]
     models = Models(scorer=bench.scorer({"a/x": 1.0, "b/y": 2.0}), cache=ScoreCache())
-    weighing = (Blend(), Decode(relevance=0.3), Mmr(relevance="probability"), Concentrate())
+    weighing = (Blend(), Decode(relevance=0.3), Concentrate())
     profile = Profile("p", (Fuse(), CrossEncode(), *weighing))
     request = RescoreRequest(text, candidates, vector=np.array([1.0, 0.0], dtype=np.float32))
     found = rescore(request, profile, models)

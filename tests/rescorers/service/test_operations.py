@@ -674,7 +674,7 @@ def test_a_caller_that_leaves_ends_the_stages_of_a_profile(service: Any) -> None
     "stages",
     [
         [{"stage": "decode", "candidates": 1_000}] * 49,
-        [{"stage": "mmr", "candidates": 1_000}] * 3,
+        [{"stage": "diversify", "candidates": 1_000}] * 3,
         [{"stage": "cross_encode", "candidates": 10_000}] * 2,
         [{"stage": "fuse"}] * 21,
     ],

@@ -76,7 +76,7 @@ def test_an_answer_over_http_is_that_of_a_pipeline_in_this_process(service: Any,
         for rank, text in enumerate(texts_of(11, 20), start=1)
     ]  # fmt: skip
     request = RescoreRequest(query, candidates, vector, k=15)
-    for name in ("rerank", "mmr", "nnn"):
+    for name in ("rerank", "nnn"):
         here = rescore(request, load_profile(name), Models(scorer=alone))
         call = call_of(replace(request, vector_model="test@1"), profile=name, explain=True)
         there = service.post("/v1/rescore", msgspec.json.encode(call)).json()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from kitpick_rescorers.stages.mmr import mmr
+from mmr import mmr
 
 RELEVANCE = np.array([0.9, 0.89, 0.5])
 VECTORS = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
