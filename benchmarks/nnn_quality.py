@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 from mmr import mmr
 from nnn.fista import solve_fista
+from nnn.path import Path as PenaltyPath
+from nnn.path import solve_path
 from nnn.vectors import DATA, encoded
 from numpy.typing import NDArray
 from rich.console import Console
@@ -42,9 +44,7 @@ from kitpick_rescorers.nnn import (
     NnnProblem,
     Solution,
     ranking,
-    solve_path,
 )
-from kitpick_rescorers.nnn import Path as PenaltyPath
 
 NEAREST = 256
 DEPTH = 5

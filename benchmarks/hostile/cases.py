@@ -170,7 +170,6 @@ def _rescoring() -> Iterator[Case]:
     many = [{"id": str(n), "text": "t", "vector": code} for n, code in enumerate(coded)]
     hard = {"l1": 0.0, "l2": 0.01, "candidates": 1_000}
     stages: dict[str, tuple[Any, frozenset[int]]] = {
-        "joining": ([{"stage": "decode", "order": "joining", **hard}], DONE),
         "two decodes": ([{"stage": "decode", **hard}] * 2, DONE),
         "forty-nine decodes": ([{"stage": "decode", **hard}] * 49, frozenset({422})),
         "many stages": ([{"stage": "fuse"}] * 45, frozenset({422})),

@@ -6,6 +6,7 @@ The request and the APIs are ToolBench's (MIT, Apache-2.0); vectors are the ship
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -17,9 +18,10 @@ from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import retrieval_text
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_models.runtime import load_encoder
-from kitpick_rescorers.nnn import Corpus, NnnProblem, solve_active_set, solve_path
+from kitpick_rescorers.nnn import Corpus, NnnProblem, solve_active_set
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
 DATA = HERE.parents[2] / "shared" / "data"
 REQUEST = 0
 """The first request of the G3 subset: several tools are wanted."""
@@ -67,6 +69,8 @@ def complements(rows: NDArray[np.float32], query: NDArray[np.float64], names: li
 
 def penalty_path(rows: NDArray[np.float32], query: NDArray[np.float64], names: list[str]) -> Drawing:
     """Weights as the penalty falls."""
+    from nnn.path import solve_path
+
     near = np.argsort(-(rows @ query.astype(np.float32)))[:512]
     path = solve_path(NnnProblem(Corpus(rows[near]), query, 0.1, L2))
     first = path.order_of_joining()[:6].tolist()

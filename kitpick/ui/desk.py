@@ -21,7 +21,7 @@ from kitpick.settings import Settings
 from kitpick.ui.adapt_desk import AdaptDesk, PageCaller, check_adapted_file
 from kitpick.ui.checkup import check_answer, findings_of_descriptions, findings_of_part, ids_of_part
 from kitpick.ui.errors import MarksProblem, NoMarks, NoPlace, UnknownApi
-from kitpick.ui.figures import flow, groups, packing, penalty_path
+from kitpick.ui.figures import flow, groups, packing
 from kitpick.ui.protocol import (
     MAX_BUDGET,
     MAX_HITS,
@@ -35,7 +35,6 @@ from kitpick.ui.protocol import (
     MarkAnswer,
     MarkCall,
     Overview,
-    PenaltyPath,
     ProfileLine,
     Shelf,
     ShowCall,
@@ -287,8 +286,6 @@ class Desk:
         shown = list(known.values())
         place = {key: number for number, key in enumerate(known)}
         stages = flow(outcome, place)
-        first = stages[min(1, len(stages) - 1)]
-        path, no_path = _path(outcome, [(number, shown[number]) for number in first.order], profile)
         ranked = next(stage for stage in reversed(stages) if stage.stage != "pack")
         result = SearchResult.of(profile.name, outcome)
         words = asked_words(call.query)
@@ -304,8 +301,6 @@ class Desk:
             abstained=result.unlikely,
             degraded=without_places(outcome.degraded, self._places),
             groups=groups([(number, shown[number]) for number in ranked.order], call.similarity),
-            path=path,
-            no_path=no_path,
             packing=None if call.budget is None else packing(result, call.budget, place),
             marks=_marked(marks, call.query, place, self._places),
             spent=Spent(0.0, 0.0),
@@ -363,16 +358,6 @@ def _checked_request(query: str) -> str:
     if len(request) > MAX_REQUEST:
         raise Invalid(f"{len(request):,} characters of request: shorten it to {MAX_REQUEST:,}")
     return request
-
-
-def _path(
-    outcome: SearchOutcome, head: list[tuple[int, Candidate]], profile: Profile
-) -> tuple[PenaltyPath | None, str]:
-    """The decoding path, or why there is none."""
-    if outcome.seen.vector is None:
-        return None, f"profile {profile.name} made no vector of the request"
-    found = penalty_path(head, outcome.seen.vector, profile)
-    return found, "" if found else "no candidate has a vector of the request's length"
 
 
 def _hit(hit: SearchHit, place: int, candidate: Candidate, words: Mapping[str, str]) -> ShownHit:

@@ -1,4 +1,4 @@
-"""Data for the figures of the explain page: ways through the stages, groups, decoding path, token budget.
+"""Data for the figures of the explain page: ways through the stages, groups, token budget.
 
 A candidate is named by its position in the list of all candidates of the search.
 """
@@ -17,16 +17,11 @@ from kitpick.ui.protocol import (
     Groups,
     PackedDefinition,
     Packing,
-    PathLine,
-    PenaltyPath,
     ShownStage,
 )
-from kitpick_engines.contract import Candidate, Vector
-from kitpick_rescorers.nnn import NnnProblem, Path, solve_path
+from kitpick_engines.contract import Candidate
 from kitpick_rescorers.packing import token_counter
-from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.search import SearchOutcome
-from kitpick_rescorers.stages import Decode
 from kitpick_rescorers.stages.hierarchy import adjacency, components
 from kitpick_rescorers.state import Ranked, unit_vectors
 
@@ -34,12 +29,6 @@ FIND = "find"
 """Name of the step that every other one starts from: the rankings, and what was fetched later."""
 MAX_NODES = 60
 """More are no picture any more."""
-MAX_CANDIDATES = 200
-MAX_LINES = 8
-_END = 0.1
-"""λ1 at which the path ends at the latest."""
-_MAX_SUPPORT = 24
-_POINTS = 60
 _MAX_SHOWN = 20_000
 """Characters of one definition: some are as long as a book."""
 
@@ -128,60 +117,6 @@ def groups(head: Sequence[tuple[int, Candidate]], similarity: float) -> Groups:
         for one, other in np.argwhere(np.triu(joined, 1))
     )
     return Groups(tuple(place for place, _ in shown), tuple(components(joined)), edges, similarity)
-
-
-def penalty_path(
-    head: Sequence[tuple[int, Candidate]], vector: Vector, profile: Profile
-) -> PenaltyPath | None:
-    """The path over the first candidates, by vectors alone; None where none of them has a usable vector.
-
-    Args:
-        head: position and candidate, in first-stage order.
-        vector: the query's (d,).
-        profile: if it decodes, its penalties are taken.
-    """
-    shown = head[:MAX_CANDIDATES]
-    ranked = [Ranked(item, item.tool_key, rank) for rank, (_, item) in enumerate(shown, start=1)]
-    query = vector.astype(np.float64)
-    length = float(np.linalg.norm(query))
-    rows, unusable = unit_vectors(ranked, len(query))
-    if unusable == len(ranked) or not np.isfinite(length) or not length:
-        return None
-    decode = _decode(profile)
-    end = min(_END, decode.l1 / 2)
-    path = solve_path(NnnProblem(rows, query / length, end, decode.l2), max_support=_MAX_SUPPORT)
-    shifts = _shifts(path)
-    return PenaltyPath(
-        penalties=tuple(end + shift for shift in shifts),
-        lines=_lines(path, shifts, [place for place, _ in shown]),
-        l1=decode.l1,
-        l2=decode.l2,
-        candidates=len(shown),
-        exact=path.exact,
-    )
-
-
-def _decode(profile: Profile) -> Decode:
-    stages = (*profile.stages, *load_profile("nnn").stages)
-    return next(stage for stage in stages if isinstance(stage, Decode))
-
-
-def _shifts(path: Path) -> list[float]:
-    """Penalties at which the path is drawn: some or all of its breakpoints; it is linear between them."""
-    shifts = [point.shift for point in path.breakpoints]
-    if len(shifts) <= _POINTS:
-        return shifts
-    places = np.linspace(0, len(shifts) - 1, _POINTS).round().astype(int)
-    return [shifts[place] for place in places]
-
-
-def _lines(path: Path, shifts: Sequence[float], places: Sequence[int]) -> tuple[PathLine, ...]:
-    """Lines of the first APIs that join, with a coefficient at every shift."""
-    points = [dict(zip(*(part.tolist() for part in path.at(shift)), strict=True)) for shift in shifts]
-    return tuple(
-        PathLine(places[row], tuple(point.get(row, 0.0) for point in points))
-        for row in path.order_of_joining()[:MAX_LINES].tolist()
-    )
 
 
 def packing(result: SearchResult, budget: int, place: Mapping[str, int]) -> Packing:

@@ -268,29 +268,6 @@ class Groups(msgspec.Struct, frozen=True):
     similarity: float
 
 
-class PathLine(msgspec.Struct, frozen=True):
-    """Coefficients of one API at the penalties of the path."""
-
-    candidate: int
-    coefficients: tuple[float, ...]
-
-
-class PenaltyPath(msgspec.Struct, frozen=True):
-    """Coefficients of NNN decoding as the penalty falls."""
-
-    penalties: tuple[float, ...]
-    """λ1, falling."""
-    lines: tuple[PathLine, ...]
-    """Lines of the candidates, in the order in which they join."""
-    l1: float
-    """The penalty of the profile that decodes, or of `nnn`."""
-    l2: float
-    candidates: int
-    """Number of candidates that were decoded."""
-    exact: bool
-    """Whether every point is proved optimal over them."""
-
-
 class PackedDefinition(msgspec.Struct, frozen=True):
     """A definition that is handed to a model."""
 
@@ -335,9 +312,6 @@ class ExplainAnswer(msgspec.Struct, frozen=True):
     """Why nothing fits; empty where something does."""
     degraded: tuple[Degradation, ...]
     groups: Groups
-    path: PenaltyPath | None
-    no_path: str
-    """Why there is none."""
     packing: Packing | None
     marks: Mapping[str, Mark]
     spent: Spent

@@ -11,7 +11,6 @@ from kitpick_engines.contract import Candidate, Place
 from kitpick_foundation.deadline import Deadline, DeadlineExceeded
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.nnn import NnnProblem, solve_active_set
-from kitpick_rescorers.nnn.path import solve_path
 from kitpick_rescorers.packing import best_set
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
@@ -68,12 +67,8 @@ def passed() -> Deadline:
     return deadline
 
 
-@pytest.mark.parametrize(
-    "stages",
-    [(Decode(**HARD),) * 49, (Decode(**HARD, order="joining"),)],
-    ids=["forty-nine", "joining"],
-)
-def test_decoding_ends_with_its_deadline(request_of_thousand: RescoreRequest, stages: Any) -> None:
+def test_decoding_ends_with_its_deadline(request_of_thousand: RescoreRequest) -> None:
+    stages = (Decode(**HARD),) * 49
     deadline = Looks(5)
     found = rescore(request_of_thousand, Profile("hard", stages), Models(), deadline=deadline)
     assert deadline.looks <= 5 + 2 * len(stages), "each stage looks once more, at most twice"
@@ -90,7 +85,7 @@ def test_a_caller_that_leaves_stops_the_solver(request_of_thousand: RescoreReque
 
 
 def test_a_deadline_that_does_not_pass_changes_no_digit(request_of_thousand: RescoreRequest) -> None:
-    profile = Profile("easy", (Fuse(), Decode(l1=0.9, order="joining"), Diversify()))
+    profile = Profile("easy", (Fuse(), Decode(l1=0.9), Diversify()))
     alone = rescore(request_of_thousand, profile, Models())
     timed = rescore(request_of_thousand, profile, Models(), deadline=Deadline(600))
     assert [(hit.id, hit.score) for hit in alone.results] == [(hit.id, hit.score) for hit in timed.results]
@@ -132,8 +127,6 @@ def test_looking_changes_no_digit_of_the_solution(rows: int, seed: int) -> None:
 def test_solvers_end_at_a_deadline_that_has_passed() -> None:
     with pytest.raises(DeadlineExceeded):
         solve_active_set(problem_of(20), deadline=passed())
-    with pytest.raises(DeadlineExceeded):
-        solve_path(problem_of(20), deadline=passed())
 
 
 def test_every_loop_of_a_stage_looks_at_the_deadline() -> None:

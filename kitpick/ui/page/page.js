@@ -7,7 +7,6 @@ import { byId, count, h, rounded, some } from "./dom.js";
 import { groups } from "./groups.js";
 import { hits } from "./hits.js";
 import { packing } from "./packing.js";
-import { path } from "./path.js";
 import { plan } from "./plan.js";
 import { everyone, ways } from "./ways.js";
 
@@ -122,7 +121,7 @@ function howFound(answer) {
     h("p", { class: "dim" }, `Profile ${answer.profile}. ${kind}${count(answer.candidates.length)} candidates came into sight.`),
     h("div", { class: "columns" },
       h("div", {}, part("Way through the stages", ways(answer)), part("Token budget", packing(answer))),
-      h("div", {}, part("Alike", groups(answer)), part("Decoding path", path(answer)))),
+      h("div", {}, part("Alike", groups(answer)))),
     part("All candidates", everyone(answer)));
   details.addEventListener("toggle", () => { machinery = details.open; });
   return details;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ from kitpick_rescorers.state import (
 )
 
 if TYPE_CHECKING:  # loaded when the stage runs
-    from kitpick_rescorers.nnn import Account, Hybrid, NnnProblem, Path, Solution
+    from kitpick_rescorers.nnn import Account, Hybrid, NnnProblem, Solution
 
 _NAMED = 2
 """How many APIs outside the chosen set the note names."""
@@ -37,10 +37,9 @@ _MAX_ROUNDS = 2_000
 class Decode(Stage, frozen=True, tag="decode"):
     """minimise over z ≥ 0  ½‖q − Dᵀz‖² + Σ (l1 − γ·s_i) z_i + ½·l2·‖z‖²,  D: unit vectors of the candidates.
 
-    The chosen APIs come first, by coefficient z or, with `order = "joining"`, by the l1 at which they join.
-    The others follow by how near they came to being chosen, d_iᵀr − (l1 − γ·s_i). s_i is the current score
-    (standardised by `blend`), γ is `relevance`; γ > 0 needs scored candidates. With `dense_share` w < 1, rows
-    and query are [√w · vector; √(1−w) · words].
+    The chosen APIs come first, by coefficient z. The others follow by how near they came to being chosen,
+    d_iᵀr − (l1 − γ·s_i). s_i is the current score (standardised by `blend`), γ is `relevance`; γ > 0 needs
+    scored candidates. With `dense_share` w < 1, rows and query are [√w · vector; √(1−w) · words].
 
     With `neighbours` > 0 the stage needs that many documents nearest to the residual r = q − Dᵀz, beyond the
     chosen ones. This is column generation: if an exact search finds nothing new, the set is optimal over all
@@ -53,7 +52,6 @@ class Decode(Stage, frozen=True, tag="decode"):
     l2: Weight = 1.0
     relevance: Weight = 0.0
     dense_share: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = 1.0
-    order: Literal["weight", "joining"] = "weight"
     candidates: Window = 200
     neighbours: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
     optional: bool = False
@@ -90,14 +88,12 @@ class Decode(Stage, frozen=True, tag="decode"):
         return state.query if self.dense_share < 1 else ""
 
     def _decoded(self, items: Sequence[Ranked], rows: Hybrid, deadline: Deadline) -> _Decoded:
-        """The solution, and with `order = "joining"` the path that leads to it."""
-        from kitpick_rescorers.nnn import NnnProblem, account, solve_active_set, solve_path
+        from kitpick_rescorers.nnn import NnnProblem, account, solve_active_set
 
         penalties = self.l1 - self.relevance * np.array([item.score for item in items])
         problem = NnnProblem(rows.rows, rows.query, penalties, self.l2)
-        path = solve_path(problem, deadline=deadline) if self.order == "joining" else None
         solution = solve_active_set(problem, max_rounds=_MAX_ROUNDS, deadline=deadline)
-        return _Decoded(rows, problem, solution, account(problem, solution), self.l1, path)
+        return _Decoded(rows, problem, solution, account(problem, solution), self.l1)
 
     def _need(self, state: State, decoded: _Decoded) -> Need:
         direction = decoded.rows.direction_left(decoded.solution.residual)
@@ -117,20 +113,11 @@ class _Decoded(NamedTuple):
     account: Account
     l1: float
     """The penalty that was used, before relevance."""
-    joining: Path | None
-    """The path, if the order is that of joining."""
 
     def scores(self) -> Matrix:
-        """Coefficient or joining penalty of chosen rows; minus the shortfall of the others."""
-        scores, chosen = -self.account.shortfalls, self.solution.support
-        if self.joining is None:
-            scores[chosen] = self.solution.coefficients
-            return scores
-        joined = np.full(len(scores), self.l1)
-        for point in reversed(self.joining.breakpoints):
-            if point.joins:
-                joined[point.row] = self.l1 + point.shift
-        scores[chosen] = joined[chosen]
+        """Coefficients of chosen rows; minus the shortfall of the others."""
+        scores = -self.account.shortfalls
+        scores[self.solution.support] = self.solution.coefficients
         return scores
 
     def order(self, scores: Matrix) -> Sequence[int]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from token_issuer import AUDIENCE, ISSUER, TokenIssuer
 
@@ -131,28 +129,6 @@ def test_groups_are_what_can_be_reached_along_the_edges(shown: Any) -> None:
     ]
     assert together == [reached[node] for node in range(len(graph["nodes"]))]
     assert len(set(graph["group"])) < len(graph["nodes"])
-
-
-def test_the_path_passes_through_what_the_stage_decoded(shown: Any) -> None:
-    answer = shown.explain("translate an email about the weather", profile="nnn")
-    path, decode = answer["path"], answer["stages"][-1]
-    chosen = {
-        place: float(found[1])
-        for place, reason in decode["reasons"].items()
-        if (found := re.match(r"chosen with weight ([0-9.]+)", reason))
-    }
-    assert chosen
-    assert path["exact"]
-    assert path["penalties"] == sorted(path["penalties"], reverse=True)
-    for line in path["lines"]:
-        weight = np.interp(-path["l1"], [-penalty for penalty in path["penalties"]], line["coefficients"])
-        assert weight == pytest.approx(chosen.get(str(line["candidate"]), 0.0), abs=0.006)
-
-
-def test_a_profile_without_a_vector_has_no_path_and_says_so(shown: Any) -> None:
-    answer = shown.explain("weather", profile="bm25")
-    assert answer["path"] is None
-    assert answer["no_path"] == "profile bm25 made no vector of the request"
 
 
 def test_nobody_sees_what_is_for_others(show: Any, shop: str, shown: Any, tmp_path: Path) -> None:

@@ -632,7 +632,7 @@ def hard_call(stages: int) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     vectors = np.abs(rng.normal(size=(1_000, 384))).astype("<f4")
     coded = [base64.b64encode(vector.tobytes()).decode() for vector in (*vectors, vectors.mean(axis=0))]
-    stage = {"stage": "decode", "l1": 0.0, "l2": 0.01, "order": "joining", "candidates": 1_000}
+    stage = {"stage": "decode", "l1": 0.0, "l2": 0.01, "candidates": 1_000}
     return {
         "query": "q",
         "vector": coded[-1],

@@ -61,19 +61,6 @@ def test_a_relevant_row_pays_a_smaller_penalty(bench):
     assert [item.score for item in after.ranked] == pytest.approx([(0.6 - 0.1) / 2, (0.8 - 0.5) / 2])
 
 
-def test_the_order_of_joining_is_not_that_of_the_weights(bench):
-    """c/1 joins first and hands its weight over to the two axes that it lies between."""
-    vectors = {"a/1": (1.0, 0.0), "b/1": (0.0, 1.0), "c/1": (0.8, 0.6)}
-    query = np.array([0.7, 0.714], dtype=np.float32)
-    state = bench.fused(list(vectors), vectors, vector=query)
-    by_weight = bench.apply(state, Decode(l1=0.01, l2=0.5))
-    joining = bench.apply(state, Decode(l1=0.01, l2=0.5, order="joining"))
-    assert bench.ids(joining) == ["c/1", "b/1", "a/1"]
-    assert bench.ids(by_weight) == ["c/1", "b/1", "a/1"]
-    assert joining.ranked[0].score == pytest.approx(0.8 * 0.7 + 0.6 * 0.714, abs=1e-3), "where it joined"
-    assert [item.score for item in joining.ranked] == sorted((i.score for i in joining.ranked), reverse=True)
-
-
 def test_words_that_nobody_explains_are_named_and_lead_to_who_does(bench):
     """Both vectors say the same; only the words tell that the second API is still wanted."""
     candidates = [

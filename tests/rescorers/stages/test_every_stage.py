@@ -45,7 +45,7 @@ PERMUTING = (
 PERMUTING += (
     Decode(),
     Decode(relevance=0.1, candidates=3),
-    Decode(dense_share=0.6, order="joining"),
+    Decode(dense_share=0.6),
     Learned(),
     Learned(abstains=False, calibrated=False),
     Complete(),

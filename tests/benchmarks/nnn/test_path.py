@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nnn.path import Path, solve_path
 from sizes import examples, sized
 
-from kitpick_rescorers.nnn import NnnProblem, Path, solve_active_set, solve_path
+from kitpick_rescorers.nnn import NnnProblem, solve_active_set
 
 SWEEP = int(sized("KITPICK_NNN_PATHS", 100, 10_000))
 """Paths of the sweep."""
