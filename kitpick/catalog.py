@@ -109,6 +109,7 @@ class Catalog:
             IngestError, EngineError, ModelError: nothing that was stored before is lost.
         """
         with FORKS_WAIT:
+            from kitpick.foreign_documents import with_english
             from kitpick.text_bounds import text_bounds
             from kitpick_ingest.embedder import EmbeddingCache
             from kitpick_ingest.opening import open_source
@@ -116,7 +117,8 @@ class Catalog:
 
         opened = open_source(source, name=name) if isinstance(source, str) else source
         cache = EmbeddingCache(self.settings.embedding_cache)
-        options = replace(options or SyncOptions(), bounds=text_bounds(self.settings, self.models))
+        bounds = text_bounds(self.settings, self.models)
+        options = replace(options or SyncOptions(), bounds=bounds, reword=with_english)
         try:
             return sync(opened, self.engine, self.models.encoder, cache, options, progress)
         finally:

@@ -13,7 +13,7 @@ that the new index holds already, with the same content, are not embedded again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,7 @@ from kitpick_ingest.approvals import ApprovalCheck, Approvals, Unapproved
 from kitpick_ingest.cut_texts import CutTextCounts, CutTexts, TextBound
 from kitpick_ingest.dead_letters import DeadLetterFile, refused_letter, write_accepted
 from kitpick_ingest.embedder import DocumentVectors, Embedder, EmbeddingCache, schema_of
+from kitpick_ingest.entries import Converted
 from kitpick_ingest.errors import CatalogChanged
 from kitpick_ingest.fingerprints import LastSync
 from kitpick_ingest.labels import LabelledSource
@@ -107,6 +108,8 @@ class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Documents embedded between two writes to the cache: what a killed sync loses at most."""
     bounds: Iterable[TextBound] = ()
     """How much models read of a text: what is longer is counted. `Catalog.ingest` knows them."""
+    reword: Callable[[Converted], Converted] | None = None
+    """Gives a document the purpose that models read in place of its description. `Catalog.ingest` has one."""
 
 
 class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,6 +249,7 @@ class _Sync:
                 planner.hold(self.sharding.hashes(live[0]), restricted)
         with self.progress.phase("read", None) as advance:
             items = with_purposes(read_source(self.source, self.options.source_timeout))
+            items = map(self.options.reword, items) if self.options.reword else items
             planner.read(self.check.pass_on(items) if self.check else items, advance)
         return planner.plan
 
