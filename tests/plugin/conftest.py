@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from agent_host import agent_host
 from building import build
 from double import Double
 from keystore import write_key
@@ -54,10 +55,11 @@ def search(plugin_zip: Path, double: Double, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="session")
 def secured(double: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """A real node with users and small limits, of another version, and the plugin built for that."""
+    """A real node with users, small limits and a host of agents' tools, of another version."""
     folder = tmp_path_factory.mktemp("secured-node")
     settings = [f"kitpick.endpoint={double.url}", *SETTINGS]
-    node = secured_node(folder, USERS, ROLES, [build_for(RECIPE)], settings)
+    agents = agent_host(tmp_path_factory.mktemp("agent-host"), RECIPE)
+    node = secured_node(folder, USERS, ROLES, [build_for(RECIPE), agents], settings)
     write_key(folder, KEY)
     try:
         yield Secured(node.start().url, folder)

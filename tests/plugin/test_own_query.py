@@ -235,20 +235,6 @@ def test_the_line_of_the_docs_works(search: Search, catalog: Catalog, served: Do
     assert apis(answer) == python_ids(catalog, "make a copy of a file", wanted=Filter(effects=writing))
 
 
-def test_the_search_that_selects_tools_for_an_agent_names_them(
-    search: Search, catalog: Catalog, served: Double
-) -> None:
-    """The catalog has no category of ml-commons: another takes its place."""
-    page = (ROOT / "docs" / "mcp.md").read_text("utf-8")
-    (body,) = re.findall(r"^jq --null-input .*? '(\{.*?\})' \| curl", page, re.DOTALL | re.MULTILINE)
-    text = body.replace("$text", json.dumps("share a playlist")).replace("ml-commons", "category4")
-    answer = search.call("POST", "/own-query/_search", json.loads(text))
-    wanted = Filter(categories=frozenset({"category4"}))
-    names = [hit["_source"]["api"] for hit in answer["hits"]["hits"]]
-    assert names == [hit.document.api for hit in catalog.search("share a playlist", 5, filter=wanted).hits]
-    assert names[0] == "share_playlist"
-
-
 def test_the_search_of_the_plugins_page_reranks_a_catalog(
     search: Search, catalog: Catalog, double: Double, service: Service
 ) -> None:

@@ -5,6 +5,7 @@ The index is made by hand, because that node has no k-NN; the service is one tha
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -83,3 +84,45 @@ def test_who_may_not_search_the_index_asks_nobody(secured: Secured, double: Doub
         asked(secured.named("operator"))
     assert refused.value.status == 403
     assert not double.calls
+
+
+def by_tool(user: Client, **parameters: Any) -> set[str]:
+    """What an agent's tool finds for this user."""
+    wanted = {"index": "owned", "question": "copy a file", **parameters}
+    found = user.call("POST", "/_plugins/_ml/tools/_execute/KitpickSearchTool", wanted)
+    return {tool["id"] for tool in found["tools"]}
+
+
+class TestAnAgentsTool:
+    """ml-commons runs it as whoever asks the agent; so does the plugin that stands in for it here."""
+
+    def test_finds_what_its_user_may_see(self, secured: Secured, double: Double) -> None:
+        with double.behaving(answering(greedy)):
+            assert by_tool(secured.user("alice", "acme")) == {"marker-own", "marker-free"}
+            assert by_tool(secured.user("bob", "acme")) == {"marker-bobs", "marker-free"}
+            sent = double.calls[-1]
+        assert (sent["query"], sent["k"], sent["tenant"], sent["principals"]) == ("copy a file", 5, "", [])
+
+    def test_finds_it_in_words_while_nobody_ranks(self, secured: Secured, double: Double) -> None:
+        with double.behaving(answering(lambda _: "no answer")):
+            user = secured.user("alice", "acme")
+            wanted = {"index": "owned", "question": "copy a file"}
+            found = user.call("POST", "/_plugins/_ml/tools/_execute/KitpickSearchTool", wanted)
+        assert {tool["id"] for tool in found["tools"]} <= {"marker-own", "marker-free"}
+        assert found["degraded"]
+
+    def test_a_model_says_what_is_wanted_and_nothing_else(self, secured: Secured, double: Double) -> None:
+        said = json.dumps({"text": "move it", "principals": "bob", "index": "guarded"})
+        with double.behaving(answering(greedy)):
+            found = by_tool(
+                secured.user("alice", "acme"), input=said, filter='{"term": {"id": "marker-own"}}'
+            )
+            sent = double.calls[-1]
+        assert found == {"marker-own"}
+        assert (sent["query"], sent["principals"]) == ("move it", [])
+
+    def test_who_may_not_search_the_index_finds_nothing(self, secured: Secured, double: Double) -> None:
+        with double.behaving(answering(greedy)), pytest.raises(Refused) as refused:
+            by_tool(secured.named("operator"))
+        assert refused.value.status == 403
+        assert not double.calls

@@ -1,8 +1,8 @@
 """What `kitpick setup --with opensearch-agents` tells a cluster fits what `kitpick mcp --http` serves.
 
-ml-commons cannot run here. Its connector calls `url` with `parameters.endpoint` behind it, with `headers` in
-which it puts `credential`, where an expression of the trusted endpoints fits the whole of `url`. An agent has
-the tools whose names fit a filter.
+ml-commons is not on Maven Central. Its connector calls `url` with `parameters.endpoint` behind it, with
+`headers` in which it puts `credential`, where an expression of the trusted endpoints fits the whole of `url`.
+An agent has the tools whose names fit a filter.
 """
 
 from __future__ import annotations
@@ -75,21 +75,21 @@ def test_agents_find_and_call_what_the_key_of_their_connector_may_see(config: Pa
     assert not any("get_weather" in each for each in seen["agents-of-guests"])
 
 
-def test_a_tool_that_searches_as_its_user_leaves_a_model_one_text_to_choose() -> None:
-    """ml-commons' tool sends `query` to `index` as the model filled them in."""
+def test_the_pages_tools_are_set_by_their_maker_and_not_by_a_model() -> None:
+    """ml-commons lets requests replace `parameters` of an agent's tool, and no `config`."""
     page = (Path(__file__).resolve().parents[3] / "docs" / "mcp.md").read_text("utf-8")
-    blocks = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
-    (entry,) = (json.loads(block) for block in blocks if "SearchIndexTool" in block)
-    assert all(isinstance(value, str) for value in entry["attributes"].values()), "as ml-commons reads them"
-    schema = json.loads(entry["attributes"]["input_schema"])
-    body = schema["properties"]["query"]["properties"]
-    assert schema["required"] == ["index", "query"]
-    assert schema["properties"]["index"]["enum"] == ["tools"]
-    assert body["query"]["properties"]["kitpick"]["properties"] == {"text": {"type": "string"}}
-    assert {name: part["enum"] for name, part in body.items() if name != "query"} == {
-        "size": [5],
-        "_source": [["id", "tool", "api", "description"]],
-    }
+    blocks = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
+    alone, registered, flow = (block for block in blocks if "KitpickSearchTool" in str(block))
+    find, answer = flow["tools"]
+    for tool in (alone, find):
+        assert "parameters" not in tool
+        assert tool["config"]["index"] == "tools"
+    assert json.loads(find["config"]["filter"]) == {"term": {"category": "ml-commons"}}
+    found = answer["config"]["input"].replace("${parameters.find.output}", '["a", "b"]')
+    assert json.loads(found) == {"selected_tools": ["a", "b"]}
+    (tool,) = registered["tools"]
+    assert tool["parameters"] == alone["config"]
+    assert list(tool["attributes"]["input_schema"]["properties"]) == ["text"]
 
 
 def test_an_address_that_only_begins_alike_is_not_trusted() -> None:

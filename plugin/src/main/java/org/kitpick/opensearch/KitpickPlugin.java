@@ -88,6 +88,11 @@ public final class KitpickPlugin extends ServerPlugin
     this.tls = NodeSettings.tlsIn(settings);
   }
 
+  /** This node's client, once it has started. */
+  public ServerClient client() {
+    return runtime.client();
+  }
+
   @Override
   public List<Setting<?>> getSettings() {
     return NodeSettings.all();

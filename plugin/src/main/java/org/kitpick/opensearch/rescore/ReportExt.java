@@ -2,6 +2,7 @@ package org.kitpick.opensearch.rescore;
 
 import java.io.IOException;
 import java.util.Map;
+import org.opensearch.action.search.SearchResponse;
 import org.opensearch.core.common.io.stream.StreamInput;
 import org.opensearch.core.common.io.stream.StreamOutput;
 import org.opensearch.core.xcontent.XContentBuilder;
@@ -33,6 +34,16 @@ public final class ReportExt extends SearchExtBuilder {
 
   Map<String, Object> values() {
     return values;
+  }
+
+  /** What the plugin says of a search in its response; empty where it says nothing. */
+  public static Map<String, Object> of(SearchResponse response) {
+    for (SearchExtBuilder ext : response.getInternalResponse().getSearchExtBuilders()) {
+      if (ext instanceof ReportExt report) {
+        return report.values;
+      }
+    }
+    return Map.of();
   }
 
   @Override
