@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from urllib.request import getproxies, proxy_bypass
 
 import anyio
@@ -13,8 +15,8 @@ import msgspec
 
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_ingest.fetching import unpacker
-from kitpick_ingest.json_files import without_lone_surrogates
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
+from kitpick_ingest.sources.mcp_messages import HeldMessages, problem_of
 from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.urls import split_url
 
@@ -23,6 +25,8 @@ _EVENT_BYTES = 1024 * 1024
 _CALLS = frozenset({"tools/call", "resources/read", "prompts/get"})
 _ENDLESS = frozenset({"", "subscriptions/listen"})
 """What is asked for where the answer is a stream of events without an end; empty for a GET."""
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_DATA = re.compile(rb"^data:? ?", re.MULTILINE)
 _REFUSAL = 300
 _NOT_FOUND = 404
 
@@ -58,6 +62,7 @@ class BoundedSockets(httpx2.AsyncBaseTransport):
         settings: the limits.
         output: is told what HTTP refuses.
         ended: is set when the server has forgotten the session.
+        held: keeps what the SDK cannot parse, for the session.
         sockets: carries the bytes, in place of sockets of its own.
     """
 
@@ -67,8 +72,10 @@ class BoundedSockets(httpx2.AsyncBaseTransport):
         settings: LiveSettings,
         output: ServerOutput,
         ended: anyio.Event,
+        held: HeldMessages,
         sockets: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
+        self._held = held
         self._settings = settings
         self._output = output
         self._ended = ended
@@ -94,7 +101,8 @@ class BoundedSockets(httpx2.AsyncBaseTransport):
             if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
         ]
         if kind == "text/event-stream":
-            stream = _Unpacked(answer, asked.method, self._bound(asked))
+            unpacked = _Unpacked(answer, asked.method, self._bound(asked))
+            stream = _Events(unpacked, partial(self._event, asked))
             return httpx2.Response(answer.status_code, headers=headers, stream=stream)
         return await self._whole(answer, headers, asked)
 
@@ -132,9 +140,28 @@ class BoundedSockets(httpx2.AsyncBaseTransport):
             return _error(asked, self._broken(error))
         finally:
             await stream.aclose()
-        content = without_lone_surrogates(bytes(body))
-        self._output.note_answer(asked.method, content)
+        content = bytes(body)
+        if asked.id is not None and answer.status_code < _REFUSAL and _is_json(answer):
+            texts = self._held.texts(content)
+            if len(texts) != 1:
+                return _error(asked, _no_message(asked, content))
+            self._output.note_answer(asked.method, content)
+            content = texts[0]
         return httpx2.Response(answer.status_code, headers=headers, content=content)
+
+    def _event(self, asked: _Asking, event: bytes) -> bytes:
+        """An event whose messages the SDK can parse, each as an event of its own."""
+        lines = event.splitlines()
+        data = b"\n".join(_DATA.sub(b"", line) for line in lines if line.startswith(b"data"))
+        others = [line for line in lines if line and not line.startswith(b"data")]
+        if not data or any(_names_another(line) for line in others):
+            return event
+        self._output.note_answer(asked.method, data)
+        texts = self._held.texts(data)
+        if not texts and asked.id is not None:
+            texts = [_error(asked, _no_message(asked, data)).content]
+        shown = (b"data: " + text.replace(b"\n", b"\ndata: ") for text in texts)
+        return b"".join(b"\n".join([*others, each]) + b"\n\n" for each in shown)
 
 
 class _Unpacked(httpx2.AsyncByteStream):
@@ -167,6 +194,41 @@ class _Unpacked(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._answer.aclose()
+
+
+class _Events(httpx2.AsyncByteStream):
+    """A stream of events, of which each is changed once it is there as a whole."""
+
+    def __init__(self, pieces: _Unpacked, change: Callable[[bytes], bytes]) -> None:
+        self._pieces = pieces
+        self._change = change
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        begun = bytearray()
+        async for piece in self._pieces:
+            start = max(0, len(begun) - 3)
+            begun += piece
+            while (end := _EVENT_END.search(begun, start)) is not None:
+                yield self._change(bytes(begun[: end.end()]))
+                del begun[: end.end()]
+                start = 0
+
+    async def aclose(self) -> None:
+        await self._pieces.aclose()
+
+
+def _names_another(line: bytes) -> bool:
+    """Whether a line of an event says that it is no message."""
+    name, _, value = line.partition(b":")
+    return name == b"event" and value.strip() != b"message"
+
+
+def _is_json(answer: httpx2.Response) -> bool:
+    return answer.headers.get("content-type", "").lower().startswith("application/json")
+
+
+def _no_message(asked: _Asking, text: bytes) -> str:
+    return f"its answer to {asked.method} is no message that can be read: {problem_of(text)}"
 
 
 def _asked(request: httpx2.Request) -> _Asking:

@@ -25,6 +25,7 @@ from kitpick_foundation.visible import one_line
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings, McpEndpoint
 from kitpick_ingest.sources.mcp_http import BoundedSockets
+from kitpick_ingest.sources.mcp_messages import HeldMessages
 from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.sources.mcp_process import started
 
@@ -78,11 +79,11 @@ async def connected(
         idle_seconds: how long a stream of events may be silent; None for any time.
         sockets: carries requests to a URL, in place of sockets of its own.
     """
-    ended = anyio.Event()
+    ended, held = anyio.Event(), HeldMessages()
     async with AsyncExitStack() as stack:
         if endpoint.url:
             timeout = httpx2.Timeout(settings.request_seconds, read=idle_seconds)
-            bounded = BoundedSockets(endpoint.url, settings, output, ended, sockets)
+            bounded = BoundedSockets(endpoint.url, settings, output, ended, held, sockets)
             http = await stack.enter_async_context(
                 httpx2.AsyncClient(headers=dict(settings.headers), timeout=timeout, transport=bounded)
             )
@@ -91,7 +92,7 @@ async def connected(
         else:
             transport = started(endpoint.command, settings, output)
         client = Client(
-            _Watched(transport, ended),
+            _Watched(transport, ended, held),
             read_timeout_seconds=settings.request_seconds,
             message_handler=on_message,
             cache=None,
@@ -106,13 +107,16 @@ async def connected(
 class _Watched:
     """A transport that notices the end of its messages."""
 
-    def __init__(self, transport: AbstractAsyncContextManager[Any], ended: anyio.Event) -> None:
+    def __init__(
+        self, transport: AbstractAsyncContextManager[Any], ended: anyio.Event, held: HeldMessages
+    ) -> None:
         self._transport = transport
         self._ended = ended
+        self._held = held
 
     async def __aenter__(self) -> tuple[Any, Any]:
         received, to_send = await self._transport.__aenter__()
-        return _Received(received, self._ended), to_send
+        return _Received(received, self._ended, self._held), to_send
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -124,9 +128,10 @@ class _Watched:
 class _Received:
     """The messages of a session, lists set apart: one odd entry must not cost the others."""
 
-    def __init__(self, messages: Any, ended: anyio.Event) -> None:  # noqa: ANN401 - a stream of the SDK
+    def __init__(self, messages: Any, ended: anyio.Event, held: HeldMessages) -> None:  # noqa: ANN401 - a stream of the SDK
         self._messages = messages
         self._ended = ended
+        self._held = held
 
     @property
     def last_context(self) -> Any:  # noqa: ANN401 - as the SDK's stream
@@ -136,7 +141,7 @@ class _Received:
     async def receive(self) -> Message:
         """The next message."""
         try:
-            return relieved(cast(Message, await self._messages.receive()))
+            return relieved(cast(Message, await self._messages.receive()), self._held)
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
             self._ended.set()
             raise
@@ -163,15 +168,16 @@ class _Received:
         await self.aclose()
 
 
-def relieved(message: Message) -> Message:
+def relieved(message: Message, held: HeldMessages) -> Message:
     """A message whose lists stand apart as they were sent, and without hints that are none.
 
     The SDK refuses a whole answer because of one entry or hint; here each costs only itself.
     """
     answer = message.message if isinstance(message, SessionMessage) else None
-    if not isinstance(answer, mcp_types.JSONRPCResponse):
+    if not isinstance(message, SessionMessage) or not isinstance(answer, mcp_types.JSONRPCResponse):
         return message
-    result = answer.result
+    message.message = held.restored(answer)
+    result = message.message.result
     if not isinstance(result.get("_meta", {}), dict):
         del result["_meta"]
     if "protocolVersion" in result:
@@ -181,6 +187,9 @@ def relieved(message: Message) -> Message:
             sent = result[field]
             # The SDK reads schemas of tools from lists of its own: those that it can read stay.
             result[AS_SENT], result[field] = sent, list(filter(_is_tool, sent)) if field == "tools" else []
+    cursor = result.get("nextCursor")
+    if isinstance(cursor, int | float):  # servers send numbers; a 0 or false is the end
+        result["nextCursor"] = str(cursor) if cursor else None
     seconds = result.get("ttlMs")
     if "ttlMs" in result and (isinstance(seconds, bool) or not isinstance(seconds, int)):
         del result["ttlMs"]
@@ -205,7 +214,8 @@ def _relieve_introduction(result: dict[str, Any]) -> None:
 def _is_tool(entry: object) -> bool:
     try:
         found = mcp_types.Tool.model_validate(entry, by_name=False)
-    except ValidationError:
+        found.model_dump_json()
+    except ValueError:  # no tool, or one that is nested too deeply
         return False
     return found.input_schema.get("type") == "object"
 

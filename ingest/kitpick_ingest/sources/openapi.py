@@ -357,8 +357,8 @@ class OperationReader:
         named = told_apart((location, found) for location, found, _ in placed)
         schemas = [schema for _, _, schema in placed]
         body = self._body_of(operation, self._swagger_bodies(item, operation))
-        held = any(location == _BODY and found.name != _BODY for location, found, _ in placed)
-        return self._schemas.text(zip(named, schemas, strict=True), body[1] if body and held else None)
+        held = body[1] if body and self._properties(body[1]) else None
+        return self._schemas.text(zip(named, schemas, strict=True), held)
 
     def _placed(self, item: JsonObject, operation: JsonObject) -> list[tuple[str, Parameter, JsonObject]]:
         """Each input with its location and its schema."""
@@ -376,7 +376,12 @@ class OperationReader:
             yield self._references.resolve(as_object(value))
 
     def _swagger_bodies(self, item: JsonObject, operation: JsonObject) -> list[JsonObject]:
-        return [each for each in self._declared(item, operation) if as_string(each.get("in")) == _BODY]
+        """Swagger 2 allows one: that of the operation, else of its path. Some descriptions have several."""
+        for level in (operation, item):
+            found = [each for each in self._declared({}, level) if as_string(each.get("in")) == _BODY]
+            if found:
+                return list({as_string(each.get("name")): each for each in reversed(found)}.values())[::-1]
+        return []
 
     def returns(self, operation: JsonObject) -> str:
         """Description of the first successful response, with the names of its fields."""
@@ -426,10 +431,16 @@ class OperationReader:
         if found is None:
             return []
         body, schema = found
+        further = [(_BODY, *self._whole(each)) for each in swagger_bodies if each is not body]
         if fields := self._properties(schema):
             others = self._only_elsewhere(body, {each.name for each, _ in fields})
-            return [(_BODY, each, inner) for each, inner in (*fields, *others)]
-        return [(_BODY, self._described(_BODY, schema, body), schema)]
+            return [*((_BODY, each, inner) for each, inner in (*fields, *others)), *further]
+        return [(_BODY, self._described(_BODY, schema, body), schema), *further]
+
+    def _whole(self, body: JsonObject) -> tuple[Parameter, JsonObject]:
+        """A body as one input, under the name that Swagger 2 gives it."""
+        schema = as_object(body.get("schema"))
+        return self._described(_parameter_name(body) or _BODY, schema, body), schema
 
     def _only_elsewhere(self, body: JsonObject, known: set[str]) -> Iterator[tuple[Parameter, JsonObject]]:
         """Fields that only further media types of the body have, all of them optional."""

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter
+from kitpick_ingest.definitions import render_definitions
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.source import DeadLetter
 from kitpick_ingest.sources.openapi import METHODS, OpenApiSource
@@ -196,6 +197,27 @@ def test_swagger_2_has_its_body_and_types_elsewhere(tmp_path: Path) -> None:
         Parameter("name", "string", required=True),
     )
     assert document.returns == "Made: name"
+
+
+def test_a_second_body_of_swagger_2_is_an_input_of_its_name(tmp_path: Path) -> None:
+    def named(name: str, field: str, **more: Any) -> dict[str, Any]:
+        return {"name": name, "in": "body", "schema": {"properties": {field: {"type": "string"}}}, **more}
+
+    item = {
+        "parameters": [named("shared", "c")],
+        "post": {"operationId": "own", "parameters": [named("one", "a"), named("two", "b", required=True)]},
+        "put": {"operationId": "twice", "parameters": [named("one", "a"), named("one", "b")]},
+        "patch": {"operationId": "inherited"},
+    }
+    own, twice, inherited = sorted(
+        read(write(tmp_path / "spec.json", {"swagger": "2.0", "paths": {"/x": item}})),
+        key=lambda each: ["own", "twice", "inherited"].index(each.api),
+    )
+    assert own.parameters == (Parameter("a", "string"), Parameter("two", "object", required=True))
+    (definition,) = render_definitions([own], "mcp")
+    assert definition["inputSchema"]["properties"]["two"]["properties"] == {"b": {"type": "string"}}
+    assert twice.parameters == (Parameter("a", "string"),)
+    assert inherited.parameters == (Parameter("c", "string"),)
 
 
 def test_the_top_level_fields_of_a_body_are_parameters(tmp_path: Path) -> None:
