@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import re
 from typing import NamedTuple
 
 import msgspec
@@ -13,6 +14,9 @@ from kitpick_foundation.decoding import decoder_of
 
 MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 """A larger encoded document is refused, so that one huge description cannot fill an index."""
+MAX_NESTING = 100
+"""Levels of a definition. MCP's libraries carry less than twice as many, with what is around it."""
+_STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 
 
 class Effect(str, enum.Enum):
@@ -203,7 +207,21 @@ def _valid_encoding(document: ApiDocument) -> bytes:
         raise InvalidDocument(document.id, "text contains a NUL byte")
     if len(encoded) > MAX_DOCUMENT_BYTES:
         raise InvalidDocument(document.id, f"{len(encoded):,} bytes, the limit is {MAX_DOCUMENT_BYTES:,}")
+    if any(nests_deeper(text, MAX_NESTING) for text in (document.definition, document.inputs)):
+        raise InvalidDocument(document.id, f"nested too deeply: the limit is {MAX_NESTING} levels")
     return encoded
+
+
+def nests_deeper(text: str, most: int) -> bool:
+    """Whether objects and lists of a JSON text are nested more than `most` levels deep."""
+    if text.count("{") + text.count("[") <= most:
+        return False
+    depth = 0
+    for found in _STRING_OR_BRACKET.finditer(text):
+        depth += (found[0] in "[{") - (found[0] in "]}")
+        if depth > most:
+            return True
+    return False
 
 
 def _digest(encoded: bytes) -> str:

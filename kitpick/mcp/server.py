@@ -13,7 +13,6 @@ from typing import Any
 import mcp_types as types
 import uvicorn
 from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
-from mcp.server.stdio import stdio_server
 from starlette.types import ASGIApp
 
 from kitpick.catalog import Catalog
@@ -24,6 +23,7 @@ from kitpick.mcp.credentials import bringing
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick.mcp.listeners import Listeners
 from kitpick.mcp.proxy import Proxy
+from kitpick.mcp.standard_streams import standard_streams
 from kitpick.mcp.tools import CatalogTools
 from kitpick.places import places_of
 from kitpick_foundation.places import NOWHERE
@@ -88,7 +88,7 @@ class CatalogServer:
 
     async def serve_stdio(self) -> None:
         """Answers the process at the other end of the standard streams until it ends."""
-        async with stdio_server() as (read, write):
+        async with standard_streams() as (read, write):
             await self._server.run(read, write, self._server.create_initialization_options())
 
     def app(self, host: str) -> ASGIApp:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kitpick_engines.document import (
     MAX_DOCUMENT_BYTES,
+    MAX_NESTING,
     ApiDocument,
     Effect,
     Parameter,
@@ -79,11 +80,29 @@ def test_an_identity_must_not_be_empty(field: str) -> None:
         {"parameters": (Parameter("p\0"),)},
         {"description": "\ud800"},
         {"description": "x" * (MAX_DOCUMENT_BYTES + 1)},
+        {"definition": "[" * (MAX_NESTING + 1) + "]" * (MAX_NESTING + 1)},
+        {"inputs": '{"a":' * 5_000 + "0" + "}" * 5_000},
+        {"definition": "[" * 1_000_000},
     ],
 )
 def test_what_no_engine_can_hold_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(InvalidDocument):
         validate_document(msgspec.structs.replace(DOCUMENT, **change))
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "[" * MAX_NESTING + "]" * MAX_NESTING,
+        "[" + "[]," * 500 + "0]",
+        '["' + "[" * 500 + '"]',
+        '["\\\\", "' + '\\"[' * 500 + '"]',
+        '"' + "[" * 500,
+    ],
+)
+def test_brackets_in_texts_and_beside_one_another_are_no_nesting(definition: str) -> None:
+    document = msgspec.structs.replace(DOCUMENT, definition=definition)
+    assert validate_document(document) is document
 
 
 def test_a_backslash_that_only_looks_like_a_nul_is_fine() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sizes import sized
 
 from kitpick.catalog import Catalog
 from kitpick.feedback import NotShown, UnknownResult
@@ -16,11 +18,14 @@ from kitpick.known_ids import UnknownIds
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, encode_document
+from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_ingest.sync import SyncOptions
 from kitpick_rescorers.intents.store import Intent
 from kitpick_rescorers.intents.written import Enrichment, ShownTo
+from tests.engines.servers import catalog_url, drop
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
+PROFILES = (None, "hybrid", "bm25")
 REQUESTS = ("tell the team lunch is at noon", "how wet will it be", "wipe the old report")
 APIS = ("send_email", "get_weather", "delete_file", "book_room")
 SHARED = {
@@ -29,6 +34,21 @@ SHARED = {
     "delete_file": "Delete a file from the disk for ever.",
     "book_room": "Book a meeting room for a team.",
 }
+NEAR = (
+    "globex",
+    "",
+    "Acme",
+    "acme ",
+    "ac",
+    "acme/x",
+    "acme|",
+    "acme\0",
+    "\uff41cme",
+    "acme\u0301",
+    "%",
+    "acme%",
+)
+"""Names of other tenants: most of them are one with `acme` for whoever compares carelessly."""
 operation = st.one_of(
     st.tuples(
         st.sampled_from(["chosen", "failed", "not_needed"]),
@@ -36,7 +56,10 @@ operation = st.one_of(
         st.sampled_from(APIS),
         st.sampled_from(["ann", "bob", "carl"]),
     ),
-    st.tuples(st.just("search"), st.sampled_from(REQUESTS)),
+    st.tuples(st.sampled_from(["search", "confirmed"]), st.sampled_from(REQUESTS)),
+    st.tuples(st.just("answered"), st.sampled_from(REQUESTS), st.sampled_from(["chosen", "failed"])),
+    st.tuples(st.just("after"), st.sampled_from(APIS)),
+    st.tuples(st.just("documents")),
     st.tuples(st.just("forget")),
 )
 texts = st.lists(st.sampled_from(["email", "rain", "team lunch", "wipe"]), min_size=1, max_size=3)
@@ -50,22 +73,36 @@ WRITTEN = {
 
 def document(name: str, description: str, tenant: str = "") -> ApiDocument:
     return ApiDocument(
-        id=f"{tenant or 'house'}/tool/{name}", source=tenant or "house", category="c", tool="tool", api=name,
-        description=description, tenant=tenant,
+        id=f"{tenant or 'house'}/tool/{name}", source="other" if tenant else "house", category="c", tool="tool",
+        api=name, description=description, tenant=tenant,
     )  # fmt: skip
 
 
-def opened(folder: Path, documents: Sequence[ApiDocument]) -> Catalog:
+@contextmanager
+def opened(folder: Path, documents: Sequence[ApiDocument], server: str = "") -> Iterator[Catalog]:
+    """A catalog in a file, or in an index of its own on a server, `KIND://HOST:PORT`."""
     folder.mkdir()
-    settings = Settings(embedding_cache=folder.parent / "embeddings.db")
-    catalog = Catalog.open(f"sqlite:{folder / 'catalog.db'}", settings=settings)
+    settings = Settings(
+        embedding_cache=folder.parent / "embeddings.db",
+        intents=folder / "intents.db",
+        enriched=folder / "enriched.db",
+    )
+    kind, _, host = server.partition("://")
+    url = catalog_url(f"http://{host}", kind) if server else f"sqlite:{folder / 'catalog.db'}"
+    with Catalog.open(url, settings=settings) as catalog:
+        fill(catalog, folder, documents)
+        yield catalog
+        if isinstance(catalog.engine, RemoteEngine):
+            drop(catalog.engine)
+
+
+def fill(catalog: Catalog, folder: Path, documents: Sequence[ApiDocument]) -> None:
     ingest(catalog, folder, documents)
     catalog.add_intents(
         [Intent("lunch plans", "house/tool/book_room"), Intent("is it wet", "house/tool/get_weather")]
     )
     for name, text in WRITTEN.items():
         write(catalog, document(name, SHARED[name]), text)
-    return catalog
 
 
 def write(catalog: Catalog, about: ApiDocument, text: str) -> None:
@@ -86,8 +123,20 @@ def act(catalog: Catalog, folder: Path, tenant: str, doing: tuple[Any, ...]) -> 
     """What the tenant is told."""
     mine = Filter(tenant=tenant)
     match doing:
+        case (("write" | "ingest"), _) if not tenant:
+            return None  # it would be for everybody
         case "search", request:
             return found(catalog, request, mine)
+        case "confirmed", request:
+            return catalog.confirmed(request, filter=mine)
+        case "after", api:
+            return catalog.after(f"house/tool/{api}", filter=mine)
+        case ("documents",):
+            return list(catalog.documents(mine))
+        case "answered", request, verdict:
+            answer = catalog.search(request, 2, filter=mine)
+            ids = [hit.id for hit in answer.hits]
+            return ids, catalog.feedback(answer.id, **{verdict: ids}, client="dora", filter=mine)
         case ("forget",):
             return catalog.forget(tenant)
         case "write", texts:
@@ -110,29 +159,77 @@ def act(catalog: Catalog, folder: Path, tenant: str, doing: tuple[Any, ...]) -> 
 
 
 def found(catalog: Catalog, request: str, mine: Filter) -> Any:
-    results = [catalog.search(request, 4, profile=profile, filter=mine) for profile in ("hybrid", "bm25")]
+    results = [catalog.search(request, 4, profile=profile, filter=mine) for profile in PROFILES]
     return [
         ([(hit.id, hit.score, hit.reasons) for hit in each.hits], each.abstained, each.degraded)
         for each in results
     ]
 
 
-@given(own=st.lists(operation, max_size=6), others=st.lists(hostile, min_size=1, max_size=6))
-@settings(max_examples=10)
+EXAMPLES = int(sized("KITPICK_TENANT_EXAMPLES", 10, 200))
+
+
+@given(
+    own=st.lists(operation, max_size=6),
+    others=st.lists(hostile, min_size=1, max_size=6),
+    name=st.sampled_from(NEAR),
+)
+@settings(max_examples=EXAMPLES)
 def test_a_hostile_tenant_moves_nothing_of_another(
-    tmp_path_factory: pytest.TempPathFactory, own: list[tuple[Any, ...]], others: list[tuple[Any, ...]]
+    tmp_path_factory: pytest.TempPathFactory,
+    own: list[tuple[Any, ...]],
+    others: list[tuple[Any, ...]],
+    name: str,
 ) -> None:
-    folder = tmp_path_factory.mktemp("tenants")
+    compare(tmp_path_factory.mktemp("tenants"), own, others, name)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("opensearch", marks=pytest.mark.needs("opensearch")),
+        pytest.param("elasticsearch", marks=pytest.mark.needs("elasticsearch")),
+    ],
+)
+@given(
+    own=st.lists(operation, max_size=6),
+    others=st.lists(hostile, min_size=1, max_size=6),
+    name=st.sampled_from(NEAR),
+)
+@settings(max_examples=EXAMPLES, suppress_health_check=[*HealthCheck])
+def test_nor_in_a_server(
+    kind: str,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    own: list[tuple[Any, ...]],
+    others: list[tuple[Any, ...]],
+    name: str,
+) -> None:
+    host = request.getfixturevalue(f"{kind}_url").partition("://")[2]
+    compare(tmp_path_factory.mktemp("tenants"), own, others, name, f"{kind}://{host}")
+
+
+def compare(
+    folder: Path,
+    own: Sequence[tuple[Any, ...]],
+    others: Sequence[tuple[Any, ...]],
+    name: str,
+    server: str = "",
+) -> None:
+    """The same operations of `acme`, with those of another tenant between them and without."""
     others = [*others, ("write", ["team lunch", "wet", "wipe the report"])]
     documents = [document(name, text) for name, text in SHARED.items()]
-    with opened(folder / "alone", documents) as alone, opened(folder / "shared", documents) as shared:
+    with (
+        opened(folder / "alone", documents, server) as alone,
+        opened(folder / "shared", documents, server) as shared,
+    ):
         for step in range(max(len(own), len(others))):
             for doing in others[step : step + 1]:
-                act(shared, folder / "shared", "globex", doing)
+                act(shared, folder / "shared", name, doing)
             for doing in own[step : step + 1]:
                 assert act(shared, folder / "shared", "acme", doing) == act(
                     alone, folder / "alone", "acme", doing
-                )
+                ), doing
         for request in REQUESTS:
             assert found(shared, request, Filter(tenant="acme")) == found(
                 alone, request, Filter(tenant="acme")

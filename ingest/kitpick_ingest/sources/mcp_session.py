@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import httpx2
@@ -28,6 +28,8 @@ from kitpick_ingest.sources.mcp_http import BoundedSockets
 from kitpick_ingest.sources.mcp_messages import HeldMessages
 from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.sources.mcp_process import started
+from kitpick_ingest.sources.mcp_results import relieve_result
+from kitpick_ingest.sources.mcp_streams import Message, MessageStream
 
 # What the SDK logs of a server's faults, with traces, is said here in one line.
 for _name in ("mcp", "client"):
@@ -38,7 +40,6 @@ AS_SENT = "kitpick/as-sent"
 """Key of an answer under which a list stands as the server sent it; `mcp_listing` reads it there."""
 _MAX_SAID = 500
 LISTS = ("tools", "resources", "resourceTemplates", "prompts")
-Message = SessionMessage | Exception
 _BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
@@ -125,47 +126,21 @@ class _Watched:
         return await self._transport.__aexit__(kind, error, trace)
 
 
-class _Received:
+class _Received(MessageStream):
     """The messages of a session, lists set apart: one odd entry must not cost the others."""
 
-    def __init__(self, messages: Any, ended: anyio.Event, held: HeldMessages) -> None:  # noqa: ANN401 - a stream of the SDK
-        self._messages = messages
+    def __init__(self, messages: Any, ended: anyio.Event, held: HeldMessages) -> None:  # noqa: ANN401 - of the SDK
+        super().__init__(messages)
         self._ended = ended
         self._held = held
-
-    @property
-    def last_context(self) -> Any:  # noqa: ANN401 - as the SDK's stream
-        """Context of the newest message, where the transport keeps it."""
-        return getattr(self._messages, "last_context", None)
 
     async def receive(self) -> Message:
         """The next message."""
         try:
-            return relieved(cast(Message, await self._messages.receive()), self._held)
+            return relieved(await super().receive(), self._held)
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
             self._ended.set()
             raise
-
-    async def aclose(self) -> None:
-        """Ends it."""
-        await self._messages.aclose()
-
-    def __aiter__(self) -> _Received:
-        return self
-
-    async def __anext__(self) -> Message:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> _Received:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 def relieved(message: Message, held: HeldMessages) -> Message:
@@ -182,6 +157,8 @@ def relieved(message: Message, held: HeldMessages) -> Message:
         del result["_meta"]
     if "protocolVersion" in result:
         _relieve_introduction(result)
+    elif "content" in result or "structuredContent" in result:
+        relieve_result(result)
     for field in LISTS:
         if "content" not in result and isinstance(result.get(field), list):
             sent = result[field]

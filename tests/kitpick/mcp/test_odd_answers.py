@@ -174,3 +174,50 @@ def test_a_result_with_an_odd_value_reaches_its_caller(headers: dict[str, str]) 
 
     with PlainServer().running() as server:
         machine(server, ask)
+
+
+TEXT = {"type": "text", "text": "hi"}
+ODD_RESULTS: dict[str, tuple[Message, list[str]]] = {
+    "content of a kind that nobody knows": (
+        {"content": [{"type": "widget", "size": 1}, TEXT]},
+        ['{"type": "widget", "size": 1}', "hi"],
+    ),
+    "a text that is a number": ({"content": [{"type": "text", "text": 5}]}, ['{"type": "text", "text": 5}']),
+    "a part without a kind": ({"content": [{"text": "hi"}]}, ["hi"]),
+    "odd annotations": ({"content": [TEXT | {"annotations": {"audience": ["all"]}, "_meta": 3}]}, ["hi"]),
+    "a text in place of a list": ({"content": "hi"}, ["hi"]),
+    "no content": ({"content": None, "structuredContent": {"a": 1}}, []),
+    "structured content alone": ({"structuredContent": {"a": 1}}, []),
+    "a structured list alone": ({"structuredContent": [1, "é"]}, ['[1, "é"]']),
+    "a structured list beside content": ({"content": [TEXT], "structuredContent": [1]}, ["hi"]),
+}
+
+
+def test_an_odd_part_of_a_result_is_shown_as_text() -> None:
+    async def ask(upstream: Upstream) -> None:
+        await recovered(upstream)
+        for odd, (result, shown) in ODD_RESULTS.items():
+            server.answers["tools/call"] = {"result": result}
+            said = await upstream.call("read_note", {})
+            assert [part.text for part in said.content] == shown, odd  # type: ignore[union-attr]
+            structured = result.get("structuredContent")
+            assert said.structured_content == (structured if isinstance(structured, dict) else None)
+
+    with PlainServer().running() as server:
+        machine(server, ask)
+
+
+def test_a_result_that_is_nested_too_deeply_costs_its_call() -> None:
+    async def ask(upstream: Upstream) -> None:
+        await recovered(upstream)
+        server.answers["tools/call"] = lambda message: (
+            answer(message, {"content": [], "structuredContent": {"a": "DEEP"}})
+            .replace('"DEEP"', "[" * 300 + "]" * 300)
+            .encode()
+        )
+        assert "serialization depth" in await called(upstream)
+        server.answers["tools/call"] = {"result": {"content": [TEXT]}}
+        assert await called(upstream) == "hi"
+
+    with PlainServer().running() as server:
+        machine(server, ask)
