@@ -41,12 +41,17 @@ _QUERIES = 2_048
 
 
 class Once(Generic[Model]):
-    """A value that is loaded on first use, by one thread; a failure is kept too."""
+    """A value that is loaded on first use, by one thread.
+
+    A failure is kept once a second attempt failed too: the first may be what a signal's handler raised amid
+    the loading, such as the time limit of a task, and then says nothing about the model.
+    """
 
     def __init__(self, load: Callable[[], Model]) -> None:
         self._load = load
         self._lock = fork_lock()
         self._loaded: Model | None = None
+        self._failures = 0
         self._failure: ModelError | MissingExtra | None = None
 
     def get(self) -> Model:
@@ -65,7 +70,8 @@ class Once(Generic[Model]):
                 try:
                     self._loaded = self._load()
                 except (ModelError, MissingExtra) as error:
-                    self._failure = error
+                    self._failures += 1
+                    self._failure = error if self._failures > 1 else None
                     raise
             return self._loaded
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
 
 from kitpick.catalog import Catalog
+from kitpick.model_set import Once
+from kitpick_models.errors import CorruptModel
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 
@@ -59,6 +63,58 @@ def test_of_the_sdk(url: str, script: str) -> None:
         command = [sys.executable, "-c", script, url]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
+
+
+_TIMED_OUT = """
+import signal, sys
+from kitpick import Catalog
+class OutOfTime(Exception): pass
+def end(*_): raise OutOfTime
+signal.signal(signal.SIGALRM, end)
+catalog, ended = Catalog.open(sys.argv[1]), 0
+for number in range(60):
+    signal.setitimer(signal.ITIMER_REAL, 0.005 + 0.01 * number)
+    try:
+        catalog.search(f"send {number} mails", k=1)
+    except OutOfTime:
+        ended += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+catalog.search("send a mail")  # after an interrupted load whose error was taken for the model's
+found = catalog.search("send a mail", k=1)
+assert ended and not found.degraded and found.hits[0].document.api == "send_email", (ended, found)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+def test_a_search_that_a_signal_ended_spoils_no_later_one(url: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _TIMED_OUT, url], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(("failures", "outcome"), [(0, "model"), (1, "model"), (2, "damaged")])
+def test_what_failed_once_is_loaded_again_and_what_failed_twice_is_not(failures: int, outcome: str) -> None:
+    attempts: list[int] = []
+
+    def load() -> str:
+        attempts.append(1)
+        if len(attempts) <= failures:
+            raise CorruptModel(Path("model"), "damaged")
+        return "model"
+
+    model = Once(load)
+    for _ in range(failures):
+        with pytest.raises(CorruptModel):
+            model.get()
+    for _ in range(2):
+        if outcome == "model":
+            assert model.get() == "model"
+        else:
+            with pytest.raises(CorruptModel, match=outcome):
+                model.get()
+    assert len(attempts) == min(failures + 1, 2)
 
 
 @contextmanager
