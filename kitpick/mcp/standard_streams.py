@@ -68,6 +68,6 @@ class _Lines(MessageStream):
 
 def _line_of(error: ValidationError) -> str:
     """What was parsed: as it came where it is no JSON, else written anew."""
-    whole = (each for each in error.errors() if not each["loc"] or each["type"] in _OF_THE_WHOLE)
-    given = next(whole, {}).get("input", "")
+    whole = (each["input"] for each in error.errors() if not each["loc"] or each["type"] in _OF_THE_WHOLE)
+    given = next(whole, "")
     return given if isinstance(given, str) else json.dumps(given)

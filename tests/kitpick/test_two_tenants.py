@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -73,8 +73,8 @@ WRITTEN = {
 
 def document(name: str, description: str, tenant: str = "") -> ApiDocument:
     return ApiDocument(
-        id=f"{tenant or 'house'}/tool/{name}", source="other" if tenant else "house", category="c", tool="tool",
-        api=name, description=description, tenant=tenant,
+        id=f"{tenant or 'house'}/tool/{name}", source="other" if tenant else "house", category="c",
+        tool="tool", api=name, description=description, tenant=tenant,
     )  # fmt: skip
 
 
@@ -121,41 +121,38 @@ def ingest(catalog: Catalog, folder: Path, documents: Sequence[ApiDocument]) -> 
 
 def act(catalog: Catalog, folder: Path, tenant: str, doing: tuple[Any, ...]) -> Any:
     """What the tenant is told."""
+    kind, *given = doing
     mine = Filter(tenant=tenant)
-    match doing:
-        case (("write" | "ingest"), _) if not tenant:
-            return None  # it would be for everybody
-        case "search", request:
-            return found(catalog, request, mine)
-        case "confirmed", request:
-            return catalog.confirmed(request, filter=mine)
-        case "after", api:
-            return catalog.after(f"house/tool/{api}", filter=mine)
-        case ("documents",):
-            return list(catalog.documents(mine))
-        case "answered", request, verdict:
-            answer = catalog.search(request, 2, filter=mine)
-            ids = [hit.id for hit in answer.hits]
-            return ids, catalog.feedback(answer.id, **{verdict: ids}, client="dora", filter=mine)
-        case ("forget",):
-            return catalog.forget(tenant)
-        case "write", texts:
-            return [
-                write(catalog, document(f"own{number}", "", tenant), f"{text} {text} lunch")
-                for number, text in enumerate(texts)
-            ]
-        case "ingest", texts:
-            own = [
-                document(f"own{number}", f"{text} {text} lunch", tenant) for number, text in enumerate(texts)
-            ]
-            return ingest(catalog, folder, own)
-        case verdict, request, api, client:
-            try:
-                return catalog.feedback(
-                    request, **{verdict: [f"house/tool/{api}"]}, client=client, filter=mine
-                )
-            except (NotShown, UnknownIds, UnknownResult) as error:
-                return str(error)
+    if kind in ASKING:
+        return ASKING[kind](catalog, mine, *given)
+    if kind == "forget":
+        return catalog.forget(tenant)
+    if kind in ("write", "ingest"):
+        return fill_own(catalog, folder, tenant, kind, *given)
+    return judged(catalog, mine, *doing)
+
+
+def answered(catalog: Catalog, mine: Filter, request: str, verdict: str) -> Any:
+    answer = catalog.search(request, 2, filter=mine)
+    ids = [hit.id for hit in answer.hits]
+    return ids, catalog.feedback(answer.id, **{verdict: ids}, client="dora", filter=mine)
+
+
+def judged(catalog: Catalog, mine: Filter, verdict: str, request: str, api: str, client: str) -> Any:
+    try:
+        return catalog.feedback(request, **{verdict: [f"house/tool/{api}"]}, client=client, filter=mine)
+    except (NotShown, UnknownIds, UnknownResult) as error:
+        return str(error)
+
+
+def fill_own(catalog: Catalog, folder: Path, tenant: str, kind: str, texts: Sequence[str]) -> None:
+    if not tenant:
+        return  # it would be for everybody
+    said = [f"{text} {text} lunch" for text in texts]
+    if kind == "ingest":
+        ingest(catalog, folder, [document(f"own{number}", text, tenant) for number, text in enumerate(said)])
+    for number, text in enumerate(said if kind == "write" else []):
+        write(catalog, document(f"own{number}", "", tenant), text)
 
 
 def found(catalog: Catalog, request: str, mine: Filter) -> Any:
@@ -166,6 +163,13 @@ def found(catalog: Catalog, request: str, mine: Filter) -> Any:
     ]
 
 
+ASKING: dict[str, Callable[..., Any]] = {
+    "search": lambda catalog, mine, request: found(catalog, request, mine),
+    "confirmed": lambda catalog, mine, request: catalog.confirmed(request, filter=mine),
+    "answered": answered,
+    "after": lambda catalog, mine, api: catalog.after(f"house/tool/{api}", filter=mine),
+    "documents": lambda catalog, mine: list(catalog.documents(mine)),
+}
 EXAMPLES = int(sized("KITPICK_TENANT_EXAMPLES", 10, 200))
 
 
