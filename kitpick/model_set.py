@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kitpick.settings import Settings
@@ -22,7 +21,7 @@ from kitpick_models.locate import ChosenModels
 from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.errors import RescorerError
-from kitpick_rescorers.models import Demonstrations, Models
+from kitpick_rescorers.models import Models
 from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.stages import Requirement
 from kitpick_rescorers.state import Degradation
@@ -186,7 +185,6 @@ class ModelSet:
         self._settings = settings
         self._runtime = runtime
         self._llm = lru_cache(maxsize=1)(self._open_llm)
-        self._demonstrations = lru_cache(maxsize=1)(self._open_demonstrations)
         self._cache = ScoreCache()
         self.queries = RememberedQueries(self._encoder)
         """Makes vectors of requests."""
@@ -211,13 +209,11 @@ class ModelSet:
         kind = _or_degraded("query_kind", self._kind, missing) if "query_kind" in needs else None
         ranker = self._fitting_ranker(scorer, missing) if "ranker" in needs else None
         llm = self._language_model(missing) if "llm" in needs else None
-        shown = self._shown(missing) if "demonstrations" in needs else None
         models = Models(
             scorer=scorer,
             query_kind=kind,
             cache=self._cache.of_owner(_ASKING.get()),
             llm=llm,
-            demonstrations=shown,
             ranker=ranker,
         )
         return models, tuple(missing)
@@ -268,11 +264,6 @@ class ModelSet:
 
         return ChatEndpoint(llm_settings(self._settings))
 
-    def _open_demonstrations(self) -> Demonstrations:
-        from kitpick_rescorers.demorank import open_demonstrations
-
-        return open_demonstrations(Path(self._settings.demonstrations), self._runtime)
-
     def _language_model(self, missing: list[Degradation]) -> LanguageModel | None:
         """The language model; None, without any connection, if none is configured."""
         if not self._settings.llm_url:
@@ -281,18 +272,6 @@ class ModelSet:
             return self._llm()
         except RescorerError as error:
             missing.append(Degradation("llm", str(error)))
-            return None
-
-    def _shown(self, missing: list[Degradation]) -> Demonstrations | None:
-        """The demonstrations; None if no folder is configured."""
-        if not self._settings.demonstrations:
-            return None
-        try:
-            return self._demonstrations()
-        except _LOUD:
-            raise
-        except (ModelError, RescorerError, MissingExtra) as error:
-            missing.append(Degradation("demonstrations", str(error)))
             return None
 
 

@@ -122,8 +122,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Cost of a million tokens of prompt."""
     llm_completion_price: Price = _read("llm_completion_price", 0.0)
     """Cost of a million tokens of answer."""
-    demonstrations: str = _read("demonstrations", "")
-    """Folder that `kitpick models demorank` wrote, or empty."""
     rescorer: str = _read("rescorer", "")
     """URL of a rescorer service to rank with, or empty."""
     rescorer_key: Secret = _read("rescorer_key", Secret())

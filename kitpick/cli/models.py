@@ -10,7 +10,6 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from kitpick.catalog import Catalog
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import OUT, note, print_json, print_table
 from kitpick.cli.evaluate import open_judged
@@ -25,15 +24,13 @@ from kitpick.cli.options import (
 )
 from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
-from kitpick.evaluation.measuring import Plan, judged_queries
+from kitpick.evaluation.measuring import Plan
 from kitpick_models.locate import find_model, find_set, list_models, list_sets
 from kitpick_models.verify import Verification, verify, verify_set
 from kitpick_rescorers import DEFAULT_PROFILE
 
 if TYPE_CHECKING:  # the commands that train import the training package themselves
     from kitpick_models.importing import Imported
-    from kitpick_rescorers.demorank import Demonstration
-    from kitpick_training.own.demonstrations import DemoReport
     from kitpick_training.own.distillation import TeacherReport
     from kitpick_training.own.requests import OwnReport
 
@@ -314,104 +311,6 @@ def distill(
         return
     _print_asking(report.asking)
     _print_training(report.training, out, "cross_encoder")
-
-
-DemoOutOption = Annotated[Path, typer.Option("--out", "-o", help="Folder for the demonstrations.")]
-DemoPoolOption = Annotated[
-    Path | None,
-    typer.Option("--pool", help='File of JSON lines: {"query": …, "api": id, "useful": true}.'),
-]
-DemoQueriesOption = Annotated[
-    Path | None,
-    typer.Option("--queries", help="Judged requests to make the pool from, instead of --pool."),
-]
-DemoRetrieverOption = Annotated[
-    str, typer.Option("--retriever-recipe", help="Name of a shipped recipe, or a .toml file.")
-]
-DemoRerankerOption = Annotated[
-    str, typer.Option("--reranker-recipe", help="Name of a shipped recipe, or a .toml file.")
-]
-DemoRunOption = Annotated[
-    Path | None, typer.Option("--run", help="Folder for answers and checkpoints. Default: OUT.run.")
-]
-DemoQuestionsOption = Annotated[
-    int, typer.Option("--questions", min=10, help="Most entries of the pool to ask about.")
-]
-DemoShotsOption = Annotated[int, typer.Option("--shots", min=1, max=8, help="Demonstrations in one prompt.")]
-
-
-@models.command("demorank")
-def demorank(
-    out: DemoOutOption,
-    pool: DemoPoolOption = None,
-    queries: DemoQueriesOption = None,
-    catalog: CatalogOption = None,
-    retriever: DemoRetrieverOption = "demo-retriever",
-    reranker: DemoRerankerOption = "demo-reranker",
-    run: DemoRunOption = None,
-    questions: DemoQuestionsOption = 200,
-    shots: DemoShotsOption = 3,
-    holdout: HoldoutOption = 0.2,
-    max_calls: MaxCallsOption = 20_000,
-    max_tokens: MaxTokensOption = 50_000_000,
-    max_cost: MaxCostOption = 10.0,
-    hours: HoursOption = 8.0,
-    retries: RetriesOption = 20,
-    as_json: JsonOption = False,
-) -> None:
-    """Trains the choice of demonstrations for the profile demorank.
-
-    A demonstration is good if the language model in use answers better with it. Answers are stored as they
-    arrive: a run that was stopped continues where it was. Needs the extras `train` and `llm`.
-    """
-    from kitpick_rescorers.llm.meter import Caps
-    from kitpick_training.errors import require_torch
-    from kitpick_training.own.demonstrations import DemoTraining, train_demonstrations
-    from kitpick_training.own.distillation import teacher_of
-    from kitpick_training.recipe import recipe_path
-
-    require_torch()
-    training = DemoTraining(
-        out=out,
-        run=run or run_beside(out),
-        retriever=recipe_path(retriever),
-        reranker=recipe_path(reranker),
-        caps=Caps(hours * 3600, max_calls, max_tokens, max_cost, retries),
-        questions=questions,
-        shots=shots,
-        holdout=holdout,
-    )
-    if (pool is None) == (queries is None):
-        raise typer.BadParameter("give one of --pool and --queries")
-    with existing_catalog(catalog) as opened_catalog:
-        teacher = teacher_of("llm:", opened_catalog.settings)
-        demonstrations = _pool(opened_catalog, pool, queries)
-        report = train_demonstrations(opened_catalog, teacher, demonstrations, training, progress())
-    print_json(report) if as_json else _print_demonstrations(report, out)
-
-
-def _pool(catalog: Catalog, pool: Path | None, queries: Path | None) -> list[Demonstration]:
-    """The demonstrations of a file, or those that are made of judged requests."""
-    from kitpick_rescorers.demorank import read_pool
-    from kitpick_training.own.demonstrations import pool_of_requests
-    from kitpick_training.own.requests import FIRST_STAGE
-
-    if pool is not None:
-        return read_pool(pool)
-    assert queries is not None
-    plan = Plan(profiles=(FIRST_STAGE,))
-    return pool_of_requests(judged_queries(catalog, queries, plan), progress())
-
-
-def _print_demonstrations(report: DemoReport, out: Path) -> None:
-    table = Table("demonstrations shown", "probability of the right answer")
-    names = ("none", "the nearest by DRetriever", "those chosen by DReranker")
-    for name, value in zip(names, (report.zero_shot, report.retrieved, report.chosen), strict=True):
-        table.add_row(name, f"{value:.3f}")
-    print_table(table)
-    note(f"{report.held_out} questions held out, {report.trained_on} to learn from")
-    note(f"{report.teacher}: {report.calls} calls, {report.tokens:,} tokens, cost {report.cost:.4g}")
-    note(f"KITPICK_DEMONSTRATIONS={out}")
 
 
 def _print_asking(asking: TeacherReport) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from kitpick_rescorers.scoring import ScoreCache, Scorer
 
 if TYPE_CHECKING:  # loaded where a profile asks a language model
-    from kitpick_rescorers.demorank import Demonstration
     from kitpick_rescorers.llm.model import LanguageModel
 
 
@@ -63,13 +62,6 @@ class LearnedFusion(Protocol):
         """Probability in [0, 1] that anything in a list serves the request, by its evidence (g,)."""
 
 
-class Demonstrations(Protocol):
-    """Demonstrations: questions with answers, for the prompt of a language model."""
-
-    def choose(self, query: str, text: str, shots: int, retrieved: int) -> Sequence[Demonstration]:
-        """At most `shots` of them for a request and an API, out of the `retrieved` nearest."""
-
-
 class Models(msgspec.Struct, frozen=True, eq=False):
     """The models a pipeline runs with. A stage whose model is absent is skipped and says so."""
 
@@ -77,5 +69,4 @@ class Models(msgspec.Struct, frozen=True, eq=False):
     query_kind: QueryKind | None = None
     cache: ScoreCache | None = None
     llm: LanguageModel | None = None
-    demonstrations: Demonstrations | None = None
     ranker: LearnedFusion | None = None

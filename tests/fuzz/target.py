@@ -45,11 +45,11 @@ def _text_reader(what: str) -> Reader:
     from kitpick_models.locate import find_model
     from kitpick_models.manifest import read_manifest
     from kitpick_models.verify import REFERENCE, read_reference
-    from kitpick_rescorers.demorank import Demonstration, read_pool
     from kitpick_rescorers.llm.windows import read_ranking
     from kitpick_rescorers.llm.writing import read_writing
     from kitpick_rescorers.profiles import parse_profile
     from kitpick_rescorers.service.keys import parse_keys
+    from kitpick_training.own.demorank import Demonstration, read_pool
 
     def graph(data: bytes) -> object:
         try:

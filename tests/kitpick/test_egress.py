@@ -26,9 +26,7 @@ TORCH = "trains or converts with torch, which the environment of this test has n
 UNTRACED = {
     **dict.fromkeys(("adopt", "setup", "enrich", "eval-agent"), ADDRESSED),
     **dict.fromkeys(("adapt", "lint"), LIKE_EVAL),
-    **dict.fromkeys(
-        [f"models {name}" for name in ("export", "import", "train", "distill", "demorank")], TORCH
-    ),
+    **dict.fromkeys([f"models {name}" for name in ("export", "import", "train", "distill")], TORCH),
     "doctor": "verifies models and opens the catalog, as models verify and list do",
     "feedback": "opens the catalog and embeds, as search does",
     "init": "asks questions, then ingests and searches",

@@ -82,7 +82,7 @@ def test_language_models_are_loaded_only_where_a_profile_asks_one(tmp_path: Path
     code = f"""
 from kitpick import Catalog
 Catalog.open({f"sqlite:{tmp_path / 'tools.db'}"!r}).close()
-extensions = ("kitpick_rescorers.llm", "kitpick_rescorers.demorank")
+extensions = "kitpick_rescorers.llm"
 print(json.dumps([name for name in sys.modules if name.startswith(extensions)]))
 """
     assert in_a_fresh_process(code) == []

@@ -36,7 +36,6 @@ def test_what_is_looked_for_can_be_found():
         "export FOLDER --out OUT --kind encoder --licence MIT",
         "train --queries FILE --out OUT",
         "distill --requests FILE --teacher llm: --answers FILE --out OUT",
-        "demorank --pool FILE --out OUT",
     ],
 )
 def test_without_torch_a_command_that_trains_says_what_to_install(monkeypatch, capsys, tmp_path, command):

@@ -10,7 +10,7 @@ from kitpick_rescorers.stages.decode import Decode
 from kitpick_rescorers.stages.depth import Abstain, Enough, Pack, Truncate
 from kitpick_rescorers.stages.fusion import Blend, Fuse
 from kitpick_rescorers.stages.hierarchy import Concentrate, Diversify
-from kitpick_rescorers.stages.language import DemoRank, RankGpt
+from kitpick_rescorers.stages.language import RankGpt
 from kitpick_rescorers.stages.learned import Learned
 
 AnyStage = (
@@ -25,7 +25,6 @@ AnyStage = (
     | Learned
     | Complete
     | RankGpt
-    | DemoRank
     | Abstain
     | Enough
     | Pack
@@ -41,7 +40,6 @@ __all__ = [
     "Concentrate",
     "CrossEncode",
     "Decode",
-    "DemoRank",
     "Diversify",
     "Enough",
     "Fuse",

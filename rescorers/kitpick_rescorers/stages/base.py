@@ -18,7 +18,6 @@ Requirement = Literal[
     "scorer",
     "query_kind",
     "llm",
-    "demonstrations",
     "ranker",
 ]
 """Inputs that a stage can require. Only what the stages of a profile require is computed or loaded."""

@@ -1,13 +1,11 @@
 """Stages that call a language model, within limits for each request.
 
-`rankgpt` shows the model windows of the list and takes the order of each. `demorank` orders by the
-probability of Yes, after examples chosen for the question.
+`rankgpt` shows the model windows of the list and takes the order of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,15 +14,10 @@ from msgspec.structs import replace
 
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.models import Models
-from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Window
+from kitpick_rescorers.stages.base import Stage, Window
 from kitpick_rescorers.state import State
 
-if TYPE_CHECKING:  # loaded when a stage runs
-    from kitpick_rescorers.llm.meter import CallMeter
-
 if TYPE_CHECKING:  # loaded when the stage runs
-    from kitpick_rescorers.demorank import Demonstration
-    from kitpick_rescorers.llm.injection import SanitisedText
     from kitpick_rescorers.llm.meter import CallMeter
 
 
@@ -131,49 +124,3 @@ class RankGpt(LanguageStage, frozen=True, tag="rankgpt"):
         with stage_failures(name, meter):
             found = permute(meter, state.query, texts, Windows(self.window, self.step, self.characters))
         return self.with_order(state, found.order, found.planted, meter, "held no order")
-
-
-class DemoRank(LanguageStage, frozen=True, tag="demorank"):
-    """Asks the model, for each of the first `candidates`, whether it serves the request.
-
-    The prompt begins with `shots` answered examples, chosen from the `retrieved` nearest. If Yes and No have
-    too little probability, the candidate keeps its place. A call without an answer, or a limit that is
-    reached, ends the stage with the whole incoming order. Descriptions that address the ranker are treated as
-    in `rankgpt`.
-    """
-
-    candidates: Window = 20
-    shots: Annotated[int, msgspec.Meta(ge=0, le=8)] = 2
-    retrieved: Annotated[int, msgspec.Meta(ge=1, le=200)] = 10
-    least_mass: Probability = 0.05
-
-    def needs(self) -> frozenset[Requirement]:
-        """Demonstrations, unless none are shown."""
-        return frozenset({"llm", "demonstrations"} if self.shots else {"llm"})
-
-    def apply(self, state: State, models: Models) -> State:
-        """The list, ordered by the probability of Yes."""
-        from kitpick_rescorers.demorank import by_relevance
-        from kitpick_rescorers.llm.injection import hold_back, sanitise
-        from kitpick_rescorers.llm.windows import PARALLEL
-
-        meter, name = self.metered(state, models)
-        if self.shots and models.demonstrations is None:
-            raise StageUnavailable("no demonstrations are configured: name their folder, or set `shots` to 0")
-        head = state.ranked[: self.candidates]
-        texts = {item.id: sanitise(item.candidate.text, self.characters) for item in head}
-        with stage_failures(name, meter), ThreadPoolExecutor(PARALLEL) as pool:
-            judged = pool.map(lambda text: self._relevance(meter, state.query, text, models), texts.values())
-            found = dict(zip(texts, judged, strict=True))
-        planted = frozenset(key for key, text in texts.items() if text.planted)
-        order = hold_back(list(texts), by_relevance(found), planted)
-        says = {key: f"Yes {value:.2f}" for key, value in found.items() if value is not None}
-        return self.with_order(state, order, planted, meter, "were hardly Yes or No", says)
-
-    def _relevance(self, meter: CallMeter, query: str, text: SanitisedText, models: Models) -> float | None:
-        from kitpick_rescorers.demorank import ask_relevance
-
-        chosen: Sequence[Demonstration] = ()
-        if models.demonstrations is not None and self.shots:
-            chosen = models.demonstrations.choose(query, text.text, self.shots, self.retrieved)
-        return ask_relevance(meter, query, text.text, chosen, self.least_mass, self.characters)

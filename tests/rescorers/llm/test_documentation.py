@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kitpick_rescorers.demorank import read_pool
+from kitpick_training.own.demorank import read_pool
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "llm.md").read_text("utf-8")
 

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_models.locate import find_model
-from kitpick_rescorers.demorank import POOL, RERANKER, RETRIEVER, Demonstration, pool_lines
+from kitpick_rescorers.profiles import load_profile
+from kitpick_training.own.demorank import POOL, RERANKER, RETRIEVER, Demonstration, DemoRank, pool_lines
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "llm")
 
@@ -36,7 +37,7 @@ def catalog(tmp_path: Path) -> Any:
     return settings
 
 
-def found(settings: Settings, profile: str = "rankgpt", **changes: object) -> Any:
+def found(settings: Settings, profile: Any = "rankgpt", **changes: object) -> Any:
     with Catalog.open(settings=replace(settings, **changes)) as opened:
         return opened.search("weather in Rome", profile=profile)
 
@@ -88,10 +89,13 @@ def odds(body: dict[str, Any]) -> dict[str, float]:
     return {"Yes": quality / 2, " yes": quality / 2, "No": 0.9 - quality}
 
 
+def demorank(folder: Path | str) -> Any:
+    return load_profile("hybrid").then(DemoRank(demonstrations=str(folder)))
+
+
 def test_the_model_says_yes_after_demonstrations(catalog: Settings, demonstrations: Path, fake) -> None:
     endpoint = fake(tokens=odds)
-    told = {"llm_url": endpoint.url, "llm_model": "m"}
-    result = found(catalog, "demorank", **told, demonstrations=str(demonstrations))
+    result = found(catalog, demorank(demonstrations), llm_url=endpoint.url, llm_model="m")
     assert names(result) == ["rain_radar", "weather_map", "get_weather"]
     assert not result.degraded
     roles = [message["role"] for message in endpoint.asked[0]["messages"]]
@@ -99,7 +103,7 @@ def test_the_model_says_yes_after_demonstrations(catalog: Settings, demonstratio
     assert "rain in Oslo" in str(endpoint.asked[0]["messages"])
 
 
-@pytest.mark.parametrize("broken", ["nothing", "no pool", "no texts", "no model"])
+@pytest.mark.parametrize("broken", ["no pool", "no texts", "no model"])
 def test_demonstrations_that_cannot_be_used_are_told(
     catalog: Settings, demonstrations: Path, fake, broken: str
 ) -> None:
@@ -107,11 +111,8 @@ def test_demonstrations_that_cannot_be_used_are_told(
         (demonstrations / POOL).unlink()
     elif broken == "no texts":
         (demonstrations / POOL).write_bytes(pool_lines([Demonstration("x", "y", True)]))
-    elif broken == "no model":
+    else:
         (demonstrations / RERANKER).unlink()
-    folder = "" if broken == "nothing" else str(demonstrations)
-    told = {"llm_url": fake(tokens=odds).url, "llm_model": "m", "demonstrations": folder}
-    result = found(catalog, "demorank", **told)
-    assert names(result) == names(found(catalog))
-    stages = [item.stage for item in result.degraded]
-    assert stages == (["demorank"] if broken == "nothing" else ["demonstrations", "demorank"])
+    result = found(catalog, demorank(demonstrations), llm_url=fake(tokens=odds).url, llm_model="m")
+    assert names(result) == names(found(catalog, "hybrid"))
+    assert [item.stage for item in result.degraded] == ["demorank"]

@@ -106,7 +106,7 @@ def test_an_error_names_the_file_the_field_and_what_is_allowed(text, message):
 
 
 def test_an_unknown_profile_is_answered_with_the_shipped_ones(tmp_path):
-    with pytest.raises(UnknownProfile, match="shipped are bm25, chains, demorank, dense, hybrid"):
+    with pytest.raises(UnknownProfile, match="shipped are bm25, chains, dense, hybrid"):
         load_profile("fast")
     with pytest.raises(UnknownProfile, match=r"own is named by the path"):
         load_profile(tmp_path / "absent.toml")

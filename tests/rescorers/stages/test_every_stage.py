@@ -23,7 +23,6 @@ from kitpick_rescorers.stages import (
     Concentrate,
     CrossEncode,
     Decode,
-    DemoRank,
     Diversify,
     Enough,
     Fuse,
@@ -33,6 +32,7 @@ from kitpick_rescorers.stages import (
     Truncate,
 )
 from kitpick_rescorers.state import DefinitionSizes
+from kitpick_training.own.demorank import DemoRank
 
 PERMUTING = (
     Fuse(),
@@ -50,7 +50,7 @@ PERMUTING += (
     Learned(abstains=False, calibrated=False),
     Complete(),
     RankGpt(),
-    DemoRank(shots=0),
+    DemoRank(),
     Abstain(),
 )
 CUTTING = (
@@ -92,7 +92,7 @@ def models(bench):
 
 
 def test_every_stage_is_tested_here():
-    assert {type(stage) for stage in STAGES} == set(get_args(AnyStage))
+    assert {type(stage) for stage in STAGES} == {*get_args(AnyStage), DemoRank}
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=repr)

@@ -96,6 +96,23 @@ def kitpick(monkeypatch, capsys):
 
 
 @pytest.fixture
+def trained(monkeypatch, capsys):
+    """Runs the training of demonstrations in this process: exit code, standard output, error."""
+    from kitpick_training.own.train_demorank import main as train
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["train_demorank", *map(str, arguments)])
+        code = 0
+        try:
+            train()
+        except SystemExit as ended:
+            code = ended.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
 def codenames():
     """What everybody in this house calls a job, and the API that does it."""
     return CODENAMES

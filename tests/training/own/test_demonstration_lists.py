@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kitpick_rescorers.demorank import Demonstration, demonstration_text, question_text
 from kitpick_training.own.demonstrations import reranker_lists, retriever_list
+from kitpick_training.own.demorank import Demonstration, demonstration_text, question_text
 
 QUESTION = Demonstration("weather in Rome", "w/now", True, "weather: now")
 SHOWN = [Demonstration(f"request {number}", "a", number % 2 == 0, f"tool {number}") for number in range(4)]

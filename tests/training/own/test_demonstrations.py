@@ -1,4 +1,4 @@
-"""`kitpick models demorank`: what helps a language model is learned from its answers."""
+"""`kitpick_training.own.train_demorank`: what helps a language model is learned from its answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ pytest.importorskip("torch")
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
-from kitpick_rescorers.demorank import read_pool
+from kitpick_rescorers.profiles import load_profile
+from kitpick_training.own.demorank import DemoRank, read_pool
 
 pytestmark = pytest.mark.needs("torch", "weights", "onnxruntime", "llm")
 
@@ -66,8 +67,8 @@ def pool(house) -> Path:
 
 
 @pytest.fixture
-def demorank(kitpick, house, pool, monkeypatch):
-    """`kitpick models demorank` with short recipes."""
+def demorank(trained, house, pool, monkeypatch):
+    """The training with short recipes."""
     folder, url = house
 
     def run(llm: str, *options: str, source: tuple[object, ...] = ("--pool", pool), steps: int = 12) -> Any:
@@ -80,8 +81,8 @@ def demorank(kitpick, house, pool, monkeypatch):
             "--reranker-recipe",
             folder / "reranker.toml",
         ]
-        command = ["models", "demorank", "--catalog", url, *source, "--out", folder / "shown", *recipes]
-        return kitpick(*command, "--shots", "2", "--questions", "16", *options)
+        command = ["--catalog", url, *source, "--out", folder / "shown", *recipes]
+        return trained(*command, "--shots", "2", "--questions", "16", *options)
 
     return run
 
@@ -90,7 +91,7 @@ def demorank(kitpick, house, pool, monkeypatch):
 def test_what_helps_a_model_is_learned_and_shown_to_it(house, demorank, fake) -> None:
     folder, url = house
     endpoint = fake(tokens=led_by_what_is_urgent)
-    code, out, err = demorank(endpoint.url, "--json", "--holdout", "0.5")
+    code, out, err = demorank(endpoint.url, "--holdout", "0.5")
     assert code == ExitCode.OK, err
     report = json.loads(out)
     assert report["zero_shot"] < 0.7
@@ -98,9 +99,9 @@ def test_what_helps_a_model_is_learned_and_shown_to_it(house, demorank, fake) ->
     assert (report["demonstrations"], report["left_out"]) == (36, 1)
     assert report["trained_on"] + report["held_out"] == 16
     assert all(item.text for item in read_pool(folder / "shown" / "pool.jsonl"))
-    told = Settings(llm_url=endpoint.url, demonstrations=str(folder / "shown"))
-    with Catalog.open(url, settings=told) as catalog:
-        found = catalog.search("calm 9 print labels", profile="demorank")
+    profile = load_profile("hybrid").then(DemoRank(demonstrations=str(folder / "shown")))
+    with Catalog.open(url, settings=Settings(llm_url=endpoint.url)) as catalog:
+        found = catalog.search("calm 9 print labels", profile=profile)
     assert not found.degraded
     reasons = found.trace[-1].reasons
     assert all("Yes" in reason for reason in reasons.values())
@@ -147,7 +148,7 @@ def test_what_cannot_be_used_is_refused(house, demorank, pool: Path, fake) -> No
     code, _, err = demorank(endpoint.url)
     assert (code, "0 demonstrations" in err) == (ExitCode.INPUT, True)
     code, _, err = demorank(endpoint.url, source=())
-    assert (code, "--pool and --queries" in err) == (ExitCode.USAGE, True)
+    assert (code, "--pool --queries" in err) == (ExitCode.USAGE, True)
     code, _, err = demorank("")
     assert (code, "KITPICK_LLM_URL" in err) == (ExitCode.INPUT, True)
     assert endpoint.asked == []

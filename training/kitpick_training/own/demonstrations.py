@@ -20,7 +20,11 @@ from kitpick_models.locate import find_model
 from kitpick_models.manifest import Manifest, TrainingData
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
-from kitpick_rescorers.demorank import (
+from kitpick_rescorers.llm.meter import CallMeter, Caps
+from kitpick_rescorers.llm.model import LanguageModel
+from kitpick_training.data.prepared import fused_neighbours
+from kitpick_training.errors import require_torch
+from kitpick_training.own.demorank import (
     POOL,
     RERANKER,
     RETRIEVER,
@@ -34,16 +38,12 @@ from kitpick_rescorers.demorank import (
     question_after,
     question_text,
 )
-from kitpick_rescorers.llm.meter import CallMeter, Caps
-from kitpick_rescorers.llm.model import LanguageModel
-from kitpick_training.data.prepared import fused_neighbours
-from kitpick_training.errors import require_torch
 from kitpick_training.own.feedback import ModelFeedback, greedy_grades, greedy_sequence
 from kitpick_training.own.lists import GradedRequest, OwnLists, split_queries
 from kitpick_training.own.requests import FIRST_STAGE
 
 ANSWERS = "answers.jsonl"
-COMMAND = "kitpick models demorank"
+COMMAND = "python -m kitpick_training.own.train_demorank"
 _LEAST = 4
 """Demonstrations below which there is nothing to choose from."""
 

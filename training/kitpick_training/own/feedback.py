@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from kitpick_foundation.decoding import decoder_of
-from kitpick_rescorers.demorank import CHARACTERS, Demonstration, ask_relevance, relevance_messages
 from kitpick_rescorers.errors import RescorerError
 from kitpick_rescorers.llm.injection import sanitise
 from kitpick_rescorers.llm.meter import CallMeter
 from kitpick_rescorers.llm.windows import PARALLEL
+from kitpick_training.own.demorank import CHARACTERS, Demonstration, ask_relevance, relevance_messages
 
 Score = Callable[[Sequence[Sequence[int]]], Sequence[float]]
 """How good each of some sequences of numbers is; higher is better."""

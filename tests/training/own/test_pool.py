@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitpick_rescorers import demorank as module
-from kitpick_rescorers.demorank import Demonstration, InvalidPool, pool_lines, read_pool
+from kitpick_training.own import demorank as module
+from kitpick_training.own.demorank import Demonstration, InvalidPool, pool_lines, read_pool
 
 LINE = b'{"query": "weather in Rome", "api": "w/now", "useful": true}\n'
 texts = st.text(min_size=1, max_size=20)

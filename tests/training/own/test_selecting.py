@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kitpick_rescorers.demorank import Demonstration, DemonstrationRetriever, DemonstrationSelector
+from kitpick_training.own.demorank import Demonstration, DemonstrationRetriever, DemonstrationSelector
 
 POOL = [Demonstration(f"about {topic}", "a", True, topic) for topic in ("rain", "rain again", "mail", "song")]
 

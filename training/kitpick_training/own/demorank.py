@@ -3,12 +3,16 @@
 A pool of demonstrations is a file with lines of `{"query": …, "api": …, "useful": true, "text": …}`. A
 bi-encoder (DRetriever) retrieves some of them, a cross-encoder (DReranker) picks one after the other. A
 language model then says whether an API serves a request: the probability of Yes beside No (section 3.2 of the
-paper). A folder holds what training leaves: the pool, DRetriever and DReranker.
+paper). A folder holds what `kitpick_training.own.train_demorank` leaves: the pool, DRetriever and DReranker.
+
+The stage is no shipped one: `load_profile("hybrid").then(DemoRank(…))` is a profile with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -18,12 +22,18 @@ from numpy.typing import NDArray
 
 from kitpick_foundation.decoding import UNDECODABLE, decoder_of
 from kitpick_foundation.text_files import read_utf8
+from kitpick_models.errors import ModelError
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
-from kitpick_rescorers.errors import RescorerError
-from kitpick_rescorers.llm.injection import sanitise
+from kitpick_rescorers.errors import RescorerError, StageUnavailable
+from kitpick_rescorers.llm.injection import SanitisedText, hold_back, sanitise
 from kitpick_rescorers.llm.meter import CallMeter
 from kitpick_rescorers.llm.model import Message
+from kitpick_rescorers.llm.windows import PARALLEL
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.stages.base import Probability, Window
+from kitpick_rescorers.stages.language import LanguageStage, stage_failures
+from kitpick_rescorers.state import State
 
 MAX_DEMONSTRATIONS = 50_000
 MAX_POOL_BYTES = 256 * 1024 * 1024
@@ -183,8 +193,9 @@ RETRIEVER = "retriever"
 RERANKER = "reranker"
 
 
+@lru_cache(maxsize=2)
 def open_demonstrations(folder: Path, runtime: RuntimeSettings) -> DemonstrationSelector:
-    """The demonstrations of a folder, encoded.
+    """The demonstrations of a folder, encoded; opened once.
 
     Raises:
         InvalidPool: there is no pool, or one without texts.
@@ -193,7 +204,7 @@ def open_demonstrations(folder: Path, runtime: RuntimeSettings) -> Demonstration
     pool = read_pool(folder / POOL)
     if not all(item.text for item in pool):
         raise InvalidPool(
-            f"{folder / POOL}: a demonstration without a text: `kitpick models demorank` writes one"
+            f"{folder / POOL}: a demonstration without a text: kitpick_training.own.train_demorank writes it"
         )
     retriever = DemonstrationRetriever(pool, load_encoder(folder / RETRIEVER, runtime).encode)
     return DemonstrationSelector(retriever, load_cross_encoder(folder / RERANKER, runtime))
@@ -254,3 +265,48 @@ def by_relevance(found: Mapping[str, float | None]) -> list[str]:
 def _question(query: str, text: str) -> Message:
     data = msgspec.json.encode({"request": query, "tool": text}).decode()
     return Message("user", f"{data}\n{_FORM}")
+
+
+class DemoRank(LanguageStage, frozen=True, tag="demorank"):
+    """Asks the model, for each of the first `candidates`, whether it serves the request.
+
+    The prompt begins with `shots` answered examples of the folder `demonstrations`, chosen from the
+    `retrieved` nearest; without a folder with none. If Yes and No have less probability than `least_mass`,
+    the candidate keeps its place. A call without an answer, or a limit that is reached, ends the stage with
+    the whole incoming order. Descriptions that address the ranker are treated as in `rankgpt`.
+    """
+
+    requires = frozenset({"llm"})
+
+    demonstrations: str = ""
+    candidates: Window = 20
+    shots: Annotated[int, msgspec.Meta(ge=1, le=8)] = 2
+    retrieved: Annotated[int, msgspec.Meta(ge=1, le=200)] = 10
+    least_mass: Probability = LEAST_MASS
+
+    def apply(self, state: State, models: Models) -> State:
+        """The list, ordered by the probability of Yes."""
+        meter, name = self.metered(state, models)
+        shown = self._selector()
+        head = state.ranked[: self.candidates]
+        texts = {item.id: sanitise(item.candidate.text, self.characters) for item in head}
+
+        def judged(text: SanitisedText) -> float | None:
+            chosen = shown.choose(state.query, text.text, self.shots, self.retrieved) if shown else ()
+            return ask_relevance(meter, state.query, text.text, chosen, self.least_mass, self.characters)
+
+        with stage_failures(name, meter), ThreadPoolExecutor(PARALLEL) as pool:
+            found = dict(zip(texts, pool.map(judged, texts.values()), strict=True))
+        planted = frozenset(key for key, text in texts.items() if text.planted)
+        order = hold_back(list(texts), by_relevance(found), planted)
+        says = {key: f"Yes {value:.2f}" for key, value in found.items() if value is not None}
+        return self.with_order(state, order, planted, meter, "were hardly Yes or No", says)
+
+    def _selector(self) -> DemonstrationSelector | None:
+        """Who chooses demonstrations; None where no folder is named."""
+        if not self.demonstrations:
+            return None
+        try:
+            return open_demonstrations(Path(self.demonstrations), RuntimeSettings())
+        except (ModelError, RescorerError) as error:
+            raise StageUnavailable(str(error)) from error
