@@ -1,11 +1,10 @@
-"""Haystack: a ranker of documents and a retriever of APIs, both to be saved in pipelines; hits as tools."""
+"""Haystack: a retriever of APIs, to be saved in pipelines; hits as tools."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from kitpick.adapters.errors import needing
-from kitpick.adapters.reranking import Reranker, in_hierarchy
 from kitpick.adapters.retrieval import RetrievalArguments, described
 from kitpick.adapters.tools import CallableTool, Run, callable_tools
 from kitpick.catalog import Catalog
@@ -32,64 +31,6 @@ def _tool(tool: CallableTool) -> Tool:
         parameters=tool.schema,
         function=call,
     )
-
-
-@component
-class KitpickRanker:
-    """Reranks documents; their meta may say `category`, `tool` and `api`.
-
-    A document keeps its meta and gets `reasons` and `degraded`. Where no model and no service answers, the
-    incoming order and scores stand.
-    """
-
-    def __init__(
-        self, top_k: int | None = None, rescorer: str | None = None, profile: str | None = None
-    ) -> None:
-        """Reranks with the service at `rescorer`, or else as the settings say.
-
-        The key of a service is read from `KITPICK_RESCORER_KEY`: a saved pipeline holds no secret.
-        """
-        self.top_k = top_k
-        self.rescorer = rescorer
-        self.profile = profile
-        self._reranker: Reranker | None = None
-
-    def warm_up(self) -> None:
-        """Opens the reranker; raises as `Reranker`."""
-        if self._reranker is None:
-            self._reranker = Reranker(profile=self.profile, rescorer=self.rescorer)
-
-    def to_dict(self) -> dict[str, Any]:
-        """What a saved pipeline holds."""
-        saved: dict[str, Any] = default_to_dict(
-            self, top_k=self.top_k, rescorer=self.rescorer, profile=self.profile
-        )
-        return saved
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> KitpickRanker:
-        """The component that a saved pipeline describes."""
-        made: KitpickRanker = default_from_dict(cls, data)
-        return made
-
-    @component.output_types(documents=list[Document], degraded=list[str])
-    def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
-        """The documents, best first, and what could not be done; raises as `Reranker.rank`."""
-        self.warm_up()
-        assert self._reranker is not None
-        given = [in_hierarchy(item.content or "", item.meta) for item in documents]
-        ranked = self._reranker.rank(query, given)
-        found = []
-        for place in ranked.places[: self.top_k if top_k is None else top_k]:
-            saved = documents[place.position].to_dict(flatten=False)
-            saved["meta"] = saved["meta"] | {
-                "reasons": list(place.reasons),
-                "degraded": list(ranked.degraded),
-            }
-            if place.score is not None:
-                saved["score"] = place.score
-            found.append(Document.from_dict(saved))
-        return {"documents": found, "degraded": list(ranked.degraded)}
 
 
 @component

@@ -1,12 +1,10 @@
-"""LangChain: a retriever of APIs, a compressor that reranks documents, and hits as tools to bind."""
+"""LangChain: a retriever of APIs, and hits as tools to bind."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from kitpick.adapters.errors import InvalidArguments, needing
-from kitpick.adapters.reranking import Reranker, in_hierarchy
 from kitpick.adapters.retrieval import RetrievalArguments, described
 from kitpick.adapters.tools import CallableTool, Run, callable_tools
 from kitpick.catalog import Catalog
@@ -18,13 +16,12 @@ with needing("langchain"):
     from langchain_core.callbacks import (
         AsyncCallbackManagerForRetrieverRun,
         CallbackManagerForRetrieverRun,
-        Callbacks,
     )
-    from langchain_core.documents import BaseDocumentCompressor, Document
+    from langchain_core.documents import Document
     from langchain_core.messages import convert_to_openai_messages
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.tools import StructuredTool
-    from pydantic import ConfigDict, Field
+    from pydantic import ConfigDict
 
 
 class KitpickRetriever(BaseRetriever):
@@ -69,34 +66,6 @@ class KitpickRetriever(BaseRetriever):
     def _arguments(self, asked: dict[str, Any]) -> RetrievalArguments:
         usual = RetrievalArguments.of(k=self.k, budget=self.budget, filter=self.filter, profile=self.profile)
         return usual.changed(asked)
-
-
-class KitpickCompressor(BaseDocumentCompressor):
-    """Reranks documents of any retriever; their metadata may say `category`, `tool` and `api`.
-
-    A document keeps its metadata and gets `relevance_score` (where the cross-encoder ran), `reasons` and
-    `degraded`. Where no model and no service answers, the incoming order stands.
-    """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    reranker: Reranker = Field(default_factory=Reranker)
-    top_n: int | None = Field(default=None, ge=0)
-
-    def compress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> list[Document]:
-        """The documents, best first, at most `top_n`; raises as `Reranker.rank`."""
-        given = [in_hierarchy(item.page_content, item.metadata) for item in documents]
-        ranked = self.reranker.rank(query, given)
-        found = []
-        for place in ranked.places[: self.top_n]:
-            document = documents[place.position]
-            said: dict[str, Any] = {"reasons": list(place.reasons), "degraded": list(ranked.degraded)}
-            if place.score is not None:
-                said["relevance_score"] = place.score
-            found.append(document.model_copy(update={"metadata": document.metadata | said}))
-        return found
 
 
 def langchain_tools(result: SearchResult, run: Run) -> list[StructuredTool]:

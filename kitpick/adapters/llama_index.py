@@ -1,4 +1,4 @@
-"""LlamaIndex: a node postprocessor that reranks, and a retriever of tools for agents."""
+"""LlamaIndex: a retriever of tools for agents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from kitpick.adapters.errors import needing
-from kitpick.adapters.reranking import Reranker, in_hierarchy
 from kitpick.adapters.retrieval import ToolRetrieval
 from kitpick.adapters.tools import CallableTool, Run, callable_tools
 from kitpick.catalog import Catalog
@@ -15,10 +14,8 @@ from kitpick.result import SearchResult
 from kitpick_foundation.forks import fork_lock
 
 with needing("llama-index"):
-    from llama_index.core.bridge.pydantic import ConfigDict, Field
     from llama_index.core.objects import ObjectRetriever
-    from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle, QueryType
+    from llama_index.core.schema import QueryType
     from llama_index.core.tools import FunctionTool, ToolMetadata
 
 MAX_OFFERED = 1_000
@@ -28,38 +25,6 @@ MAX_OFFERED = 1_000
 def llama_index_tools(result: SearchResult, run: Run) -> list[FunctionTool]:
     """The hits as tools of an agent; `run` gets the API and its arguments."""
     return [_tool(tool) for tool in callable_tools(result, run)]
-
-
-class KitpickPostprocessor(BaseNodePostprocessor):
-    """Reranks nodes; their metadata may say `category`, `tool` and `api`.
-
-    Scores become probabilities in [0, 1]. Where no model and no service answers, order and scores stand, and
-    the nodes' metadata says so under `degraded`.
-    """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    reranker: Reranker = Field(default_factory=Reranker, exclude=True)
-    top_n: int | None = Field(default=None, ge=0)
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in LlamaIndex' own serialisations."""
-        return "KitpickPostprocessor"
-
-    def _postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
-    ) -> list[NodeWithScore]:
-        if query_bundle is None:
-            raise ValueError("KitpickPostprocessor needs the query: pass query_bundle or query_str")
-        given = [in_hierarchy(node.node.get_content(MetadataMode.NONE), node.metadata) for node in nodes]
-        ranked = self.reranker.rank(query_bundle.query_str, given)
-        found = []
-        for place in ranked.places[: self.top_n]:
-            node = nodes[place.position]
-            score = node.score if place.score is None else place.score
-            found.append(NodeWithScore(node=_noted(node.node, ranked.degraded), score=score))
-        return found
 
 
 class KitpickToolRetriever(ObjectRetriever[FunctionTool]):
@@ -143,20 +108,6 @@ def _tool(tool: CallableTool) -> FunctionTool:
     if tool.is_async:
         return FunctionTool(async_fn=acall, metadata=_Metadata(tool))
     return FunctionTool(fn=call, metadata=_Metadata(tool))
-
-
-def _noted(node: BaseNode, degraded: Sequence[str]) -> BaseNode:
-    """The node with what was missing, kept out of what models read of it."""
-    if not degraded:
-        return node
-    noted: BaseNode = node.model_copy(
-        update={
-            "metadata": node.metadata | {"degraded": list(degraded)},
-            "excluded_llm_metadata_keys": [*node.excluded_llm_metadata_keys, "degraded"],
-            "excluded_embed_metadata_keys": [*node.excluded_embed_metadata_keys, "degraded"],
-        }
-    )
-    return noted
 
 
 def _text(query: QueryType) -> str:

@@ -1,4 +1,4 @@
-"""Haystack's own pipelines with a ranker and a retriever in them."""
+"""Haystack's own pipelines with a retriever in them."""
 
 from __future__ import annotations
 
@@ -17,38 +17,6 @@ pytestmark = [
 ]
 QUERY = "What will the weather be like in Lisbon?"
 OURS = ["kitpick.adapters.haystack"]
-TEXTS = ["Finds hotel rooms.", "Weather forecast of a city.", "Sends an e-mail."]
-
-
-def test_a_saved_pipeline_reranks_as_it_did_before() -> None:
-    from haystack import Document, Pipeline
-
-    from kitpick.adapters.haystack import KitpickRanker
-
-    pipeline = Pipeline()
-    pipeline.add_component("ranker", KitpickRanker(top_k=2))
-    given = [Document(content=text, meta={"tool": text[:5]}, score=0.5) for text in TEXTS]
-    for loaded in (pipeline, Pipeline.loads(pipeline.dumps(), allowed_modules=OURS)):
-        ranked = loaded.run({"ranker": {"query": QUERY, "documents": given}})["ranker"]["documents"]
-        assert ranked[0].content == TEXTS[1]
-        assert ranked[0].id == given[1].id
-        assert len(ranked) == 2
-        assert 1 >= ranked[0].score >= ranked[1].score >= 0
-        assert ranked[0].meta["reasons"]
-    assert [document.score for document in given] == [0.5] * 3
-
-
-def test_without_a_model_order_and_scores_stand(monkeypatch: pytest.MonkeyPatch, broken_model: str) -> None:
-    from haystack import Document
-
-    from kitpick.adapters.haystack import KitpickRanker
-
-    monkeypatch.setenv("KITPICK_CROSS_ENCODER", broken_model)
-    given = [Document(content=text, score=0.5) for text in TEXTS]
-    answer = KitpickRanker().run(QUERY, given)
-    assert [(item.content, item.score) for item in answer["documents"]] == [(text, 0.5) for text in TEXTS]
-    assert any("broken-model" in reason for reason in answer["degraded"])
-    assert answer["documents"][0].meta["degraded"] == answer["degraded"]
 
 
 def test_a_retriever_gives_documents_with_definitions(catalog: Catalog) -> None:

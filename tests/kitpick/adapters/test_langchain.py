@@ -1,4 +1,4 @@
-"""LangChain's own interfaces over a catalog and a reranker."""
+"""LangChain's own interfaces over a catalog."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from kitpick.adapters.errors import InvalidArguments
-from kitpick.adapters.reranking import Reranker
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
@@ -20,7 +19,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 QUERY = "What will the weather be like in Lisbon?"
-TEXTS = ["Finds hotel rooms.", "Weather forecast of a city.", "Sends an e-mail."]
 
 
 def test_a_retriever_gives_documents_with_score_reasons_and_definition(catalog: Catalog) -> None:
@@ -114,40 +112,6 @@ def test_a_missing_model_is_told_in_the_metadata(
         found = KitpickRetriever(catalog=catalog).invoke(QUERY)
     assert found[0].metadata["api"] == "get_weather"
     assert any(reason.startswith("cross_encoder: ") for reason in found[0].metadata["degraded"])
-
-
-def test_a_compressor_reranks_what_any_retriever_found() -> None:
-    from langchain_core.documents import Document
-
-    from kitpick.adapters.langchain import KitpickCompressor
-
-    given = [
-        Document(page_content=text, metadata={"tool": text.split()[0], "page": number})
-        for number, text in enumerate(TEXTS)
-    ]
-    compressor = KitpickCompressor(top_n=2)
-    ranked = compressor.compress_documents(given, QUERY)
-    assert ranked[0].page_content == TEXTS[1]
-    assert len(ranked) == 2
-    assert ranked[0].metadata["page"] == 1
-    assert ranked[0].metadata["relevance_score"] >= ranked[1].metadata["relevance_score"]
-    assert "relevance_score" not in given[1].metadata
-    again = asyncio.run(compressor.acompress_documents(given, QUERY))
-    assert [document.page_content for document in again] == [document.page_content for document in ranked]
-    assert compressor.compress_documents([], QUERY) == []
-
-
-def test_without_a_model_the_order_stands_and_says_so(broken_model: str) -> None:
-    from langchain_core.documents import Document
-
-    from kitpick.adapters.langchain import KitpickCompressor
-
-    reranker = Reranker(settings=Settings(cross_encoder=broken_model))
-    given = [Document(page_content=text) for text in TEXTS]
-    ranked = KitpickCompressor(reranker=reranker, top_n=2).compress_documents(given, QUERY)
-    assert [document.page_content for document in ranked] == TEXTS[:2]
-    assert "relevance_score" not in ranked[0].metadata
-    assert any("broken-model" in reason for reason in ranked[0].metadata["degraded"])
 
 
 def test_hits_are_tools_that_call_back(catalog: Catalog, calls: Any) -> None:

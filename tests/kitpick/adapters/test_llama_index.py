@@ -1,4 +1,4 @@
-"""LlamaIndex' own interfaces over a catalog and a reranker."""
+"""LlamaIndex' own interfaces over a catalog."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from kitpick.adapters.errors import InvalidArguments
-from kitpick.adapters.reranking import Reranker
 from kitpick.catalog import Catalog
-from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 
 pytestmark = [
@@ -18,42 +16,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 QUERY = "What will the weather be like in Lisbon?"
-TEXTS = ["Finds hotel rooms.", "Weather forecast of a city.", "Sends an e-mail."]
-
-
-def nodes() -> list[Any]:
-    from llama_index.core.schema import NodeWithScore, TextNode
-
-    return [NodeWithScore(node=TextNode(text=text, metadata={"tool": text[:5]}), score=0.5) for text in TEXTS]
-
-
-def test_a_postprocessor_reranks_nodes() -> None:
-    from kitpick.adapters.llama_index import KitpickPostprocessor
-
-    postprocessor = KitpickPostprocessor(top_n=2)
-    ranked = postprocessor.postprocess_nodes(nodes(), query_str=QUERY)
-    assert ranked[0].node.get_content() == TEXTS[1]
-    assert len(ranked) == 2
-    assert 1 >= ranked[0].score >= ranked[1].score >= 0
-    again = asyncio.run(postprocessor.apostprocess_nodes(nodes(), query_str=QUERY))
-    assert [node.node.get_content() for node in again] == [node.node.get_content() for node in ranked]
-    with pytest.raises(ValueError, match="query_str"):
-        postprocessor.postprocess_nodes(nodes())
-
-
-def test_without_a_model_order_and_scores_stand_and_the_text_stays_clean(broken_model: str) -> None:
-    from llama_index.core.schema import MetadataMode
-
-    from kitpick.adapters.llama_index import KitpickPostprocessor
-
-    reranker = Reranker(settings=Settings(cross_encoder=broken_model))
-    given = nodes()
-    ranked = KitpickPostprocessor(reranker=reranker).postprocess_nodes(given, query_str=QUERY)
-    assert [(node.node.get_content(), node.score) for node in ranked] == [(text, 0.5) for text in TEXTS]
-    assert any("broken-model" in reason for reason in ranked[0].node.metadata["degraded"])
-    for mode in (MetadataMode.LLM, MetadataMode.EMBED):
-        assert "broken-model" not in ranked[0].node.get_content(mode)
-    assert "degraded" not in given[0].node.metadata
 
 
 def test_an_agent_gets_the_tools_that_its_request_needs(catalog: Catalog, calls: Any) -> None:
