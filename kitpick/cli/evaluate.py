@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,8 +33,6 @@ from kitpick.evaluation.measuring import (
     judged_queries,
     measure,
 )
-from kitpick.evaluation.model_figures import record_report
-from kitpick.settings import Settings
 from kitpick_evaluation.comparison import ALPHA, PairTest
 from kitpick_evaluation.datasets.published import DATASETS
 from kitpick_evaluation.datasets.queries_file import unused_fields
@@ -105,9 +102,6 @@ TimedOption = Annotated[int, typer.Option("--timed", min=0, help="Number of requ
 ShowFailuresOption = Annotated[
     bool, typer.Option("--failures", help="Also show why relevant APIs are not among the first 5 hits.")
 ]
-RecordOption = Annotated[
-    bool, typer.Option("--record", help="Add the results to the manifests and cards of the models used.")
-]
 
 
 def evaluate(
@@ -127,7 +121,6 @@ def evaluate(
     timed: TimedOption = TIMED,
     seed: SeedOption = 0,
     show_failures: ShowFailuresOption = False,
-    record: RecordOption = False,
     tenant: TenantOption = "",
     principal: PrincipalOption = None,
     as_json: JsonOption = False,
@@ -161,8 +154,6 @@ def evaluate(
         report = _measured(judged, plan, show_failures)
     if output:
         write_report(report, output)
-    if record:
-        _record(report, limit)
     print_json(report) if as_json else print_report(report, metrics, facets)
     _pass(report, gate)
 
@@ -209,14 +200,6 @@ def _fitting(plan: Plan, judged: Judged) -> Plan:
     note(f"the catalog holds {size} APIs: figures for k = {', '.join(map(str, cutoffs))}")
     sampling = msgspec.structs.replace(plan.sampling, cutoffs=cutoffs)
     return msgspec.structs.replace(plan, sampling=sampling)
-
-
-def _record(report: Report, limit: int | None) -> None:
-    asked = report.dataset if report.dataset in DATASETS else f"--queries {report.dataset}"
-    command = f"kitpick eval {asked}" + (f" --limit {limit}" if limit else "")
-    today = datetime.date.today().isoformat()
-    for identity in record_report(report, (today, command), Settings()):
-        note(f"recorded for {identity}")
 
 
 def _measured(judged: Judged, plan: Plan, with_failures: bool) -> Report:

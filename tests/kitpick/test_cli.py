@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +15,6 @@ from commands import Run
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
-from kitpick_models.locate import find_model
-from kitpick_models.manifest import read_manifest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 
@@ -157,26 +154,6 @@ def test_a_gate_has_an_exit_code_of_its_own_and_the_report_is_written(
     failed = kitpick(*asked, "--baseline", report, "--max-drop", "mrr:0.5", "--min", "precision@5>=0.9")
     assert failed.code == ExitCode.GATE, failed.err
     assert "precision@5 (all, 1 requests) is 0.2000, below 0.9" in failed.err
-
-
-@pytest.mark.needs("eval")
-def test_what_was_measured_is_recorded_with_the_model(
-    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kitpick: Run
-) -> None:
-    model = tmp_path / "encoder"
-    shutil.copytree(find_model("encoder-pair"), model)
-    monkeypatch.setenv("KITPICK_ENCODER", str(model))
-    ran = kitpick(
-        "eval", "--queries", str(own_queries(catalog, tmp_path)), "-p", "dense", "-k", "5", "--record"
-    )
-    assert ran.code == ExitCode.OK, ran.err
-    assert "recorded for encoder-pair@" in ran.err
-    asked = "q.jsonl (1 requests), profile dense"
-    recorded = {item.figure: item for item in read_manifest(model).figures if item.benchmark == asked}
-    recall = recorded["recall@5"]
-    assert recall.value == 1.0
-    assert recall.command == "kitpick eval --queries q.jsonl -p dense"
-    assert "kitpick eval --queries q.jsonl -p dense" in (model / "CARD.md").read_text("utf-8")
 
 
 @pytest.mark.needs("mcp")

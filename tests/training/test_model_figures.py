@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from kitpick.evaluation.model_figures import record_report, roles_of
 from kitpick.settings import Settings
-from kitpick_evaluation.report import Provenance, Report, ReportRow
+from kitpick_evaluation.report import Provenance, Report, ReportRow, write_report
 from kitpick_models.locate import find_model
 from kitpick_models.manifest import Figure, read_manifest
 from kitpick_rescorers.profiles import load_profile
+from kitpick_training.model_figures import main, record_report, roles_of
 
 MEASURED = ("2026-01-02", "kitpick eval toolbench")
 IDENTITIES = {
@@ -85,3 +86,15 @@ def test_a_model_that_took_no_part_stays_as_it_is(settings: Settings):
 def test_a_sample_is_called_one(settings: Settings):
     record_report(report_of("hybrid", requests=100), MEASURED, settings)
     assert recorded(settings.encoder)[0].benchmark == "toolbench (100 of 563 requests), profile hybrid"
+
+
+def test_a_report_of_kitpick_eval_is_recorded_by_the_command(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_report(report_of("hybrid"), tmp_path / "report.json")
+    monkeypatch.setenv("KITPICK_ENCODER", settings.encoder)
+    monkeypatch.setattr(sys, "argv", ["", str(tmp_path / "report.json"), "kitpick eval toolbench"])
+    main()
+    assert "recorded for minilm-l6@" in capsys.readouterr().out
+    figures = read_manifest(Path(settings.encoder)).figures
+    assert (0.7123, "kitpick eval toolbench -p hybrid") in {(each.value, each.command) for each in figures}

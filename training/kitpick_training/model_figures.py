@@ -1,20 +1,37 @@
-"""Writes the results of an evaluation into the manifests of the models that took part."""
+"""Writes the results of an evaluation into the manifests of the models that took part.
+
+kitpick eval toolbench -p kitpick -o report.json
+python -m kitpick_training.model_figures report.json "kitpick eval toolbench"
+"""
 
 from __future__ import annotations
 
+import argparse
+import datetime
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from kitpick.settings import Settings
-from kitpick_evaluation.report import Report
+from kitpick_evaluation.report import Report, read_report
 from kitpick_models.errors import FiguresNotWritten
 from kitpick_models.locate import find_model
 from kitpick_models.manifest import CARD, MANIFEST, Figure, Manifest, card, encode_manifest, read_manifest
 from kitpick_rescorers.profiles import Profile, load_profile
 
 RECORDED = ("recall@5", "ndcg@5", "comp@5")
+
+
+def main() -> None:
+    """Records a report for the models that the settings name."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("report", type=Path, help="what `kitpick eval -o` wrote")
+    parser.add_argument("command", help="what measured it, without -p and its values")
+    asked = parser.parse_args()
+    today = datetime.date.today().isoformat()
+    for identity in record_report(read_report(asked.report), (today, asked.command), Settings()):
+        print(f"recorded for {identity}")
 
 
 def record_report(report: Report, measured: tuple[str, str], settings: Settings) -> list[str]:
@@ -102,3 +119,7 @@ def _replace(path: Path, content: bytes) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()
