@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
@@ -350,38 +349,6 @@ class CheckedEngine(Engine, Protocol):
 
         Raises:
             CorruptStore: none of the vectors is left.
-        """
-
-
-class BackupReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of a backup."""
-
-    documents: int
-    damaged: int
-    """Documents without their vector, because the catalog or the backup has lost it: sync their sources."""
-    bytes: int
-
-
-@runtime_checkable
-class BackupEngine(Engine, Protocol):
-    """An engine that can write its catalog to one file, also while it is in use, and restore it."""
-
-    def backup(self, file: Path) -> BackupReport:
-        """Writes the state committed at this moment. When complete, it replaces an older backup of that name.
-
-        Raises:
-            NotABackup: the file exists and is something else.
-            UnknownIndex: the catalog is empty.
-            EngineUnavailable: the file cannot be written; an older backup is as it was.
-        """
-
-    def restore(self, file: Path, *, replace: bool = False) -> BackupReport:
-        """Sets the catalog to the state of the backup. Searches see the state before or after.
-
-        Raises:
-            NotABackup, CorruptStore: the file is no whole backup. Like the following, nothing was changed.
-            CatalogExists: the catalog holds documents, and `replace` is false.
-            EngineUnavailable: another writer holds the catalog, or it cannot be written.
         """
 
 

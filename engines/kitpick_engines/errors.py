@@ -55,16 +55,6 @@ class OtherFormat(EngineUnavailable):
     """The store was written by another version of this software."""
 
 
-class NotABackup(EngineError):
-    """A file to restore from, or to write a backup to, that is missing or is something else."""
-
-
-class CatalogExists(EngineError):
-    """A restore would overwrite a catalog that holds documents."""
-
-    failure = FailureKind.REFUSED
-
-
 class ForeignState(EngineError):
     """The state of a catalog, or an index that it names, is another's: restored from a snapshot."""
 

@@ -1,4 +1,4 @@
-"""Copies a catalog with its vectors: into another engine, into a backup and back. Nothing is embedded."""
+"""Copies a catalog with its vectors into another file or engine. Nothing is embedded."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from kitpick_engines.contract import BackupEngine, BackupReport, Engine, IndexedDocument
+from kitpick_engines.contract import Engine, IndexedDocument
 from kitpick_engines.errors import InvalidDocument, SchemaMismatch
 from kitpick_ingest.dead_letters import write_accepted
-from kitpick_ingest.errors import EmptySource, NoBackups
+from kitpick_ingest.errors import EmptySource
 from kitpick_ingest.locks import catalog_lock
 from kitpick_ingest.progress import Progress
 from kitpick_ingest.spool import Spool
@@ -73,40 +73,6 @@ def copy_catalog(source: Engine, target: Engine, progress: Progress, locks: Path
     return CopyReport(
         index=index, written=copied, unchanged=unchanged, deleted=deleted, refused=tuple(refused)
     )
-
-
-def backup_catalog(engine: Engine, file: Path) -> BackupReport:
-    """Writes a catalog into one file, as it is at one commit, while others search it and write to it.
-
-    Raises:
-        NoBackups: the engine is backed up by its server.
-        NotABackup, UnknownIndex, EngineUnavailable: as `BackupEngine.backup`.
-    """
-    if not isinstance(engine, BackupEngine):
-        raise NoBackups(engine.url)
-    return engine.backup(file)
-
-
-def restore_catalog(
-    engine: Engine, file: Path, progress: Progress, *, replace: bool = False, locks: Path | None = None
-) -> BackupReport:
-    """Restores the state of a backup. Waits for sessions that are writing.
-
-    Args:
-        engine: the catalog.
-        file: the backup.
-        progress: receives a note while it waits.
-        replace: whether documents that the catalog holds may go.
-        locks: folder of the lock files, as for `sync`.
-
-    Raises:
-        NoBackups: the engine is backed up by its server.
-        NotABackup, CorruptStore, CatalogExists, EngineUnavailable: as `BackupEngine.restore`.
-    """
-    if not isinstance(engine, BackupEngine):
-        raise NoBackups(engine.url)
-    with catalog_lock(locks, engine.url, progress):
-        return engine.restore(file, replace=replace)
 
 
 def _different(batch: Sequence[IndexedDocument], spool: Spool) -> list[IndexedDocument]:

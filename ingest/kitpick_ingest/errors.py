@@ -71,16 +71,6 @@ class EmptySource(IngestError):
         super().__init__(f"{url}: nothing to copy: the catalog is empty, or is not there")
 
 
-class NoBackups(IngestError):
-    """An engine whose catalogs are backed up in another way."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(
-            f"{url}: only SQLite catalogs are backed up into a file: search servers have snapshots of their "
-            "own, and `kitpick copy` copies any catalog into another one"
-        )
-
-
 class InvalidEmbedding(IngestError):
     """An embedder returned vectors that are not finite, not of unit length, or of other dimensions."""
 

@@ -47,9 +47,8 @@ COMMANDS = {
         "Removes answers, and what clients said about them; sample requests of the operator stay.",
     ),
     "models": ("models", "Lists, verifies, exports and trains models."),
-    "catalog": ("catalog_files", "Backs up a SQLite catalog, and restores it."),
     "copy": (
-        "catalog_files:copy",
+        "copy",
         "Copies a catalog into another engine or file, without embedding anything again.",
     ),
     "adopt": ("adopt", "Makes a catalog that was restored from a snapshot one of its own."),

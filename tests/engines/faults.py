@@ -148,10 +148,6 @@ class FaultyConnection(sqlite3.Connection):
         self._step("commit")
         super().commit()
 
-    def backup(self, *arguments: Any, **options: Any) -> None:
-        self._step("backup")
-        super().backup(*arguments, **options)
-
     def _step(self, operation: str) -> None:
         if self.disk is None or not self.disk.fails(operation):
             return

@@ -77,7 +77,7 @@ def sound_model_file(what: str) -> bytes:
 
 
 def catalog_reader(what: str) -> Reader:
-    """The reader of a file of a catalog: `database`, `vectors`, `backup` or `intents`."""
+    """The reader of a file of a catalog: `database`, `vectors` or `intents`."""
     sound = sound_files()
 
     def given(data: bytes) -> object:
@@ -88,10 +88,8 @@ def catalog_reader(what: str) -> Reader:
                 path.write_bytes(content)
             if what == "intents":
                 return _votes(Path(folder) / _PLACES["intents"])
-            engine = SqliteEngine(Path(folder) / ("fresh.db" if what == "backup" else "c.db"))
+            engine = SqliteEngine(Path(folder) / "c.db")
             try:
-                if what == "backup":
-                    engine.restore(Path(folder) / _PLACES["backup"])
                 return _used(engine)
             finally:
                 engine.close()
@@ -99,16 +97,15 @@ def catalog_reader(what: str) -> Reader:
     return given
 
 
-_PLACES = {"database": "c.db", "vectors": "c.db.vectors/1-1.f32", "backup": "kept", "intents": "i.db"}
+_PLACES = {"database": "c.db", "vectors": "c.db.vectors/1-1.f32", "intents": "i.db"}
 
 
 def sound_files() -> dict[str, bytes]:
-    """The files of a small catalog, and a backup of it."""
+    """The files of a small catalog."""
     with tempfile.TemporaryDirectory() as folder:
         engine = SqliteEngine(Path(folder) / "c.db")
         with engine.writing(engine.ensure(IndexSchema("m", DIMENSIONS, 1))) as writer:
             writer.write([IndexedDocument(_document(n), _VECTOR) for n in range(6)])
-        engine.backup(Path(folder) / _PLACES["backup"])
         engine.close()
         samples = [Intent(f"rain {n}", f"s/t/a{n}") for n in range(3)]
         IntentStore(Path(folder) / _PLACES["intents"]).put(samples, [_VECTOR] * 3, "m")

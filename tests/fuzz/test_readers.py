@@ -93,7 +93,7 @@ READERS = [
     "wire:answer",
     *(f"source:{kind}" for kind in ("openapi", "mcp", "functions", "documents", "toolbench")),
     *(f"model:{file}" for file in ("tokenizer", "kind", "head", "trees")),
-    *(f"catalog:{file}" for file in ("database", "vectors", "backup", "intents")),
+    *(f"catalog:{file}" for file in ("database", "vectors", "intents")),
 ]
 
 

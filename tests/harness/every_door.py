@@ -21,7 +21,7 @@ TOOLS = {"send_email": "Send an email to somebody", "refund_charge": "Refund a c
 def commands(folder: Path) -> dict[str, list[str]]:
     """Arguments of every command that runs in this process, in order."""
     own, asked = ["-c", f"sqlite:{folder / 'c.db'}"], str(folder / "asked.jsonl")
-    trial, backup = str(folder / "trial.db"), str(folder / "backup")
+    trial = str(folder / "trial.db")
     return {
         "ingest": [f"functions:{folder / 'tools.json'}", *own],
         "search": [WANTED, *own],
@@ -37,8 +37,6 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "trial report": [trial],
         "trial promote": [trial],
         "trial stop": [trial],
-        "catalog backup": [backup, *own],
-        "catalog restore": [backup, "-c", f"sqlite:{folder / 'restored.db'}"],
         "copy": [own[1], f"sqlite:{folder / 'copied.db'}"],
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +21,11 @@ from shops import Shop, api
 
 from kitpick_engines.contract import Filter, SearchRequest
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.sqlite import SqliteSettings
+from kitpick_engines.sqlite import SqliteEngine, SqliteSettings
 from kitpick_engines.text import retrieval_text
 from kitpick_foundation.disk import Disk
 from kitpick_foundation.errors import KitpickError
-from kitpick_ingest.copies import backup_catalog, restore_catalog
+from kitpick_ingest.copies import copy_catalog
 from kitpick_ingest.progress import NullProgress
 
 SOURCES = ("pets", "zoo")
@@ -56,7 +56,7 @@ class CatalogMachine(RuleBasedStateMachine):
         self.shop = Shop(self.folder, FaultyDisk(), EAGER)
         self.held: Held = {}
         self.lost: frozenset[str] = frozenset()
-        self.kept: tuple[Held, frozenset[str]] | None = None
+        self.kept: Held | None = None
 
     def teardown(self) -> None:
         self.shop.close()
@@ -96,19 +96,21 @@ class CatalogMachine(RuleBasedStateMachine):
         else:
             self.held, self.lost = after if error is None else before
 
+    @precondition(lambda self: not self.lost)
     @rule()
     def backup(self) -> None:
         if self.shop.engine.live() is not None:
-            backup_catalog(self.shop.engine, self.folder / "kept")
-            self.kept = (self.held, self.lost)
+            with closing(SqliteEngine(self.folder / "kept.db")) as kept:
+                copy_catalog(self.shop.engine, kept, NullProgress(), self.folder / "locks")
+            self.kept = self.held
 
     @precondition(lambda self: self.kept is not None)
     @rule()
     def restore(self) -> None:
-        file, locks = self.folder / "kept", self.folder / "locks"
-        restore_catalog(self.shop.engine, file, NullProgress(), replace=True, locks=locks)
         assert self.kept is not None
-        self.held, self.lost = self.kept
+        with closing(SqliteEngine(self.folder / "kept.db")) as kept:
+            copy_catalog(kept, self.shop.engine, NullProgress(), self.folder / "locks")
+        self.held, self.lost = self.kept, frozenset()
 
     @rule(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7), cut=st.booleans())
     def damage(self, place: float, bit: int, cut: bool) -> None:

@@ -13,8 +13,8 @@ from shops import HashEmbedder, Shop, api
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.errors import SchemaMismatch
 from kitpick_engines.sqlite import SqliteEngine
-from kitpick_ingest.copies import CopyReport, backup_catalog, copy_catalog, restore_catalog
-from kitpick_ingest.errors import EmptySource, NoBackups
+from kitpick_ingest.copies import CopyReport, copy_catalog
+from kitpick_ingest.errors import EmptySource
 from kitpick_ingest.progress import NullProgress
 
 
@@ -76,10 +76,9 @@ def test_vectors_arrive_bit_by_bit(shop: Shop, target: SqliteEngine) -> None:
     np.testing.assert_array_equal(copied.vector, original.vector)
 
 
-def test_backups_during_an_ingest_hold_what_was_committed_before_or_after(shop: Shop, tmp_path: Path) -> None:
-    states = [shop.state()]
+def test_copies_during_an_ingest_hold_what_was_committed_before_or_after(shop: Shop, tmp_path: Path) -> None:
     shop.sync(*(api(f"api{number}", "0") for number in range(100)))
-    states.append(shop.state())
+    states = [shop.state()]
     done = threading.Event()
 
     def ingest() -> None:
@@ -90,44 +89,24 @@ def test_backups_during_an_ingest_hold_what_was_committed_before_or_after(shop: 
 
     thread = threading.Thread(target=ingest)
     thread.start()
-    backups = []
+    copies = []
     while not done.is_set():
-        backups.append(tmp_path / f"{len(backups)}.kitpick")
-        backup_catalog(shop.engine, backups[-1])
+        with closing(SqliteEngine(tmp_path / f"{len(copies)}.db")) as target:
+            copy(shop, target)
+            copies.append(held(target))
     thread.join()
-
-    assert len(backups) > 1
-    for file in backups:
-        with closing(SqliteEngine(tmp_path / f"{file.name}.db")) as restored:
-            restore_catalog(restored, file, NullProgress(), locks=shop.folder / "locks")
-            assert held(restored) in states
-            assert restored.damaged() == {}
+    assert len(copies) > 1
+    assert all(each in states for each in copies)
 
 
-def test_a_sync_after_a_restore_brings_the_catalog_up_to_date(shop: Shop, tmp_path: Path) -> None:
+def test_a_sync_after_a_copy_back_brings_the_catalog_up_to_date(shop: Shop, target: SqliteEngine) -> None:
     shop.sync(api("kept"), api("changed", "old"), api("gone"))
-    backup_catalog(shop.engine, tmp_path / "kept")
+    copy(shop, target)
     shop.sync(api("kept"), api("changed", "new"), api("added"))
     state = shop.state()
-    restore_catalog(shop.engine, tmp_path / "kept", NullProgress(), replace=True, locks=shop.folder / "locks")
+    copy_catalog(target, shop.engine, NullProgress(), shop.folder / "locks")
 
     report = shop.sync(api("kept"), api("changed", "new"), api("added"))
 
     assert (report.added, report.changed, report.deleted, report.embedded) == (1, 1, 1, 0)
     assert shop.state() == state
-
-
-def test_an_engine_with_snapshots_of_its_own_is_named(tmp_path: Path) -> None:
-    engine = OtherEngine()
-    for attempt in (
-        lambda: backup_catalog(engine, tmp_path / "kept"),
-        lambda: restore_catalog(engine, tmp_path / "kept", NullProgress()),
-    ):
-        with pytest.raises(NoBackups, match=r"opensearch://host/tools.*snapshots of their own"):
-            attempt()
-
-
-class OtherEngine:
-    """An engine without backups; nothing else is asked of it."""
-
-    url = "opensearch://host/tools"

@@ -21,7 +21,7 @@ from sizes import LARGE
 from kitpick_engines.sqlite import SqliteEngine, SqliteSettings
 from kitpick_foundation.disk import Disk
 from kitpick_foundation.errors import KitpickError
-from kitpick_ingest.copies import backup_catalog, copy_catalog, restore_catalog
+from kitpick_ingest.copies import copy_catalog
 from kitpick_ingest.progress import NullProgress
 
 EAGER = SqliteSettings(compact_above=0.2, compact_from=4)
@@ -57,9 +57,8 @@ def copy(shop: Shop) -> object:
 
 def stock_both(shop: Shop) -> None:
     ingest(shop)
-    backup_catalog(shop.engine, shop.folder / "kept")
     with closing(SqliteEngine(shop.folder / "original.db")) as original:
-        original.restore(shop.folder / "kept")
+        copy_catalog(shop.engine, original, NullProgress(), shop.folder / "locks")
     stock_again(shop)
 
 
@@ -67,36 +66,11 @@ def stock_again(shop: Shop) -> None:
     shop.sync(*BEFORE, source_timeout=None, public=True)
 
 
-def back_up(shop: Shop) -> object:
-    return backup_catalog(shop.engine, shop.folder / "kept")
-
-
-def stock_and_back_up(shop: Shop) -> None:
-    ingest(shop)
-    back_up(shop)
-    stock_again(shop)
-
-
-def content_of_backup(shop: Shop) -> object:
-    """What comes out of the backup, in a catalog of its own."""
-    path = shop.folder / "restored.db"
-    with closing(SqliteEngine(path)) as restored:
-        restored.restore(shop.folder / "kept", replace=True)
-        return sorted(restored.hashes(restored.live()[0]))
-
-
-def restore(shop: Shop) -> object:
-    file = shop.folder / "kept"
-    return restore_catalog(shop.engine, file, NullProgress(), replace=True, locks=shop.folder / "locks")
-
-
 ACTS = {
     "first ingest": Act(lambda _: None, ingest),
     "ingest": Act(stock, ingest),
     "model swap": Act(stock, swap_model),
     "copy": Act(stock_both, copy),
-    "backup": Act(stock_and_back_up, back_up, content_of_backup),
-    "restore": Act(stock_and_back_up, restore),
 }
 
 

@@ -18,8 +18,8 @@ from kitpick.cli.main import COMMANDS, load_command
 STRACE = shutil.which("strace")
 CALLS = "trace=connect,sendto,sendmsg,sendmmsg,bind,openat,open,creat"
 DOORS = ["mcp", "serve /ui/api/explain", "serve /v1/tools/search"]
-PLACES = ("c", "embeddings", "trial", "state", "cache", "backup", "restored", "copied")
-"""What kitpick writes: catalogs, embeddings, trial, locks, backup, requests, downloaded specifications."""
+PLACES = ("c", "embeddings", "trial", "state", "cache", "copied")
+"""What kitpick writes: catalogs, embeddings, trial, locks, copies, downloaded specifications."""
 ADDRESSED = "asks the address that it is given: that it asks no other one is for the tests of its client"
 LIKE_EVAL = "reads a catalog and ranks, as eval does"
 TORCH = "trains or converts with torch, which the environment of this test has not"

@@ -61,14 +61,11 @@ class ConnectionPool:
                 self._give(connection)
 
     @contextmanager
-    def writing(
-        self, create: bool = False, attached: tuple[str, Path] | None = None
-    ) -> Iterator[sqlite3.Connection]:
+    def writing(self, create: bool = False) -> Iterator[sqlite3.Connection]:
         """The write transaction: committed at the end, rolled back on an exception.
 
         Args:
             create: lays the tables where there is no file yet.
-            attached: a name, and another database that can be read by it.
 
         Raises:
             EngineUnavailable: another writer holds the file too long, it cannot be written, or it does not
@@ -80,10 +77,6 @@ class ConnectionPool:
             connection = self._open(write=True)
         try:
             with FORKS_WAIT, translated(self._path):
-                if attached is not None:
-                    name, file = attached
-                    uri = f"{file.absolute().as_uri()}?mode=ro&immutable=1"
-                    connection.execute(f"ATTACH ? AS {name}", (uri,))
                 connection.execute("BEGIN IMMEDIATE")
                 if not is_catalog(connection):
                     create_catalog(connection)
@@ -242,8 +235,8 @@ def unreadable(path: Path, error: Exception) -> CorruptStore:
     named = "" if isinstance(error, StrangeValue) else f"{type(error).__name__}: "
     reason = f"{named}{str(error)[:200]}"
     return CorruptStore(
-        f"{path}: what it holds is damaged ({reason}); restore a backup, "
-        "or move the file away and ingest again"
+        f"{path}: what it holds is damaged ({reason}); move the file away, "
+        "and copy a backup to its place or ingest again"
     )
 
 

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_engines.contract import (
-    BackupReport,
     Candidate,
     Candidates,
     Filter,
@@ -36,11 +35,10 @@ from kitpick_engines.contract import (
     checked_vector,
 )
 from kitpick_engines.document import ApiDocument, decode_document
-from kitpick_engines.errors import CatalogExists, CorruptStore, UnknownIndex
+from kitpick_engines.errors import CorruptStore
 from kitpick_engines.lexical import bm25f, request_terms
 from kitpick_engines.sentences import searches_of, with_sentences
 from kitpick_engines.sqlite import tables
-from kitpick_engines.sqlite.backup import opened_backup, restore_backup, write_backup
 from kitpick_engines.sqlite.connections import ConnectionPool, translated, unreadable
 from kitpick_engines.sqlite.matrix import Matrix, MatrixGone, best, nearest, remove_matrix, remove_orphans
 from kitpick_engines.sqlite.tables import select_in
@@ -287,51 +285,6 @@ class SqliteEngine:
             return {} if snapshot is None else _lost(snapshot)
 
     @FORKS_WAIT
-    def backup(self, file: Path) -> BackupReport:
-        """Writes the committed state of this moment into one file, while searches and syncs go on.
-
-        Raises:
-            NotABackup: the file exists and is something else.
-            UnknownIndex: the catalog is empty.
-            EngineUnavailable: the file cannot be written; an older backup of that name is as it was.
-        """
-
-        def open_(connection: sqlite3.Connection | None, last: bool) -> tuple[tables.IndexRow, Matrix] | None:
-            index = tables.live_index(connection) if connection else None
-            return None if index is None else (index, self._matrix(index, last))
-
-        with self._reading(open_) as (connection, opened):
-            if connection is None or opened is None:
-                raise UnknownIndex(f"{self._path}: nothing to back up: the catalog is empty, or is not there")
-            return write_backup(connection, *opened, file, self._disk)
-
-    @FORKS_WAIT
-    def restore(self, file: Path, *, replace: bool = False) -> BackupReport:
-        """Restores the state of a backup, in one transaction.
-
-        Raises:
-            NotABackup, CorruptStore: the file is no whole backup. Like the following, nothing was changed.
-            CatalogExists: the catalog holds documents, and `replace` is false.
-            EngineUnavailable: another session does not end, or the catalog cannot be written.
-        """
-        with opened_backup(file, self._disk) as held:
-            attached = ("backup", file)
-            with (
-                self._connections.writing(create=True, attached=attached) as connection,
-                translated(self._path),
-            ):
-                live = tables.live_index(connection)
-                if live is not None and live.slots and not replace:
-                    raise CatalogExists(
-                        f"{self._path} is a catalog that holds documents: restore into another one, "
-                        "or say that this one is to be replaced (--replace)"
-                    )
-                report = restore_backup(connection, held, self._folder, self._disk)
-                kept = [index.matrix for index in tables.all_indexes(connection)]
-        remove_orphans(self._disk, self._folder, kept)
-        return report
-
-    @FORKS_WAIT
     def close(self) -> None:
         """Releases files and connections; every commit is then in the file itself, not in a log beside it."""
         self._connections.close()
@@ -361,7 +314,8 @@ class SqliteEngine:
                 return
         raise CorruptStore(
             f"{self._folder}: the vectors of this catalog are missing, {self._path.name} is only half of it: "
-            f"put the folder back beside it, restore a backup, or ingest again, which embeds everything anew"
+            "put the folder back beside it; or move the file away, and copy a backup to its place or ingest "
+            "again, which embeds everything anew"
         )
 
     def _refuse_lone_vectors(self) -> None:

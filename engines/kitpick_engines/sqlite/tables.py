@@ -27,8 +27,6 @@ from kitpick_foundation.decoding import decoder_of
 
 APPLICATION_ID = 0x746F6F6C
 """`tool` in ASCII: tells a catalog from any other SQLite file."""
-BACKUP_ID = 0x746F6F62
-"""`toob`: a catalog with its vectors in one file, which `backup` made and only `restore` reads."""
 FORMAT = 2
 """Version of this layout. A file with another one is refused."""
 _SCHEMA = decoder_of(IndexSchema)
@@ -124,7 +122,7 @@ def is_catalog(connection: sqlite3.Connection) -> bool:
 
     Raises:
         OtherFormat: written by another version.
-        CorruptStore: a SQLite database of something else, or a backup.
+        CorruptStore: a SQLite database of something else.
     """
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -132,10 +130,6 @@ def is_catalog(connection: sqlite3.Connection) -> bool:
         refuse_other_format(int(version))
         refuse_programs(connection)
         return True
-    if application == BACKUP_ID:
-        raise CorruptStore(
-            "the file is a backup, not a catalog: `kitpick catalog restore` makes a catalog of it"
-        )
     if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
         return False
     raise CorruptStore("the file is a SQLite database, but not a kitpick catalog: choose another path")

@@ -327,8 +327,8 @@ def read_candidates(connection: sqlite3.Connection, view: View, positions: Seque
         found[row] = plain if not chains else _chained(plain, chains)
     if len(found) < len(rows):
         raise CorruptStore(
-            "the catalog holds documents without their texts: it is damaged; restore a backup, "
-            "or move the file away and ingest again"
+            "the catalog holds documents without their texts: it is damaged; move the file away, "
+            "and copy a backup to its place or ingest again"
         )
     return [found[row] for row in rows]
 

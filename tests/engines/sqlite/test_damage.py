@@ -92,7 +92,7 @@ with closing(SqliteEngine(Path({str(path)!r}))) as engine:
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("CorruptStore")
-    assert "restore a backup" in done.stdout
+    assert "copy a backup to its place" in done.stdout
 
 
 def test_what_is_left_of_a_file_cut_while_it_is_in_use_is_searched(path: Path) -> None:

@@ -52,18 +52,6 @@ def rebuilt(engine: SqliteEngine) -> object:
     return told(engine.search(REQUEST))
 
 
-def copied(engine: SqliteEngine) -> object:
-    place = Path(engine.url.removeprefix("sqlite:")).parent
-    engine.backup(place / "kept")
-    return restored(place / "kept", place / "restored.db")
-
-
-def restored(backup: Path, into: Path) -> object:
-    with closing(SqliteEngine(into)) as other:
-        other.restore(backup)
-        return told(other.search(REQUEST)), other.damaged()
-
-
 USES: dict[str, Callable[[SqliteEngine], object]] = {
     "live": SqliteEngine.live,
     "stats": lambda engine: engine.stats().by_source,
@@ -77,7 +65,6 @@ USES: dict[str, Callable[[SqliteEngine], object]] = {
     "damaged": SqliteEngine.damaged,
 }
 CHANGES: dict[str, Callable[[SqliteEngine], object]] = {
-    "backup": copied,
     "write": written,
     "rebuild": rebuilt,
 }
@@ -121,11 +108,10 @@ def put(file: Path, table: str, column: str, value: object) -> bool:
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A catalog, and a backup of it."""
+    """A catalog."""
     path = tmp_path_factory.mktemp("sound") / "tools.db"
     with closing(SqliteEngine(path)) as engine:
         fill(engine, ITEMS)
-        engine.backup(path.with_name("backup"))
     return path
 
 

@@ -1,4 +1,4 @@
-"""A catalog or backup that a stranger made leads to no other file, and runs nothing of theirs."""
+"""A catalog that a stranger made leads to no other file, and runs nothing of theirs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def spoil(file: Path, statements: str, precious: Path) -> None:
 
 
 @pytest.mark.parametrize("what", PROGRAMS)
-@pytest.mark.parametrize("use", [SqliteEngine.stats, write, lambda engine: engine.backup(Path("backup.db"))])
+@pytest.mark.parametrize("use", [SqliteEngine.stats, write])
 def test_a_catalog_of_a_stranger_is_refused(
     path: Path,
     precious: Path,
@@ -73,20 +73,6 @@ def test_a_catalog_of_a_stranger_is_refused(
 
     with pytest.raises(CorruptStore, match="kitpick did not write"):
         used()
-    assert precious.read_bytes() == PRECIOUS
-
-
-@pytest.mark.parametrize("what", PROGRAMS)
-def test_a_backup_of_a_stranger_is_refused(path: Path, precious: Path, what: str) -> None:
-    backup = path.with_name("backup.db")
-    with closing(SqliteEngine(path)) as engine:
-        engine.backup(backup)
-    spoil(backup, PROGRAMS[what], precious)
-    with (
-        closing(SqliteEngine(path.with_name("restored.db"))) as engine,
-        pytest.raises(CorruptStore, match="kitpick did not write"),
-    ):
-        engine.restore(backup)
     assert precious.read_bytes() == PRECIOUS
 
 
@@ -159,40 +145,6 @@ def test_values_that_kitpick_does_not_write_are_damage(path: Path, precious: Pat
 
     with pytest.raises(CorruptStore, match="damaged"):
         used()
-
-
-@pytest.mark.parametrize(
-    "what",
-    [
-        "a number in place of a text",
-        "a word in place of a slot",
-        "an effect that there is not",
-        "no live index",
-        "no state",
-        "no permissions",
-        "no dimensions",
-        "fewer slots than none",
-    ],
-)
-def test_values_that_kitpick_does_not_write_are_not_restored(path: Path, precious: Path, what: str) -> None:
-    backup = path.with_name("backup.db")
-    with closing(SqliteEngine(path)) as engine:
-        engine.backup(backup)
-    spoil(backup, STRANGE[what], precious)
-    with closing(SqliteEngine(path.with_name("new.db"))) as engine:
-        with pytest.raises(CorruptStore, match="take another one"):
-            engine.restore(backup)
-        assert engine.live() is None
-
-
-def test_what_is_no_vector_in_a_backup_is_lost_and_said(path: Path, precious: Path) -> None:
-    backup = path.with_name("backup.db")
-    with closing(SqliteEngine(path)) as engine:
-        engine.backup(backup)
-    spoil(backup, "UPDATE vectors SET vector = 7 WHERE row = 2", precious)
-    with closing(SqliteEngine(path.with_name("new.db"))) as engine:
-        assert engine.restore(backup).damaged == 1
-        assert engine.damaged() == {"s": 1}
 
 
 def test_words_and_permissions_of_no_document_show_none(path: Path, precious: Path) -> None:

@@ -222,7 +222,7 @@ def test_a_catalog_that_breaks_meanwhile_is_told_with_its_cure(show: Any, shop: 
             file.write_bytes(b"garbage" * 1_000)
         answer = shown.ask("explain", {"query": "weather"})
         assert answer.status_code == 503
-        assert "move the file away and ingest again" in answer.json()["error"]["message"]
+        assert "copy a backup to its place or ingest again" in answer.json()["error"]["message"]
         assert str(tmp_path) not in answer.text
 
 
