@@ -1,4 +1,4 @@
-"""Answers of a system to requests, as an evaluation reads them: given by a profile, or by a run file."""
+"""Answers of a system to requests, as an evaluation reads them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import msgspec
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import InvalidRanking
 from kitpick_rescorers.request import Rescored
-from kitpick_rescorers.state import StageTrace
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """A ranking with its cost: the answer of a profile, an engine or a run file."""
+    """A ranking with its cost: the answer of a profile or an engine."""
 
     ids: tuple[str, ...]
     """APIs, best first."""
@@ -24,16 +23,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Calibrated probability of each hit in [0, 1], None where it was not scored; or empty."""
     tokens: int = 0
     """Size of the definitions that would be handed to a model."""
-    kind: str = ""
-    """`single` or `multi` where the system decided on it, otherwise empty."""
     abstained: bool = False
     answerable: float | None = None
     """Probability in [0, 1] that anything here serves the request; None where the system does not say."""
-    trace: tuple[StageTrace, ...] = ()
 
     @classmethod
     def of(cls, rescored: Rescored) -> Answer:
-        """The answer of a pipeline, without its trace."""
+        """The answer of a pipeline."""
         return cls(
             ids=tuple(hit.id for hit in rescored.results),
             scores=tuple(hit.score for hit in rescored.results),

@@ -15,7 +15,6 @@ from kitpick_evaluation.abstention import AbstentionQuality
 from kitpick_evaluation.comparison import PairTest
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.errors import InvalidReport
-from kitpick_evaluation.failures import FailureReport
 from kitpick_evaluation.metrics import Figures
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 
@@ -89,8 +88,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     timings: tuple[Timing, ...] = ()
     differences: tuple[PairTest, ...] = ()
     """Tests of the first profile against each other one, where figures to test were named."""
-    failures: tuple[FailureReport, ...] = ()
-    """Causes of misses if they were asked for, with texts of requests as examples."""
 
     def row(self, subset: str, profile: str, facet: str = "subset") -> ReportRow:
         """The row of one subset and profile.

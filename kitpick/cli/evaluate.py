@@ -28,7 +28,6 @@ from kitpick.evaluation.measuring import (
     TIMED,
     Judged,
     Plan,
-    failure_collector,
     judged_dataset,
     judged_queries,
     measure,
@@ -38,7 +37,6 @@ from kitpick_evaluation.datasets.published import DATASETS
 from kitpick_evaluation.datasets.queries_file import unused_fields
 from kitpick_evaluation.evaluate import Sampling
 from kitpick_evaluation.facets import FACETS
-from kitpick_evaluation.failures import FailureReport
 from kitpick_evaluation.gate import (
     Drop,
     Floor,
@@ -51,7 +49,6 @@ from kitpick_evaluation.gate import (
 from kitpick_evaluation.metrics import CUTOFFS, check_cutoffs, figure_names
 from kitpick_evaluation.report import MEAN, Report, ReportRow, check_writable, read_report, write_report
 from kitpick_foundation.errors import suggestion
-from kitpick_ingest.prose import clip
 from kitpick_rescorers.profiles import shipped_profiles
 
 DatasetArgument = Annotated[
@@ -99,9 +96,6 @@ MaxDropOption = Annotated[
     typer.Option("--max-drop", help='Largest loss allowed against --baseline: "ndcg@5:0.01". Repeatable.'),
 ]
 TimedOption = Annotated[int, typer.Option("--timed", min=0, help="Number of requests to time; 0 for none.")]
-ShowFailuresOption = Annotated[
-    bool, typer.Option("--failures", help="Also show why relevant APIs are not among the first 5 hits.")
-]
 
 
 def evaluate(
@@ -120,7 +114,6 @@ def evaluate(
     max_drop: MaxDropOption = None,
     timed: TimedOption = TIMED,
     seed: SeedOption = 0,
-    show_failures: ShowFailuresOption = False,
     tenant: TenantOption = "",
     principal: PrincipalOption = None,
     as_json: JsonOption = False,
@@ -151,7 +144,7 @@ def evaluate(
             plan = msgspec.structs.replace(plan, tested=tuple(metrics))
         for warning in overlap_warnings(plan.profiles, judged.queries):
             note(warning)
-        report = _measured(judged, plan, show_failures)
+        report = measure(judged, plan, progress()).report
     if output:
         write_report(report, output)
     print_json(report) if as_json else print_report(report, metrics, facets)
@@ -200,14 +193,6 @@ def _fitting(plan: Plan, judged: Judged) -> Plan:
     note(f"the catalog holds {size} APIs: figures for k = {', '.join(map(str, cutoffs))}")
     sampling = msgspec.structs.replace(plan.sampling, cutoffs=cutoffs)
     return msgspec.structs.replace(plan, sampling=sampling)
-
-
-def _measured(judged: Judged, plan: Plan, with_failures: bool) -> Report:
-    if not with_failures:
-        return measure(judged, plan, progress()).report
-    collector = failure_collector(judged, plan)
-    report = measure(judged, plan, progress(), collector).report
-    return msgspec.structs.replace(report, failures=collector.failures())
 
 
 @contextmanager
@@ -266,8 +251,6 @@ def print_report(report: Report, metrics: list[str], facets: list[str]) -> None:
     print_table(_cost_table(report))
     if report.differences:
         print_table(_differences_table(report.differences))
-    for missed in report.failures:
-        print_table(_failures_table(missed))
 
 
 def _figures_table(title: str, rows: list[ReportRow], metrics: list[str]) -> Table:
@@ -296,19 +279,6 @@ def _differences_table(tests: Sequence[PairTest]) -> Table:
             f"{test.p:.4f}",
             f"{test.corrected:.4f}",
             "differ" if test.corrected < ALPHA else "",
-        )
-    return table
-
-
-def _failures_table(missed: FailureReport) -> Table:
-    counts = f"{missed.misses} of {missed.relevant} relevant APIs"
-    title = f"{missed.profile}: {counts} are not among the first {missed.k}"
-    table = Table("cause", "misses", "share", "requests", "for example", title=title)
-    for group in missed.groups:
-        example = group.examples[0]
-        request = f"{clip(example.text, 60)}: {example.api} ({example.detail})"
-        table.add_row(
-            group.cause.value, str(group.misses), f"{group.share:.0%}", str(group.requests), request
         )
     return table
 

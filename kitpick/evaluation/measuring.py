@@ -1,6 +1,6 @@
 """Evaluation: loads a dataset into a catalog of its own, and asks every profile its requests.
 
-It also measures the time of searches and abstention, and finds the causes of misses.
+It also measures the time of searches and abstention.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
 from kitpick.evaluation.systems import HITS, CatalogSystem
 from kitpick.settings import Settings
-from kitpick_engines.contract import Filter, IndexedDocument
+from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.abstention import AbstentionQuality, abstention_quality, can_abstain
 from kitpick_evaluation.answer import Answer, Ranker
@@ -27,10 +27,8 @@ from kitpick_evaluation.dataset import JudgedQuery, check_dataset, check_queries
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_evaluation.datasets.queries_file import queries_file
 from kitpick_evaluation.errors import InvalidDataset
-from kitpick_evaluation.evaluate import Evaluation, Observer, Sampling, evaluate
+from kitpick_evaluation.evaluate import Evaluation, Sampling, evaluate
 from kitpick_evaluation.facets import Facets
-from kitpick_evaluation.failures import Circumstances, FailureCollector
-from kitpick_evaluation.health.duplicates import WordWeights, say_the_same
 from kitpick_evaluation.metrics import check_cutoffs
 from kitpick_evaluation.report import Cost, Provenance, Report, Timing, digest_of
 from kitpick_ingest.progress import Progress
@@ -39,8 +37,6 @@ from kitpick_rescorers.stages import Requirement
 
 TIMED = 20
 """Requests of which the time is taken: enough for a median, and a fraction of the run."""
-FAILED_BEYOND = 5
-"""A relevant API that is not among this number of hits was missed."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +115,6 @@ def measure(
     judged: Judged,
     plan: Plan,
     progress: Progress,
-    observe: Observer = lambda *_: None,
 ) -> Measured:
     """Runs every request by every profile, and measures abstention if a profile can abstain.
 
@@ -127,7 +122,6 @@ def measure(
         judged: the requests.
         plan: what to measure.
         progress: receives every phase.
-        observe: receives every answer.
 
     Raises:
         EvaluationError: a profile could not run in full, or a k is too large.
@@ -135,17 +129,17 @@ def measure(
     """
     check_cutoffs(plan.sampling.cutoffs, len(_hashes(judged.catalog)))
     systems = open_systems(judged.catalog, plan)
-    watched = _Watch(observe)
+    answered: dict[str, list[Answer]] = {name: [] for name in systems}
     with progress.phase("evaluate", len(judged.queries)) as advance:
         evaluation = evaluate(
             judged.queries,
             {name: ranker_of(system) for name, system in systems.items()},
             judged.facets,
             sampling=plan.sampling,
-            observe=watched,
+            observe=lambda name, _, answer: answered[name].append(answer),
             advance=advance,
         )
-    abstention = _abstention(judged, systems, watched.slim, plan, progress)
+    abstention = _abstention(judged, systems, answered, plan, progress)
     timed = select(judged.queries, plan.timed) if plan.timed else ()
     with progress.phase("time", len(timed)) as advance:
         taken = timings(systems, timed, max(plan.sampling.cutoffs), advance)
@@ -180,18 +174,6 @@ def open_systems(catalog: Catalog, plan: Plan) -> dict[str, CatalogSystem]:
 def ranker_of(system: CatalogSystem) -> Ranker:
     """The system as a function of the text of a request."""
     return lambda query, k: system.ask(query.text, k)
-
-
-class _Watch:
-    """An observer that passes answers on, and keeps the values for judging abstention."""
-
-    def __init__(self, observe: Observer) -> None:
-        self._observe = observe
-        self.slim: dict[str, list[Answer]] = {}
-
-    def __call__(self, profile: str, query: JudgedQuery, answer: Answer) -> None:
-        self._observe(profile, query, answer)
-        self.slim.setdefault(profile, []).append(msgspec.structs.replace(answer, trace=()))
 
 
 def _abstention(
@@ -308,12 +290,6 @@ def _milliseconds(system: CatalogSystem, request: str, k: int) -> float:
     return (time.perf_counter() - started) * 1e3
 
 
-def failure_collector(judged: Judged, plan: Plan) -> FailureCollector:
-    """An observer of an evaluation: finds the cause of every miss among the first `FAILED_BEYOND` hits."""
-    k = min(FAILED_BEYOND, max(plan.sampling.cutoffs))
-    return FailureCollector(k, judged.facets.kind, _circumstances(judged, plan))
-
-
 def visible_apis(judged: Judged, permitted: Filter) -> frozenset[str]:
     """Those right APIs of the requests that whoever asks may see.
 
@@ -322,25 +298,3 @@ def visible_apis(judged: Judged, permitted: Filter) -> frozenset[str]:
     """
     relevant = sorted({api for query in judged.queries for api in query.relevant})
     return frozenset(document.id for document in judged.catalog.engine.fetch(relevant, permitted))
-
-
-def _circumstances(judged: Judged, plan: Plan) -> Circumstances:
-    visible = visible_apis(judged, plan.permitted)
-    items = _indexed(judged)
-    weights = WordWeights(item.document for item in items.values())
-
-    def alike(one: str, other: str) -> bool:
-        if not {one, other} <= items.keys():
-            return False
-        pair = items[one], items[other]
-        words = weights.vectors([item.document for item in pair])
-        return bool(say_the_same(float(np.dot(*words)), float(np.dot(pair[0].vector, pair[1].vector))))
-
-    deprecated = frozenset(api for api, item in items.items() if item.document.deprecated)
-    return Circumstances(visible.__contains__, deprecated, alike)
-
-
-def _indexed(judged: Judged) -> dict[str, IndexedDocument]:
-    live = judged.catalog.engine.live()
-    assert live is not None, "judged requests are asked of a catalog that holds something"
-    return {item.document.id: item for item in judged.catalog.engine.documents(live[0])}

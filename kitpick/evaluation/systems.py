@@ -102,9 +102,7 @@ class CatalogSystem:
             scores=tuple(hit.score for hit in result.hits),
             probabilities=tuple(hit.probability for hit in result.hits),
             tokens=self._tokens.of([hit.document for hit in result.hits[: self._hits]]),
-            kind="" if result.query_kind is None else result.query_kind.kind,
             abstained=result.abstained,
-            trace=result.trace,
         )
 
     def _search(self, way: Search, request: str, k: int) -> SearchResult:

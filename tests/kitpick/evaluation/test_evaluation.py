@@ -11,15 +11,13 @@ import pytest
 
 from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
-from kitpick.evaluation.measuring import Measured, Plan, failure_collector, judged_queries, measure
+from kitpick.evaluation.measuring import Measured, Plan, judged_queries, measure
 from kitpick.evaluation.systems import CatalogSystem
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_evaluation.errors import EvaluationError, InvalidCutoff, InvalidDataset
 from kitpick_evaluation.evaluate import Sampling
-from kitpick_evaluation.failures import Cause
 from kitpick_evaluation.report import encode_report
-from kitpick_ingest.opening import open_source
 from kitpick_ingest.progress import NullProgress
 from kitpick_rescorers.intents.store import Intent
 from kitpick_rescorers.profiles import load_profile
@@ -138,30 +136,3 @@ def test_requests_for_unknown_apis_are_refused(catalog: Catalog, tmp_path: Path)
     file.write_text('{"query": "fly me to the moon", "relevant": ["rockets/launch"]}')
     with pytest.raises(InvalidDataset, match=r"catalog lacks.*'rockets/launch'"):
         judged_queries(catalog, file, PLAN)
-
-
-def test_misses_are_told_with_what_only_the_catalog_knows(
-    catalog: Catalog, functions_file: Path, tmp_path: Path
-) -> None:
-    functions = json.loads(functions_file.read_text())
-    (tmp_path / "secret.json").write_text(json.dumps(functions[:1]))
-    catalog.ingest(open_source(f"functions:{tmp_path / 'secret.json'}", name="secret", allowed=("admins",)))
-    for name in ("mail", "post"):
-        (tmp_path / f"{name}.json").write_text(json.dumps(functions[1:2]))
-        catalog.ingest(f"functions:{tmp_path / name}.json", name=name)
-    twins = ["mail/mail/send_email", "post/post/send_email"]
-    relevant = {
-        "rain in Paris?": ["secret/secret/get_weather"],
-        "Send an email message to a recipient": twins,
-    }
-    lines = [{"query": text, "relevant": apis} for text, apis in relevant.items()]
-    queries = tmp_path / "queries.jsonl"
-    queries.write_text("\n".join(json.dumps(line) for line in lines))
-    plan = Plan(profiles=("dense",), timed=0, sampling=Sampling(cutoffs=(1,), resamples=10))
-    judged = judged_queries(catalog, queries, plan)
-    collector = failure_collector(judged, plan)
-    measure(judged, plan, NullProgress(), collector)
-    (found,) = collector.failures()
-    causes = {miss.api: miss.cause for group in found.groups for miss in group.examples}
-    assert causes.pop("secret/secret/get_weather") is Cause.PERMISSION
-    assert list(causes.values()) == [Cause.NEAR_DUPLICATE], "of twins only one is first"
