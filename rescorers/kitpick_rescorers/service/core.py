@@ -27,6 +27,7 @@ from kitpick_rescorers.service.settings import ServiceSettings
 from kitpick_rescorers.service.traces import tracer_to
 from kitpick_rescorers.service.turns import Turns
 from kitpick_rescorers.stages import CrossEncode
+from kitpick_rescorers.stages.cross_encode import FETCHED
 
 _MOST_STAGES = 20
 _MOST_COMPARED = 2_000
@@ -191,6 +192,6 @@ def _require_affordable(profile: Profile) -> None:
             f"profile: `candidates` of its stages add up to {compared:,}: at most {_MOST_COMPARED:,}"
         )
     encoders = [stage for stage in profile.stages if isinstance(stage, CrossEncode)]
-    scored = sum(stage.candidates + stage.fetched for stage in encoders)
+    scored = sum(stage.candidates + FETCHED for stage in encoders)
     if len(encoders) > 1 and scored > _MOST_SCORED:
         raise Invalid(f"profile: its cross-encoders score {scored:,} candidates: at most {_MOST_SCORED:,}")

@@ -6,9 +6,7 @@ A classifier reads the query's vector. Several APIs of one tool are one tool.
 from __future__ import annotations
 
 import math
-from typing import Annotated
 
-import msgspec
 import numpy as np
 
 from kitpick_rescorers.errors import StageUnavailable
@@ -18,11 +16,9 @@ from kitpick_rescorers.state import Matrix, QueryKindEstimate, State
 
 
 class Classify(Stage, frozen=True, tag="classify"):
-    """Sets the query kind, which `when` of later stages reads. `threshold` None takes the classifier's."""
+    """Sets the query kind, which `when` of later stages reads."""
 
     requires = frozenset({"vector", "query_kind"})
-
-    threshold: Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)] | None = None
 
     def apply(self, state: State, models: Models) -> State:
         """The same list, with the kind of the query."""
@@ -31,7 +27,7 @@ class Classify(Stage, frozen=True, tag="classify"):
         if state.vector is None:
             raise StageUnavailable("the request has no usable query vector")
         probability = _probability(models.query_kind, state.vector)
-        threshold = models.query_kind.threshold if self.threshold is None else self.threshold
+        threshold = models.query_kind.threshold
         kind = QueryKindEstimate("multi" if probability >= threshold else "single", probability)
         note = f"{kind.kind}-tool: probability of several {probability:.2f}, threshold {threshold:.2f}"
         return state.with_note(note, kind=kind)

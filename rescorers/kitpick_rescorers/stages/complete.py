@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from kitpick_engines.document import Effect, Thing, escape_part, tool_key
 from kitpick_engines.text import split_identifier
 from kitpick_rescorers.models import Models
-from kitpick_rescorers.stages.base import Count, Probability, Stage
+from kitpick_rescorers.stages.base import Count, Stage
 from kitpick_rescorers.stages.brought import Brought, head, stems
 from kitpick_rescorers.state import HeldIdentifier, State
 
@@ -29,6 +29,8 @@ _MOST_THINGS = 64
 """So many things of one API count: documents that others made may have any number of them."""
 _GUESS = 0.3
 """Confidence of what a document only has out of its prose."""
+_LEAST = 0.1
+"""Confidence in [0, 1] that an API gives what is needed, below which it is not drawn in."""
 _MOST_TOOLS = 200
 """Looked into in one round: functions of no tool are looked for by names that they may have."""
 _ANY = ""
@@ -82,14 +84,11 @@ class Complete(Stage, frozen=True, tag="complete"):
     steps: Annotated[int, msgspec.Meta(ge=1, le=10)] = 2
     each: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
     """APIs that are drawn in for one of them, at most."""
-    least: Probability = 0.1
-    """Confidence in [0, 1] that an API gives what is needed, below which it is not drawn in."""
-    extend: bool = True
 
     def apply(self, state: State, models: Models) -> State:
         """The list with producers behind what needs them."""
         items = {item.id: item for item in state.ranked}
-        links = Links([item.candidate for item in state.ranked], state.query, self.least, held=state.held)
+        links = Links([item.candidate for item in state.ranked], state.query, _LEAST, held=state.held)
         order: dict[str, None] = {}
         reasons: dict[str, str] = {}
         wanting: dict[str, None] = {}
@@ -124,7 +123,7 @@ class Complete(Stage, frozen=True, tag="complete"):
 
     def _extended(self, state: State, wanting: Iterable[str]) -> State:
         tools = tuple(tool for tool in wanting if tool not in state.complete_tools)
-        if not self.extend or not tools:
+        if not tools:
             return state
         wanted = tuple(dict.fromkeys((*state.need.apis_of_tools, *tools[:_MOST_TOOLS])))
         return replace(state, need=replace(state.need, apis_of_tools=wanted))

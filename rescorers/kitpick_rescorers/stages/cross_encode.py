@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -15,6 +12,9 @@ from kitpick_rescorers.reading.request_reading import cut_beside
 from kitpick_rescorers.scoring import Logits, Scorer, checked, score_pairs
 from kitpick_rescorers.stages.base import Count, Requirement, Stage, Weight
 from kitpick_rescorers.state import Ranked, State, by_score, cosines_of, joined
+
+FETCHED = 100
+"""How many are scored, beyond `candidates`, of those fetched on demand."""
 
 
 class CrossEncode(Stage, frozen=True, tag="cross_encode"):
@@ -28,7 +28,6 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
     requires = frozenset({"scorer"})
 
     candidates: Count = 50
-    fetched: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 100
     cosine: Weight = 0.0
     """Candidates are ordered by logit + `cosine` · cosine with the request, probabilities stay the model's:
     vectors read people's own words better than a small cross-encoder does, which reads names better."""
@@ -78,7 +77,7 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
 
     def _chosen(self, state: State) -> list[Ranked]:
         proposed = [item for item in state.ranked if not item.fetched][: self.candidates]
-        return proposed + [item for item in state.ranked if item.fetched][: self.fetched]
+        return proposed + [item for item in state.ranked if item.fetched][:FETCHED]
 
     def _scores(
         self, models: Models, scorer: Scorer, state: State, chosen: list[Ranked]

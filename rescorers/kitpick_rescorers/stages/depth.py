@@ -52,6 +52,7 @@ class Truncate(Stage, frozen=True, tag="truncate"):
         return self.seen if models.scorer.manifest.is_seen(item.tool) else self.unseen
 
 
+_MOST_PACKED = 50
 FALLBACK = 0.05
 """Threshold for a model whose manifest has no `abstain`: below it a candidate is clearly irrelevant."""
 
@@ -90,7 +91,6 @@ class Enough(Stage, frozen=True, tag="enough"):
     """
 
     completeness: Probability = 0.9
-    least: Count = 1
     most: Count = 20
 
     def apply(self, state: State, models: Models) -> State:
@@ -106,7 +106,7 @@ class Enough(Stage, frozen=True, tag="enough"):
             raise StageUnavailable("there are no calibrated probabilities to tell by how much is enough")
         shares = np.cumsum(probabilities) / total
         count = int(np.searchsorted(shares, self.completeness * (1.0 - 1e-9))) + 1
-        count = min(max(count, self.least), len(head))
+        count = min(count, len(head))
         note = f"{count} kept: {shares[count - 1]:.0%} of what is expected among the first {len(head)}"
         return state.with_ranked(state.ranked[:count], {}, note)
 
@@ -116,8 +116,6 @@ class Pack(Stage, frozen=True, tag="pack"):
 
     budget: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
     """Tokens."""
-    count: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 50
-    """How many APIs at most."""
 
     def apply(self, state: State, models: Models) -> State:
         """The list of the APIs that were kept."""
@@ -125,7 +123,7 @@ class Pack(Stage, frozen=True, tag="pack"):
             raise StageUnavailable("the request does not say how large the definitions are")
         tokens = state.sizes.tokens
         ids = [item.id for item in state.ranked]
-        fitting = set(best_fit(ids, tokens, self.budget, self.count, state.deadline))
+        fitting = set(best_fit(ids, tokens, self.budget, _MOST_PACKED, state.deadline))
         kept = [item for item in state.ranked if item.id in fitting]
         used = sum(tokens[item.id] for item in kept)
         note = (

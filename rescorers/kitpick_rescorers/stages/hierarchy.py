@@ -26,7 +26,7 @@ class Concentrate(Stage, frozen=True, tag="concentrate"):
     """ToolRerank, Algorithm 1. R are the scored candidates in their present order.
 
     X = {tool(r_1)} ∪ {tool(r_i) : probability(r_i) > τ_s};  F = those of R whose tool is in X, then the rest.
-    With `extend`, the stage needs all APIs of those tools of X that the model was not trained on. In the next
+    The stage needs all APIs of those tools of X that the model was not trained on. In the next
     round these are scored and part of R. `threshold` τ_s None takes the threshold of the model. From the
     probability `least` on the first hit's tool is in X; at 0, as in the paper, always: where many tools do
     the same, a first hit that is wrong would put a wrong tool's APIs first.
@@ -35,7 +35,6 @@ class Concentrate(Stage, frozen=True, tag="concentrate"):
     requires = frozenset({"scorer"})
 
     threshold: Probability | None = None
-    extend: bool = True
     least: Probability = 0.0
 
     def apply(self, state: State, models: Models) -> State:
@@ -56,7 +55,7 @@ class Concentrate(Stage, frozen=True, tag="concentrate"):
         return self._extended(after, best, models)
 
     def _extended(self, state: State, tools: Iterable[str], models: Models) -> State:
-        if not self.extend or models.scorer is None:
+        if models.scorer is None:
             return state
         seen = models.scorer.manifest.is_seen
         wanted = tuple(tool for tool in tools if tool not in state.complete_tools and not seen(tool))

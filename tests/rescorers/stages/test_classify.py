@@ -16,11 +16,6 @@ def test_the_kind_follows_the_classifiers_threshold(bench):
     assert (single.kind, single.confidence) == ("single", 0.8)
 
 
-def test_a_threshold_of_its_own_overrides_the_classifiers(bench):
-    state = bench.state([], vector=QUERY)
-    assert bench.apply(state, Classify(threshold=0.1), kind=bench.kind(0.2)).kind.kind == "multi"
-
-
 @pytest.mark.parametrize("answer", [float("nan"), -0.1, 1.5, "many"])
 def test_an_answer_that_is_no_probability_is_refused(bench, answer):
     with pytest.raises(StageUnavailable):

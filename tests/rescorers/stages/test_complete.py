@@ -114,7 +114,7 @@ def of(tool: str, name: str, needs: str = "", gives: str = "") -> Candidate:
 )
 def test_another_tool_gives_only_what_both_mean(taker: Candidate, giver: Candidate, drawn: bool) -> None:
     """Of 60 links across tools that somebody read, those to an app or a group of anybody's were all wrong."""
-    assert (ranked([taker, WEATHER, giver], extend=False)[1] == giver.id) is drawn
+    assert (ranked([taker, WEATHER, giver])[1] == giver.id) is drawn
 
 
 def test_a_name_that_is_quoted_is_brought() -> None:
@@ -257,8 +257,6 @@ def test_other_apis_of_the_tool_are_fetched_by_the_caller() -> None:
     answer, _ = in_rounds(Fetcher(), request, lambda each: rescore(each, STAGE, Models()))
     assert [hit.id for hit in answer.results] == ["music/concerts", "music/search", "sky/weather"]
     assert answer.need is None
-    without = replace(STAGE, stages=(Complete(extend=False),))
-    assert rescore(request, without, Models()).need is None
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,6 @@ def test_the_threshold_is_the_profiles_else_the_models(bench, rank):
 def test_all_apis_of_unseen_wanted_tools_are_asked_for(rank):
     assert rank(Concentrate(threshold=0.7), seen=["a"]).need.apis_of_tools == ("/b",)
     assert rank(Concentrate(threshold=0.7), seen=[]).need.apis_of_tools == ("/a", "/b")
-    assert rank(Concentrate(threshold=0.7, extend=False), seen=[]).need.apis_of_tools == ()
 
 
 def test_what_was_asked_for_is_sorted_in_by_score_and_not_asked_again(bench, rank):

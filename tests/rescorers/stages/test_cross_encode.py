@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kitpick_rescorers.errors import ScoredInPart, StageUnavailable
-from kitpick_rescorers.stages import CrossEncode
+from kitpick_rescorers.stages import CrossEncode, cross_encode
 
 
 def test_the_scored_come_first_by_score_and_the_rest_keep_their_order(bench):
@@ -43,12 +43,11 @@ def test_without_vectors_cosines_do_not_count(bench):
     assert bench.ids(after) == ["t/b", "t/a"]
 
 
-def test_fetched_candidates_are_scored_beyond_the_bound_up_to_their_own(bench):
+def test_fetched_candidates_are_scored_beyond_the_bound_up_to_their_own(bench, monkeypatch):
+    monkeypatch.setattr(cross_encode, "FETCHED", 1)
     late = [bench.candidate("t/x"), bench.candidate("t/y")]
     scorer = bench.scorer({"t/a": 0.0, "t/x": 1.0})
-    after = bench.apply(
-        bench.fused(["t/a", "t/b"], fetched=late), CrossEncode(candidates=1, fetched=1), scorer=scorer
-    )
+    after = bench.apply(bench.fused(["t/a", "t/b"], fetched=late), CrossEncode(candidates=1), scorer=scorer)
     assert bench.ids(after) == ["t/x", "t/a", "t/b", "t/y"]
 
 

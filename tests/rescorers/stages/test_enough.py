@@ -44,17 +44,14 @@ def test_what_the_cross_encoder_has_not_read_is_cut(bench, listed):
 @given(
     probabilities=st.lists(probability, min_size=1, max_size=30).filter(lambda found: sum(found[:5]) > 1e-6),
     completeness=st.floats(0.01, 1.0),
-    least=st.integers(1, 5),
     most=st.integers(5, 20),
 )
-def test_the_head_is_the_shortest_that_is_complete_enough(
-    bench, listed, probabilities, completeness, least, most
-):
-    count = kept(bench, listed(probabilities), completeness=completeness, least=least, most=most)
+def test_the_head_is_the_shortest_that_is_complete_enough(bench, listed, probabilities, completeness, most):
+    count = kept(bench, listed(probabilities), completeness=completeness, most=most)
     head = probabilities[:most]
-    assert min(least, len(head)) <= count <= len(head)
+    assert 1 <= count <= len(head)
     assert sum(head[:count]) / sum(head) >= completeness - 1e-6
-    if count > least:
+    if count > 1:
         assert sum(head[: count - 1]) / sum(head) < completeness + 1e-6
 
 

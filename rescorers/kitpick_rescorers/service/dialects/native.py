@@ -25,6 +25,7 @@ from kitpick_rescorers.service.exchange import answer_of, request_of
 from kitpick_rescorers.service.protocol import ErrorAnswer, Problem, RescoreAnswer, RescoreCall
 from kitpick_rescorers.service.ticket import Ticket
 from kitpick_rescorers.stages import CrossEncode
+from kitpick_rescorers.stages.cross_encode import FETCHED
 from kitpick_rescorers.state import Degradation, joined
 
 
@@ -144,7 +145,7 @@ def _with_passages(service: Service, prepared: Prepared, profile: Profile) -> Pr
     stages = [each for each in profile.stages if isinstance(each, CrossEncode)]
     request, model = prepared.request, service.models.cross_encoder
     first = max((each.candidates for each in stages), default=0)
-    more = max((each.fetched for each in stages), default=0)
+    more = FETCHED if stages else 0
     texts = [*request.candidates[:first], *request.fetched[:more]]
     long = {texts[place].id for place in model.cut_texts(request.query, [each.text for each in texts])}
     if not long:
