@@ -7,6 +7,8 @@ mean by it. What it asks for stands in its noun, or in the idiom as a whole.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from kitpick_rescorers.reading.verbs import ACTIONS, verb_stem
@@ -106,21 +108,23 @@ def _by_noun(nouns: str, deeds: str) -> tuple[re.Pattern[str], Meant]:
     return said, Meant(_stems(deeds), _stems(nouns.replace("-", "")))
 
 
-_RULES = (
-    *(_by_noun(*line.split(":")) for line in _NOUNS.strip().splitlines()),
-    *(
-        (re.compile(rf"\b(?:{idiom})", re.IGNORECASE), Meant(_stems(deeds)))
-        for idiom, deeds in (line.split(": ") for line in _IDIOM_LIST.strip().splitlines())
-    ),
-)
-"""Expressions, and the deeds that they say."""
+@lru_cache(maxsize=1)
+def _rules() -> Sequence[tuple[re.Pattern[str], Meant]]:
+    """Expressions, and the deeds that they say; compiled where a request may have one."""
+    return [
+        *(_by_noun(*line.split(":")) for line in _NOUNS.strip().splitlines()),
+        *(
+            (re.compile(rf"\b(?:{idiom})", re.IGNORECASE), Meant(_stems(deeds)))
+            for idiom, deeds in (line.split(": ") for line in _IDIOM_LIST.strip().splitlines())
+        ),
+    ]
 
 
 def meant_by_light_verb(text: str) -> Meant:
     """The deed that a request says by a noun or an idiom; of several, all of them."""
     if len(text.split()) > _MOST_WORDS or MAY_BE_LIGHT.search(text) is None:
         return Meant()
-    found = [meant for pattern, meant in _RULES if pattern.search(text)]
+    found = [meant for pattern, meant in _rules() if pattern.search(text)]
     return Meant(
         frozenset().union(*(each.deeds for each in found)),
         frozenset().union(*(each.things for each in found)),

@@ -68,11 +68,10 @@ sing: song lullaby birthday: sing song music audio speech voice
 _BROKEN = r"(?:\s+(?:leaking|leaky|broken|dripping|blocked|out|big|good|nice|happy|hot|fresh))*"
 
 
-def _deed(verbs: str, things: str) -> re.Pattern[str]:
+def _deed(verbs: str, things: str) -> str:
     wanted = "|".join(things.split())
-    return re.compile(
-        rf"{_ASKING}(?:{'|'.join(verbs.split())})(?:ing)?{_A}{_BROKEN}{_A}{_BROKEN}\s+(?:{wanted})\b{_LAST}",
-        re.IGNORECASE,
+    return (
+        rf"{_ASKING}(?:{'|'.join(verbs.split())})(?:ing)?{_A}{_BROKEN}{_A}{_BROKEN}\s+(?:{wanted})\b{_LAST}"
     )
 
 
@@ -80,7 +79,7 @@ _BY_HAND = tuple(
     (_deed(verbs, things), frozenset(about.split()))
     for verbs, things, about in (line.split(":") for line in _HANDS_LIST.strip().splitlines())
 )
-"""Work of hands, and the words of which a tool for it has one."""
+"""Work of hands, as a pattern, and the words of which a tool for it has one."""
 
 _PRODUCTS = """
 airtable airbnb alexa alipay amazon asana azure basecamp bitbucket bluesky box bumble canva clickup
@@ -122,7 +121,7 @@ _IN_PRODUCT = re.compile(
 )
 _NAMED = re.compile(rf"\b(?:{_NAMES})\b", re.IGNORECASE)
 MAY_BE_OUT_OF_REACH = re.compile(
-    "|".join((rf"\A{_SMALL_TALK.pattern}\Z", rf"\b(?:{_NAMES})\b", *(deed.pattern for deed, _ in _BY_HAND))),
+    "|".join((rf"\A{_SMALL_TALK.pattern}\Z", rf"\b(?:{_NAMES})\b", *(deed for deed, _ in _BY_HAND))),
     re.IGNORECASE,
 )
 """What a request has that may be one of these."""
@@ -154,8 +153,14 @@ def _small_talk(text: str, found: Iterable[Candidate]) -> str:
     return SAYS_NOTHING
 
 
+@lru_cache(maxsize=1)
+def _by_hand_deeds() -> Sequence[tuple[re.Pattern[str], frozenset[str]]]:
+    """`_BY_HAND`, compiled where a request may be one of these: most are not."""
+    return [(re.compile(deed, re.IGNORECASE), about) for deed, about in _BY_HAND]
+
+
 def _by_hand(text: str, found: Iterable[Candidate]) -> str:
-    said = [(deed.group(), about) for pattern, about in _BY_HAND if (deed := pattern.search(text))]
+    said = [(deed.group(), about) for pattern, about in _by_hand_deeds() if (deed := pattern.search(text))]
     if not said:
         return ""
     held = frozenset().union(*(_words(as_text(each)) for each in found))
