@@ -51,9 +51,9 @@ from kitpick.exposure import Exposure, Shown
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
-from kitpick_evaluation.datasets.records import read_records
 from kitpick_ingest.function_names import function_name
 from kitpick_rescorers.packing import TokenCounter
+from kitpick_training.data.records import read_records
 from kitpick_training.data.written import WrittenRequest, read_apis, read_written
 
 DATASETS = Path(__file__).resolve().parents[1] / "datasets"

@@ -55,7 +55,6 @@ from kitpick.result import SearchResult
 from kitpick.settings import Settings
 from kitpick_engines.contract import IndexedDocument, IndexSchema
 from kitpick_engines.document import ApiDocument, document_id, encode_chains
-from kitpick_evaluation.datasets.records import read_records
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.declared import declared
 from kitpick_ingest.progress import LineProgress
@@ -66,6 +65,7 @@ from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.stages import Abstain, Complete, Enough, Pack, Stage, Truncate
 from kitpick_rescorers.stages.complete import Links
 from kitpick_training.data.operations import full_lists
+from kitpick_training.data.records import read_records
 from kitpick_training.data.written import WrittenApi, read_apis
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -24,9 +24,9 @@ from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
 from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
-from kitpick_evaluation.datasets.records import read_records
 from kitpick_evaluation.health.duplicates import WordWeights, distinguishable, say_the_same
 from kitpick_training.data.operations import copies, read_toucan
+from kitpick_training.data.records import read_records
 
 ROOT = Path(__file__).resolve().parents[1]
 TOUCAN = ROOT.parent / "shared" / "data" / "toucan" / "servers.jsonl.gz"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,11 +34,12 @@ from kitpick_rescorers.intents.written import Enrichment, WrittenStore, WrittenW
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import Completion, Likelihoods, Message, NoLikelihoods
 from kitpick_rescorers.llm.writing import question
+from kitpick_training.data.records import labelled
 from kitpick_training.data.split import Split
+from kitpick_training.data.tool_sets import read_metatool
 
 WRITTEN = Path(__file__).resolve().parents[1] / "datasets" / "enriched"
 PROFILE = "hybrid"
-SETS = ("metatool", "toollens", "toucan")
 Figures = dict[str, float]
 
 
@@ -67,8 +68,8 @@ PARTS = (
 def enriched(data: Path, limit: int) -> Figures:
     """Recall at 5 of `limit` requests of each catalog, without enrichment, with each part, and with all."""
     figures: Figures = {}
-    for name in SETS:
-        dataset = open_toucan(data) if name == "toucan" else open_dataset(name, data)
+    for name, read in DATASETS.items():
+        dataset = read(data)
         asked = select(dataset.queries, limit)
         writer = Writer(WRITTEN / f"{name}.jsonl")
         values = of_parts(dataset, asked, writer)
@@ -166,6 +167,13 @@ def open_toucan(data: Path) -> Dataset:
         if request.relevant <= documents.keys() and not request.also & documents.keys()
     ]
     return Dataset("toucan", Listed("written-mcp", list(documents.values())), tuple(queries))
+
+
+DATASETS: dict[str, Callable[[Path], Dataset]] = {
+    "metatool": lambda data: labelled(read_metatool(data / "metatool")),
+    "toollens": lambda data: open_dataset("toollens", data),
+    "toucan": open_toucan,
+}
 
 
 class Listed(NamedTuple):

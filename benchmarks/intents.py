@@ -30,6 +30,8 @@ from kitpick.settings import Settings
 from kitpick_evaluation.dataset import Dataset, JudgedQuery, select
 from kitpick_evaluation.datasets.published import judged_requests, open_dataset
 from kitpick_rescorers.intents.store import Intent
+from kitpick_training.data.records import labelled
+from kitpick_training.data.tool_sets import read_metatool
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SAMPLES = (0, 1, 5, 20)
@@ -53,7 +55,7 @@ def main() -> None:
 
 def metatool(data: Path, limit: int) -> Figures:
     """Requests held out, with more and more samples a plugin."""
-    dataset = open_dataset("metatool", data)
+    dataset = labelled(read_metatool(data / "metatool"))
     samples, asked = apart(dataset.queries, limit)
     table = Table("MetaTool: samples a plugin", "recall@5, 95 %", "NDCG@5", "samples")
     found: dict[int, tuple[float, float]] = {}

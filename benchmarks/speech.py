@@ -42,11 +42,11 @@ from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import split_identifier
-from kitpick_evaluation.datasets.records import read_records
 from kitpick_ingest.source import Source
 from kitpick_rescorers.intents.store import Intent
 from kitpick_rescorers.reading.names import name_key
 from kitpick_rescorers.reading.verbs import destroys
+from kitpick_training.data.records import read_records
 from kitpick_training.data.written import read_apis
 
 DATASETS = Path(__file__).resolve().parents[1] / "datasets"

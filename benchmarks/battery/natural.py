@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
-from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest, MissingData
 from kitpick_evaluation.datasets.toolret import read_tool
 from kitpick_ingest.sources.openapi import METHODS, OpenApiSource
+from kitpick_training.data.records import LabelledCatalog, LabelledRequest, MissingData
 
 _FUNCTIONS = ("executable", "non-executable-glaive", "non-executable-sgd")
 _LAST = "var_result"

@@ -22,15 +22,16 @@ from battery.natural import read_archive, read_functions, read_music
 from battery.toollinkos import read_toollinkos
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_evaluation.dataset import Dataset
-from kitpick_evaluation.datasets.published import beir, read_metatool, read_sealtools, toolbench
-from kitpick_evaluation.datasets.records import LabelledCatalog, read_records
+from kitpick_evaluation.datasets.published import beir, toolbench
 from kitpick_evaluation.errors import EvaluationError, InvalidDataset
 from kitpick_ingest.chains import with_chains
 from kitpick_training.data.bfcl import read_bfcl
 from kitpick_training.data.kits import read_kits
 from kitpick_training.data.operations import copies, full_lists, read_toucan, versions
 from kitpick_training.data.readers import KITS
+from kitpick_training.data.records import LabelledCatalog, read_records
 from kitpick_training.data.split import HOLDOUT, Split, split_of, split_of_request, take_split
+from kitpick_training.data.tool_sets import read_metatool, read_sealtools
 from kitpick_training.data.whole import known_tool
 from kitpick_training.data.written import MCP, WrittenApi, WrittenRequest, read_written
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kitpick_engines.document import ApiDocument, Parameter
-from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest, read_records
+from kitpick_training.data.records import LabelledCatalog, LabelledRequest, read_records
 
 LICENCE = "MIT"
 _TOOLS = ("core_tools.jsonl.gz", "regular_tools.jsonl.gz")

@@ -20,8 +20,6 @@ from kitpick_ingest.source_reader import read_source
     [
         ("toolbench", 563, 6),
         ("toollens", 1877, 1),
-        ("metatool", 21111, 2),
-        ("sealtools", 700, 2),
     ],
 )
 def test_a_dataset_can_be_judged(shared_data: Path, name: str, queries: int, subsets: int) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from kitpick_evaluation.datasets.records import LabelledCatalog
 from kitpick_models.manifest import MANIFEST, Manifest, read_manifest
 from kitpick_models.runtime import load_encoder
 from kitpick_models.settings import RuntimeSettings
@@ -22,6 +21,7 @@ from kitpick_training.cross_encoder import (
 from kitpick_training.data.prepared import Encode
 from kitpick_training.data.ranking_lists import MIXTURES, ListSampler
 from kitpick_training.data.readers import seen_tools, training_data
+from kitpick_training.data.records import LabelledCatalog
 from kitpick_training.data.sources import (
     HOLDOUT,
     encoder_source,

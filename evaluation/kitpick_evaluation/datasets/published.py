@@ -7,13 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from kitpick_engines.document import ApiDocument, Parameter, document_id
+from kitpick_engines.document import document_id
 from kitpick_evaluation.dataset import Dataset, JudgedQuery
-from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest, labelled, read_records
 from kitpick_evaluation.datasets.toolret import toolret
 from kitpick_evaluation.errors import InvalidDataset, UnknownDataset
 from kitpick_evaluation.json_lines import read_json_lines
@@ -64,78 +62,6 @@ def _is_relevant(grade: str) -> bool:
     return float(grade) == 1.0
 
 
-METATOOL_LICENCE = "MIT"
-
-
-def read_metatool(folder: Path) -> LabelledCatalog:
-    """Plugins and requests; each plugin is a group of its own.
-
-    Raises:
-        MissingData, BrokenRecord, UnknownDocument: the files cannot be read or do not fit together.
-    """
-    documents = {
-        record["tool"]: ApiDocument(
-            id=record["tool"],
-            source="metatool",
-            category="",
-            tool=record["tool"],
-            api=record["tool"],
-            description=record["description"],
-        )
-        for record in read_records(folder / "tools.jsonl")
-    }
-    requests = tuple(
-        LabelledRequest(record["query"], tuple(record["tools"]))
-        for record in read_records(folder / "queries.jsonl")
-    )
-    titles = {i: d.description for i, d in documents.items()}
-    return LabelledCatalog(
-        "metatool", METATOOL_LICENCE, documents, {i: i for i in documents}, titles, requests
-    )
-
-
-SEALTOOLS_LICENCE = "Apache-2.0"
-
-
-def read_sealtools(folder: Path) -> LabelledCatalog:
-    """Tools and requests; the tools of a two-level field are held out together.
-
-    Raises:
-        MissingData, BrokenRecord, UnknownDocument: the files cannot be read or do not fit together.
-    """
-    records = list(read_records(folder / "tools.jsonl"))
-    documents = {record["api_name"]: _document(record) for record in records}
-    groups = {record["api_name"]: record["field"] for record in records}
-    requests = tuple(
-        LabelledRequest(record["query"], called_tools(record))
-        for record in read_records(folder / "dev.jsonl")
-    )
-    titles = {i: d.description for i, d in documents.items()}
-    return LabelledCatalog("sealtools", SEALTOOLS_LICENCE, documents, groups, titles, requests)
-
-
-def called_tools(record: dict[str, Any]) -> tuple[str, ...]:
-    """Distinct tools that a request calls, in order."""
-    return tuple(dict.fromkeys(call["api"] for call in record["calling"]))
-
-
-def _document(record: dict[str, Any]) -> ApiDocument:
-    required = set(record["required"])
-    category, _, tool = record["field"].rpartition("/")
-    return ApiDocument(
-        id=record["api_name"],
-        source="sealtools",
-        category=category,
-        tool=tool,
-        api=record["api_name"],
-        description=record["api_description"],
-        parameters=tuple(
-            Parameter(name, p.get("type", ""), name in required, p.get("description", ""))
-            for name, p in record["parameters"].items()
-        ),
-    )
-
-
 _TOOLBENCH = "toolbench"
 
 
@@ -176,8 +102,6 @@ def _judged(query: _ToolBenchQuery) -> JudgedQuery:
 DATASETS: dict[str, Callable[[Path], Dataset]] = {
     "toolbench": toolbench,
     "toollens": lambda folder: beir(folder, "toollens"),
-    "metatool": lambda folder: labelled(read_metatool(folder)),
-    "sealtools": lambda folder: labelled(read_sealtools(folder)),
     "toolret": lambda folder: toolret(folder, instructed=True),
     "toolret-plain": lambda folder: toolret(folder, instructed=False),
 }

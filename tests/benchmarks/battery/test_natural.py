@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from battery.natural import read_archive, read_functions, read_music
 
-from kitpick_evaluation.datasets.records import MissingData
+from kitpick_training.data.records import MissingData
 
 
 def _write(path: Path, value: object) -> None:

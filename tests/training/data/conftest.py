@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kitpick_engines.document import ApiDocument, Parameter
-from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
+from kitpick_training.data.records import LabelledCatalog, LabelledRequest
 
 THINGS = ("user", "invoice", "playlist", "forecast", "parcel", "recipe")
 VERBS = ("list", "create", "delete", "update")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from kitpick_engines.document import ApiDocument, document_id, encode_document
-from kitpick_evaluation.datasets.records import BrokenRecord, MissingData, UnknownDocument
 from kitpick_training.data.kits import group_of, read_kits
 from kitpick_training.data.readers import KITS
+from kitpick_training.data.records import BrokenRecord, MissingData, UnknownDocument
 from kitpick_training.data.split import HOLDOUT, Split, take_split
 
 

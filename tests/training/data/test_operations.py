@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kitpick_engines.document import ApiDocument, Effect
-from kitpick_evaluation.datasets.records import BrokenRecord
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_training.data.operations import copies, described, full_lists, versions
+from kitpick_training.data.records import BrokenRecord
 from kitpick_training.data.written import Operation, read_written
 
 

@@ -5,7 +5,6 @@ import random
 import msgspec
 import pytest
 
-from kitpick_evaluation.datasets.records import LabelledRequest
 from kitpick_training.data.prepared import prepare, title_words
 from kitpick_training.data.ranking_lists import (
     ListSampler,
@@ -15,6 +14,7 @@ from kitpick_training.data.ranking_lists import (
     draw_negatives,
     validation_lists,
 )
+from kitpick_training.data.records import LabelledRequest
 from kitpick_training.data.split import take_split
 
 pytest.importorskip("sklearn")

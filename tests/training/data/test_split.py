@@ -6,7 +6,7 @@ from collections import Counter
 import msgspec
 import pytest
 
-from kitpick_evaluation.datasets.records import LabelledRequest
+from kitpick_training.data.records import LabelledRequest
 from kitpick_training.data.split import EmptySplit, split_of, split_of_request, take_split
 
 

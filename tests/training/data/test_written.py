@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from kitpick_evaluation.datasets.records import MissingData
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_training.data.readers import OURS, read_written
+from kitpick_training.data.records import MissingData
 from kitpick_training.data.split import split_of
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from kitpick_engines.document import ApiDocument
-from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
+from kitpick_training.data.records import LabelledCatalog, LabelledRequest
 from kitpick_training.data.whole import titles_of
 from kitpick_training.data.written import read_typed
 

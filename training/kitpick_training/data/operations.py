@@ -12,7 +12,6 @@ import msgspec
 from msgspec.structs import replace
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
-from kitpick_evaluation.datasets.records import read_records
 from kitpick_foundation.errors import MissingExtra
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.effects import effect_of_method
@@ -23,6 +22,7 @@ from kitpick_ingest.source import Source
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_ingest.sources.google_discovery import GoogleDiscoverySource, installed_documents
 from kitpick_ingest.sources.mcp_tools import McpServer, about, tool_document
+from kitpick_training.data.records import read_records
 from kitpick_training.data.written import Operation, WrittenApi
 
 

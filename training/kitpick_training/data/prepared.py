@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import rerank_text, retrieval_text
-from kitpick_evaluation.datasets.records import LabelledCatalog
+from kitpick_training.data.records import LabelledCatalog
 
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 RRF_K = 60

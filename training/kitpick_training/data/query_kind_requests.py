@@ -9,10 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from kitpick_evaluation.datasets.published import read_metatool, read_sealtools
-from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
 from kitpick_training.data.bfcl import read_bfcl
 from kitpick_training.data.readers import read_openapi, read_taskbench
+from kitpick_training.data.records import LabelledCatalog, LabelledRequest
 from kitpick_training.data.split import Split, split_of
 from kitpick_training.data.styles import (
     enumerating_request,
@@ -21,6 +20,7 @@ from kitpick_training.data.styles import (
     roughened,
     short_request,
 )
+from kitpick_training.data.tool_sets import read_metatool, read_sealtools
 
 
 class KindExample(msgspec.Struct, frozen=True):

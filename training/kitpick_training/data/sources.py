@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 
 from kitpick_engines.text import retrieval_text
-from kitpick_evaluation.datasets.records import LabelledCatalog
 from kitpick_training.data.prepared import Encode, PreparedCatalog, fused_neighbours, prepare
 from kitpick_training.data.ranking_lists import ListSampler, Mixture, draw_ask, validation_lists
 from kitpick_training.data.readers import READERS
+from kitpick_training.data.records import LabelledCatalog
 from kitpick_training.data.split import take_split
 from kitpick_training.examples import RankingList, RetrievalSet
 

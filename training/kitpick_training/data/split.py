@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
 from kitpick_evaluation.errors import EvaluationError
+from kitpick_training.data.records import LabelledCatalog, LabelledRequest
 
 Split = Literal["train", "validation", "test"]
 

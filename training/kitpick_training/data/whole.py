@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from kitpick_engines.document import ApiDocument
-from kitpick_evaluation.datasets.records import LabelledCatalog, LabelledRequest
 from kitpick_training.data.operations import copies, full_lists, read_servers_2026, read_toucan, versions
+from kitpick_training.data.records import LabelledCatalog, LabelledRequest
 from kitpick_training.data.written import (
     MCP,
     Operation,

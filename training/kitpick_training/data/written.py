@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
-from kitpick_evaluation.datasets.records import BrokenRecord, MissingData, read_records
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_foundation.decoding import convert_to
 from kitpick_ingest.effects import effect_of_method
+from kitpick_training.data.records import BrokenRecord, MissingData, read_records
 
 MCP = "toucan"
 """The source of the tools of MCP servers; all others are of REST APIs and cloud services."""

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from kitpick_evaluation.datasets.records import MissingData
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
+from kitpick_training.data.records import MissingData
 from kitpick_training.data.split import Split
 from kitpick_training.data.written import WrittenApi
 from kitpick_training.graded.requests import AskedRequest

@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from kitpick_evaluation.datasets.records import BrokenRecord, read_records
 from kitpick_foundation.decoding import convert_to
+from kitpick_training.data.records import BrokenRecord, read_records
 from kitpick_training.data.split import Split, split_of
 from kitpick_training.data.written import WrittenApi
 from kitpick_training.graded.batch import BatchList

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kitpick_evaluation.datasets.records import MissingData
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
+from kitpick_training.data.records import MissingData
 from kitpick_training.graded.batch import BatchList, GradingBatch, read_batch
 
 Grades = tuple[int, ...]

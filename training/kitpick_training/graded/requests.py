@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from kitpick_evaluation.datasets.records import read_records
 from kitpick_evaluation.errors import InvalidDataset
+from kitpick_training.data.records import read_records
 from kitpick_training.data.split import Split, split_of_request
 from kitpick_training.data.written import WrittenApi
 

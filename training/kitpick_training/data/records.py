@@ -1,7 +1,6 @@
 """A labelled catalog, which every reader of a data set yields: documents, and requests with known answers.
 
-`labelled` makes a judged dataset of one. MetaTool and Seal-Tools come this way; both are also used for
-training, so neither is an unseen benchmark.
+`labelled` makes a judged dataset of one.
 """
 
 from __future__ import annotations

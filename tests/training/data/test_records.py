@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from kitpick_evaluation.datasets.records import (
+from kitpick_training.data.records import (
     BrokenRecord,
     LabelledCatalog,
     LabelledRequest,
