@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 from kitpick_foundation.deadline import UNLIMITED, Deadline
 from kitpick_rescorers.nnn.active_set import Evidence, conclude
 from kitpick_rescorers.nnn.corpus import Float64, Rows
-from kitpick_rescorers.nnn.gram import DEPENDENT, SolverState, drop, enter, extended, minimise, opened, solve
+from kitpick_rescorers.nnn.gram import (
+    DEPENDENT,
+    SolverState,
+    descend,
+    drop,
+    enter,
+    extended,
+    improve,
+    opened,
+    solve,
+)
 from kitpick_rescorers.nnn.kernels import Stop, stopping, unflagged
 from kitpick_rescorers.nnn.problem import NnnProblem, Solution
 
@@ -282,7 +292,9 @@ class _Walker:
         self.shift = max(0.0, self.shift - self.nudge)
         self.nudge *= 2.0
         here = self.state._replace(linear=self.state.linear - self.shift)
-        self.k, _ = minimise(here, self.k, _STALLED, _MAX_POINTS, stop)
+        self.k = descend(here, self.k, stop)
+        known = np.zeros(len(here.linear), dtype=np.bool_)
+        self.k, _ = improve(here, self.k, known, _STALLED, _MAX_POINTS, stop)
         self.last_left = -1
 
 

@@ -94,13 +94,3 @@ class UnknownToken(ModelError):
 
 class NotFinite(ModelError):
     """The model answered NaN or infinity; nothing was returned."""
-
-
-class FiguresNotWritten(ModelError):
-    """The folder of a model cannot be written."""
-
-    def __init__(self, folder: Path, reason: str) -> None:
-        super().__init__(
-            f"{folder}: figures cannot be recorded ({reason}): free some space, or copy the model to a "
-            "folder of your own and name that in the settings"
-        )

@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kitpick_models.errors import CorruptModel, FiguresNotWritten
+from kitpick_models.errors import CorruptModel
 from kitpick_models.manifest import Figure, Manifest, read_manifest, write_manifest
+from kitpick_training.errors import FiguresNotWritten
 from kitpick_training.model_figures import record_figures
 
 TRAINED = Figure("held-out", "NDCG@5", 0.88, "2026-01-01", "a training")

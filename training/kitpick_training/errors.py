@@ -15,6 +15,16 @@ class TrainingError(ModelError):
     """Base of everything this part raises."""
 
 
+class FiguresNotWritten(TrainingError):
+    """The folder of a model cannot be written."""
+
+    def __init__(self, folder: Path, reason: str) -> None:
+        super().__init__(
+            f"{folder}: figures cannot be recorded ({reason}): free some space, or copy the model to a "
+            "folder of your own and name that in the settings"
+        )
+
+
 class InvalidRecipe(TrainingError):
     """A configuration that is no recipe."""
 

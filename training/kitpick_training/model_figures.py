@@ -15,10 +15,10 @@ import msgspec
 
 from kitpick.settings import Settings
 from kitpick_evaluation.report import Report, read_report
-from kitpick_models.errors import FiguresNotWritten
 from kitpick_models.locate import find_model
 from kitpick_models.manifest import CARD, MANIFEST, Figure, Manifest, card, encode_manifest, read_manifest
 from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_training.errors import FiguresNotWritten
 
 RECORDED = ("recall@5", "ndcg@5", "comp@5")
 

@@ -99,21 +99,13 @@ class SolverState(NamedTuple):
 
 
 @compiled
-def minimise(state: SolverState, k: int, tolerance: float, max_rounds: int, stop: Stop) -> tuple[int, int]:
-    """Adds violators and drops what turns negative until none is above the tolerance.
-
-    Returns:
-        The new k, and the rounds taken; after `max_rounds` of them, or at a stop, violators may remain.
-    """
-    k = descend(state, k, stop)
-    return improve(state, k, np.zeros(len(state.linear), dtype=np.bool_), tolerance, max_rounds, stop)
-
-
-@compiled
 def improve(
     state: SolverState, k: int, refused: NDArray[np.bool_], tolerance: float, max_rounds: int, stop: Stop
 ) -> tuple[int, int]:
-    """Like `minimise`, from a minimum over the active rows.
+    """Adds violators and drops what turns negative until none is above the tolerance.
+
+    It begins at a minimum over the active rows (`descend`). After `max_rounds`, or at a stop, violators may
+    remain.
 
     Args:
         state: Its active rows are the first k.
