@@ -49,7 +49,7 @@ COMMANDS = {
     "models": ("models", "Lists, verifies, exports and trains models."),
     "copy": (
         "copy",
-        "Copies a catalog into another engine or file, without embedding anything again.",
+        "Copies a catalog into another engine or file, without embedding anything again: also as a backup.",
     ),
     "adopt": ("adopt", "Makes a catalog that was restored from a snapshot one of its own."),
     "setup": ("setup", "Prepares OpenSearch or Elasticsearch for a catalog."),
