@@ -69,6 +69,11 @@ _PARTED = {
 }
 _PARTICLES = {language: frozenset(words.split()) for language, words in _PARTED.items()}
 """What German and Dutch part from a verb and put at the end: "schalte das Licht aus"."""
+_BY_PARTICLE = {
+    "de": {"zu": "close", "auf": "open", "an": "turn on", "aus": "turn off", "weg": "remove"},
+    "nl": {"dicht": "close", "open": "open", "aan": "turn on", "uit": "turn off", "weg": "remove"},
+}
+"""What they ask for without their verb: "Fenster zu"."""
 _CLAUSE = re.compile(r"[,;.!?:]\s|\s(?=(?:und|oder|aber|en|maar)\s)")
 _SWITCHED = frozenset({"light", "lamp", "heating", "television", "tv", "fan", "oven"})
 """Things that are switched: to delete or close one, as many languages say, is to turn it off."""
@@ -104,9 +109,19 @@ def gloss(text: str, language: str) -> tuple[str, ...]:
         return ()
     read = _BEFORE_LATIN.sub(" ", _VOWEL_SIGNS.sub("", unicodedata.normalize("NFC", text[:_MAX_READ])))
     words = list(_unspaced(read, language) if language in UNSPACED else _spaced(read, language))
-    return (
-        _switched(tuple(dict.fromkeys(word for word, _ in words))) if any(known for _, known in words) else ()
-    )
+    if not any(known for _, known in words):
+        return ()
+    deed = _deed_of_particle(read, language)
+    return _switched(tuple(dict.fromkeys((*([deed] if deed else []), *(word for word, _ in words)))))
+
+
+def _deed_of_particle(text: str, language: str) -> str:
+    """The deed of two or three words that end with the particle of a verb, which they leave out."""
+    tokens = _TOKEN.findall(text)
+    if tokens != _tokens(text, language):  # it is the particle of a verb that stands there
+        return ""
+    deed = _BY_PARTICLE.get(language, {}).get(tokens[-1].lower(), "") if len(tokens) in (2, 3) else ""
+    return "" if _meant(folded(" ".join(tokens[-2:]), language), language, whole=True) else deed
 
 
 def _switched(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -168,7 +183,7 @@ def _meanings(word: str, language: str) -> tuple[str, ...]:
     _, meant = max((known_stem(each, language) for each in heard), key=lambda found: len(found[0]))
     if meant:
         return (meant,)
-    return _of_compound(word, language) if language in _JOINING else ()
+    return of_compound(word, language)
 
 
 def _meant(word: str, language: str, *, whole: bool = False) -> str:
@@ -196,8 +211,10 @@ def known_stem(word: str, language: str, *, whole: bool = False, shared: bool = 
     return "", ""
 
 
-def _of_compound(word: str, language: str) -> tuple[str, ...]:
+def of_compound(word: str, language: str) -> tuple[str, ...]:
     """The English words for the parts of a compound: both, or the last one, which says what it is."""
+    if language not in _JOINING:
+        return ()
     stems = _stems(language)
     for cut in range(_LEAST_PART, len(word) - _LEAST_PART + 1):
         last = _meant(word[cut:], language)

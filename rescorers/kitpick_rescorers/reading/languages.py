@@ -25,8 +25,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 _DEEDS = """
 de:zeig lösche erstelle storniere nimm hol mach setz lege prüfe trag schick liste suche
 fr:supprime affiche donne montre crée ajoute annule envoie trouve liste enlève vérifie sors mets vire
-es:muestra borra crea cancela añade envía busca quita manda haz pon elimina dime restaura
-pt:mostra serviço apaga cria cancela adiciona envia procura manda faz põe coloca tira puxa
+es:muestra borra crea cancela añade envía busca quita manda haz pon elimina dime restaura muestre elimine
+pt:mostra serviço apaga cria cancela adiciona envia procura manda faz põe tira liste mostre crie exclua
 it:mostra cancella crea annulla aggiungi invia trova togli manda elenca prendi interrompi
 nl:toon verwijder maak annuleer voeg stuur zoek haal laat zet geef bekijk gooi
 sv:visa radera skapa avbryt lägg skicka hitta ta ge hämta lista stäng skriv sök kolla

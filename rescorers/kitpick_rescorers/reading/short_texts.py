@@ -14,7 +14,7 @@ from importlib import resources
 from types import MappingProxyType
 
 from kitpick_rescorers.reading.glossary import LANGUAGES as ALL
-from kitpick_rescorers.reading.glossary import UNSPACED, folded, known_stem
+from kitpick_rescorers.reading.glossary import UNSPACED, folded, known_stem, of_compound
 from kitpick_rescorers.reading.spelling import Suspect, corrections
 from kitpick_rescorers.reading.verbs import ACTION_WORDS, ACTIONS, verb_stem
 
@@ -65,11 +65,15 @@ def likeliest(text: str, languages: Sequence[str]) -> str:
 def _worth(words: list[str], language: str, common: int, least: int = 1) -> tuple[int, int]:
     """How many words speak for a language, and their letters; zeros if more are unknown than speak."""
     speak, letters, unknown = common, 0, -common
+    beside = common and common >= len(words) - 1
     for word in words:
         plain = folded(word, language)
         stem, meaning = known_stem(plain, language, shared=True)
-        if not stem:
+        if not stem and not (beside and of_compound(plain, language)):
             unknown += 1
+        elif not stem:
+            speak += 1
+            letters += len(plain)
         elif speaks(plain, stem, meaning) or _is_foreign(word, plain, stem, meaning, language):
             speak += 1
             letters += len(stem)

@@ -333,3 +333,37 @@ def test_japanese_wants_what_stands_behind_without_doing() -> None:
     assert reading.ruled_out
     assert "delete" not in reading.english
     assert read_request("カルテを削除しないでください").ruled_out == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("Fenster zu", "de", ("close", "window")),
+        ("raam dicht", "nl", ("close", "window")),
+    ],
+)
+def test_a_particle_asks_for_the_deed_of_the_verb_that_is_left_out(
+    text: str, language: str, words: tuple[str, ...]
+) -> None:
+    assert read_request(text).language == language
+    assert gloss(text, language) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "word"),
+    [("mach lauter", "de", "louder"), ("音量调大一点", "zh", "louder"), ("llévame a casa", "es", "navigate"),
+     ("ya no queda leche", "es", "buy"), ("wieviel sind 50 CHF in Euro", "de", "euro")],
+)  # fmt: skip
+def test_what_is_said_to_a_house_and_a_car_has_english_words(text: str, language: str, word: str) -> None:
+    reading = read_request(text)
+    assert (reading.language, word in reading.english) == (language, True)
+
+
+def test_a_compound_tells_its_language_beside_a_common_word() -> None:
+    assert language_of("Kreisdiagramm bitte") == "de"
+    assert language_of("Kreisdiagramm") == "en"
+
+
+@pytest.mark.parametrize("text", ["liste as instâncias", "mostre os pedidos", "exclua o arquivo"])
+def test_portuguese_is_told_by_its_polite_forms(text: str) -> None:
+    assert language_of(text) == "pt"

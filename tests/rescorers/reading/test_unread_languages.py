@@ -130,3 +130,7 @@ def test_what_an_encoder_says_it_reads_stays_in_the_order_of_its_vectors(bench) 
     assert not found.abstained
     assert [hit.id for hit in found.results] == list(names)
     assert "which the encoder reads" in found.degraded[0].reason
+
+
+def test_chinese_shares_every_two_signs() -> None:
+    assert beginnings("知乎热榜") & beginnings("获取知乎热榜，包含时事热点") >= {"知乎", "乎热", "热榜"}
