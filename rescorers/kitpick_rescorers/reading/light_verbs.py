@@ -23,7 +23,7 @@ _BETWEEN = (
     r"(?:\s+(?!(?:of|for|from|to|on|in|and|or|that|which|with|without|if|so|but|then)\b)[^\s.,;:!?]+){0,5}?"
 )
 MAY_BE_LIGHT = re.compile(
-    rf"\b{_LIGHT}\b|\b(?:put|let|drop|shoot|keep|sign|bring|hook|unhook|plug|unplug|have|having|grant|rais(?:e|ing)|lodg(?:e|ing))\b",
+    rf"\b{_LIGHT}\b|\b(?:put|let|tell|drop|shoot|keep|sign|bring|hook|unhook|plug|unplug|have|having|grant|rais(?:e|ing)|lodg(?:e|ing))\b",
     re.IGNORECASE,
 )
 """Verbs without one of which a request has no such deed."""
@@ -60,6 +60,7 @@ put\s+(?:a\s+stop|an\s+end)\s+to: stop cancel end terminate abort
 (?:giv(?:e|ing)|grant)\b(?:\s+\S+){1,4}?\s+(?:access|permissions?|rights?)(?!\s+keys?)\b: grant share add invite allow authorize attach put
 let\b(?:\s+\S+){1,4}?\s+in\b: grant share add invite allow authorize approve
 let\s+(?!me\b|us\b)(?:\S+\s+){1,4}?know\b: send post notify message
+tell\s+(?!me\b|us\b)(?:(?:my|our|the)\s+)?\w+\s+(?:that|about|i|i'm|i'll|we|we're|we'll|he|she|they)\b: send post notify message
 (?:drop|shoot)\s+\S+(?:\s+\S+)?\s+a\s+(?:line|note|message|mail): send post notify message
 giv(?:e|ing)\s+(?:\S+\s+){1,3}?(?:a\s+)?(?:heads[- ]?up|shout|nudge): send post notify message
 keep(?:ing)?\s+(?:an\s+eye|tabs)\s+on: watch monitor subscribe track follow

@@ -29,6 +29,7 @@ SAID = [
     ("let Bob in on the project", "invite member"),
     ("let the team know that lunch is at 12", "post message"),
     ("drop Anna a line", "send message"),
+    ("tell Tom that I'm late", "send message"),
     ("have a look at the invoice", "get invoice"),
     ("keep an eye on the price", "watch price"),
     ("sign me up for the newsletter", "subscribe list"),
