@@ -25,7 +25,7 @@ from kitpick_foundation.visible import is_blank
 from kitpick_rescorers.features import effect_of_name
 from kitpick_rescorers.reading.deeds import asked_deeds, effects_asked, opposites
 from kitpick_rescorers.reading.request_reading import read_request, shortened
-from kitpick_rescorers.reading.verbs import ACTIONS, deed_of_name, stems_of
+from kitpick_rescorers.reading.verbs import ACTIONS, deed_of_name, deeds, stems_of
 from kitpick_rescorers.request import MAX_USED
 
 Messages = Sequence[Mapping[str, Any]]
@@ -135,10 +135,10 @@ def done_before(messages: Messages) -> tuple[str, ...]:
     asks = not again and effects_asked(wanted) == {Effect.READ}
 
     def is_done(name: str) -> bool:
-        stems = frozenset(stems_of(name_words(name)))
-        other = asked and not again and asked.isdisjoint(stems)
+        deed = deed_of_name(stems_of(name_words(name)))
+        other = asked and not again and (deed not in deeds(asked))
         writes = asks and effect_of_name(name) in (Effect.WRITE, Effect.DESTRUCTIVE)
-        return bool(other or writes or deed_of_name(stems_of(name_words(name))) in against)
+        return bool(other or writes or deed in against)
 
     return tuple(filter(is_done, sorted(called_names(messages))))[:MAX_USED]
 

@@ -299,3 +299,20 @@ def test_the_opposite_is_asked_for_though_it_is_asked_for_again() -> None:
         {"role": "user", "content": "no, remove one again"},
     ]
     assert done_before(messages) == ("shop_add_to_cart",)
+
+
+@pytest.mark.parametrize(
+    ("name", "last", "again"),
+    [
+        ("add_to_shopping_list", "read me the whole list", False),
+        ("chat_post_message", "now send Ann a message", True),
+    ],
+)
+def test_a_function_is_called_by_its_deed_and_not_by_its_things(name: str, last: str, again: bool) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "milk, please"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "user", "content": last},
+    ]
+    assert done_before(messages) == (() if again else (name,))
