@@ -36,7 +36,7 @@ _IDIOMS = (
 
 def in_plain_words(text: str) -> str:
     """The request with its idioms in words of APIs; the text itself if it has none, or asks a question."""
-    if len(text) > _MOST or "?" in text or MAY_BE_IDIOM.search(text) is None:
+    if len(text) > _MOST or "?" in text:
         return text
     for idiom, plain in _IDIOMS:
         said = idiom.search(text)

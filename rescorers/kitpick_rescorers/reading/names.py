@@ -41,6 +41,10 @@ _CODE = re.compile(
     r"|[A-Z][A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*"  # PascalCase
     r")(?:\(\))?(?![\w@])"
 )
+_KEBAB = re.compile(r"(?<![\w/@.-])[a-z]+(?:-[a-z0-9]+)+(?![\w@-])")
+_OPTION = re.compile(r"\s--[a-z]")
+_LONG = 2
+"""Hyphens of a word that people write as a name only."""
 _CALLING = re.compile(
     r"^\W*(?:please\s+)?(?:(?:can|could) you\s+)?(?:call|run|use|invoke|execute)?\s*(?:the\s+)?"
     r"(?:tool|function|api|endpoint|operation|method|call)?\s*(?P<name>.+?)\s*"
@@ -58,10 +62,17 @@ def name_key(name: str) -> str:
 def names_in(text: str) -> tuple[str, ...]:
     """What stands in a request in quotes or as code, in its order, each once, at most `MAX_NAMES`.
 
-    A quoted word behind "called", "with" and the like is a value, unless it is written as code.
+    A quoted word behind "called", "with" and the like is a value, unless it is written as code. Words with
+    hyphens are names in a command with options ("aws ec2 describe-instances --region x"), or with two of
+    them.
     """
     read = text[:_MAX_READ]
     found = [(match.start(), match.group()) for match in _CODE.finditer(read)]
+    is_command = _OPTION.search(read) is not None
+    kebab = _KEBAB.finditer(read) if "-" in read else ()
+    found += [
+        (match.start(), match.group()) for match in kebab if is_command or match.group().count("-") >= _LONG
+    ]
     for match in _QUOTED.finditer(read):
         quoted = next(part for part in match.groups() if part is not None)
         plain = not match.group().startswith("`") and not _CODE.fullmatch(quoted.strip())

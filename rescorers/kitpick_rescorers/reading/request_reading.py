@@ -12,7 +12,7 @@ import msgspec
 from kitpick_engines.lexical import STOP_WORDS
 from kitpick_rescorers.reading.foreign_negation import split_foreign
 from kitpick_rescorers.reading.glossary import UNSPACED, gloss
-from kitpick_rescorers.reading.idioms import in_plain_words
+from kitpick_rescorers.reading.idioms import MAY_BE_IDIOM, in_plain_words
 from kitpick_rescorers.reading.languages import ENGLISH, NAMES, language_of
 from kitpick_rescorers.reading.names import names_in, whole_name
 from kitpick_rescorers.reading.negation import split_ruled_out
@@ -177,7 +177,7 @@ def read_request(text: str) -> Reading:
     if language != ENGLISH:
         wanted, out = split_foreign(text, language)
     else:
-        plain = in_plain_words(text)
+        plain = in_plain_words(text) if MAY_BE_IDIOM.search(text[:_MAX_READ]) else text
         wanted, out = split_ruled_out(plain) if _MAY_RULE_OUT.search(plain) else (plain, ())
     versions = _versions(wanted)
     if versions and (bare := _VERSION_OF_CALL.sub("", wanted[:_MAX_READ])).strip():

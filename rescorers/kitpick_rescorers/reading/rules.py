@@ -14,16 +14,12 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate
 from kitpick_engines.document import Effect
-from kitpick_engines.lexical import STOP_WORDS
-from kitpick_engines.text import split_identifier
 from kitpick_rescorers.features import effect_of_name, wanted_effects
 from kitpick_rescorers.reading.deeds import (
     MAY_OPPOSE,
     asked_deeds,
-    deeds_of_phrases,
     effects_asked,
     milder_deeds,
-    near_deeds,
     opposites,
 )
 from kitpick_rescorers.reading.glossary import LANGUAGES
@@ -33,18 +29,28 @@ from kitpick_rescorers.reading.loan_words import beginnings, sharing
 from kitpick_rescorers.reading.names import name_key, named
 from kitpick_rescorers.reading.out_of_reach import MAY_BE_OUT_OF_REACH, out_of_reach
 from kitpick_rescorers.reading.request_reading import Reading
+from kitpick_rescorers.reading.ruled_out import RuledOut
 from kitpick_rescorers.reading.senses import MAY_MEAN_OTHERWISE, other_sense
 from kitpick_rescorers.reading.small_talk import TALK_WORDS, small_talk
 from kitpick_rescorers.reading.verbs import (
     ACTIONS,
     ENDING,
-    SWITCHES,
     asks_to_end,
-    deed_of_name,
     deeds,
     destroys,
     stems_of,
-    verb_stem,
+)
+from kitpick_rescorers.reading.words_of_names import (
+    SMALL,
+    deed_of,
+    last_part,
+    misfit,
+    name_stems,
+    plain_stems,
+    things_named,
+    things_of,
+    versionless,
+    words_of,
 )
 from kitpick_rescorers.state import ANSWERABLE, Ranked, StageTrace, State
 
@@ -54,18 +60,18 @@ _RULED_OUT = "does what the request rules out"
 _DONE = "was called already, and is not asked for again"
 _FITS = "does what is asked to the same thing"
 _MEANT = "does what the request says by a noun or an idiom"
+_SAID = "is what the request says, and no more"
 _OPPOSITE = "does the opposite of what is asked"
 _ENDS = "ends something, which the request does not ask for"
 _FIRST = re.compile(r"[^\W_]+")
 _FAR_BELOW = 0.05
 """A probability that anything does it, below which nothing does even of what a glossary reads."""
+_ACTIONS = frozenset().union(*map(plain_stems, ACTIONS))
+_WORDS_OF_NAME = 6
+"""Words of a request that may say a name and no more."""
 _NEAR = 5
 _HEAD = 10
 """How far down the list a hit is looked for that does what is asked, in place of one that destroys."""
-_VERSION = re.compile(
-    r"(?:^|[\W_])v(?:ersion)?[\W_]?(\d+)(?=$|[\W_])|(?<=[a-z])V(\d+)(?![a-z0-9])|(?<=[A-Za-z])(\d)$"
-)
-_DIGITS = re.compile(r"[vV]?\d+")
 
 
 def follow_rules(
@@ -204,6 +210,7 @@ class _Rules:
         if out:
             kept, last = _parted(ranked, out)
             ranked = [*self._counterpart_first(kept, last), *last]
+        ranked = self._said_in_full_first(ranked)
         ranked = self._said_by_noun_first(self._fitting_effect_first(ranked))
         return tuple(self._harmless_first(self._opposite_behind(ranked)))
 
@@ -241,11 +248,11 @@ class _Rules:
             return ranked
         places: dict[tuple[str, str], list[int]] = {}
         for place, item in enumerate(ranked):
-            places.setdefault((item.tool, _versionless(item.candidate.api)), []).append(place)
+            places.setdefault((item.tool, versionless(item.candidate.api)), []).append(place)
         moved = list(ranked)
         for held in places.values():
             family = [ranked[place] for place in held]
-            better = sorted(family, key=lambda item: _misfit(item.candidate, wanted, others))
+            better = sorted(family, key=lambda item: misfit(item.candidate, wanted, others))
             for place, item in zip(held, better, strict=True):
                 moved[place] = item
             if better != family:
@@ -264,15 +271,36 @@ class _Rules:
         wanted = effects_asked(self._reading.searched) if not self._reading.foreign else None
         if not wanted or first in wanted:
             return ranked
-        thing = _things(ranked[0].candidate)
+        thing = things_of(ranked[0].candidate)
         place = self._near(
             ranked[:_NEAR],
             lambda item: (
-                effect_of_name(item.api) in wanted and (Effect.READ in wanted or _things(item) == thing)
+                effect_of_name(item.api) in wanted and (Effect.READ in wanted or things_of(item) == thing)
             ),
         )
         if place:
             self.reasons |= {ranked[place].id: _FITS}
+        return _with_front(ranked, place)
+
+    def _said_in_full_first(self, ranked: list[Ranked]) -> list[Ranked]:
+        """A hit whose name says the whole request stands before one that says something else.
+
+        "eliminar el bucket viejo" is `DeleteBucket`, not `DeleteBucketLifecycle`.
+        """
+        if not ranked or ranked[0].id in self.first:
+            return ranked
+        text = " ".join(self._reading.english) or self._reading.searched
+        if len(text.split()) > _WORDS_OF_NAME:
+            return ranked
+        asked = plain_stems(text)
+
+        def is_said(item: Ranked) -> bool:
+            stems = plain_stems(last_part(item.candidate.api))
+            return not stems <= _ACTIONS and stems <= asked and not asked - stems - plain_stems(item.tool)
+
+        place = next((place for place, item in enumerate(ranked[:_HEAD]) if is_said(item)), 0)
+        if place:
+            self.reasons |= {ranked[place].id: _SAID}
         return _with_front(ranked, place)
 
     def _said_by_noun_first(self, ranked: list[Ranked]) -> list[Ranked]:
@@ -281,9 +309,9 @@ class _Rules:
         if not ranked or ranked[0].id in self.first or self._reading.foreign or not MAY_BE_LIGHT.search(text):
             return ranked
         meant = meant_by_light_verb(text)
-        if not meant.deeds or meant.fits(_name_stems(ranked[0].candidate)):
+        if not meant.deeds or meant.fits(name_stems(ranked[0].candidate)):
             return ranked
-        about = (frozenset(stems_of(text)) | _things(ranked[0].candidate)) - meant.things
+        about = (frozenset(stems_of(text)) | things_of(ranked[0].candidate)) - meant.things
         place = next(
             (place for place, item in enumerate(ranked[:_HEAD]) if _is_meant(item.candidate, meant, about)), 0
         )
@@ -299,11 +327,11 @@ class _Rules:
             return ranked
         asked = asked_deeds(self._reading.searched)
         first, against = ranked[0], opposites(asked)
-        deed = _deed(first.candidate)
+        deed = deed_of(first.candidate)
         if deed not in against or (deed in ENDING and asks_to_end(self._reading.searched)):
             return ranked
         fit = deeds(asked)
-        place = self._near(ranked, lambda candidate: _deed(candidate) in fit)
+        place = self._near(ranked, lambda candidate: deed_of(candidate) in fit)
         if not place:
             return ranked
         self.reasons |= {first.id: _OPPOSITE}
@@ -320,7 +348,7 @@ class _Rules:
             return ranked
         first, text = ranked[0], self._reading.searched
         ends = asks_to_end(text)
-        if not _destroys(first.candidate) or (ends and _deed(first.candidate) in deeds(asked_deeds(text))):
+        if not _destroys(first.candidate) or (ends and deed_of(first.candidate) in deeds(asked_deeds(text))):
             return ranked
         place = self._harmless(ranked, milder_deeds(text) if ends else None)
         if place or not ends:
@@ -335,21 +363,21 @@ class _Rules:
             milder: the deeds with which the request ends something; None if it ends nothing.
         """
         same = self._near(
-            ranked, lambda item: not _destroys(item) and (milder is None or _deed(item) in milder)
+            ranked, lambda item: not _destroys(item) and (milder is None or deed_of(item) in milder)
         )
         asked = frozenset(stems_of(self._reading.searched))
-        if same or milder == frozenset() or _all_stems(ranked[0].candidate) & asked:
+        if same or milder == frozenset() or things_named(ranked[0].candidate) & asked:
             return same
         return next((n for n, item in enumerate(ranked[:_NEAR]) if not _destroys(item.candidate)), 0)
 
     def _near(self, ranked: Sequence[Ranked], fits: Callable[[Candidate], bool]) -> int:
         """The place of the next hit of the head that fits and is about the same thing; 0 if none does."""
-        tool, thing = ranked[0].tool, _things(ranked[0].candidate)
+        tool, thing = ranked[0].tool, things_of(ranked[0].candidate)
         return next(
             (
                 place
                 for place, item in enumerate(ranked[:_HEAD])
-                if place and item.tool == tool and fits(item.candidate) and _things(item.candidate) & thing
+                if place and item.tool == tool and fits(item.candidate) and things_of(item.candidate) & thing
             ),
             0,
         )
@@ -366,13 +394,15 @@ class _Rules:
 
     def _counterpart_first(self, kept: list[Ranked], out: Sequence[Ranked]) -> list[Ranked]:
         """Whoever rules out `SendMessageBatch` by "not as a batch" wants `SendMessage` of the same tool."""
-        ruled_out = _RuledOut(self._reading)
+        ruled_out = RuledOut(self._reading)
         things = ruled_out.things
         wanted = {
-            (item.tool, _words(item.candidate) - things) for item in out if things & _words(item.candidate)
+            (item.tool, words_of(item.candidate) - things)
+            for item in out
+            if things & words_of(item.candidate)
         }
         for place, item in enumerate(kept[:_HEAD]):
-            if (item.tool, _words(item.candidate)) in wanted and not self.first:
+            if (item.tool, words_of(item.candidate)) in wanted and not self.first:
                 if place and item.tool == kept[0].tool and ruled_out.covered(kept[0].candidate):
                     return kept
                 self.reasons |= {item.id: "does the same without what the request rules out"}
@@ -382,121 +412,11 @@ class _Rules:
     def _ruled_out(self, ranked: Sequence[Ranked]) -> set[str]:
         if not self._reading.ruled_out:
             return set()
-        out = _RuledOut(self._reading)
+        out = RuledOut(self._reading)
         held = [item for item in ranked if item.id not in self.first and out.holds(item.candidate)]
         rest = {item.id for item in ranked} - {item.id for item in held}
         least = max((out.covered(item.candidate) for item in ranked if item.id in rest), default=0)
         return {item.id for item in held if not out.only_by_things(item.candidate, least)}
-
-
-class _RuledOut:
-    """The deeds and things that a request rules out, without those that it also wants."""
-
-    def __init__(self, reading: Reading) -> None:
-        wanted = frozenset(stems_of(reading.searched))
-        said = [stems_of(part) for part in reading.ruled_out]
-        verbs = frozenset(stem for part in said for stem in part if stem in ACTIONS)
-        phrases = deeds_of_phrases(" ".join(reading.ruled_out))
-        verbs = verbs - SWITCHES | phrases if phrases else verbs
-        alternatives = [
-            (part, stems)
-            for part, stems in zip(reading.ruled_out, said, strict=True)
-            if not set(stems) & ACTIONS - {"batch"}
-        ]
-        self.things = frozenset(stem for _, stems in alternatives for stem in stems) - wanted - _SMALL
-        """Stems of things that are ruled out."""
-        within = frozenset(map(verb_stem, _WITHIN.findall(reading.searched)))
-        ends = alternatives if asks_to_end(reading.searched) else ()
-        self._not_whole = within.intersection(stem for _, stems in ends for stem in stems)
-        """Stems of what is not to be ended as a whole: "remove the file from the bucket, not the bucket"."""
-        many = (stems for part, stems in alternatives if _MANY.search(part))
-        self._many = frozenset(stem for stems in many for stem in stems) - _SMALL
-        asked = near_deeds(asked_deeds(reading.searched))
-        self._ends = bool(asked & deeds(verbs))
-        self._deeds = near_deeds(verbs) if self._ends else deeds(verbs) - wanted
-        named = frozenset().union(*map(_behind_verb, said))
-        if not named and asked & near_deeds(verbs):
-            self._deeds = frozenset()  # "take the rules away, leave the policy, don't delete that"
-        self._on = named or wanted - _SMALL
-        """Where the request itself ends something: stems of that which is not to be ended."""
-        self._asked = asked
-        self._wanted = wanted & ACTIONS
-        self._things_wanted = wanted - ACTIONS - _SMALL
-        self._versions = reading.other_versions
-
-    def holds(self, candidate: Candidate) -> bool:
-        """Whether a candidate does just that."""
-        words = _name_stems(candidate)
-        if self._versions and _version(candidate) in self._versions:
-            return True
-        if self._many & set(words) and _is_many(candidate, self._many):
-            return True
-        if (self.things - self._many) & set(words):
-            return True
-        deed = _deed(candidate) or _first_deed(candidate.text)
-        if self._ends_whole(candidate):
-            return True
-        if deed not in self._deeds:
-            return False
-        return not self._ends or self._is_the_same(candidate, deed)
-
-    def covered(self, candidate: Candidate) -> int:
-        """How many of the wanted things an API's name has."""
-        return len(self._things_wanted & set(_name_stems(candidate)))
-
-    def only_by_things(self, candidate: Candidate, covered: int) -> bool:
-        """Whether a name has more of what is wanted than all others, beside a thing that is ruled out."""
-        words = set(_name_stems(candidate))
-        if self._versions or self._ends_whole(candidate):
-            return False
-        return self.covered(candidate) > covered and not words & self._deeds
-
-    def _ends_whole(self, candidate: Candidate) -> bool:
-        """Whether it ends the whole of which only a part is to be ended."""
-        return _deed(candidate) in self._asked and frozenset() < _things(candidate) <= self._not_whole
-
-    def _is_the_same(self, candidate: Candidate, deed: str) -> bool:
-        """Whether an ending deed is done to just what is ruled out, and is not the deed that is wanted."""
-        things = _things(candidate)
-        return (
-            bool(_ended(candidate))
-            and things <= self._on
-            and (deed not in self._wanted or bool(things - {deed}))
-        )
-
-
-_MANY = re.compile(r"\b(?:several|multiple|many|all|every|each|lots|both|two|three)\b", re.IGNORECASE)
-_WITHIN = re.compile(
-    r"\b(?:from|of|in|on|off|inside|within)\s+(?:(?:the|an?|my|our|its|their|this|that)\s+)?([a-z]+)",
-    re.IGNORECASE,
-)
-"""What something is a part of."""
-_POINTERS = frozenset(
-    {"it", "them", "thi", "that", "thes", "thos", "him", "her", "one", "any", "anyth", "all"}
-)
-
-
-def _behind_verb(stems: Sequence[str]) -> frozenset[str]:
-    """What follows the first verb of a part that is ruled out, but for pronouns."""
-    verb = next((place for place, stem in enumerate(stems) if stem in ACTIONS), len(stems))
-    return frozenset(stems[verb + 1 :]) - _SMALL - _POINTERS
-
-
-def _is_many(candidate: Candidate, things: frozenset[str]) -> bool:
-    """Whether a name speaks of several of the things: `DeleteObjects`, or of a batch."""
-    words = split_identifier(candidate.api.rpartition(".")[2] or candidate.api).lower().split()
-    return any(
-        word in ("batch", "bulk") or (word.endswith("s") and verb_stem(word) in things) for word in words
-    )
-
-
-_SMALL = frozenset(map(verb_stem, STOP_WORDS)) | {"via", "one", "please"}
-
-
-def _first_deed(text: str) -> str | None:
-    """The first verb that a candidate's text says behind its name, among its first words."""
-    about = text.partition(". ")[2] or text
-    return next((stem for stem in stems_of(about)[:4] if stem in ACTIONS), None)
 
 
 def _is_called(candidate: Candidate, keys: Sequence[str]) -> bool:
@@ -511,44 +431,16 @@ def _is_meant(candidate: Candidate, meant: Meant, about: frozenset[str]) -> bool
 
     What stands before its last full stop is the tool, not a thing.
     """
-    things = _words(candidate) - ACTIONS - _SMALL - meant.things
-    return meant.fits(_name_stems(candidate)) and (not things or not things.isdisjoint(about))
+    things = words_of(candidate) - ACTIONS - SMALL - meant.things
+    return meant.fits(name_stems(candidate)) and (not things or not things.isdisjoint(about))
 
 
 def _may_destroy(candidate: Candidate) -> bool:
     return Effect.DESTRUCTIVE in (candidate.effect, effect_of_name(candidate.api)) or "." in candidate.api
 
 
-def _deed(candidate: Candidate) -> str:
-    """Stem of what an API's name does; empty if it has no verb."""
-    return deed_of_name(_name_stems(candidate))
-
-
 def _destroys(candidate: Candidate) -> bool:
     return destroys(candidate.api, candidate.effect)
-
-
-def _things(candidate: Candidate) -> frozenset[str]:
-    """Stems of what an API's name is about: its words but for its first verb."""
-    words = _name_stems(candidate)
-    deed = next((place for place, stem in enumerate(words) if stem in ACTIONS), len(words))
-    return frozenset((*words[:deed], *words[deed + 1 :])) - _SMALL
-
-
-def _ended(candidate: Candidate) -> frozenset[str]:
-    """Stems of what an ending deed is done to: `remove_from_cart` ends no cart."""
-    words = _name_stems(candidate)
-    place = words.index("from") if "from" in words else len(words)
-    return _things(candidate) - frozenset(words[place:])
-
-
-def _words(candidate: Candidate) -> frozenset[str]:
-    return frozenset(_name_stems(candidate))
-
-
-def _name_stems(candidate: Candidate) -> tuple[str, ...]:
-    """Stems of the words of an API's name, without what stands before its last full stop."""
-    return stems_of(split_identifier(candidate.api.rpartition(".")[2] or candidate.api))
 
 
 def _with_front(ranked: list[Ranked], place: int) -> list[Ranked]:
@@ -556,33 +448,6 @@ def _with_front(ranked: list[Ranked], place: int) -> list[Ranked]:
     return [ranked[place], *ranked[:place], *ranked[place + 1 :]]
 
 
-def _all_stems(candidate: Candidate) -> frozenset[str]:
-    """Stems of all words of an API's name but for its verbs."""
-    return frozenset(stems_of(split_identifier(candidate.api))) - ACTIONS - _SMALL
-
-
 def _parted(ranked: Sequence[Ranked], out: set[str]) -> tuple[list[Ranked], list[Ranked]]:
     """The list without some ids, and those, each in their order."""
     return [item for item in ranked if item.id not in out], [item for item in ranked if item.id in out]
-
-
-def _version(candidate: Candidate) -> str:
-    """The number of an API's version, by its name or else by what it says of itself; empty for none."""
-    for text in (candidate.api, candidate.text[:300]):
-        found = _VERSION.search(text)
-        if found is not None:
-            return str(int(next(part for part in found.groups() if part)))
-    return ""
-
-
-def _versionless(api: str) -> str:
-    return name_key(_DIGITS.sub("", api))
-
-
-def _misfit(candidate: Candidate, wanted: frozenset[str], others: frozenset[str]) -> int:
-    version = _version(candidate)
-    if version in others:
-        return 3
-    if version in wanted:
-        return 0
-    return 1 if not version else 2

@@ -29,6 +29,8 @@ def test_one_name_in_any_case_style_is_one_name(style: str) -> None:
         ("what does /v1/orders/{order_id} give", ("/v1/orders/{order_id}",)),
         ("ruf «ListObjects» auf", ("ListObjects",)),
         ("「create_issue」を呼んで", ("create_issue",)),
+        ("aws ec2 describe-instances --region eu-west-1", ("describe-instances", "eu-west-1")),
+        ("what does change-resource-record-sets do", ("change-resource-record-sets",)),
     ],
 )
 def test_what_stands_in_quotes_or_as_code_is_a_name(request_: str, found: tuple[str, ...]) -> None:

@@ -226,3 +226,21 @@ def test_what_was_called_already_comes_behind_the_head(bench) -> None:  # type: 
     assert ids(answer("and now cancel it", ranked(bench, names)))[1] == "shop/createOrder"
     with pytest.raises(InvalidRequest):
         answer("x", ranked(bench, names), used=("f",) * 51)
+
+
+BUCKETS = ("s3/DeleteBucketLifecycle", "s3/DeleteObject", "s3/DeleteBucket")
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("delete the bucket", "s3/DeleteBucket"),
+        ("remove the old bucket", "s3/DeleteBucket"),
+        ("eliminar el bucket viejo", "s3/DeleteBucket"),
+        ("delete the bucket of s3", "s3/DeleteBucket"),
+        ("delete what the bucket expires by", "s3/DeleteBucketLifecycle"),
+        ("delete the bucket policy", "s3/DeleteBucketLifecycle"),
+    ],
+)
+def test_what_a_request_says_and_no_more_comes_first(bench, query: str, first: str) -> None:  # type: ignore[no-untyped-def]
+    assert ids(answer(query, ranked(bench, BUCKETS)))[0] == first
