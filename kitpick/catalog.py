@@ -16,7 +16,7 @@ from kitpick_engines.document import ApiDocument, Thing
 from kitpick_engines.opening import open_engine
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_ingest.progress import NullProgress, Progress
-from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.errors import EmptyCatalog, InvalidRequest
 
 if TYPE_CHECKING:  # loaded when a catalog is opened
     from kitpick.conversation import Messages
@@ -314,7 +314,7 @@ class Catalog:
         Args:
             request: the id of an answer (`SearchResult.id`; several joined by `+`), or what was wanted, in
                 words.
-            chosen: ids of the APIs that served it. An id that the answer did not show, or with words that no
+            chosen: ids of the APIs that served it, or one. An id that the answer did not show, or with words that no
                 API has which the client may see, is refused, and nothing is remembered.
             failed: ids of APIs that were called and did not do the job.
             not_needed: ids of APIs that had no part in it.
@@ -329,6 +329,7 @@ class Catalog:
         from kitpick.feedback import Outcome
         from kitpick_rescorers.intents.answers import answer_ids
 
+        chosen, failed, not_needed = map(_listed, (chosen, failed, not_needed))
         stored = self.learning.take(request, Outcome(chosen, failed, not_needed), client, filter)
         if self._trial is not None and (answers := answer_ids(request)):
             self._trial.choose(answers, filter.tenant, chosen, client)
@@ -358,6 +359,7 @@ class Catalog:
             older_than_days: only what is older; None for any age.
 
         Raises:
+            InvalidRequest: no number of days.
             EngineUnavailable: a file cannot be written.
         """
         if self._trial is not None and older_than_days is None:
@@ -428,11 +430,19 @@ def _as_spoken(request: str | Messages, held: Sequence[HeldIdentifier]) -> tuple
 
     if isinstance(request, str):
         return request, Spoken(tuple(held)[-MAX_HELD:], ())
+    if not isinstance(request, Sequence):
+        said = "give a text, or the messages of a conversation"
+        raise InvalidRequest(f"the request is of type {type(request).__name__}: {said}")
     from kitpick.conversation import done_before, request_of
     from kitpick.held_identifiers import held_identifiers
 
     known = (*held_identifiers(request), *held)[-MAX_HELD:]
     return request_of(request), Spoken(known, done_before(request))
+
+
+def _listed(ids: Sequence[str]) -> Sequence[str]:
+    """Ids, also where one alone is given."""
+    return (ids,) if isinstance(ids, str) else ids
 
 
 def _profile(chosen: str | Path | Profile) -> Profile:

@@ -16,6 +16,7 @@ from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.text import storable
 from kitpick_foundation.errors import KitpickError, suggestion
 from kitpick_foundation.visible import is_blank
+from kitpick_rescorers.errors import InvalidRequest
 from kitpick_rescorers.intents.answers import MAX_SHOWN, AnswerLog, RememberedAnswer, answer_ids
 from kitpick_rescorers.intents.store import Verdict
 from kitpick_rescorers.state import Degradation
@@ -175,8 +176,12 @@ class Feedback:
         """Removes answers and what was said: of a tenant or of all, older than this or whatever its age.
 
         Raises:
+            InvalidRequest: no number of days.
             EngineUnavailable: a file cannot be written.
         """
+        if older_than_days is not None and not older_than_days >= 0:
+            raise InvalidRequest(f"older_than_days is {older_than_days}: give a number of days, 0 or more")
+        tenant = None if tenant is None else storable(tenant)
         until = float("inf") if older_than_days is None else time.time() - older_than_days * _DAY
         return Forgotten(self.answers.forget(tenant, until), self._intents.forget(tenant, until))
 

@@ -17,6 +17,7 @@ from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.sync import SyncOptions
+from kitpick_rescorers.errors import InvalidRequest
 from kitpick_rescorers.intents.store import Intent
 
 from .conftest import function
@@ -187,6 +188,36 @@ def test_choices_of_a_tenant_move_only_what_it_finds_itself(learner: Catalog) ->
     # The same names in another tenant are other people.
     learner.feedback(SLANG, [FLIGHTS], client="ann", filter=OTHER)
     assert order(learner, filter=ACME)[0] == EMAIL
+
+
+def test_one_id_may_stand_for_a_list_of_one(learner: Catalog) -> None:
+    assert learner.feedback(SLANG, EMAIL, client="ann") == 1
+    assert learner.feedback(SLANG, [], failed=FLIGHTS, not_needed=EVENT, client="ann") == 2
+    with pytest.raises(UnknownIds, match=f"{EMAIL[:-1]!r}: did you mean {EMAIL!r}"):
+        learner.feedback(SLANG, EMAIL[:-1], client="ann")
+
+
+def test_a_tenant_whose_name_has_no_form_in_utf_8_is_forgotten_too(learner: Catalog) -> None:
+    odd = Filter(tenant="a\udcff")
+    learner.feedback(ask(learner, filter=odd).id, [EMAIL], client="ann", filter=odd)
+    gone = learner.forget(odd.tenant)
+    assert (gone.answers, gone.choices) == (1, 1)
+
+
+@pytest.mark.parametrize("days", [-5.0, float("nan")])
+def test_what_is_no_age_forgets_nothing(learner: Catalog, days: float) -> None:
+    learner.feedback(SLANG, [EMAIL], client="ann")
+    with pytest.raises(InvalidRequest, match="give a number of days, 0 or more"):
+        learner.forget(older_than_days=days)
+    assert learner.forget().choices == 1
+
+
+@pytest.mark.parametrize("request_", [None, 5, {"role": "user"}.keys()])
+def test_a_request_that_is_no_text_and_no_list_is_refused_with_the_cure(
+    catalog: Catalog, request_: Any
+) -> None:
+    with pytest.raises(InvalidRequest, match="give a text, or the messages of a conversation"):
+        catalog.search(request_)
 
 
 def test_a_tenant_is_forgotten_and_its_ranking_with_it(learner: Catalog) -> None:
