@@ -314,8 +314,8 @@ class Catalog:
         Args:
             request: the id of an answer (`SearchResult.id`; several joined by `+`), or what was wanted, in
                 words.
-            chosen: ids of the APIs that served it, or one. An id that the answer did not show, or with words that no
-                API has which the client may see, is refused, and nothing is remembered.
+            chosen: ids of the APIs that served it, or one id. One that the answer did not show, or with words
+                that no API has which the client may see, is refused, and nothing is remembered.
             failed: ids of APIs that were called and did not do the job.
             not_needed: ids of APIs that had no part in it.
             client: who says so, as one and the same name each time; nameless ones count as one client.

@@ -28,6 +28,7 @@ _CHUNK = 1024 * 1024
 _CREDENTIALS = "give credentials with --header Authorization=VARIABLE"
 _A_PAGE = f"the server sent a web page, mostly one to log in: {_CREDENTIALS}"
 _PIECE = 64 * 1024
+_PARTIAL = 206
 _ANY_WINDOW = 47
 """For zlib: gzip or zlib, as the data say."""
 
@@ -35,26 +36,43 @@ Unpack = Callable[[bytes], Iterable[bytes]]
 
 
 def unpacker(encoding: str) -> Unpack:
-    """A function that unpacks chunk after chunk of a body, by its `Content-Encoding`.
+    """A function that unpacks chunk after chunk of a body, by its `Content-Encoding`; the last is empty.
 
     Raises:
-        zlib.error: an encoding that nobody asked for; or, from the function, a body that is not as it says.
+        zlib.error: an encoding that nobody asked for; or, from the function, a body that is not as it says,
+            or not whole.
     """
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return lambda chunk: [chunk]
     if name not in ("gzip", "x-gzip", "deflate"):
         raise zlib.error(f"nobody asked for the encoding {name[:50]!r}")
-    packed = zlib.decompressobj(_ANY_WINDOW)
+    return _Members()
 
-    def unpack(chunk: bytes) -> Iterator[bytes]:
-        while chunk:
-            piece = packed.decompress(chunk, _PIECE)
+
+class _Members:
+    """Unpacks a body of gzip, which may have several parts, or of zlib."""
+
+    def __init__(self) -> None:
+        self._packed = zlib.decompressobj(_ANY_WINDOW)
+        self._begun = False
+
+    def __call__(self, chunk: bytes) -> Iterator[bytes]:
+        """The pieces of a chunk; of an empty one none: it is the end."""
+        if not chunk and self._begun and not self._packed.eof:
+            raise zlib.error("it ends too early")
+        full = False
+        while chunk or full:
+            if self._packed.eof and not (chunk := chunk.lstrip(b"\0")):
+                return
+            if self._packed.eof:
+                self._packed = zlib.decompressobj(_ANY_WINDOW)
+            self._begun = True
+            piece = self._packed.decompress(chunk, _PIECE)
+            full = len(piece) == _PIECE
             if piece:
                 yield piece
-            chunk = packed.unconsumed_tail
-
-    return unpack
+            chunk = self._packed.unconsumed_tail or self._packed.unused_data
 
 
 class RemoteFileSource:
@@ -116,9 +134,11 @@ def _open_url(request: Request, settings: LiveSettings) -> HTTPResponse:
 
 def _copy(answer: HTTPResponse, file: BinaryIO, where: str, most: int, deadline: float) -> None:
     size = 0
+    chunk = b"nothing yet"
     try:
         unpack = unpacker(answer.headers.get("Content-Encoding", ""))
-        while chunk := answer.read1(_CHUNK):
+        while chunk:
+            chunk = answer.read1(_CHUNK)
             for piece in unpack(chunk):
                 size += len(piece)
                 if size > most:
@@ -127,6 +147,8 @@ def _copy(answer: HTTPResponse, file: BinaryIO, where: str, most: int, deadline:
                 file.write(piece)
             if time.monotonic() > deadline:
                 raise SourceError(where, "was not fetched in time")
+        if answer.length or answer.status == _PARTIAL:
+            raise SourceError(where, "is not whole: its server sent only a part of it", "fetch it again")
     except zlib.error as error:
         raise SourceError(where, f"cannot be unpacked: {error}") from error
 

@@ -21,6 +21,16 @@ from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 
 TOOLS = [{"name": "find", "inputSchema": {"type": "object"}}, {"name": 3, "inputSchema": {}}]
 
+_LINES = [json.dumps({"name": f"{number:064x}"}).encode() + b"\n" for number in range(4_000)]
+_WHOLE = gzip.compress(b"".join(_LINES))
+PACKED = {
+    "/packed/parts.jsonl?gzip": gzip.compress(b"".join(_LINES[:100])) + gzip.compress(b"".join(_LINES[100:])),
+    "/packed/padded.jsonl?gzip": _WHOLE + b"\0" * 512,
+    "/packed/cut.jsonl?gzip": _WHOLE[:-2_000],
+    "/packed/unclosed.jsonl?gzip": _WHOLE[:-4],
+    "/packed/followed.jsonl?gzip": _WHOLE + b"rubbish",
+}
+
 
 class _Handler(BaseHTTPRequestHandler):
     seen: ClassVar[list[str | None]] = []
@@ -33,7 +43,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         status = {"/gone.json": 404, "/closed.json": 401}.get(self.path.partition("?")[0], 200)
-        self.send_response(status)
+        self.send_response(206 if self.path == "/part.json" else status)
+        if self.path == "/short.json":
+            self.send_header("Content-Length", "1000")
         if self.path.startswith("/packed"):
             self.send_header("Content-Encoding", self.path.partition("?")[2])
         if self.path == "/login.json":
@@ -45,6 +57,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"<html>Please log in</html>")
         elif self.path == "/packed.json?gzip":
             self.wfile.write(gzip.compress(json.dumps({"tools": TOOLS}).encode()))
+        elif self.path in PACKED:
+            self.wfile.write(PACKED[self.path])
         else:
             self.wfile.write(json.dumps({"tools": TOOLS}).encode())
 
@@ -99,6 +113,28 @@ def test_a_packed_file_is_read_and_one_that_is_not_as_it_says_is_named(server: s
     for encoding, reason in (("deflate", "incorrect header"), ("br", "nobody asked for the encoding 'br'")):
         with pytest.raises(SourceError, match=f"^{server}/packed.json: cannot be unpacked: .*{reason}"):
             list(open_source(f"{server}/packed.json?{encoding}").read())
+
+
+@pytest.mark.parametrize("file", ["parts", "padded"])
+def test_every_part_of_a_packed_file_is_read(server: str, file: str) -> None:
+    items = list(open_source(f"functions:{server}/packed/{file}.jsonl?gzip").read())
+    assert len(items) == len(_LINES)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("packed/cut.jsonl?gzip", "cannot be unpacked: it ends too early"),
+        ("packed/unclosed.jsonl?gzip", "cannot be unpacked: it ends too early"),
+        ("packed/followed.jsonl?gzip", "cannot be unpacked: Error -3"),
+        ("short.json", "is not whole: its server sent only a part of it (fetch it again)"),
+        ("part.json", "is not whole: its server sent only a part of it (fetch it again)"),
+    ],
+)
+def test_a_file_that_did_not_come_whole_is_not_read(server: str, file: str, said: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        list(open_source(f"functions:{server}/{file}").read())
+    assert said in str(caught.value)
 
 
 def test_few_bytes_do_not_become_many_and_lines_may(server: str, monkeypatch: pytest.MonkeyPatch) -> None:

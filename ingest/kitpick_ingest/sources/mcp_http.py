@@ -177,7 +177,7 @@ class _Unpacked(httpx2.AsyncByteStream):
         size = 0
         try:
             unpack = unpacker(self._answer.headers.get("content-encoding", ""))
-            async for chunk in self._answer.stream:
+            async for chunk in _and_the_end(self._answer.stream):
                 for piece in unpack(chunk):
                     size = self._counted(size, piece)
                     if size > self._limit:
@@ -194,6 +194,13 @@ class _Unpacked(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._answer.aclose()
+
+
+async def _and_the_end(chunks: AsyncIterator[bytes] | httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        if chunk:
+            yield chunk
+    yield b""
 
 
 class _Events(httpx2.AsyncByteStream):
