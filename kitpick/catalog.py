@@ -430,14 +430,18 @@ def _as_spoken(request: str | Messages, held: Sequence[HeldIdentifier]) -> tuple
 
     if isinstance(request, str):
         return request, Spoken(tuple(held)[-MAX_HELD:], ())
-    if not isinstance(request, Sequence):
-        said = "give a text, or the messages of a conversation"
-        raise InvalidRequest(f"the request is of type {type(request).__name__}: {said}")
+    _require_messages(request)
     from kitpick.conversation import done_before, request_of
     from kitpick.held_identifiers import held_identifiers
 
     known = (*held_identifiers(request), *held)[-MAX_HELD:]
     return request_of(request), Spoken(known, done_before(request))
+
+
+def _require_messages(request: object) -> None:
+    if not isinstance(request, Sequence):
+        said = "give a text, or the messages of a conversation"
+        raise InvalidRequest(f"the request is of type {type(request).__name__}: {said}")
 
 
 def _listed(ids: Sequence[str]) -> Sequence[str]:
