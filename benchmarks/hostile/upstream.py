@@ -28,6 +28,13 @@ FAULTS = (
     "endless",
     "large",
     "deep",
+    "marked",
+    "several",
+    "surrogate",
+    "nested",
+    "digits",
+    "odd cursor",
+    "odd content",
 )
 METHODS = ("initialize", "tools/list", "tools/call")
 _TOOL = {"name": "read_note", "description": "Reads a note", "inputSchema": {"type": "object"}}
@@ -92,7 +99,15 @@ class Handler(BaseHTTPRequestHandler):
 
 def _odd(fault: str, number: object, result: dict[str, Any]) -> bytes:
     good = _packed(number, result=result)
+    odd = _packed(number, result={**result, "odd": "ODD"})
     return {
+        "marked": b"\xef\xbb\xbf" + good,
+        "several": b"[" + good + b", " + good + b"]",
+        "surrogate": odd.replace(b"ODD", b"\\ud83d"),
+        "nested": odd.replace(b'"ODD"', b"[" * 300 + b"]" * 300),
+        "digits": odd.replace(b'"ODD"', b"9" * 5_000),
+        "odd cursor": _packed(number, result={**result, "nextCursor": [1]}),
+        "odd content": _packed(number, result={**result, "content": [{"type": "widget"}, 3, None]}),
         "half": good[: len(good) // 2],
         "no JSON": b"<html>",
         "no object": b"[1]",

@@ -19,6 +19,7 @@ _HARMFUL = {
     if chr(code) not in "\t\n"
 }
 """Control characters, which a terminal obeys, and marks that turn the direction of what follows."""
+_IN_JSON = {code: f"\\u{code:04x}" for code in (*_HARMFUL, 0x2028, 0x2029) if code >= 0x7F}
 
 
 def is_blank(text: str) -> bool:
@@ -39,6 +40,11 @@ def says_nothing(text: str) -> bool:
 def printable(text: str) -> str:
     """The text with U+FFFD for every character that a terminal would obey instead of showing it."""
     return text.translate(_HARMFUL)
+
+
+def harmless_json(text: str) -> str:
+    """The same JSON, with escapes for what a terminal would obey or take for the end of a line."""
+    return text.translate(_IN_JSON)
 
 
 def one_line(text: str) -> str:

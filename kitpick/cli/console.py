@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kitpick_foundation.visible import one_line, printable
+from kitpick_foundation.visible import harmless_json, one_line, printable
 
 
 class TerminalConsole(Console):
@@ -37,7 +37,7 @@ ERR = TerminalConsole(stderr=True, highlight=False)
 
 def print_json(value: object) -> None:
     """One JSON document on standard output, on one line."""
-    typer.echo(msgspec.json.encode(value, enc_hook=_encode).decode())
+    typer.echo(harmless_json(msgspec.json.encode(value, enc_hook=_encode).decode()))
 
 
 def print_table(table: Table) -> None:
