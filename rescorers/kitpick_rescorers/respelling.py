@@ -16,6 +16,7 @@ from kitpick_models.errors import ModelError
 from kitpick_rescorers.contracts import QueryEncoder, SearchedIndex
 from kitpick_rescorers.reading.abbreviations import WRITTEN, abbreviations, written_out
 from kitpick_rescorers.reading.languages import ENGLISH, language_of
+from kitpick_rescorers.reading.names import named, whole_name
 from kitpick_rescorers.reading.spelling import corrections, respelt, suspects, words_of
 
 _PROBED = 5
@@ -42,11 +43,13 @@ class SecondLook:
         self._permitted = permitted
 
     def at(self, text: str, found: Sequence[Candidate]) -> ReadAs:
-        """The request with its abbreviations written out and its slips corrected.
+        """The request with its abbreviations written out and its slips corrected; as it is if it is a name.
 
         Raises:
             EngineError: the index cannot be searched.
         """
+        if named(found, whole_name(text)):
+            return ReadAs(text)
         read = text[:_MAX_READ]
         notes: list[str] = []
         if any(short.isupper() or short in WRITTEN for short in _SHORT.findall(read)):

@@ -75,7 +75,7 @@ class RuledOut:
             return True
         if (self.things - self._many) & set(words):
             return True
-        deed = deed_of(candidate) or _first_deed(candidate.text)
+        deed = deed_of(candidate)
         if self._ends_whole(candidate):
             return True
         if deed not in self._deeds:
@@ -119,9 +119,3 @@ def _is_many(candidate: Candidate, things: frozenset[str]) -> bool:
     return any(
         word in ("batch", "bulk") or (word.endswith("s") and verb_stem(word) in things) for word in words
     )
-
-
-def _first_deed(text: str) -> str | None:
-    """The first verb that a candidate's text says behind its name, among its first words."""
-    about = text.partition(". ")[2] or text
-    return next((stem for stem in stems_of(about)[:4] if stem in ACTIONS), None)

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kitpick_engines.contract import Filter
 from kitpick_rescorers.reading.abbreviations import MAX_ABBREVIATIONS, WRITTEN, abbreviations, written_out
+from kitpick_rescorers.respelling import ReadAs, SecondLook
 
 TEXTS = (
     "repo: create pull request. Open a pull request",
@@ -53,3 +55,9 @@ def test_any_text_is_read_within_bounds(text: str, texts: list[str]) -> None:
 def test_the_written_list_has_long_forms_in_plain_words() -> None:
     assert {"k8s", "pr", "pto", "tts", "eta", "dm", "vm", "lb", "sg"} <= WRITTEN.keys()
     assert all(forms and all(form == form.lower().strip() for form in forms) for forms in WRITTEN.values())
+
+
+def test_a_name_is_not_written_out(bench) -> None:  # type: ignore[no-untyped-def]
+    found = [bench.candidate("ec2/CreateVpc", lexical=1)]
+    untouched = SecondLook(None, None, Filter())  # type: ignore[arg-type]
+    assert untouched.at("create vpc", found) == ReadAs("create vpc")
