@@ -16,7 +16,6 @@ from kitpick_rescorers.reading.idioms import MAY_BE_IDIOM, in_plain_words
 from kitpick_rescorers.reading.languages import ENGLISH, NAMES, language_of
 from kitpick_rescorers.reading.names import names_in, whole_name
 from kitpick_rescorers.reading.negation import split_ruled_out
-from kitpick_rescorers.reading.verbs import ACTIONS, verb_stem
 from kitpick_rescorers.state import LONG_REQUEST, Degradation
 
 _VERSION = re.compile(r"(?<![\w.])(?:version|v)\s?\.?(\d{1,4})(?![\w.]*\d)", re.IGNORECASE)
@@ -182,7 +181,7 @@ def read_request(text: str) -> Reading:
     versions = _versions(wanted)
     if versions and (bare := _VERSION_OF_CALL.sub("", wanted[:_MAX_READ])).strip():
         wanted = bare + wanted[_MAX_READ:]
-    english = () if language == ENGLISH else _english(text, wanted, out, language)
+    english = () if language == ENGLISH else gloss(wanted, language)
     return Reading(
         searched=f"{' '.join(english)}{_PARTED}{wanted}" if english else wanted,
         ruled_out=out,
@@ -211,20 +210,6 @@ def _lack(text: str) -> str:
     if words and len(text) <= _MAX_READ and all(word.lower() in STOP_WORDS for word in words):
         return f"the request has only words such as {words[0]!r}, which name no deed and no thing"
     return ""
-
-
-def _english(text: str, wanted: str, out: tuple[str, ...], language: str) -> tuple[str, ...]:
-    """The English words for what is wanted; things that only the ruled out part names belong to it.
-
-    Where that comes first, what follows is about its things: "don't cancel the appointment, move it".
-    """
-    words = gloss(wanted, language)
-    begins = any(text.lstrip().startswith(part.rpartition(" (")[0]) for part in out)
-    if not begins and any(verb_stem(word) not in ACTIONS for word in words):
-        return words
-    ruled = (word for part in out for word in gloss(part.rpartition(" (")[0], language))
-    things = (word for word in ruled if verb_stem(word) not in ACTIONS)
-    return tuple(dict.fromkeys((*words, *things)))
 
 
 def _versions(text: str) -> frozenset[str]:

@@ -310,7 +310,7 @@ def test_a_light_is_turned_off_and_not_deleted(text: str, language: str, word: s
     [
         ("sunucuları silmeden durdur", "silmeden", ("server", "stop")),
         ("siparişi iptal etmeden adresi değiştir", "iptal etmeden", ("order", "address", "change")),
-        ("randevuyu iptal etme, cumaya ertele", "randevuyu iptal etme", ("friday", "delay", "appointment")),
+        ("randevuyu iptal etme, cumaya ertele", "randevuyu iptal etme", ("friday", "delay")),
     ],
 )
 def test_turkish_rules_out_by_endings(text: str, out: str, words: tuple[str, ...]) -> None:
