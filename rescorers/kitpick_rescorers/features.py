@@ -88,8 +88,11 @@ class _List:
         rows, _ = unit_vectors(self.items)
         likeness = rows @ rows.T
         np.fill_diagonal(likeness, -np.inf)
-        near = -np.sort(-likeness, axis=1)[:, : min(_CROWD, self.count - 1)]
-        return near.mean(axis=1) if near.size else np.zeros(self.count)
+        others = min(_CROWD, self.count - 1)
+        if not others:
+            return np.zeros(self.count)
+        near: Matrix = np.partition(likeness, -others, axis=1)[:, -others:]
+        return near.mean(axis=1)
 
     def reciprocal(self, name: RankingName) -> Matrix:
         """1/rank in a ranking, 0 where it did not find the candidate."""
