@@ -268,7 +268,8 @@ def asked(
     """Asks every request of a set of every profile."""
     scorer = models.scorer
     facets = RequestFacets(battery_set, None if scorer is None else scorer.manifest.is_seen)
-    size = max((p.first_stage.size_for(TOP) for p in run.profiles.values()), default=200)
+    asking = run.profiles.values() or [run.features_of]
+    size = max(p.first_stage.size_for(TOP) for p in asking)
     with open_set(battery_set, models, run.cache, stores.vectors, progress) as engine:
         system = SetSystem(battery_set, engine, models.remembering(stores.vectors, stores.logits))
         fitted = fitted_profiles(run, system, size)
