@@ -91,8 +91,8 @@ class _List:
         others = min(_CROWD, self.count - 1)
         if not others:
             return np.zeros(self.count)
-        near: Matrix = np.partition(likeness, -others, axis=1)[:, -others:]
-        return near.mean(axis=1)
+        near: Matrix = np.partition(likeness, -others, axis=1)[:, -others:].mean(axis=1)
+        return near
 
     def reciprocal(self, name: RankingName) -> Matrix:
         """1/rank in a ranking, 0 where it did not find the candidate."""
