@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # loaded when a catalog is opened
     from kitpick.model_set import ModelSet
     from kitpick.result import Depth, NextStep, SearchResult
     from kitpick.trial import ProfileTrial
-    from kitpick_ingest.source import Source
+    from kitpick_ingest.opening import Given
     from kitpick_ingest.sync import SyncOptions, SyncReport
     from kitpick_rescorers.client import RemoteRescorer
     from kitpick_rescorers.intents.store import Intent
@@ -75,7 +76,11 @@ class Catalog:
 
     @classmethod
     def open(
-        cls, url: str | None = None, *, settings: Settings | None = None, rescorer: str | None = None
+        cls,
+        url: str | PathLike[str] | None = None,
+        *,
+        settings: Settings | None = None,
+        rescorer: str | None = None,
     ) -> Catalog:
         """Opens a catalog, `sqlite:PATH` or a path ending in `.db`; by default the one in the settings.
 
@@ -87,11 +92,11 @@ class Catalog:
         settings = settings or Settings()
         if rescorer is not None:
             settings = replace(settings, rescorer=rescorer)
-        return cls(open_engine(url or settings.catalog), settings)
+        return cls(open_engine(fspath(url) if url else settings.catalog), settings)
 
     def ingest(
         self,
-        source: Source | str,
+        source: Given,
         *,
         name: str | None = None,
         options: SyncOptions | None = None,
@@ -100,8 +105,10 @@ class Catalog:
         """Brings the catalog's documents of one source in line with the source.
 
         Args:
-            source: a source, or its specification: `openapi:FILE`, `mcp:URL`, `botocore:s3,ec2`, a path, …
-            name: owner of the documents; by default derived from the specification.
+            source: a source, or its specification: `openapi:FILE`, `mcp:URL`, `botocore:s3,ec2`, a path, …;
+                or a list of tools that the program holds: declarations as dicts, functions, classes of
+                arguments, tools of agent frameworks.
+            name: owner of the documents; by default derived from the specification, `tools` for a list.
             options: what to do about shrinking sources, dead letters and the like.
             progress: receives the beginning and the steps of every phase.
 
@@ -112,10 +119,10 @@ class Catalog:
             from kitpick.foreign_documents import with_english
             from kitpick.text_bounds import text_bounds
             from kitpick_ingest.embedder import EmbeddingCache
-            from kitpick_ingest.opening import open_source
+            from kitpick_ingest.opening import as_source
             from kitpick_ingest.sync import SyncOptions, sync
 
-        opened = open_source(source, name=name) if isinstance(source, str) else source
+        opened = as_source(source, name)
         cache = EmbeddingCache(self.settings.embedding_cache)
         bounds = text_bounds(self.settings, self.models)
         options = replace(options or SyncOptions(), bounds=bounds, reword=with_english)
@@ -197,7 +204,7 @@ class Catalog:
 
     async def aingest(
         self,
-        source: Source | str,
+        source: Given,
         *,
         name: str | None = None,
         options: SyncOptions | None = None,
@@ -439,7 +446,7 @@ def _as_spoken(request: str | Messages, held: Sequence[HeldIdentifier]) -> tuple
 
 
 def _require_messages(request: object) -> None:
-    if not isinstance(request, Sequence):
+    if not isinstance(request, Sequence) or isinstance(request, bytes):
         said = "give a text, or the messages of a conversation"
         raise InvalidRequest(f"the request is of type {type(request).__name__}: {said}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -48,7 +48,10 @@ def lacking(called: Linked, taker: Linked, held: Sequence[HeldIdentifier]) -> tu
 
 
 class SearchResult(msgspec.Struct, frozen=True):
-    """The best APIs for a request, in order."""
+    """The best APIs for a request, in order; a sequence of its hits (`result[0]`, `len(result)`).
+
+    `msgspec.json.encode(result)` writes it as JSON, `print(result)` as a short table.
+    """
 
     profile: str
     """Name of the profile that ranked."""
@@ -74,6 +77,15 @@ class SearchResult(msgspec.Struct, frozen=True):
     """Identifiers that the conversation held."""
     id: str = ""
     """Names this answer in `Catalog.feedback`; equal answers to the same people have the same."""
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[SearchHit]:
+        return iter(self.hits)
+
+    def __getitem__(self, place: int) -> SearchHit:
+        return self.hits[place]
 
     @classmethod
     def of(cls, profile: str, outcome: SearchOutcome) -> SearchResult:
@@ -136,7 +148,10 @@ class SearchResult(msgspec.Struct, frozen=True):
         Raises:
             KeyError: none of the hits has that name.
         """
-        return documents_by_name(self._documents)[name]
+        named = documents_by_name(self._documents)
+        if name not in named:
+            raise KeyError(f"no hit is called {name!r}: `definitions` calls them {', '.join(named)}")
+        return named[name]
 
     def __str__(self) -> str:
         """A short table: position, API, how sure it is, and the beginning of its description."""

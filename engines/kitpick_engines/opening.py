@@ -25,6 +25,10 @@ def open_engine(url: str) -> Engine:
     if is_remote(url):
         return _open_remote(parse_address(url))
     path = _sqlite_path(url)
+    if path is not None and path.name == ":memory:":
+        raise UnknownEngine(
+            f"{url!r}: a catalog is a file, none is kept in memory: name one in a temporary folder"
+        )
     if path is None:
         raise UnknownEngine(f"no engine serves {without_secrets(url)!r}; known are {_FORMS}")
     from kitpick_engines.sqlite import SqliteEngine

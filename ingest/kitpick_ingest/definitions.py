@@ -157,8 +157,12 @@ def render_definitions(
     Names come from `function_names`, so that `documents_by_name` leads from a model's call to the document.
     The schema of a function or an MCP tool is returned as it was published; other APIs get one drawn up from
     their parameters. OpenAI's `strict` and the annotations and output schema of an MCP tool are kept.
+
+    Raises:
+        ValueError: there is no such format.
     """
-    render = _RENDERERS[format]
+    if (render := _RENDERERS.get(format)) is None:
+        raise ValueError(f"no format {format!r} of definitions: give one of {', '.join(_RENDERERS)}")
     return [
         render(name, document) for name, document in zip(function_names(documents), documents, strict=True)
     ]

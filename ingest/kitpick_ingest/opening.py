@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from typing import cast
 
 from kitpick_engines.text import has_utf8
 from kitpick_ingest.errors import SourceError, UnknownSource
@@ -14,6 +17,32 @@ from kitpick_ingest.source import Source
 from kitpick_ingest.source_names import default_name
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.urls import is_url, shown_url, split_url
+
+Given = Source | str | os.PathLike[str] | Sequence[object]
+"""What `as_source` takes for a source."""
+
+
+def as_source(given: Given, name: str | None = None) -> Source:
+    """The source that a program names: itself, a specification, a path, or a list of its own tools.
+
+    Raises:
+        UnknownSource: it is nothing of these.
+        MissingExtra: the kind needs a package that is not installed.
+    """
+    if isinstance(given, (str, os.PathLike)):
+        return open_source(os.fspath(given), name=name)
+    if isinstance(given, (list, tuple)):
+        from kitpick_ingest.sources.python_tools import PythonTools
+
+        return PythonTools(given, name or "")
+    if hasattr(given, "read") and hasattr(given, "name"):
+        return cast("Source", given)
+    raise UnknownSource(
+        f"a {type(given).__name__}",
+        "is no source",
+        "give a specification (functions:FILE, openapi:FILE, mcp:URL), or a list of declarations, "
+        "functions or tools of a framework",
+    )
 
 
 def open_source(

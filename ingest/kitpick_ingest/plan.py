@@ -163,7 +163,8 @@ def refuse_shrink(plan: SyncPlan, source: str) -> None:
         raise SuspiciousShrink(
             f"{source}: {plan.gone:,} of {plan.held:,} documents are gone from the source; nothing was "
             "changed: look at the source and the dead letters; if it is right, allow the source to shrink "
-            "(--allow-shrink); if these are further APIs, ingest them under a name of their own (--name)"
+            "(--allow-shrink; in Python SyncOptions(allow_shrink=True)); if these are further APIs, ingest "
+            "them under a name of their own (--name)"
         )
 
 

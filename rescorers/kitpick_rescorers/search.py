@@ -31,7 +31,7 @@ from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.visible import is_blank
 from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
 from kitpick_rescorers.contracts import ModelSource, QueryEncoder, SearchedIndex, Voted, Voters
-from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.errors import EmptyCatalog, InvalidRequest
 from kitpick_rescorers.features import wanted_effects
 from kitpick_rescorers.named_apis import find_named
 from kitpick_rescorers.packing import PackingSizes, pack_results
@@ -370,6 +370,8 @@ class Search:
         """Ranks, and packs into the budget if there is one; also returns the ids of slimmed definitions."""
         if budget is None:
             return *self.rank(request, profile, permitted), frozenset()
+        if budget < 0:
+            raise InvalidRequest(f"budget is {budget}: give 0 tokens or more")
         deep = replace(request, k=max(PACKED_FROM, request.k))
         rescored, seen = self.rank(deep, profile, permitted)
         sizes = self._measure(self._index.fetch([hit.id for hit in rescored.results], permitted))

@@ -93,47 +93,51 @@ class FunctionSchemasSource(FilesSource):
     usual_name = "functions"
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
-        read = partial(self._read, namespace="", depth=_MAX_NESTING)
-        yield from read_records(self.name, file.path, read)
+        yield from read_records(self.name, file.path, partial(read_function, self.name))
 
-    def _read(self, entry: Entry, namespace: str, depth: int) -> Iterator[Converted]:
-        try:
-            group = decode_as(entry.raw, _Group)
-        except UNREADABLE as error:
-            yield dead_letter(self.name, entry, entry.problem or reason_in_line(entry.raw, error))
-            return
-        if (found := group.members()) is None:
-            yield convert_entry(self.name, entry, partial(self._document, namespace=namespace))
-            return
-        if depth == 0:
-            yield dead_letter(self.name, entry, "lists of functions are nested too deeply")
-            return
-        key, members = found
-        for index, raw in enumerate(members):
-            member = Entry(within(entry.position, key, index), bytes(raw))
-            yield from self._read(member, group.name or namespace, depth - 1)
 
-    def _document(self, entry: Entry, namespace: str) -> ApiDocument:
-        declared = decode_as(entry.raw, Function)
-        function = declared.function or declared.tool_spec or declared
-        if not function.name:
-            raise BadEntry("a function without a name")
-        if function.schema is None and declared.type not in {None, "function", "custom"}:
-            raise BadEntry(f"a hosted tool of type {declared.type!r}, not a function")
-        tool = namespace or function.name.rpartition(".")[0] or self.name
-        document = ApiDocument(
-            id=document_id(self.name, tool, function.name),
-            source=self.name,
-            category="",
-            tool=tool,
-            api=function.name,
-            description=as_text(function.description),
-            parameters=parameters(function.schema),
-            returns=as_text(function.response)[:2_000],
-            definition=entry.raw.decode(),
-            effect=effect_of_function_name(function.name),
-        )
-        described = isinstance(function.response, dict)
-        answer = schema_fields(function.response) if described else None
-        before = declared.depends_on if function.depends_on is None else function.depends_on
-        return with_chains(document, answer, declared=dependencies(before))
+def read_function(
+    source: str, entry: Entry, namespace: str = "", depth: int = _MAX_NESTING
+) -> Iterator[Converted]:
+    """The function of an entry, or those of the lists in it; a dead letter for each that is none."""
+    try:
+        group = decode_as(entry.raw, _Group)
+    except UNREADABLE as error:
+        yield dead_letter(source, entry, entry.problem or reason_in_line(entry.raw, error))
+        return
+    if (found := group.members()) is None:
+        yield convert_entry(source, entry, partial(_document, source=source, namespace=namespace))
+        return
+    if depth == 0:
+        yield dead_letter(source, entry, "lists of functions are nested too deeply")
+        return
+    key, members = found
+    for index, raw in enumerate(members):
+        member = Entry(within(entry.position, key, index), bytes(raw))
+        yield from read_function(source, member, group.name or namespace, depth - 1)
+
+
+def _document(entry: Entry, source: str, namespace: str) -> ApiDocument:
+    declared = decode_as(entry.raw, Function)
+    function = declared.function or declared.tool_spec or declared
+    if not function.name:
+        raise BadEntry("a function without a name")
+    if function.schema is None and declared.type not in {None, "function", "custom"}:
+        raise BadEntry(f"a hosted tool of type {declared.type!r}, not a function")
+    tool = namespace or function.name.rpartition(".")[0] or source
+    document = ApiDocument(
+        id=document_id(source, tool, function.name),
+        source=source,
+        category="",
+        tool=tool,
+        api=function.name,
+        description=as_text(function.description),
+        parameters=parameters(function.schema),
+        returns=as_text(function.response)[:2_000],
+        definition=entry.raw.decode(),
+        effect=effect_of_function_name(function.name),
+    )
+    described = isinstance(function.response, dict)
+    answer = schema_fields(function.response) if described else None
+    before = declared.depends_on if function.depends_on is None else function.depends_on
+    return with_chains(document, answer, declared=dependencies(before))

@@ -25,6 +25,7 @@ def test_the_examples_of_the_page_run(
     names["pipeline"].get_component("tools").close()
     names["catalog"].close()
     printed = capsys.readouterr().out
+    assert "your own get_time" in printed
     assert "get_weather for `bind_tools`: function" in printed
     assert "get_weather of {'city': 'Paris'}: rain" in printed
     assert printed.count("Forecasts rain") == 2

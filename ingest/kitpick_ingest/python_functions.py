@@ -1,0 +1,189 @@
+"""The declaration of a Python function: what it does, and the JSON Schema of its inputs.
+
+The signature says which inputs there are, the docstring what they mean (Google's, NumPy's or Sphinx' style).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import typing
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from kitpick_ingest.entries import BadEntry
+from kitpick_ingest.json_values import JsonObject
+
+_SECTIONS = (
+    r"Args|Arguments|Parameters|Params|Other Parameters|Keyword Args|Keyword Arguments|Returns?|Yields?"
+    r"|Raises|Examples?|Notes?|Attributes|References|See Also|Todo|Warns|Warnings?"
+)
+_END_OF_PROSE = re.compile(
+    rf"^(?:(?:{_SECTIONS}):[ \t]*$|(?:{_SECTIONS})[ \t]*\n-{{3,}}"
+    r"|:(?:param|parameter|arg|argument|key|keyword|type|returns?|rtype|raises?)\b)",
+    re.MULTILINE,
+)
+_NO_INPUT = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_REFERENCE = "#/$defs/{name}"
+
+
+def declared_function(function: Callable[..., object]) -> JsonObject:
+    """Name, description and parameters of a function, method, partial or object that can be called.
+
+    Raises:
+        BadEntry: it has no name or signature, or parameters that no caller by name can give.
+    """
+    bound = _bound(function)
+    target = _target(function)
+    name = getattr(target, "__name__", type(function).__name__)
+    if not name.isidentifier():
+        raise BadEntry(f"a function without a name ({name}): define it with `def`")
+    doc = inspect.getdoc(target) or ""
+    if not inspect.isroutine(target):  # an object: its class describes what `__call__` does not
+        doc = inspect.getdoc(type(target).__call__) or doc
+    parameters = _parameters(function, name, bound)
+    return {"name": name, "description": prose(doc), "parameters": _schema(target, parameters, doc)}
+
+
+def prose(doc: str) -> str:
+    """What a docstring says before its first section."""
+    found = _END_OF_PROSE.search(doc)
+    return doc[: found.start()].strip() if found else doc.strip()
+
+
+def described(doc: str, names: Collection[str]) -> dict[str, str]:
+    """What a docstring says about each of these parameters."""
+    if not names:
+        return {}
+    name = rf"(?P<name>{'|'.join(sorted(names, key=len, reverse=True))})"
+    entry = re.compile(
+        rf"(?P<indent>[ \t]*)(?:"
+        rf":(?:param|parameter|arg|argument|key|keyword)[ ]+(?:[^:]*[ ])?{name}[ ]*:"
+        rf"|\*{{0,2}}{name.replace('<name>', '<google>')}[ ]*(?:\([^\n]*?\))?:(?=[ \t]|$)(?<![ ]:)"
+        rf"|{name.replace('<name>', '<numpy>')}[ ]*(?::[ ][^\n]*)?$"
+        rf")(?P<text>[^\n]*)"
+    )
+    lines = doc.splitlines()
+    found: dict[str, str] = {}
+    for row, line in enumerate(lines):
+        if entered := entry.match(line):
+            key = next(filter(None, entered.group("name", "google", "numpy")))
+            more = _deeper(lines[row + 1 :], len(entered["indent"]))
+            if text := " ".join([entered["text"].strip(), *more]).strip():
+                found.setdefault(key, text)
+    return found
+
+
+def _deeper(lines: list[str], indent: int) -> list[str]:
+    """The lines, up to the first that is not indented more."""
+    found = []
+    for line in lines:
+        if not line.strip() or len(line) - len(line.lstrip()) <= indent:
+            break
+        found.append(line.strip())
+    return found
+
+
+def _target(function: Callable[..., object]) -> Callable[..., object]:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _bound(function: Callable[..., object]) -> frozenset[str]:
+    """Names of the parameters that a partial has given by name."""
+    names: set[str] = set()
+    while isinstance(function, functools.partial):
+        names |= function.keywords.keys()
+        function = function.func
+    return frozenset(names)
+
+
+def _parameters(
+    function: Callable[..., object], name: str, bound: Collection[str]
+) -> dict[str, inspect.Parameter]:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise BadEntry(f"{name}: Python tells no signature of it: give its declaration as a dict") from error
+    found = {key: each for key, each in signature.parameters.items() if key not in bound}
+    if any(each.kind is inspect.Parameter.POSITIONAL_ONLY for each in found.values()):
+        raise BadEntry(f"{name}: has parameters that are positional only: no model can name them")
+    return {key: each for key, each in found.items() if each.kind not in _NO_INPUT}
+
+
+def _schema(target: object, parameters: Mapping[str, inspect.Parameter], doc: str) -> JsonObject:
+    hints = _hints(target)
+    texts = described(doc, parameters.keys())
+    schemas, definitions = schemas_of({key: hints.get(key, Any) for key in parameters})
+    for key, parameter in parameters.items():
+        if text := texts.get(key) or _annotated(hints.get(key)):
+            schemas[key] = {"description": text} | schemas[key]
+        if parameter.default is not parameter.empty:
+            schemas[key] |= _default(parameter.default)
+    required = [key for key, each in parameters.items() if each.default is each.empty]
+    schema: JsonObject = {"type": "object", "properties": schemas}
+    return (
+        schema
+        | ({"required": required} if required else {})
+        | ({"$defs": definitions} if definitions else {})
+    )
+
+
+def _hints(target: object) -> dict[str, Any]:
+    """Types of the parameters; of a type that cannot be resolved here nothing is known."""
+    function = target if inspect.isroutine(target) else type(target).__call__
+    try:
+        return typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+    except (NameError, TypeError, AttributeError):
+        return {}
+
+
+def schemas_of(types: Mapping[str, Any]) -> tuple[dict[str, JsonObject], JsonObject]:
+    """JSON Schema of each type, and the definitions that they refer to; `{}` of a type that JSON has not."""
+    definitions: JsonObject = {}
+
+    def of_model(kind: type) -> JsonObject:
+        if not hasattr(kind, "model_json_schema"):  # pydantic's
+            raise NotImplementedError
+        schema: JsonObject = kind.model_json_schema(ref_template="#/$defs/{model}")
+        definitions.update(schema.pop("$defs", {}))
+        return schema
+
+    def components(kinds: Collection[Any]) -> tuple[tuple[JsonObject, ...], JsonObject]:
+        return msgspec.json.schema_components(kinds, schema_hook=of_model, ref_template=_REFERENCE)
+
+    def has_schema(kind: object) -> bool:
+        try:
+            components([kind])
+        except (TypeError, ValueError, NotImplementedError):
+            return False
+        return True
+
+    known = {key: kind for key, kind in types.items() if has_schema(kind)}
+    found, shared = components(list(known.values()))
+    schemas = dict(zip(known, found, strict=True))
+    return {key: schemas.get(key, {}) for key in types}, definitions | shared
+
+
+def _annotated(hint: object) -> str:
+    """What `Annotated[T, "…"]` says, or a `Field`, `Meta` or `Doc` in it."""
+    for each in getattr(hint, "__metadata__", ()):
+        text = (
+            each
+            if isinstance(each, str)
+            else getattr(each, "description", getattr(each, "documentation", ""))
+        )
+        if isinstance(text, str) and text:
+            return text
+    return ""
+
+
+def _default(value: object) -> JsonObject:
+    try:
+        return {"default": msgspec.to_builtins(value)}
+    except (TypeError, ValueError, RecursionError):
+        return {}

@@ -1,0 +1,207 @@
+"""Functions of Python as tools: what their signatures and docstrings declare."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypedDict, overload
+
+import msgspec
+import pytest
+
+from kitpick_ingest.entries import BadEntry
+from kitpick_ingest.python_functions import declared_function
+
+
+class Unit(enum.Enum):
+    CELSIUS = "c"
+    FAHRENHEIT = "f"
+
+
+@dataclass
+class Place:
+    city: str
+    postcode: int = 0
+
+
+class Options(TypedDict, total=False):
+    verbose: bool
+
+
+def of_google(city: str, days: int = 3) -> str:
+    """The weather.
+
+    In the days to come.
+
+    Args:
+        city (str): Where,
+            in English.
+        days: How many: at most 5.
+
+    Returns:
+        Words.
+    """
+    return f"{city} {days}"
+
+
+def of_numpy(city: str, days: int = 3) -> str:
+    """The weather.
+
+    In the days to come.
+
+    Parameters
+    ----------
+    city : str
+        Where,
+        in English.
+    days
+        How many: at most 5.
+
+    Returns
+    -------
+    str
+        Words.
+    """
+    return of_google(city, days)
+
+
+def of_sphinx(city: str, days: int = 3) -> str:
+    """The weather.
+
+    In the days to come.
+
+    :param str city: Where,
+        in English.
+    :param days: How many: at most 5.
+    :returns: Words.
+    """
+    return of_google(city, days)
+
+
+async def of_annotations(
+    city: Annotated[str, "Where, in English."],
+    days: Annotated[int, msgspec.Meta(description="How many: at most 5.")] = 3,
+) -> str:
+    """The weather.
+
+    In the days to come.
+    """
+    return of_google(city, days)
+
+
+@pytest.mark.parametrize("function", [of_google, of_numpy, of_sphinx, of_annotations])
+def test_a_docstring_describes_the_function_and_each_input(function: Callable[..., object]) -> None:
+    assert declared_function(function) == {
+        "name": function.__name__,
+        "description": "The weather.\n\nIn the days to come.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "description": "Where, in English."},
+                "days": {"type": "integer", "description": "How many: at most 5.", "default": 3},
+            },
+            "required": ["city"],
+        },
+    }
+
+
+def inputs(function: Callable[..., object]) -> dict[str, Any]:
+    found: dict[str, Any] = declared_function(function)["parameters"]["properties"]
+    return found
+
+
+def test_types_become_json_schema() -> None:
+    def forecast(
+        unit: Unit,
+        mode: Literal["day", "hour"],
+        places: list[Place],
+        options: Options,
+        much: object,
+        old: complex,
+    ) -> None: ...
+
+    declared = declared_function(forecast)["parameters"]
+    assert declared["properties"] == {
+        "unit": {"$ref": "#/$defs/Unit"},
+        "mode": {"enum": ["day", "hour"]},
+        "places": {"type": "array", "items": {"$ref": "#/$defs/Place"}},
+        "options": {"$ref": "#/$defs/Options"},
+        "much": {},
+        "old": {},
+    }
+    assert declared["$defs"]["Unit"]["enum"] == ["c", "f"]
+    assert declared["$defs"]["Place"]["required"] == ["city"]
+    assert declared["$defs"]["Options"]["properties"] == {"verbose": {"type": "boolean"}}
+
+
+def test_a_type_that_is_not_there_at_run_time_leaves_the_input() -> None:
+    def load(place: NotImported) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+    assert inputs(load) == {"place": {}}
+
+
+class Forecaster:
+    """Says the weather."""
+
+    def __call__(self, city: str) -> None:
+        """Says it of a city."""
+
+    def ask(self, city: str) -> None:
+        """Asks for it."""
+
+
+def test_methods_and_objects_that_can_be_called() -> None:
+    said, asked = declared_function(Forecaster()), declared_function(Forecaster().ask)
+    assert (said["name"], said["description"], list(said["parameters"]["properties"])) == (
+        *("Forecaster", "Says it of a city."),
+        ["city"],
+    )
+    assert (asked["name"], list(asked["parameters"]["properties"])) == ("ask", ["city"])
+
+
+def test_what_a_partial_has_given_is_no_input() -> None:
+    assert list(inputs(functools.partial(of_google, "Paris"))) == ["days"]
+    by_name = declared_function(functools.partial(of_google, city="Paris"))
+    assert (by_name["name"], list(by_name["parameters"]["properties"])) == ("of_google", ["days"])
+
+
+def test_a_decorator_that_wraps_hides_nothing() -> None:
+    @functools.wraps(of_google)
+    def wrapped(*given: object, **named: object) -> None: ...
+
+    assert inputs(wrapped) == inputs(of_google)
+
+
+@overload
+def double(value: int) -> int: ...
+@overload
+def double(value: str) -> str: ...
+def double(value: int | str) -> int | str:
+    """Twice the value."""
+    return value * 2
+
+
+def test_of_overloads_the_function_itself_counts() -> None:
+    assert inputs(double) == {"value": {"anyOf": [{"type": "integer"}, {"type": "string"}]}}
+
+
+def test_variable_arguments_are_no_inputs() -> None:
+    def log(text: str, *values: object, **fields: object) -> None: ...
+
+    assert list(inputs(log)) == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (lambda city: city, "without a name"),
+        (len, "positional only"),
+        (dict.get, "positional only"),
+        (dict, "no signature"),
+    ],
+)
+def test_what_no_model_can_call_says_why(function: Callable[..., object], why: str) -> None:
+    with pytest.raises(BadEntry, match=why):
+        declared_function(function)
