@@ -9,6 +9,7 @@ from kitpick_engines.contract import Candidate
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import plain, split_identifier
 from kitpick_rescorers.features import stems
+from kitpick_rescorers.reading.languages import language_of, passed_over
 from kitpick_rescorers.reading.rules import STAGE
 from kitpick_rescorers.state import QueryKindEstimate
 
@@ -20,10 +21,13 @@ _MOST_DESCRIBED = 400
 
 
 def asked_words(request: str) -> dict[str, str]:
-    """The words of a request by their stems, in its order, without stop words."""
+    """The words of a request by their stems, in its order, without function words of its language."""
+    said = request[:_MOST_READ]
+    language = language_of(said)
+    common = frozenset() if language == "en" else passed_over(language)
     words: dict[str, str] = {}
-    for word in _WORD.findall(request[:_MOST_READ]):
-        for stem in stems(word):
+    for word in _WORD.findall(said):
+        for stem in stems(word) if word.lower() not in common else ():
             words.setdefault(stem, word)
     return words
 

@@ -28,7 +28,13 @@ export async function ask(name, body, signal) {
     if (error.name === "AbortError") throw error;
     throw new Problem("unreachable", "the server does not answer: is `kitpick serve --ui` still running?");
   }
-  return response.ok ? response.json() : refuse(response);
+  if (!response.ok) return refuse(response);
+  try {
+    return await response.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem("internal", "the server's answer cannot be read: it was cut off, or something stands between");
+  }
 }
 
 async function refuse(response) {

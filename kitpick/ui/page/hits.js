@@ -27,7 +27,8 @@ function drawn(hit, answer, context) {
   const old = hit.deprecated ? h("span", { class: "dim" }, "deprecated") : null;
   const marks = context.marking ? buttons(api, answer, context) : null;
   return h("li", {},
-    h("div", { class: "head" }, name, h("span", { class: "dim" }, api.tool), old, h("span", { class: "dim grow" }, summary), marks),
+    h("div", { class: "head" }, name, h("span", { class: "dim" }, api.tool), old,
+      h("span", { class: "verdict" }, h("span", { class: "dim" }, summary), marks)),
     h("p", {}, hit.description),
     h("p", { class: "dim" }, hit.why),
     h("details", {}, h("summary", {}, "why it stands here"),

@@ -16,11 +16,13 @@ let machinery = false;
 
 function say(text) {
   byId("status").textContent = text;
+  byId("problem").replaceChildren();
 }
 
 function complain(problem) {
   say("");
-  byId("problem").textContent = problem instanceof Problem ? `It did not work: ${problem.message}.` : String(problem);
+  byId("problem").textContent = `It did not work: ${problem.message.replace(/(?<![.?!])$/, ".")}`;
+  byId("problem").scrollIntoView({ block: "nearest" });
   if (problem.code === "unauthorized") {
     byId("key-form").hidden = false;
     byId("key").focus();
@@ -36,8 +38,9 @@ async function begin() {
     byId("profile").replaceChildren(...about.profiles.map(line));
     byId("other").replaceChildren(h("option", { value: "" }, "no other"), ...about.profiles.map(({ name }) => h("option", { value: name }, name)));
     byId("problem").replaceChildren();
+    const had = byId("key-form").contains(document.activeElement);
     byId("key-form").hidden = true;
-    if (document.activeElement === document.body) byId("request").focus();
+    if (had || document.activeElement === document.body) byId("request").focus();
     fromAddress();
     await showCatalog(about);
   } catch (problem) {
@@ -79,10 +82,13 @@ async function explain() {
   underWay = new AbortController();
   const { signal } = underWay;
   const call = asked();
+  if ([call.k, call.budget].some((number) => number !== null && !Number.isInteger(number))) {
+    complain(new Problem("invalid", "hits and token budget are whole numbers"));
+    return;
+  }
   const other = byId("other").value;
   const given = { request: call.query, profile: call.profile ?? "", other, k: call.k, budget: call.budget ?? "", similarity: call.similarity };
   history.replaceState(null, "", `#${new URLSearchParams(given)}`);
-  byId("problem").replaceChildren();
   say("Asking…");
   try {
     const answers = [await ask("explain", call, signal)];
@@ -132,7 +138,7 @@ function part(title, content) {
 }
 
 function notices(answer) {
-  const found = answer.degraded.map(({ stage, reason }) => `Degraded: ${stage}: ${reason}`);
+  const found = answer.degraded.map(({ stage, reason }) => `Answered with less than usual (${stage}): ${reason}`);
   if (answer.abstained) found.unshift(`Nothing here is likely to do that (${answer.abstained}). The nearest:`);
   return found.map((text) => h("p", { class: "notice" }, text));
 }

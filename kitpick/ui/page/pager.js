@@ -35,8 +35,12 @@ export class Pager {
     const shown = this.rows.slice(this.start, this.start + SIZE);
     this.list.replaceChildren(...shown.flatMap((row, place) => this.draw(row, this.start + place)));
     this.range.textContent = this.extent(shown.length);
+    const focused = document.activeElement;
     this.back.disabled = this.start === 0;
     this.on.disabled = this.start + SIZE >= this.rows.length;
+    // A button that is switched off loses the focus: the other one takes it.
+    if (focused === this.back && this.back.disabled) this.on.focus();
+    if (focused === this.on && this.on.disabled) this.back.focus();
     this.back.hidden = this.on.hidden = this.rows.length <= SIZE;
     this.buttons().forEach((button, place) => (button.tabIndex = place === 0 ? 0 : -1));
   }

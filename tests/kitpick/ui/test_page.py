@@ -264,6 +264,8 @@ def test_light_and_dark_wide_and_narrow_are_for_everybody(
     tab.page.wait_for_load_state("networkidle")
     assert serious(tab.page) == []
     assert tab.page.evaluate(SIDEWAYS) <= 0, "the page itself never scrolls sideways"
+    heights = tab.page.locator(".pair button").evaluate_all("all => all.map(one => one.offsetHeight)")
+    assert max(heights) < 50, "no button is broken into lines"
     text, back = tab.page.evaluate(SHADES)
     darker, lighter = (text, back) if scheme == "light" else (back, text)
     assert (darker < 0.2, lighter > 0.7) == (True, True)
@@ -297,6 +299,7 @@ def test_a_link_opens_an_answer(open_tab: Open, shown: Any) -> None:
         ({"request": "a" * 20_001}, "20,001 characters of request: shorten it to 20,000"),
         ({"request": "a", "k": "0"}, "0 hits: ask for 1 to 10,000"),
         ({"request": "a", "budget": "-5"}, "a budget of -5 tokens"),
+        ({"request": "a", "k": "2.5"}, "hits and token budget are whole numbers"),
     ],
 )
 def test_what_goes_wrong_is_told_with_its_cure(
@@ -325,6 +328,14 @@ def test_a_server_that_stopped_is_told(open_tab: Open, show: Any, shop: str) -> 
     tab.page.get_by_role("alert").filter(has_text="is `kitpick serve --ui` still running?").wait_for()
 
 
+def test_an_answer_that_was_cut_off_is_told(open_tab: Open, shown: Any) -> None:
+    tab = open_tab(shown.page)
+    tab.page.route("**/api/explain", lambda route: route.fulfill(status=200, body='{"hits": ['))
+    tab.page.fill("#request", REQUEST)
+    tab.page.keyboard.press("Enter")
+    tab.page.get_by_role("alert").filter(has_text="the server's answer cannot be read").wait_for()
+
+
 def test_an_empty_catalog_is_told(open_tab: Open, show: Any, tmp_path: Path) -> None:
     with show(f"sqlite:{tmp_path / 'empty.db'}") as shown:
         tab = open_tab(shown.page)
@@ -345,7 +356,7 @@ def test_a_degraded_answer_says_so(open_tab: Open, show: Any, tmp_path: Path) ->
     with show(url) as shown:
         tab = open_tab(shown.page)
         tab.explain("weather")
-        assert "Degraded: embed: the index holds vectors of another-encoder" in tab.text
+        assert "Answered with less than usual (embed): the index holds vectors of another-encoder" in tab.text
         assert "get_weather" in tab.page.inner_text(".hits")
 
 

@@ -71,3 +71,12 @@ def test_the_trace_of_the_answer_has_a_bounded_size(many: Any, tmp_path: Path) -
     answer = many.ask("explain", {"query": REQUEST, "profile": "hybrid", "k": 10_000})
     assert answer.status_code == 200
     assert len(answer.content) < 8_000_000
+
+
+def test_the_first_and_the_last_page_keep_the_focus(many: Any, open_tab: Callable[..., Any]) -> None:
+    tab = open_tab(many.page)
+    tab.explain(REQUEST, profile="hybrid", k="30", budget="")
+    bar = tab.page.locator(".pager").first
+    for pressed, focused in (("Next", "Previous"), ("Previous", "Next")):
+        bar.get_by_role("button", name=pressed).press("Enter")
+        assert tab.page.evaluate("document.activeElement.textContent") == focused

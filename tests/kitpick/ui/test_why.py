@@ -55,6 +55,12 @@ def test_the_words_are_the_requests_own(request_text: str, begin: str) -> None:
     assert why_found(asked_words(request_text), API, candidate(lexical=LATER), ()).startswith(begin)
 
 
+def test_function_words_of_another_language_are_no_reason() -> None:
+    asked = asked_words("Schließ die Haustür ab und stell die Heizung im Bad auf 21 Grad")
+    assert list(asked.values()) == ["Schließ", "Haustür", "stell", "Heizung", "Bad", "21", "Grad"]
+    assert list(asked_words("list the buckets").values()) == ["list", "buckets"]
+
+
 def test_many_words_are_a_few() -> None:
     words = asked_words("send email mail message recipient messages sender office")
     assert why_found(words, API, candidate(dense=LATER), ()).count("“") == 5
