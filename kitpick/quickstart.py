@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kitpick.catalog import Catalog
 from kitpick.cli.console import OUT
+from kitpick.cli.main import guarded
 from kitpick.cli.progress import progress
 from kitpick.cli.search import print_hits
 from kitpick.settings import Settings
@@ -83,4 +84,4 @@ def next_commands(catalog: Path) -> list[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    main()
+    guarded(main)

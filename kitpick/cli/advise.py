@@ -66,7 +66,11 @@ def advise(
         sizes = [tokens.of([document]) for document in opened.documents(permitted)]
     usage = ModelUsage(k, calls, conversation, cached)
     found = compare_ways(model, table, sizes, tokens.counter.name, usage)
-    print_json(found) if as_json else _print(found)
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
+        note(f"prices of {found.prices_as_of}, from {prices}: for newer ones, --prices takes a changed copy")
 
 
 def _print(found: Advice) -> None:
@@ -79,4 +83,3 @@ def _print(found: Advice) -> None:
     typer.echo(found.reason[0].upper() + found.reason[1:] + ".")
     if found.worth_from:
         typer.echo(f"With tools of this size, searching costs less from {found.worth_from:,} tools on.")
-    note(f"prices as of {found.prices_as_of}; give your own with --prices")

@@ -7,6 +7,7 @@ none of the numerical libraries, which take a second.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated, Any, TypeAlias
 
@@ -133,8 +134,13 @@ def root(
 
 def main() -> None:
     """Runs the command `kitpick`."""
+    guarded(app)
+
+
+def guarded(program: Callable[[], object]) -> None:
+    """Runs a program; what goes wrong becomes one line and an exit code."""
     try:
-        app()
+        program()
     except BrokenPipeError as error:
         from kitpick.errors import exit_code
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from kitpick import Catalog, SyncOptions
+from kitpick import Catalog, SyncOptions, quickstart
+from kitpick.cli.main import guarded
 from kitpick.conversation import NothingAsked
+from kitpick.errors import ExitCode
 from kitpick_engines.errors import EngineUnavailable, UnknownEngine
 from kitpick_engines.opening import open_engine
 from kitpick_ingest.errors import SuspiciousShrink, UnknownSource
@@ -180,6 +183,17 @@ def test_a_catalog_is_opened_by_a_path_and_closed_twice(own: Catalog) -> None:
     again.close()
     with pytest.raises(EngineUnavailable, match="closed"):
         again.search("rain")
+
+
+def test_the_quickstart_says_which_extra_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "botocore", None)
+    monkeypatch.setattr(sys, "argv", ["quickstart", "--catalog", str(tmp_path / "aws.db")])
+    with pytest.raises(SystemExit) as end:
+        guarded(quickstart.main)
+    assert end.value.code == ExitCode.UNAVAILABLE
+    assert "pip install 'kitpick[aws]'" in capsys.readouterr().err
 
 
 def test_no_catalog_is_kept_in_memory() -> None:

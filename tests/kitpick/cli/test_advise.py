@@ -112,6 +112,14 @@ def test_the_command_counts_what_the_caller_may_see(catalog: Catalog, kitpick) -
     assert not said["search"], "eight small tools need no search"
 
 
+@pytest.mark.needs("weights", "onnxruntime")
+def test_the_command_says_of_when_its_prices_are_and_how_to_change_them(catalog: Catalog, kitpick) -> None:
+    said = kitpick("advise", "-c", catalog.settings.catalog).err
+    assert "prices of 2025-10-01" in said
+    assert str(SHIPPED_PRICES) in said.replace("\n", "")
+    assert "--prices" in said
+
+
 def test_an_unknown_model_ends_the_command_before_the_catalog_is_read(kitpick) -> None:
     refused = kitpick("advise", "-c", "sqlite:nowhere.db", "--model", "gpt-55")
     assert refused.code == ExitCode.INPUT
