@@ -333,7 +333,8 @@ def test_an_answer_that_was_cut_off_is_told(open_tab: Open, shown: Any) -> None:
     tab.page.route("**/api/explain", lambda route: route.fulfill(status=200, body='{"hits": ['))
     tab.page.fill("#request", REQUEST)
     tab.page.keyboard.press("Enter")
-    tab.page.get_by_role("alert").filter(has_text="the server's answer cannot be read").wait_for()
+    tab.page.get_by_role("alert").filter(has_text="It did not work").wait_for()
+    assert "the server's answer cannot be read" in tab.page.inner_text("#problem")
 
 
 def test_an_empty_catalog_is_told(open_tab: Open, show: Any, tmp_path: Path) -> None:
