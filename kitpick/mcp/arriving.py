@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import MutableMapping
+from typing import Any
+
 import anyio
 from anyio.lowlevel import checkpoint
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from kitpick_ingest.json_files import without_lone_surrogates
 from kitpick_rescorers.service.connections import ConnectionCount
 from kitpick_rescorers.service.waits import Waits
 
 BODY_SECONDS = 60.0
 """For the whole body of a request."""
+_BEGUN_ESCAPE = re.compile(rb"(?<!\\)\\+(?:u[0-9a-fA-F]{0,4}(?:\\(?:u[0-9a-fA-F]{0,4})?)?)?$")
+"""What the next part of a body may make a pair of surrogates of."""
 
 
 class ArrivingRequests:
@@ -56,7 +63,7 @@ class ArrivingRequests:
 
 
 class _Arriving:
-    """The messages of one request."""
+    """The messages of one request. Lone surrogates are replaced: the SDK refuses the whole body for one."""
 
     def __init__(self, receive: Receive, waits: Waits, request: anyio.CancelScope) -> None:
         self._receive = receive
@@ -64,6 +71,7 @@ class _Arriving:
         self._request = request
         self._until = anyio.current_time() + BODY_SECONDS
         self._whole = False
+        self._held = b""
 
     async def receive(self) -> Message:
         """The next message: once the body is whole it may be waited for as long as the caller stays."""
@@ -76,4 +84,10 @@ class _Arriving:
             await checkpoint()  # the request ends here
             return {"type": "http.disconnect"}
         self._whole = not message.get("more_body", False)
-        return message
+        return self._repaired(message) if message["type"] == "http.request" else message
+
+    def _repaired(self, message: Message) -> MutableMapping[str, Any]:
+        data, self._held = self._held + message.get("body", b""), b""
+        if not self._whole and (begun := _BEGUN_ESCAPE.search(data)) is not None:
+            data, self._held = data[: begun.start()], data[begun.start() :]
+        return {**message, "body": without_lone_surrogates(data)}
