@@ -458,6 +458,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"text": "a", "principals": "ann"}, "[principals] is a list"),
     ({"text": "a", "principals": [1]}, "[principals] is a string"),
     ({"text": "a", "tenant": 1}, "[tenant] is a string"),
+    ({"text": "a", "boost": 0}, "[boost] is the score of the first hit"),
     ({"text": "a", "txet": "b"}, "knows no [txet]"),
 ]
 
@@ -469,6 +470,19 @@ SELECTING = [
     ("/_reindex", "selects no documents"),
 ]
 """Requests that do something with all that a query finds."""
+
+
+def test_a_hit_that_another_scored_is_given_no_rank_of_ours(
+    search: Search, catalog: Catalog, served: Double
+) -> None:
+    """`rescore` changes scores, and the scores tell ranks."""
+    share = {"query": {"rescore_query": {"match": {"description": "share"}}, "rescore_query_weight": 9}}
+    answer = asked(search, REQUESTS[0], {"rescore": {"window_size": 20, **share}})
+    hits = [hit["_id"] for hit in answer["hits"]["hits"]]
+    assert apis(answer)[0] == "made/file/share_file"
+    assert report(answer)["status"] == "rescored"
+    assert [set(each) for each in report(answer)["hits"]] == [{"index", "id"}] * len(hits)
+    assert [each["id"] for each in report(answer)["hits"]] == hits
 
 
 class TestWhatIsRefused:
@@ -496,7 +510,7 @@ class TestWhatIsRefused:
         assert refused.value.status == 400
         assert "the whole query" in refused.value.body
 
-    @pytest.mark.parametrize("index", ["apis", "own-query,apis", "own-*", "_all", "own-query-state"])
+    @pytest.mark.parametrize("index", ["apis", "own-query,apis", "own-*", "_all", "own-query-state", "far:own"])
     def test_an_index_that_is_no_catalog(self, search: Search, catalog: Catalog, index: str) -> None:
         with pytest.raises(Refused) as refused:
             search.call("POST", f"/{index}/_search", {"query": {"kitpick": {"text": "a"}}})

@@ -383,6 +383,16 @@ class TestPipelines:
         assert ids(answer) == numbered([3, 4, 5])
         assert report(answer)["reason"] == "no_window"
 
+    def test_processors_that_stand_twice_work_once(self, search: Search, double: Double) -> None:
+        twice = {name: 2 * processors for name, processors in PIPELINE.items()}
+        search.put("/_search/pipeline/twice", twice)
+        body = {"size": 3, "_source": ["api"]}
+        answer, once = search(body, pipeline="twice"), search(body)
+        assert answer["hits"] == once["hits"]
+        assert ids(answer) == numbered([19, 18, 17])
+        assert report(answer)["status"] == "rescored"
+        assert len(double.calls) == 2, "one for each search"
+
     def test_the_profile_may_be_given_as_stages(self, search: Search, double: Double) -> None:
         profile = {"name": "mine", "stages": [{"stage": "fuse", "dense": 0.0}]}
         search({"ext": {"kitpick": {"profile": profile}}})

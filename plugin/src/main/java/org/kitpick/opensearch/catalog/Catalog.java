@@ -35,7 +35,7 @@ record Catalog(String index, Map<String, Object> committed) {
     }
     String name = request.indices()[0];
     IndexAbstraction found = metadata.getIndicesLookup().get(name);
-    if (found == null && !name.equals(Metadata.ALL) && Pattern.matches("[^*?,<>]+", name)) {
+    if (found == null && !name.equals(Metadata.ALL) && Pattern.matches("[^*?,<>:]+", name)) {
       throw new IndexNotFoundException(name);
     }
     if (found == null || found.getType() != IndexAbstraction.Type.ALIAS) {
@@ -67,6 +67,6 @@ record Catalog(String index, Map<String, Object> committed) {
 
   private static IllegalArgumentException refused(String asked) {
     return new IllegalArgumentException(
-        "[kitpick] asks one catalog of kitpick by its name, and [" + asked + "] is none");
+        "[kitpick] asks one catalog of kitpick by its name, and [" + asked + "] is none here");
   }
 }

@@ -130,7 +130,9 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
       node.statistics().count(Count.DEGRADED);
     }
     boolean explained = !Boolean.FALSE.equals(options.explain());
-    return SearchReport.ranked(answer, explained ? kept : List.of(), missing, asked.boost());
+    boolean scored = request.source().rescores() == null || request.source().rescores().isEmpty();
+    return SearchReport.ranked(
+        answer, explained ? kept : List.of(), missing, scored ? asked.boost() : 0f);
   }
 
   private void findRanked(List<String> ids) {

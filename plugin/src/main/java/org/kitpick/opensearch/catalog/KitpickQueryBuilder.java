@@ -28,6 +28,7 @@ public final class KitpickQueryBuilder extends AbstractQueryBuilder<KitpickQuery
   /** Name in a search body. */
   public static final String NAME = "kitpick";
 
+  private static final float LEAST_BOOST = 1e-30f;
   private static final String ALONE =
       "[kitpick] is the whole query of a search: put other conditions into its [filter]";
 
@@ -92,11 +93,20 @@ public final class KitpickQueryBuilder extends AbstractQueryBuilder<KitpickQuery
         case "filter" -> filter = conditions(parser);
         case "tenant" -> tenant = string(parser, key);
         case "principals" -> principals = strings(parser, key);
-        case "boost" -> boost = parser.floatValue();
+        case "boost" -> boost = boost(parser);
         case "_name" -> name = string(parser, key);
         default -> throw wrong(parser, "[kitpick] knows no [" + key + "]");
       }
     }
+  }
+
+  /** Scores are fractions of it, and tell ranks apart: none may be zero or infinite. */
+  private static float boost(XContentParser parser) throws IOException {
+    float boost = parser.floatValue();
+    if (boost >= LEAST_BOOST && boost <= 1 / LEAST_BOOST) {
+      return boost;
+    }
+    throw wrong(parser, "[kitpick] [boost] is the score of the first hit: a number above 0");
   }
 
   private static String string(XContentParser parser, String key) throws IOException {

@@ -49,6 +49,11 @@ final class Refusals {
           "[kitpick] knows no [terminate_after]: it would leave out ranked hits at random."
               + " ext.kitpick.deadline_ms bounds the time");
     }
+    if (!source.indexBoosts().isEmpty()) {
+      throw new IllegalArgumentException(
+          "[kitpick] asks one index, and knows no [indices_boost]: its [boost] is the score of the"
+              + " first hit");
+    }
     List<String> ignored = ignored(options);
     if (!ignored.isEmpty()) {
       throw new IllegalArgumentException(

@@ -18,7 +18,7 @@ import org.opensearch.search.SearchHits;
  *
  * @param values what is known before the hits are read
  * @param ranked best first; empty where nothing was ranked, or nothing is to be explained
- * @param boost of the query: the score of the first hit
+ * @param boost of the query: the score of the first hit; 0 where a {@code rescore} changed scores
  */
 record SearchReport(Map<String, Object> values, List<RescoreAnswer.Hit> ranked, float boost) {
 
@@ -73,7 +73,7 @@ record SearchReport(Map<String, Object> values, List<RescoreAnswer.Hit> ranked, 
     values.put("id", hit.getId());
     int rank = RankedQuery.rank(hit.getScore(), boost);
     if (rank < 1 || rank > ranked.size()) {
-      return values; // sorted by something else: without its score nobody knows which it was
+      return values; // sorted or scored by something else: nobody knows which it was
     }
     RescoreAnswer.Hit result = ranked.get(rank - 1);
     values.put("api", result.id());

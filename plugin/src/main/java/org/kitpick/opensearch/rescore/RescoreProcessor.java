@@ -19,6 +19,8 @@ public final class RescoreProcessor extends AbstractProcessor implements SearchR
   /** Name in a pipeline. */
   public static final String TYPE = "kitpick";
 
+  private static final String DONE = "kitpick.done";
+
   private final Supplier<NodeRuntime> runtime;
   private final Config config;
 
@@ -56,6 +58,11 @@ public final class RescoreProcessor extends AbstractProcessor implements SearchR
       SearchResponse response,
       PipelineProcessingContext context,
       ActionListener<SearchResponse> listener) {
+    if (context.getAttribute(DONE) != null) {
+      listener.onResponse(response); // a second one in a pipeline: hits have no texts any more
+      return;
+    }
+    context.setAttribute(DONE, true);
     Page page = Page.in(context, request);
     new SearchRescore(runtime.get(), config, request, response, page).start(listener);
   }

@@ -43,7 +43,8 @@ enum SkipReason {
   /** How whoever wrote the pipeline or the request can mend it; null where nothing is wrong. */
   String message() {
     return switch (this) {
-      case NO_TEXT -> "no hit holds any of the pipeline's text_fields";
+      case NO_TEXT ->
+          "no hit holds any of the pipeline's text_fields, or the search wants no stored_fields";
       case NO_QUERY_TEXT -> "the query has no text: say in ext.kitpick.query what is wanted";
       case NO_WINDOW -> "later pages need kitpick_window among the pipeline's request processors";
       default -> null;

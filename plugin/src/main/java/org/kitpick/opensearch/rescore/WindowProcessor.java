@@ -79,6 +79,9 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
       request.source(new SearchSourceBuilder());
     }
     SearchSourceBuilder source = request.source();
+    if (Page.in(context, request).widened()) {
+      return request; // a second one in a pipeline would take the window for the page
+    }
     Page asked = Page.of(request);
     Options said = RequestExt.optionsOf(request);
     int wanted = Math.min(said.window() == null ? window : said.window(), maxWindow.getAsInt());

@@ -87,6 +87,15 @@ public class KitpickQueryBuilderTests extends OpenSearchTestCase {
     }
   }
 
+  public void testAScoreIsAboveNoughtAndFinite() throws IOException {
+    for (String boost : List.of("0", "-1", "1e-40", "1e39")) {
+      String body = "{\"kitpick\": {\"text\": \"a\", \"boost\": %s}}".formatted(boost);
+      String said = expectThrows(ParsingException.class, () -> parsed(body)).getMessage();
+      assertTrue(said, said.contains("[boost] is the score of the first hit"));
+    }
+    assertEquals(0.1f, parsed("{\"kitpick\": {\"text\": \"a\", \"boost\": 0.1}}").boost(), 0f);
+  }
+
   public void testInsideAnotherQueryItIsRefused() throws IOException {
     KitpickQueryBuilder query = parsed(WHOLE);
     assertTrue(

@@ -48,6 +48,8 @@ public class RefusalsTests extends OpenSearchTestCase {
     assertRefused("[query]", () -> check(source, "{\"query\": \"another\"}"));
     assertRefused(
         "terminate_after", () -> check(new SearchSourceBuilder().terminateAfter(5), "{}"));
+    assertRefused(
+        "indices_boost", () -> check(new SearchSourceBuilder().indexBoost("tools", 2f), "{}"));
     check(source, "{\"profile\": \"hybrid\", \"deadline_ms\": 50, \"explain\": false}");
   }
 

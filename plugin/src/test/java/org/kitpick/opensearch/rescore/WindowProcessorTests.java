@@ -186,7 +186,17 @@ public class WindowProcessorTests extends OpenSearchTestCase {
     }
   }
 
+  public void testASecondOneInAPipelineChangesNothing() throws Exception {
+    SearchRequest request = processed(new SearchSourceBuilder().size(3).fetchSource("api", null));
+    Page first = Page.in(context, request);
+    processor().processRequest(request, context);
+    assertSame(first, Page.in(context, request));
+    assertEquals(3, first.size());
+    assertEquals(50, request.source().size());
+  }
+
   private SearchRequest processed(SearchSourceBuilder source) throws Exception {
+    context.setAttribute("kitpick.page", null); // another search
     return processor().processRequest(new SearchRequest("apis").source(source), context);
   }
 
