@@ -7,7 +7,7 @@ connection. `hostile_worst_ms`: the longest that any search took beyond its dead
 the same searches without the plugin, over all of `tests/plugin/misdeeds.py`.
 
 `goodput_ratio_64`, `shed_added_ms`, `plugin_vs_python_throughput`, `bytes_per_query`: see
-`benchmarks/plugin_load.py`.
+`benchmarks/plugin_load.py`. `peak_mb` under oversized requests: see `benchmarks/plugin_memory.py`.
 
 `--parts` chooses. `--searches N` for each profile, `--hostile N` for each misdeed, `--warm-up N` before
 either; `--seconds` of a round under load, `--clients` of these rounds, with commas between, `--alone` clients
@@ -35,6 +35,7 @@ from building import build
 from double import Double, answering, backwards
 from misdeeds import MISDEEDS
 from plugin_load import CLIENTS, Plan, load, traffic
+from plugin_memory import memory
 from real_service import serving
 
 from kitpick.evaluation.measuring import Plan as Evaluated
@@ -49,7 +50,7 @@ PROFILES = ("kitpick", "hybrid")
 DEADLINE_MILLIS = 300
 WARM_UP = 400
 """Searches before anything is timed: a node in service has long compiled what it runs."""
-PARTS = ("added", "hostile", "load", "bytes")
+PARTS = ("added", "hostile", "load", "bytes", "memory")
 
 
 def main() -> None:
@@ -78,12 +79,13 @@ def main() -> None:
         result |= added(plugin, apis, texts, arguments.searches, warm_up)
     if "hostile" in parts:
         result |= hostile(plugin, apis, texts, arguments.hostile, warm_up)
-    if {"load", "bytes"} & set(parts):
+    if {"load", "bytes", "memory"} & set(parts):
         plan = Plan([int(each) for each in arguments.clients.split(",")], arguments.alone, arguments.seconds)
         evaluated = Evaluated(profiles=("kitpick",))
         with judged_dataset("toolbench", arguments.data, evaluated, NullProgress()) as judged:
             result |= load(plugin, apis, texts, judged.catalog, plan) if "load" in parts else {}
             result |= traffic(plugin, apis, texts, judged.catalog) if "bytes" in parts else {}
+            result |= memory(plugin, apis, texts, judged.catalog) if "memory" in parts else {}
     print(json.dumps(result))
 
 

@@ -4,7 +4,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
+import org.HdrHistogram.ConcurrentHistogram;
+import org.HdrHistogram.Histogram;
 
 /** Counts what this node did since it started. */
 public final class Statistics {
@@ -31,11 +34,16 @@ public final class Statistics {
     ANSWER_BYTES
   }
 
+  private static final long LONGEST_MICROS = TimeUnit.HOURS.toMicros(1);
+
   private final Map<String, LongAdder> counts = new ConcurrentHashMap<>();
   private final Map<String, LongAdder> skipped = new ConcurrentHashMap<>();
   private final Map<String, LongAdder> original = new ConcurrentHashMap<>();
-  private final LatencyHistogram total = new LatencyHistogram();
-  private final LatencyHistogram service = new LatencyHistogram();
+
+  /** Of microseconds, to two digits. */
+  private final Histogram total = new ConcurrentHistogram(LONGEST_MICROS, 2);
+
+  private final Histogram service = new ConcurrentHistogram(LONGEST_MICROS, 2);
 
   /** One more. */
   public void count(Count what) {
@@ -62,11 +70,15 @@ public final class Statistics {
    * account.
    */
   public void took(double totalMillis, double serviceMillis) {
-    total.add(totalMillis);
-    service.add(serviceMillis);
+    total.recordValue(micros(totalMillis));
+    service.recordValue(micros(serviceMillis));
   }
 
-  /** The present values; percentiles are right within a quarter. */
+  private static long micros(double millis) {
+    return Math.max(0, Math.min(LONGEST_MICROS, Math.round(millis * 1e3)));
+  }
+
+  /** The present values; percentiles are right within a hundredth. */
   public Map<String, Object> snapshot() {
     Map<String, Object> all = new TreeMap<>();
     for (Count what : Count.values()) {
@@ -90,11 +102,11 @@ public final class Statistics {
     return sums;
   }
 
-  private static Map<String, Object> percentiles(LatencyHistogram histogram) {
+  private static Map<String, Object> percentiles(Histogram histogram) {
     Map<String, Object> values = new TreeMap<>();
-    values.put("p50", histogram.percentile(0.5));
-    values.put("p95", histogram.percentile(0.95));
-    values.put("p99", histogram.percentile(0.99));
+    values.put("p50", histogram.getValueAtPercentile(50) / 1e3);
+    values.put("p95", histogram.getValueAtPercentile(95) / 1e3);
+    values.put("p99", histogram.getValueAtPercentile(99) / 1e3);
     return values;
   }
 }
