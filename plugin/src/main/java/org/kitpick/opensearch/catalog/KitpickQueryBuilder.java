@@ -29,6 +29,10 @@ public final class KitpickQueryBuilder extends AbstractQueryBuilder<KitpickQuery
   public static final String NAME = "kitpick";
 
   private static final float LEAST_BOOST = 1e-30f;
+
+  /** As the service takes them: more would be refused once they have filled the heap. */
+  private static final int MOST_PRINCIPALS = 1_000;
+
   private static final String ALONE =
       "[kitpick] is the whole query of a search: put other conditions into its [filter]";
 
@@ -123,6 +127,9 @@ public final class KitpickQueryBuilder extends AbstractQueryBuilder<KitpickQuery
     List<String> values = new ArrayList<>();
     while (parser.nextToken() != Token.END_ARRAY) {
       values.add(string(parser, key));
+      if (values.size() > MOST_PRINCIPALS) {
+        throw wrong(parser, "[kitpick] [" + key + "] are " + MOST_PRINCIPALS + " at most");
+      }
     }
     return values;
   }

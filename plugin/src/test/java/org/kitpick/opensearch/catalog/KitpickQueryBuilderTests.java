@@ -87,6 +87,14 @@ public class KitpickQueryBuilderTests extends OpenSearchTestCase {
     }
   }
 
+  public void testMorePrincipalsThanASearchMayNameAreNotRead() throws IOException {
+    String body = "{\"kitpick\": {\"text\": \"a\", \"principals\": [%s\"p\"]}}";
+    assertEquals(1_000, parsed(body.formatted("\"p\",".repeat(999))).principals().size());
+    String more = body.formatted("\"p\",".repeat(1_000));
+    String said = expectThrows(ParsingException.class, () -> parsed(more)).getMessage();
+    assertTrue(said, said.contains("[principals] are 1000 at most"));
+  }
+
   public void testAScoreIsAboveNoughtAndFinite() throws IOException {
     for (String boost : List.of("0", "-1", "1e-40", "1e39")) {
       String body = "{\"kitpick\": {\"text\": \"a\", \"boost\": %s}}".formatted(boost);
