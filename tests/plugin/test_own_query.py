@@ -510,7 +510,9 @@ class TestWhatIsRefused:
         assert refused.value.status == 400
         assert "the whole query" in refused.value.body
 
-    @pytest.mark.parametrize("index", ["apis", "own-query,apis", "own-*", "_all", "own-query-state", "far:own"])
+    @pytest.mark.parametrize(
+        "index", ["apis", "own-query,apis", "own-*", "_all", "own-query-state", "far:own"]
+    )
     def test_an_index_that_is_no_catalog(self, search: Search, catalog: Catalog, index: str) -> None:
         with pytest.raises(Refused) as refused:
             search.call("POST", f"/{index}/_search", {"query": {"kitpick": {"text": "a"}}})
