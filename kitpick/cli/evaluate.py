@@ -32,6 +32,7 @@ from kitpick.evaluation.measuring import (
     judged_queries,
     measure,
 )
+from kitpick.settings import Settings
 from kitpick_evaluation.comparison import ALPHA, PairTest
 from kitpick_evaluation.datasets.published import DATASETS
 from kitpick_evaluation.datasets.queries_file import unused_fields
@@ -49,7 +50,8 @@ from kitpick_evaluation.gate import (
 from kitpick_evaluation.metrics import CUTOFFS, check_cutoffs, figure_names
 from kitpick_evaluation.report import MEAN, Report, ReportRow, check_writable, read_report, write_report
 from kitpick_foundation.errors import suggestion
-from kitpick_rescorers.profiles import shipped_profiles
+from kitpick_rescorers.profiles import load_profile, shipped_profiles
+from kitpick_rescorers.stages.language import LanguageStage
 
 DatasetArgument = Annotated[
     str | None,
@@ -68,7 +70,9 @@ _SHOWN = 5
 
 ProfilesOption = Annotated[
     list[str] | None,
-    typer.Option("--profile", "-p", help="Profile to measure. Repeatable. Default: all shipped ones."),
+    typer.Option(
+        "--profile", "-p", help="Profile to measure. Repeatable. Default: all shipped ones that can run."
+    ),
 ]
 KOption = Annotated[
     list[int] | None, typer.Option("-k", help="Count the first K hits. Repeatable. Default: 3, 5, 10.")
@@ -130,7 +134,7 @@ def evaluate(
     check_known(facets, FACETS, "--by")
     gate = _gate(minimum or (), max_drop or (), baseline, figure_names(cutoffs))
     plan = Plan(
-        profiles=tuple(profile or shipped_profiles()),
+        profiles=tuple(profile or _shipped()),
         limit=limit,
         sampling=Sampling(cutoffs=cutoffs, seed=seed),
         timed=timed,
@@ -234,6 +238,15 @@ def check_known(names: Sequence[str], known: Sequence[str], option: str) -> None
     for name in names:
         if name not in known:
             raise typer.BadParameter(f"there is no {name!r}: {suggestion(name, known)}", param_hint=option)
+
+
+def _shipped() -> tuple[str, ...]:
+    """The shipped profiles; those that ask a language model only where one is configured."""
+    return tuple(name for name in shipped_profiles() if Settings().llm_url or not _asks_model(name))
+
+
+def _asks_model(profile: str) -> bool:
+    return any(isinstance(stage, LanguageStage) for stage in load_profile(profile).stages)
 
 
 def _default_metrics(cutoffs: Sequence[int]) -> list[str]:

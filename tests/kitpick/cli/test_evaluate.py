@@ -12,6 +12,7 @@ import pytest
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
+from kitpick_rescorers.profiles import shipped_profiles
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "eval")
 
@@ -78,6 +79,11 @@ def test_without_a_request_that_something_answers_there_is_nothing_to_measure(fi
     refused = kitpick("eval", "--queries", str(file_of({"query": "feed the cat", "relevant": []})))
     assert refused.code == ExitCode.INPUT
     assert "none of the 1 requests has a relevant API" in refused.err
+
+
+def test_without_a_language_model_every_profile_is_measured_that_needs_none(file_of, kitpick) -> None:
+    report = report_of(kitpick("eval", "--queries", str(file_of(RAIN)), "--json"))
+    assert {row["profile"] for row in report["rows"]} == {*shipped_profiles()} - {"rankgpt"}
 
 
 def test_either_of_two_right_answers_is_enough(file_of, kitpick) -> None:
