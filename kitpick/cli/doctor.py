@@ -53,7 +53,6 @@ EXTRAS = {
     "elasticsearch": "elasticsearch",
     "fast": "numba",
     "eval": "ir_measures",
-    "tune": "optuna",
     "train": "torch",
     "anthropic": "anthropic",
     "google-adk": "google.adk",
