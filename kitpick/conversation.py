@@ -6,8 +6,8 @@ so far, and a very short one also with what the assistant said before it; a mess
 is searched alone. No language model takes part. Nothing is searched with results of tools: they are nobody's
 words (`kitpick.held_identifiers` says what they are asked for).
 
-Messages of OpenAI (chat completions and Responses), Anthropic and MCP sampling are understood, in any order.
-Whatever is not as it should be counts as absent.
+Messages of OpenAI (chat completions and Responses), Anthropic, Gemini and MCP sampling are understood, in any
+order. Whatever is not as it should be counts as absent.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ def request_of(messages: Messages) -> str:
 
 
 def messages_of(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Messages of a request to a language model: chat completions, Responses or Anthropic's messages."""
+    """Messages of a request to a language model: chat completions, Responses, Anthropic's or Gemini's."""
     if isinstance(given := body.get("input"), str):
         return [{"role": "user", "content": given}]
-    lists = [body.get("messages"), given]
+    lists = [body.get("messages"), body.get("contents"), given]
     return [message for one in lists if isinstance(one, list) for message in one if isinstance(message, dict)]
 
 
@@ -207,7 +207,7 @@ def latest_messages(messages: Sequence[object]) -> Iterator[Mapping[str, Any]]:
 
 
 def _size(message: Mapping[str, Any]) -> int:
-    content = message.get("content")
+    content = content_of(message)
     if isinstance(content, str):
         return len(content)
     return sum(len(text) for part in parts_of(content) if isinstance(text := part.get("text"), str))
@@ -217,7 +217,7 @@ def said_in(message: Mapping[str, Any]) -> str:
     """Words of whoever speaks; empty for the result of a tool."""
     if message.get("type", "message") != "message":
         return ""
-    content = message.get("content")
+    content = content_of(message)
     if isinstance(content, str):
         texts = [content]
     else:
@@ -247,7 +247,7 @@ def tool_calls(message: Mapping[str, Any]) -> list[ToolCall]:
     for call in parts_of(message.get("tool_calls")):
         function = call.get("function") or call.get("custom")
         calls += [{"id": call.get("id"), **function}] if isinstance(function, Mapping) else []
-    calls += [part for part in parts_of(message.get("content")) if part.get("type") == "tool_use"]
+    calls += [part for part in parts_of(content_of(message)) if part.get("type") == "tool_use"]
     return [made for each in reversed(calls) if (made := _call(each)).name]
 
 
@@ -255,6 +255,31 @@ def _call(given: Mapping[str, Any]) -> ToolCall:
     name, key = given.get("name"), given.get("call_id") or given.get("id")
     arguments = given.get("arguments", given.get("input"))
     return ToolCall(name if isinstance(name, str) else "", key if isinstance(key, str) else "", arguments)
+
+
+def content_of(message: Mapping[str, Any]) -> object:
+    """The content of a message: a text, or parts. Those of Gemini's API come as Anthropic's."""
+    if "parts" not in message:
+        return message.get("content")
+    return [_as_block(part) for part in parts_of(message["parts"])]
+
+
+def _as_block(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Anthropic's block for a part of Gemini's, in JSON or as its Python client writes it."""
+    called = part.get("functionCall", part.get("function_call"))
+    if isinstance(called, Mapping):
+        named = {"id": _key(called), "name": called.get("name")}
+        return {"type": "tool_use", **named, "input": called.get("args")}
+    brought = part.get("functionResponse", part.get("function_response"))
+    if isinstance(brought, Mapping):
+        value = brought.get("response")
+        return {"type": "tool_result", "tool_use_id": _key(brought), "structuredContent": value}
+    return {"type": "thinking"} if part.get("thought") else {"type": "text", "text": part.get("text")}
+
+
+def _key(called: Mapping[str, Any]) -> object:
+    """What a call and its result have in common: their id, or the function's name."""
+    return called.get("id") or called.get("name")
 
 
 def parts_of(value: object) -> list[Mapping[str, Any]]:

@@ -21,6 +21,7 @@ import msgspec
 from kitpick.conversation import (
     MAX_TEXT,
     Messages,
+    content_of,
     latest_messages,
     parts_of,
     said_in,
@@ -169,7 +170,7 @@ def _results(message: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield _text(message.get("tool_call_id")), message.get("content")
     elif message.get("type") in ("function_call_output", "custom_tool_call_output"):
         yield _text(message.get("call_id")), message.get("output")
-    for part in parts_of(message.get("content")):
+    for part in parts_of(content_of(message)):
         if part.get("type") == "tool_result":
             call = _text(part.get("tool_use_id")) or _text(part.get("toolUseId"))
             given = part.get("structuredContent")

@@ -52,6 +52,10 @@ SHAPES: dict[str, list[Any]] = {
             "content": {"type": "tool_result", "toolUseId": "1", "content": [], "structuredContent": ARTISTS},
         },
     ],
+    "Gemini": [
+        {"role": "model", "parts": [{"function_call": {"id": "1", "name": NAME, "args": CALL}}]},
+        {"role": "user", "parts": [{"function_response": {"id": "1", "name": NAME, "response": ARTISTS}}]},
+    ],
 }  # fmt: skip
 FIRST = {"role": "user", "content": "Which Nina is it?"}
 
