@@ -163,6 +163,8 @@ class Catalog:
             ProviderRefused, RuntimeClash: the device asked for cannot be used.
         """
         text, spoken = _as_spoken(request, held)
+        if not isinstance(filter, Filter):
+            raise TypeError(f"filter: a kitpick.Filter is wanted, not {type(filter).__name__}")
 
         def by(name: str | Path | Profile) -> SearchResult:
             return self._found(text, k, filter, name, budget, spoken)

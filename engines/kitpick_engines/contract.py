@@ -8,9 +8,9 @@ one (`ensure` returns its name) and `swap` makes it the live one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from typing import Annotated, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -76,6 +76,10 @@ class IndexSchema(msgspec.Struct, frozen=True, omit_defaults=True):
         return hash(self._built())
 
 
+Deprecated = Literal["include", "exclude", "only"]
+"""What becomes of deprecated APIs."""
+
+
 class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The caller of a search, and the wanted documents. Applied inside both rankings, before any scoring.
 
@@ -93,8 +97,32 @@ class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Only APIs of these tools, as `category/tool`."""
     effects: frozenset[Effect] = frozenset()
     """Only APIs that have one of these effects."""
-    deprecated: Literal["include", "exclude", "only"] = "include"
-    """What becomes of deprecated APIs."""
+    deprecated: Deprecated = "include"
+
+    def __post_init__(self) -> None:
+        """Sets may come as lists, sets and tuples.
+
+        Raises:
+            TypeError: a text in place of a set, of which each letter would be a name; or another type.
+            ValueError: an effect or a way with deprecated APIs that there is not.
+        """
+        if not isinstance(self.tenant, str):
+            raise TypeError(f"tenant: a text is wanted, empty for none, not {type(self.tenant).__name__}")
+        for name in ("principals", "categories", "tools"):
+            msgspec.structs.force_setattr(self, name, _names(name, getattr(self, name)))
+        effects = frozenset(map(Effect, _names("effects", self.effects)))
+        msgspec.structs.force_setattr(self, "effects", effects)
+        if self.deprecated not in get_args(Deprecated):
+            ways = ", ".join(get_args(Deprecated))
+            raise ValueError(f"deprecated: one of {ways} is wanted, not {self.deprecated!r}")
+
+
+def _names(field: str, given: object) -> frozenset[str]:
+    """The names of a field, from any collection of texts."""
+    if isinstance(given, Set | list | tuple) and all(isinstance(each, str) for each in given):
+        return frozenset(given)
+    found = repr(given) if isinstance(given, str) else type(given).__name__
+    raise TypeError(f"{field}: a set of names is wanted, such as {{'a', 'b'}}, not {found}")
 
 
 class IndexedDocument(msgspec.Struct, frozen=True):
