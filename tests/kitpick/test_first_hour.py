@@ -188,7 +188,8 @@ def test_a_catalog_is_opened_by_a_path_and_closed_twice(own: Catalog) -> None:
 def test_the_quickstart_says_which_extra_it_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "botocore", None)
+    for name in {"botocore", *(name for name in sys.modules if name.startswith("botocore."))}:
+        monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr(sys, "argv", ["quickstart", "--catalog", str(tmp_path / "aws.db")])
     with pytest.raises(SystemExit) as end:
         guarded(quickstart.main)

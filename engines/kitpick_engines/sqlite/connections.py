@@ -19,6 +19,8 @@ from kitpick_foundation.forks import fork_lock
 
 UNREADABLE = (UnicodeDecodeError, msgspec.MsgspecError, StrangeValue)
 """Errors for what is neither the value nor the text nor the JSON that was written."""
+REPLACED = "move the file away, and copy a backup to its place or ingest again"
+"""The cure for a damaged file."""
 _DAMAGE = ("decode to UTF-8", "fts5 table", "fts5 file", "no such table", "no such column")
 """Parts of messages of SQLite that do not call it damage."""
 _IDLE = 16
@@ -192,7 +194,7 @@ def translated(path: Path) -> Iterator[None]:
         cure = full_disk(path) if is_full(error) else _cure(str(error))
         raise EngineUnavailable(f"{path}: {error}; {cure}") from error
     except sqlite3.DatabaseError as error:
-        raise CorruptStore(f"{path}: {error}; move the file away and ingest again") from error
+        raise CorruptStore(f"{path}: {error}; {REPLACED}") from error
     except UNREADABLE as error:
         raise unreadable(path, error) from error
     except OSError as error:
@@ -234,10 +236,7 @@ def unreadable(path: Path, error: Exception) -> CorruptStore:
     """The error for rows that hold something else than was written."""
     named = "" if isinstance(error, StrangeValue) else f"{type(error).__name__}: "
     reason = f"{named}{str(error)[:200]}"
-    return CorruptStore(
-        f"{path}: what it holds is damaged ({reason}); move the file away, "
-        "and copy a backup to its place or ingest again"
-    )
+    return CorruptStore(f"{path}: what it holds is damaged ({reason}); {REPLACED}")
 
 
 def _cure(message: str) -> str:

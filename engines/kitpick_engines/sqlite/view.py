@@ -20,6 +20,7 @@ from kitpick_engines.contract import Candidate, Filter, Place, by_best_rank
 from kitpick_engines.document import ApiDocument, Effect, decode_chains, decode_document
 from kitpick_engines.errors import CorruptStore
 from kitpick_engines.lexical import FIELDS, Mask, Postings, Visible
+from kitpick_engines.sqlite.connections import REPLACED
 from kitpick_engines.sqlite.matrix import Matrix
 from kitpick_engines.sqlite.tables import EFFECTS, IndexRow, StrangeValue, refuse_other_types, select_in
 from kitpick_foundation.forks import fork_lock
@@ -326,10 +327,7 @@ def read_candidates(connection: sqlite3.Connection, view: View, positions: Seque
         plain = Candidate(document_id, category, tool, api, text, vectors[row], None, None, *flags)
         found[row] = plain if not chains else _chained(plain, chains)
     if len(found) < len(rows):
-        raise CorruptStore(
-            "the catalog holds documents without their texts: it is damaged; move the file away, "
-            "and copy a backup to its place or ingest again"
-        )
+        raise CorruptStore(f"the catalog holds documents without their texts: it is damaged; {REPLACED}")
     return [found[row] for row in rows]
 
 
