@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from typing import Annotated, Literal, Protocol, TypeVar, get_args, runtime_checkable
+from typing import Annotated, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -76,8 +76,7 @@ class IndexSchema(msgspec.Struct, frozen=True, omit_defaults=True):
         return hash(self._built())
 
 
-Deprecated = Literal["include", "exclude", "only"]
-"""What becomes of deprecated APIs."""
+_DEPRECATED = ("include", "exclude", "only")
 
 
 class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,7 +96,8 @@ class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Only APIs of these tools, as `category/tool`."""
     effects: frozenset[Effect] = frozenset()
     """Only APIs that have one of these effects."""
-    deprecated: Deprecated = "include"
+    deprecated: Literal["include", "exclude", "only"] = "include"
+    """What becomes of deprecated APIs."""
 
     def __post_init__(self) -> None:
         """Sets may come as lists, sets and tuples.
@@ -112,8 +112,8 @@ class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             msgspec.structs.force_setattr(self, name, _names(name, getattr(self, name)))
         effects = frozenset(map(Effect, _names("effects", self.effects)))
         msgspec.structs.force_setattr(self, "effects", effects)
-        if self.deprecated not in get_args(Deprecated):
-            ways = ", ".join(get_args(Deprecated))
+        if self.deprecated not in _DEPRECATED:
+            ways = ", ".join(_DEPRECATED)
             raise ValueError(f"deprecated: one of {ways} is wanted, not {self.deprecated!r}")
 
 
