@@ -120,7 +120,8 @@ def _beside(words: set[str], said: str, language: str) -> int:
     own = _UNREAD.get(language)
     if own is None:
         return speaks
-    fitting = any(not word.isascii() and own.letters.issuperset(_beyond(word)) for word in words)
+    foreign = () if said.isascii() else [word for word in words if not word.isascii()]
+    fitting = any(own.letters.issuperset(_beyond(word)) for word in foreign)
     return speaks + (not own.deeds.isdisjoint(words)) + (fitting and not words.isdisjoint(own.words))
 
 
@@ -143,10 +144,9 @@ def _said_words(said: str) -> set[str]:
 
 def _marked(said: str, language: str) -> int:
     """Words with letters of this language alone, two at most; names may have them in any language."""
-    marks = _LETTERS.get(language, "")
-    words = {
-        word for word in _WORD.findall(said) if word[0].islower() and any(mark in word for mark in marks)
-    }
+    marks = [mark for mark in _LETTERS.get(language, "") if mark in said]
+    found = _WORD.findall(said) if marks else ()
+    words = {word for word in found if word[0].islower() and any(mark in word for mark in marks)}
     endings = len(_TURKISH_ENDING.findall(said)) if language == "tr" else 0
     return min(2, len(words) + endings)
 
