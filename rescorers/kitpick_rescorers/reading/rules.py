@@ -209,7 +209,7 @@ class _Rules:
         self.reasons |= dict.fromkeys(out, _RULED_OUT)
         if out:
             kept, last = _parted(ranked, out)
-            ranked = [*kept, *last]
+            ranked = [*self._counterpart_first(kept, last), *last]
         ranked = self._said_in_full_first(ranked)
         ranked = self._said_by_noun_first(self._fitting_effect_first(ranked))
         return tuple(self._harmless_first(self._opposite_behind(ranked)))
@@ -390,6 +390,23 @@ class _Rules:
         self.reasons |= dict.fromkeys(done, _DONE)
         kept, last = _parted(ranked, done)
         return [*kept[:_HEAD], *last, *kept[_HEAD:]]
+
+    def _counterpart_first(self, kept: list[Ranked], out: Sequence[Ranked]) -> list[Ranked]:
+        """Whoever rules out `SendMessageBatch` by "not as a batch" wants `SendMessage` of the same tool."""
+        ruled_out = RuledOut(self._reading)
+        things = ruled_out.things
+        wanted = {
+            (item.tool, words_of(item.candidate) - things)
+            for item in out
+            if things & words_of(item.candidate)
+        }
+        for place, item in enumerate(kept[:_HEAD]):
+            if (item.tool, words_of(item.candidate)) in wanted and not self.first:
+                if place and item.tool == kept[0].tool and ruled_out.covered(kept[0].candidate):
+                    return kept
+                self.reasons |= {item.id: "does the same without what the request rules out"}
+                return [item, *kept[:place], *kept[place + 1 :]]
+        return kept
 
     def _ruled_out(self, ranked: Sequence[Ranked]) -> set[str]:
         if not self._reading.ruled_out:

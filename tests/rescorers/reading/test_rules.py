@@ -130,6 +130,11 @@ def test_what_the_request_rules_out_comes_last(bench, query: str, names: tuple[s
     assert "ruled out" in found.trace[-1].note
 
 
+def test_the_same_without_what_is_ruled_out_is_preferred(bench) -> None:  # type: ignore[no-untyped-def]
+    names = ("mail/send_message", "queue/SendMessageBatch", "queue/SendMessage")
+    assert ids(answer("send a message but not as a batch", ranked(bench, names)))[0] == "queue/SendMessage"
+
+
 @pytest.mark.parametrize(
     ("query", "first"),
     [
