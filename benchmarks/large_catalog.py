@@ -3,14 +3,13 @@
 What they are made of: synthetic_apis.py. Requests are those of ToolBench dev, with vectors of the
 shipped encoder.
 
-`load` starts a node whose data stays in FOLDER and syncs the catalog in shards, by several processes at once;
-begun again, it goes on with the shards that are missing. `search` starts the node on the same data and
-measures: recall@50 of the engine's vector ranking against exact search over all vectors (`recall_at_50_1m`),
-that of the graph when asked for 50 without surplus, and times of hybrid searches for 50 candidates of each
-ranking, one after the other. Printed last is one JSON object, also kept in FOLDER/figures.json.
+`load` starts a node whose data stays in FOLDER and syncs the catalog. `search` starts the node on the same
+data and measures: recall@50 of the engine's vector ranking against exact search over all vectors
+(`recall_at_50_1m`), that of the graph when asked for 50 without surplus, and times of hybrid searches
+for 50 candidates of each ranking, one after the other. Printed last is one JSON object, also kept in FOLDER/figures.json.
 
-    scripts/bench large_catalog load FOLDER [--documents 1000000] [--shards 8] [--processes 2] [--heap 6g]
-    scripts/bench large_catalog search FOLDER [--documents N] [--shards N] [--requests 200]
+    scripts/bench large_catalog load FOLDER [--documents 1000000] [--heap 6g]
+    scripts/bench large_catalog search FOLDER [--requests 200]
 """
 
 from __future__ import annotations
@@ -18,21 +17,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import psutil
-from numpy.typing import NDArray
 from synthetic_apis import (
     CANDIDATES,
-    SOURCE,
     Floats,
     NumberedVectors,
     RealApis,
@@ -44,13 +40,13 @@ from synthetic_apis import (
     search_ms,
 )
 
-from kitpick_engines.contract import Filter, JobPart, slot_of
+from kitpick_engines.contract import Filter
 from kitpick_engines.opening import open_engine
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.queries import committed
 from kitpick_engines.remote.state import StateStore
 from kitpick_ingest.embedder import schema_of
-from kitpick_ingest.sync import SyncOptions, SyncReport, sync
+from kitpick_ingest.sync import SyncOptions, sync
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "nodes"))
 from node_process import Node
@@ -66,23 +62,16 @@ _SUSPENDED = 10.0
 def main() -> None:
     """Reads the command line and prints one JSON object last."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("command", choices=["load", "search", "shard"])
+    parser.add_argument("command", choices=["load", "search"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--documents", type=int, default=1_000_000)
-    parser.add_argument("--shards", type=int, default=8)
-    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--heap", default="6g")
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument(
         "--merge", action="store_true", help="after loading, merge everything into one segment"
     )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--url", help=argparse.SUPPRESS)
-    parser.add_argument("--shard", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.command == "shard":
-        print(msgspec.json.encode(load_shard(options)).decode())
-        return
     figures = load(options) if options.command == "load" else search(options)
     print(json.dumps(keep(options.folder, figures)))
 
@@ -113,43 +102,23 @@ def url_of(running: Node) -> str:
     return f"opensearch://{place}/large?shards=1&replicas=0&timeout=900&patience=900&busy=900"
 
 
-def load_shard(options: argparse.Namespace) -> SyncReport:
-    """One process: syncs one shard."""
-    real = RealApis(options.folder)
-    with closing(open_engine(options.url)) as engine:
-        shard = SyncOptions(
-            locks=options.folder / "locks", shard=(options.shard, options.shards), source_timeout=None
-        )
-        source = SyntheticSource(real, options.documents)
-        return sync(source, engine, NumberedVectors(real), None, shard)
-
-
 def load(options: argparse.Namespace) -> dict[str, Any]:
-    """Syncs all shards, `--processes` at a time, and waits until the server has merged what it wants to."""
+    """Syncs the catalog, watched meanwhile, and waits until the server has merged what it wants to."""
     real = prepare(options.folder, options.data)
     with node(options.folder, options.heap) as running, closing(open_engine(url_of(running))) as engine:
         assert isinstance(engine, RemoteEngine)
-        index = engine.ensure(schema_of(NumberedVectors(real)))
+        vectors = NumberedVectors(real)
+        index = engine.ensure(schema_of(vectors))
         engine.server.call("PUT", f"/{index}/_settings", LOAD_SETTINGS)
         watch = Watch(engine, index, running.pid)
-        waiting = list(range(1, options.shards + 1))
-        working: list[subprocess.Popen[bytes]] = []
-        while waiting or working:
-            while waiting and len(working) < options.processes:
-                working.append(start_shard(options, url_of(running), waiting.pop(0)))
-            watch.look()
-            for process in [each for each in working if each.poll() is not None]:
-                working.remove(process)
-                if process.returncode:
-                    raise SystemExit(f"a shard failed with exit status {process.returncode}")
-        return watch.figures(options)
-
-
-def start_shard(options: argparse.Namespace, url: str, number: int) -> subprocess.Popen[bytes]:
-    """A process that syncs one shard; its report goes to the log."""
-    command = [sys.executable, __file__, "shard", str(options.folder), "--url", url]
-    command += ["--shard", str(number), "--shards", str(options.shards)]
-    return subprocess.Popen([*command, "--documents", str(options.documents)], stdout=sys.stderr)
+        settings = SyncOptions(locks=options.folder / "locks", source_timeout=None)
+        source = SyntheticSource(real, options.documents)
+        with ThreadPoolExecutor(1) as pool:
+            syncing = pool.submit(sync, source, engine, vectors, None, settings)
+            while not syncing.done():
+                watch.look()
+            syncing.result()
+        return watch.figures()
 
 
 class Watch:
@@ -196,8 +165,8 @@ class Watch:
     def _rss(self) -> int:
         return int(self._node.memory_info().rss)
 
-    def figures(self, options: argparse.Namespace) -> dict[str, Any]:
-        """After the last shard; then merges are waited for."""
+    def figures(self) -> dict[str, Any]:
+        """After the sync; then merges are waited for."""
         written, wrote = self.count() - self._before, self.seconds
         self.engine.server.call("POST", f"/{self._index}/_flush")
         while self._merging():
@@ -211,7 +180,6 @@ class Watch:
             "merge_seconds_after": round(self.seconds - wrote),
             "suspended_seconds": round(self.suspended),
             "documents_per_second": round(written / max(wrote, 1)),
-            "processes": options.processes,
             "bytes_per_document": round(stats.bytes / max(stats.documents, 1)),
             "disk_gb": round(stats.bytes / 1e9, 2),
             "segments": self._segments(),
@@ -237,10 +205,7 @@ def search(options: argparse.Namespace) -> dict[str, Any]:
         assert live is not None
         assert stats is not None
         picked = np.linspace(0, len(real.requests) - 1, options.requests).astype(int)
-        numbers = loaded(engine, live[0], real, options)
-        if len(numbers) != stats.documents:
-            raise SystemExit("--documents and --shards must be those of the load")
-        nearest = exact(real, numbers, real.queries[picked])
+        nearest = exact(real, np.arange(stats.documents), real.queries[picked])
         wanted = [{real.synthetic(int(number)).id for number in row} for row in nearest]
         found, plain = [], []
         for position in picked:  # which also warms the server up
@@ -268,18 +233,6 @@ def timed(watch: Watch, real: RealApis, picked: Sequence[int]) -> dict[str, Any]
         spent = 1e3 * (watch.processor_seconds() - before) / len(times)
         figures[f"{name}_ms"] = {**percentiles(times), "server_cpu": round(spent, 1)}
     return figures
-
-
-def loaded(
-    engine: RemoteEngine, index: str, real: RealApis, options: argparse.Namespace
-) -> NDArray[np.int64]:
-    """Numbers of the APIs whose shards were loaded, which may be some of them."""
-    parts = [JobPart(SOURCE, number, options.shards) for number in range(1, options.shards + 1)]
-    done = [part for part in parts if next(engine.hashes(index, SOURCE, part), None)]
-    if len(done) == len(parts):
-        return np.arange(options.documents)
-    slots = [slot_of(real.synthetic(number).id) for number in range(options.documents)]
-    return np.array([number for number, slot in enumerate(slots) if any(slot in part.slots for part in done)])
 
 
 def graph_only(engine: RemoteEngine, index: str, vector: Floats) -> set[str]:

@@ -272,27 +272,8 @@ class RestrictedDocument(msgspec.Struct, frozen=True):
     """Whether only certain principals may see it."""
 
 
-class JobPart(msgspec.Struct, frozen=True):
-    """One of the disjoint parts of a sync, each written by a separate process."""
-
-    job: str
-    """Name of the sync: the same for all its parts and for every attempt."""
-    number: int
-    """The number of this part, from 1."""
-    parts: int
-
-    @property
-    def slots(self) -> range:
-        """The slots whose documents belong to this part."""
-        return range(SLOTS * (self.number - 1) // self.parts, SLOTS * self.number // self.parts)
-
-    def holds(self, document_id: str) -> bool:
-        """Whether a document belongs to this part."""
-        return slot_of(document_id) in self.slots
-
-
 def slot_of(document_id: str) -> int:
-    """A number below `SLOTS` from a digest of the id. Parts are ranges of slots, which are fast to search."""
+    """A number below `SLOTS` from a digest of the id, stored for versions that synced by ranges of it."""
     digest = hashlib.blake2b(document_id.encode("utf-8", "surrogatepass"), digest_size=4).digest()
     return int.from_bytes(digest, "big") % SLOTS
 
@@ -378,19 +359,3 @@ class CheckedEngine(Engine, Protocol):
         Raises:
             CorruptStore: none of the vectors is left.
         """
-
-
-@runtime_checkable
-class PartedEngine(Engine, Protocol):
-    """An engine that several processes can write to at the same time."""
-
-    def writing_part(self, index: str, part: JobPart) -> AbstractContextManager[Writer]:
-        """A session like that of `writing`, at the same time as those of the other parts.
-
-        Its changes become visible when it ends, independently of the others.
-        """
-
-    def hashes(
-        self, index: str, source: str | None = None, part: JobPart | None = None
-    ) -> Iterator[tuple[str, str]]:
-        """Like `Engine.hashes`, for one part only."""

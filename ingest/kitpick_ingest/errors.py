@@ -57,13 +57,6 @@ class CatalogChanged(IngestError):
     """Another process moved the catalog to another model during this sync. Nothing was written."""
 
 
-class NotSharded(IngestError):
-    """Several writers for an engine that takes one at a time."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(f"{url} takes one writer at a time: sync into it without a shard")
-
-
 class EmptySource(IngestError):
     """A catalog to copy that is empty."""
 

@@ -13,8 +13,8 @@ that the new index holds already, with the same content, are not embedded again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -35,7 +35,6 @@ from kitpick_ingest.locks import catalog_lock, source_lock, state_file
 from kitpick_ingest.plan import Planner, SyncPlan, refuse_publication, refuse_shrink
 from kitpick_ingest.progress import NullProgress, Progress, ProgressRecorder
 from kitpick_ingest.purposes import with_purposes
-from kitpick_ingest.shards import Sharding
 from kitpick_ingest.source import Source
 from kitpick_ingest.source_reader import read_source
 from kitpick_ingest.spool import Spool
@@ -97,9 +96,6 @@ class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Folder of the lock files, the same for all who sync the catalog; None: in the user's state folder."""
     wait: float = 0.0
     """Seconds to wait for another sync of the same source."""
-    shard: tuple[int, int] | None = None
-    """`(i, n)`: only the i-th of n parts of the source, counted from 1, by a digest of the ids. Other
-    processes sync the other parts at the same time; each part is visible when it is done."""
     reread: bool = False
     """Read the source even if its files and the index are what they were after the last sync."""
     source_timeout: float | None = 300.0
@@ -165,25 +161,19 @@ def sync(
         SourceBusy: another process is syncing this source.
         InvalidEmbedding: the embedder returned something else than unit vectors.
         LocalWriteFailed: no room for temporary files, locks or dead letters.
-        CatalogChanged: another process moved the catalog to another model meanwhile; or the catalog is of
-            another model, and this is the sync of one part.
-        NotSharded: the engine has one writer at a time.
+        CatalogChanged: another process moved the catalog to another model meanwhile.
         EngineError: the engine failed; its session was rolled back.
     """
     check = _check(source, engine, options)
-    sharding = Sharding(source, engine, options.shard)
-    source = sharding.source
     with (
-        source_lock(options.locks, engine.url, sharding.name, options.wait),
-        DeadLetterFile(options.dead_letters, f"{engine.url} {sharding.name}") as letters,
+        source_lock(options.locks, engine.url, source.name, options.wait),
+        DeadLetterFile(options.dead_letters, f"{engine.url} {source.name}") as letters,
         Spool() as spool,
     ):
         vectors = DocumentVectors(embedder, cache)
         recorder = ProgressRecorder(progress or NullProgress())
-        last = LastSync(state_file(options.locks, "synced", "source", engine.url, sharding.name), source)
-        run = _Sync(
-            source, engine, schema_of(embedder), vectors, spool, last, options, recorder, sharding, check
-        )
+        last = LastSync(state_file(options.locks, "synced", "source", engine.url, source.name), source)
+        run = _Sync(source, engine, schema_of(embedder), vectors, spool, last, options, recorder, check)
         run.cut = CutTextCounts(options.bounds)
         return run.run(letters, cache)
 
@@ -200,7 +190,6 @@ class _Sync:
     last: LastSync
     options: SyncOptions
     progress: ProgressRecorder
-    sharding: Sharding
     check: ApprovalCheck | None
     cut: CutTextCounts = field(default_factory=CutTextCounts)
     before: IndexSchema | None = None
@@ -246,18 +235,22 @@ class _Sync:
                 if (unchanged := self._still_held(live[0])) is not None:
                     return SyncPlan(held=unchanged, unchanged=unchanged)
                 restricted = self.engine.restricted(live[0], self.source.name)
-                planner.hold(self.sharding.hashes(live[0]), restricted)
+                planner.hold(self._held(live[0]), restricted)
         with self.progress.phase("read", None) as advance:
             items = with_purposes(read_source(self.source, self.options.source_timeout))
             items = map(self.options.reword, items) if self.options.reword else items
             planner.read(self.check.pass_on(items) if self.check else items, advance)
         return planner.plan
 
+    def _held(self, index: str) -> Iterator[tuple[str, str]]:
+        """Pairs (id, content hash) that the index holds of the source."""
+        return self.engine.hashes(index, self.source.name)
+
     def _still_held(self, index: str) -> int | None:
         """Number of documents where neither the source nor the index changed since the last sync."""
         if self.options.reread or self.check:
             return None
-        documents = self.last.still_holds(self.sharding.hashes(index))
+        documents = self.last.still_holds(self._held(index))
         if documents is not None:
             self.progress.note(f"{self.source.name}: nothing changed since the last sync, so it was not read")
         return documents
@@ -267,7 +260,7 @@ class _Sync:
             self.last.forget()  # the next run names again what was left out
             return
         try:
-            self.last.remember(self.sharding.hashes(index))
+            self.last.remember(self._held(index))
         except EngineError:
             self.last.forget()  # what was written is committed: not to remember it costs only time
 
@@ -297,7 +290,6 @@ class _Sync:
         live = self.engine.live()
         if live is None or live[1] == self.schema:
             return self.engine.ensure(self.schema), 0
-        self.sharding.refuse_rebuild(live[1])
         if live[1] != self.before:
             raise CatalogChanged(
                 f"{self.engine.url} was moved to {live[1].model} by another process during this sync; "
@@ -308,7 +300,7 @@ class _Sync:
     def _apply(self, index: str, plan: SyncPlan, letters: DeadLetterFile) -> None:
         with (
             self.progress.phase("write", plan.written + plan.gone) as advance,
-            self.sharding.writing(index) as writer,
+            self.engine.writing(index) as writer,
         ):
             for batch in self.spool.embedded(self.options.batch):
                 for refused in write_accepted(writer, batch):
@@ -318,7 +310,5 @@ class _Sync:
             advance(plan.gone)
 
     def _alone(self) -> AbstractContextManager[None]:
-        """The lock for writing, except for shards, which write side by side."""
-        if self.sharding.part is not None:
-            return nullcontext()
+        """The lock for writing."""
         return catalog_lock(self.options.locks, self.engine.url, self.progress)

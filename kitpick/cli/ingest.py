@@ -24,7 +24,6 @@ from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
 from kitpick_ingest.approvals import Unapproved
 from kitpick_ingest.opening import open_source
-from kitpick_ingest.shards import parse_shard
 from kitpick_ingest.source import Source, watch_source
 from kitpick_ingest.sync import SyncOptions, SyncReport
 
@@ -90,15 +89,6 @@ TimeoutOption = Annotated[
 WaitOption = Annotated[
     float, typer.Option("--wait", min=0.0, help="Seconds to wait while the same source is being synced.")
 ]
-ShardOption = Annotated[
-    str | None,
-    typer.Option(
-        "--shard",
-        metavar="I/N",
-        help="Take in part I of N of each source; other processes take in the others at the same time. "
-        "OpenSearch and Elasticsearch only.",
-    ),
-]
 WatchOption = Annotated[
     bool,
     typer.Option(
@@ -124,7 +114,6 @@ def ingest(
     env: EnvironmentOption = None,
     timeout: TimeoutOption = 300.0,
     wait: WaitOption = 0.0,
-    shard: ShardOption = None,
     watch: WatchOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -152,7 +141,6 @@ def ingest(
         wait=wait,
         reread=reread,
         source_timeout=timeout,
-        shard=None if shard is None else _shard(shard),
     )
     with Catalog.open(catalog) as target:
         if watch:
@@ -192,13 +180,6 @@ def _follow(catalog: Catalog, source: Source, options: SyncOptions, as_json: boo
         watch_source(source, changed, stop)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _shard(text: str) -> tuple[int, int]:
-    try:
-        return parse_shard(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--shard") from None
 
 
 def _refuse_namesakes(sources: list[Source]) -> None:

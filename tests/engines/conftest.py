@@ -5,5 +5,5 @@ from __future__ import annotations
 import pytest
 
 pytest.register_assert_rewrite(
-    "asking", "contract_writing", "contract_rankings", "contract_visibility", "sessions", "parts"
+    "asking", "contract_writing", "contract_rankings", "contract_visibility", "sessions"
 )

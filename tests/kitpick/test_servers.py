@@ -122,24 +122,6 @@ def test_sources_are_synced_into_a_server(settings, functions_file: Path, remote
     assert agreement["encoder"]["ok"] is True
 
 
-def test_a_source_is_synced_in_shards(settings, functions_file: Path, remote: RemoteEngine) -> None:
-    added = []
-    for shard in ("1/2", "2/2"):
-        taken = run("ingest", f"functions:{functions_file}", "--shard", shard, "-c", remote.url, "--json")
-        assert taken.returncode == ExitCode.OK, taken.stderr
-        added += [report["added"] for report in json.loads(taken.stdout)]
-    assert sum(added) == 8
-    assert all(added)
-
-
-def test_a_shard_that_cannot_be_is_refused(settings, functions_file: Path, kitpick: Run) -> None:
-    wrong = kitpick("ingest", f"functions:{functions_file}", "--shard", "3/2")
-    assert wrong.code == ExitCode.USAGE
-    alone = kitpick("ingest", f"functions:{functions_file}", "--shard", "1/2")
-    assert alone.code == ExitCode.INPUT
-    assert "one writer at a time" in alone.err
-
-
 def test_the_doctor_tells_what_the_cluster_can_do(settings, remote: RemoteEngine) -> None:
     findings = json.loads(run("doctor", "--json", "-c", remote.url).stdout)
     cluster = {each["name"]: each for each in findings if each["topic"] == "cluster"}

@@ -22,7 +22,6 @@ from kitpick_engines.contract import (
     IndexedDocument,
     IndexSchema,
     IndexStats,
-    JobPart,
     RestrictedDocument,
     SearchRequest,
     Vector,
@@ -33,7 +32,7 @@ from kitpick_engines.lexical import Terms
 from kitpick_engines.remote import indexes, integrity, ownership, pipelines
 from kitpick_engines.remote.address import Address
 from kitpick_engines.remote.adoption import Adoption, carry_out, planned
-from kitpick_engines.remote.lease import Lease, PartLease
+from kitpick_engines.remote.lease import Lease
 from kitpick_engines.remote.live_index import LiveIndex
 from kitpick_engines.remote.queries import (
     Live,
@@ -153,26 +152,10 @@ class RemoteEngine:
             yield writer
 
     @contextmanager
-    def writing_part(self, index: str, part: JobPart) -> Iterator[RemoteWriter]:
-        """A session beside those that write the other parts of the same job, on however many machines.
-
-        Its changes become visible together when it ends. Whoever writes something else waits for all parts;
-        a second process with the same part waits for the first.
-
-        Raises:
-            As `writing`.
-        """
-        self.verify()
-        lease = PartLease(self._store, index, part, self.address.settings.busy)
-        with self._session(index, lease) as writer:
-            yield writer
-
-    @contextmanager
     def _session(self, index: str, lease: Lease) -> Iterator[RemoteWriter]:
         try:
-            if lease.is_alone:
-                refuse_later(self.server, index, lease.session, self.address.name)
-                clean(self.server, index, lease.before)
+            refuse_later(self.server, index, lease.session, self.address.name)
+            clean(self.server, index, lease.before)
             writer = RemoteWriter(self.server, index, lease, self._terms)
             yield writer
             if writer.changed:
@@ -188,10 +171,8 @@ class RemoteEngine:
         else:  # an index that is built beside the live one: nothing that is searched has changed yet
             self._tidy(self._reader.remember(state))
 
-    def hashes(
-        self, index: str, source: str | None = None, part: JobPart | None = None
-    ) -> Iterator[tuple[str, str]]:
-        """Pairs (id, content hash) of one source's documents, of one part of them, or of all, ordered by id.
+    def hashes(self, index: str, source: str | None = None) -> Iterator[tuple[str, str]]:
+        """Pairs (id, content hash) of one source's documents, or of all, ordered by id.
 
         The hash is empty where somebody else wrote the document again and its words or vector are lost, or it
         holds something else than its document says: see `integrity`.
@@ -200,8 +181,6 @@ class RemoteEngine:
             UnknownIndex: there is no index of this name.
         """
         wanted: list[Json] = [] if source is None else [{"terms": {"source": storable([source])}}]
-        if part is not None:
-            wanted.append({"range": {"slot": {"gte": part.slots.start, "lt": part.slots.stop}}})
         columns = {"size": _PAGE_OF_COLUMNS, "_source": False, "docvalue_fields": ["id", "content_hash"]}
         lost = {hit["_id"] for hit in self._stream(index, [*wanted, integrity.lacking()], [], columns)}
         for page in self._pages(index, wanted, [], columns | {"version": True}):

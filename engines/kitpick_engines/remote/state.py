@@ -42,7 +42,7 @@ class IndexState(msgspec.Struct, frozen=True):
     aborted: tuple[int, ...] = ()
     """Sessions up to `begun` that will never be committed: what they wrote does not exist."""
     open: tuple[int, ...] = ()
-    """Sessions that go on. Of those that write parts of one job, a later one may be committed earlier."""
+    """The session that goes on, if one does."""
     changed: float = 0.0
     """When the last session was committed, in seconds since 1970; 0 where nobody wrote that down."""
 
@@ -50,14 +50,6 @@ class IndexState(msgspec.Struct, frozen=True):
     def hidden(self) -> tuple[int, ...]:
         """Sessions that are invisible in every generation."""
         return (*self.aborted, *self.open)
-
-
-class PartHeld(msgspec.Struct, frozen=True):
-    """The session that writes one part of a job."""
-
-    part: str
-    token: str
-    beat: int = 0
 
 
 class CatalogState(msgspec.Struct, frozen=True):
@@ -70,11 +62,9 @@ class CatalogState(msgspec.Struct, frozen=True):
     number: int = 0
     """Number of the last index made."""
     writer: str = ""
-    """Token of the session, or of the job of several, that has the right to write; empty when nobody has."""
+    """Token of the session that has the right to write; empty when nobody has."""
     beat: int = 0
     """Raised by the writer while it lives."""
-    parts: dict[str, PartHeld] = {}
-    """Sessions that write parts of one job at the same time, by number."""
     name: str = ""
     """Name of the catalog; empty in a state from before 28 November 2026, until the next session."""
     home: str = ""
@@ -259,28 +249,16 @@ def begin(state: CatalogState, index: str, token: str) -> CatalogState:
     state.index(index)
     indexes = {name: _without(each, each.open) for name, each in state.indexes.items()}
     indexes[index] = _with_next(indexes[index])
-    return replace(state, indexes=indexes, writer=token, beat=state.beat + 1, parts={})
+    return replace(state, indexes=indexes, writer=token, beat=state.beat + 1)
 
 
-def join(state: CatalogState, index: str, job: str, held: PartHeld) -> CatalogState:
-    """Begins a session that writes a part of a job, beside those that write the others."""
-    if state.writer == job:
-        begun = state.with_index(index, _with_next(state.index(index)), beat=state.beat + 1)
-    else:
-        begun = begin(state, index, job)
-    return replace(begun, writer=job, parts={**begun.parts, str(begun.index(index).begun): held})
-
-
-def beaten(state: CatalogState, session: int) -> CatalogState:
-    """Renews the lease of a session."""
-    parts = dict(state.parts)
-    if (held := parts.get(str(session))) is not None:
-        parts[str(session)] = replace(held, beat=held.beat + 1)
-    return replace(state, beat=state.beat + 1, parts=parts)
+def beaten(state: CatalogState) -> CatalogState:
+    """Renews the lease."""
+    return replace(state, beat=state.beat + 1)
 
 
 def end(state: CatalogState, index: str, session: int, commit: bool, at: float = 0.0) -> CatalogState:
-    """Commits a session, `at` some time, or aborts it, and releases the lease after the last one."""
+    """Commits a session, `at` some time, or aborts it, and releases the lease."""
     chosen = state.index(index)
     if commit:
         still_open = tuple(number for number in chosen.open if number != session)
@@ -288,8 +266,7 @@ def end(state: CatalogState, index: str, session: int, commit: bool, at: float =
         ended = replace(chosen, generation=generation, open=still_open, changed=changed)
     else:
         ended = _without(chosen, (session,))
-    parts = {number: held for number, held in state.parts.items() if number != str(session)}
-    return state.with_index(index, ended, writer=state.writer if parts else "", parts=parts)
+    return state.with_index(index, ended, writer="")
 
 
 def _with_next(index: IndexState) -> IndexState:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from parts import PartContract
 from sessions import SessionContract, short_lease
 
 __all__ = ["short_lease"]
@@ -11,5 +10,5 @@ __all__ = ["short_lease"]
 pytestmark = [pytest.mark.needs("opensearch"), pytest.mark.slow]
 
 
-class TestOpenSearchSessions(SessionContract, PartContract):
+class TestOpenSearchSessions(SessionContract):
     """Everything is inherited; `make_engine` is in conftest.py."""
