@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from kitpick_training.cross_encoder import Remembered, WithCosine, WithoutLikelyAnswers
+from kitpick_training.cross_encoder import WithoutLikelyAnswers
 from kitpick_training.examples import RankingList
 
 
@@ -70,33 +70,3 @@ def test_a_list_without_doubt_and_the_validation_stay_as_they_are():
     source = WithoutLikelyAnswers(Lists(sure, unsure), ByNumber(), 1.0)
     assert source.batch(0, 2) == [sure, listed("1 right")]
     assert source.validation() == [sure, unsure]
-
-
-def test_a_teacher_of_two_adds_the_weighted_cosine_to_the_logit():
-    vectors = {"request": (1.0, 0.0), "1 right": (0.6, 0.8), "2 wrong": (0.0, 1.0)}
-    item = listed("1 right", "2 wrong")
-    both = WithCosine(ByNumber(), lambda texts: np.array([vectors[each] for each in texts], np.float32), 10.0)
-    (found,) = both.score_lists([item])
-    (alone,) = ByNumber().score_lists([item])
-    assert np.allclose(found - alone, [6.0, 0.0], atol=1e-5)
-
-
-def test_what_was_judged_is_not_read_again_to_be_copied():
-    class Counting(ByNumber):
-        read = 0
-
-        def score_lists(self, lists):
-            assert lists, "a scorer need not be able to score nothing"
-            self.read += sum(len(item.texts) for item in lists)
-            return super().score_lists(lists)
-
-    counting = Counting()
-    scorer = Remembered(counting)
-    source = WithoutLikelyAnswers(Lists(listed("1 right", "5 doubtful", "0 doubtful")), scorer, 1.0)
-    [item] = source.batch(0, 8)
-    certain = listed("4 right", "2 wrong")
-    assert counting.read == 3
-    assert [scores.tolist() for scores in scorer.score_lists([item, certain])] == [[1.0], [4.0, 2.0]]
-    assert counting.read == 5, "two more, which nobody had to judge"
-    assert len(scorer.score_lists([certain])) == 1
-    assert counting.read == 5

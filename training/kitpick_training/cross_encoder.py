@@ -18,10 +18,9 @@ from torch import Tensor
 
 from kitpick_models.manifest import Manifest
 from kitpick_training.chunks import ChunkPool, padded
-from kitpick_training.data.prepared import Encode
 from kitpick_training.errors import EmptyTrainingSet
 from kitpick_training.examples import ListScorer, ListSource, RankingFigures, RankingList, ranking_figures
-from kitpick_training.losses import graded_loss, list_loss, margin_mse
+from kitpick_training.losses import graded_loss, list_loss
 from kitpick_training.recipe import RerankerRecipe
 from kitpick_training.weights import freeze, reopen_as
 
@@ -134,7 +133,6 @@ class RerankerTask:
         recipe: losses and batch size.
         encoder: what is trained.
         source: training and validation lists.
-        teacher: a trained cross-encoder whose logits are copied as well.
 
     Raises:
         EmptyTrainingSet: no validation list has a right answer.
@@ -145,9 +143,8 @@ class RerankerTask:
         recipe: RerankerRecipe,
         encoder: TrainableCrossEncoder,
         source: ListSource,
-        teacher: ListScorer | None = None,
     ) -> None:
-        self.recipe, self.encoder, self.source, self.teacher = recipe, encoder, source, teacher
+        self.recipe, self.encoder, self.source = recipe, encoder, source
         self.validation = list(source.validation())
         if not any(item.answerable for item in self.validation):
             raise EmptyTrainingSet("validation lists with a right answer")
@@ -162,13 +159,9 @@ class RerankerTask:
         lists = self.source.batch(step, self.recipe.lists_per_step)
         logits = self.encoder.logits([(item.query, text) for item in lists for text in item.texts])
         parts = torch.split(logits, [len(item.texts) for item in lists])
-        labelled = torch.stack(
+        return torch.stack(
             [self._labelled(part, item) for part, item in zip(parts, lists, strict=True)]
         ).mean()
-        if self.teacher is None:
-            return labelled
-        share = self.recipe.teacher_weight
-        return share * self._copying(self.teacher, parts, lists) + (1 - share) * labelled
 
     def _labelled(self, scores: torch.Tensor, item: RankingList) -> torch.Tensor:
         relevant, weight = torch.tensor(item.relevant), self.recipe.bce_weight
@@ -176,68 +169,9 @@ class RerankerTask:
             return graded_loss(scores, torch.tensor(item.grades), relevant, weight)
         return list_loss(scores, relevant, weight)
 
-    def _copying(
-        self, teacher: ListScorer, parts: Sequence[torch.Tensor], lists: Sequence[RankingList]
-    ) -> torch.Tensor:
-        taught = (torch.from_numpy(scores) for scores in teacher.score_lists(lists))
-        return torch.stack(
-            [margin_mse(part, scores) for part, scores in zip(parts, taught, strict=True)]
-        ).mean()
-
     def figures(self) -> RankingFigures:
         """How the validation lists are ordered."""
         return ranking_figures(self.validation, self.encoder.score_lists(self.validation))
-
-
-class WithCosine:
-    """A teacher of two: the logit of a cross-encoder, and a cosine by an encoder.
-
-    Where one body learns both, the cross-encoder begins with what the encoder knows of people's words: it has
-    compared each request with far more texts.
-
-    Args:
-        scorer: gives logits.
-        encode: unit vectors, float32 (n, d).
-        weight: what a cosine of 1 adds to a logit.
-    """
-
-    def __init__(self, scorer: ListScorer, encode: Encode, weight: float) -> None:
-        self._scorer, self._encode, self._weight = scorer, encode, weight
-
-    def score_lists(self, lists: Sequence[RankingList]) -> list[NDArray[np.float32]]:
-        """Logit and weighted cosine of every text of every list."""
-        queries = self._encode([item.query for item in lists])
-        texts = self._encode([text for item in lists for text in item.texts])
-        logits = self._scorer.score_lists(lists)
-        return [
-            np.asarray(logit + self._weight * (part @ query), np.float32)
-            for logit, part, query in zip(logits, _by_list(texts, lists), queries, strict=True)
-        ]
-
-
-class Remembered:
-    """A scorer that remembers what it read last: what was judged need not be read again to be copied.
-
-    Args:
-        scorer: gives logits.
-    """
-
-    def __init__(self, scorer: ListScorer) -> None:
-        self._scorer = scorer
-        self._known: dict[tuple[str, str], float] = {}
-
-    def score_lists(self, lists: Sequence[RankingList]) -> list[NDArray[np.float32]]:
-        """The logit of every text of every list."""
-        new = [item for item in lists if any((item.query, text) not in self._known for text in item.texts)]
-        told = {
-            (item.query, text): score
-            for item, scores in zip(new, self._scorer.score_lists(new) if new else (), strict=True)
-            for text, score in zip(item.texts, scores.tolist(), strict=True)
-        }
-        known = self._known | told
-        found = [[known[item.query, text] for text in item.texts] for item in lists]
-        self._known = {(item.query, text): known[item.query, text] for item in lists for text in item.texts}
-        return [np.array(scores, np.float32) for scores in found]
 
 
 class WithoutLikelyAnswers:

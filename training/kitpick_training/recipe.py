@@ -58,10 +58,6 @@ class RerankerRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """Settings of a cross-encoder run."""
 
     bce_weight: Annotated[float, msgspec.Meta(ge=0.0)] = 0.2
-    teacher_weight: Share = 0.8
-    """Weight of the teacher where there is one, beside that of the labels."""
-    teacher_cosine: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
-    """What a cosine of 1 by the teacher's encoder adds to the logit that is copied."""
     mixture: Literal["shown", "whole", "kits"] = "shown"
     """Lists of what the authors of requests were shown, of all that their tools can do, or mostly of kits."""
     frozen_layers: Annotated[int, msgspec.Meta(ge=0)] = 0

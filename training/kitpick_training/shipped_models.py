@@ -12,10 +12,8 @@ from kitpick_models.manifest import MANIFEST, Manifest, read_manifest
 from kitpick_models.runtime import load_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_training.cross_encoder import (
-    Remembered,
     RerankerTask,
     TrainableCrossEncoder,
-    WithCosine,
     WithoutLikelyAnswers,
 )
 from kitpick_training.data.prepared import Encode
@@ -33,7 +31,7 @@ from kitpick_training.data.sources import (
 from kitpick_training.encoder import TrainableEncoder
 from kitpick_training.encoder_tasks import EncoderTask
 from kitpick_training.errors import InvalidRecipe
-from kitpick_training.examples import ListScorer, ListSource
+from kitpick_training.examples import ListSource
 from kitpick_training.export.original import BODY, pretrained_body
 from kitpick_training.export.pair import Half, join, pair_manifest
 from kitpick_training.fine_tuning import PAIRS
@@ -94,14 +92,10 @@ class TransformerJob(TrainingJob, frozen=True, kw_only=True):
 class RerankerJob(TransformerJob, frozen=True, kw_only=True):
     """A job for a cross-encoder."""
 
-    teacher: Path | None = None
-    """The model that is copied; None: labels alone teach."""
-    teacher_encoder: Path | None = None
-    """The model whose cosines are copied beside it, for a recipe with `teacher_cosine`."""
     encoder: Path | None = None
     """The encoder run or model that finds the hard negatives; None: the pretrained body."""
     judge: Path | None = None
-    """The model that tells likely answers, for a recipe with `doubt_margin`; None: what is copied."""
+    """The model that tells likely answers, for a recipe with `doubt_margin`."""
 
 
 def train_encoder(job: TransformerJob, report: Report) -> Manifest:
@@ -151,21 +145,18 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
     """Trains and publishes the cross-encoder.
 
     Raises:
-        InvalidRecipe: it asks for a judge or for a teacher's encoder that is not named.
+        InvalidRecipe: it asks for a judge that is not named.
         EvaluationError: data is missing, broken or empty after splitting.
         ModelError: a checkpoint or a model cannot be used, or the disk is full.
     """
     path = recipe_path(job.recipe)
     recipe = read_recipe(path, RerankerRecipe)
-    if recipe.doubt_margin is not None and job.judge is None and job.teacher is None:
+    if recipe.doubt_margin is not None and job.judge is None:
         raise InvalidRecipe(path, "doubt_margin asks a trained model: name its folder with --judge")
-    if bool(recipe.teacher_cosine) != bool(job.teacher_encoder):
-        raise InvalidRecipe(path, "teacher_cosine and --teacher-encoder belong together")
     runtime = RuntimeSettings(threads=recipe.threads)
     sampler, catalogs = _sampler(job, recipe)
     encoder, origin = _untrained(job, recipe)
-    teacher = _teacher(job, recipe, runtime)
-    task = RerankerTask(recipe, encoder, _taught(sampler, job, recipe, runtime, teacher), teacher)
+    task = RerankerTask(recipe, encoder, _taught(sampler, job, recipe, runtime))
     run = TrainingRun(recipe, task, job.run, report)
     run.run()
     after = load_average(encoder.model, [job.run, *job.average])
@@ -248,26 +239,10 @@ def _untrained(job: RerankerJob, recipe: RerankerRecipe) -> tuple[TrainableCross
     return encoder, load_average(encoder.model, job.start)
 
 
-def _teacher(job: RerankerJob, recipe: RerankerRecipe, runtime: RuntimeSettings) -> ListScorer | None:
-    """What is copied beside the labels, if anything is."""
-    if job.teacher is None:
-        return None
-    scorer = ExportedScorer(job.teacher, runtime)
-    if job.teacher_encoder is None:
-        return Remembered(scorer)
-    encode = load_encoder(job.teacher_encoder, runtime).encode
-    return Remembered(WithCosine(scorer, encode, recipe.teacher_cosine))
-
-
 def _taught(
-    sampler: ListSampler,
-    job: RerankerJob,
-    recipe: RerankerRecipe,
-    runtime: RuntimeSettings,
-    teacher: ListScorer | None,
+    sampler: ListSampler, job: RerankerJob, recipe: RerankerRecipe, runtime: RuntimeSettings
 ) -> ListSource:
     """What is learned from: all lists, or those without likely answers."""
-    judge = ExportedScorer(job.judge, runtime) if job.judge else teacher
-    if recipe.doubt_margin is None or judge is None:
+    if recipe.doubt_margin is None or job.judge is None:
         return sampler
-    return WithoutLikelyAnswers(sampler, judge, recipe.doubt_margin)
+    return WithoutLikelyAnswers(sampler, ExportedScorer(job.judge, runtime), recipe.doubt_margin)
