@@ -39,7 +39,7 @@ def main() -> None:
             light = {"request": REQUEST, "profile": "kitpick", "budget": "2000"}
             photograph(browser, page, light, "light")
             dark = {"request": REQUEST, "profile": "nnn", "budget": "2000"}
-            photograph(browser, page, dark, "dark", "Alike")
+            photograph(browser, page, dark, "dark", "Way through the stages")
         browser.close()
 
 

@@ -21,7 +21,7 @@ from kitpick.settings import Settings
 from kitpick.ui.adapt_desk import AdaptDesk, PageCaller, check_adapted_file
 from kitpick.ui.checkup import check_answer, findings_of_descriptions, findings_of_part, ids_of_part
 from kitpick.ui.errors import MarksProblem, NoMarks, NoPlace, UnknownApi
-from kitpick.ui.figures import flow, groups, packing
+from kitpick.ui.figures import flow, packing
 from kitpick.ui.protocol import (
     MAX_BUDGET,
     MAX_HITS,
@@ -286,7 +286,6 @@ class Desk:
         shown = list(known.values())
         place = {key: number for number, key in enumerate(known)}
         stages = flow(outcome, place)
-        ranked = next(stage for stage in reversed(stages) if stage.stage != "pack")
         result = SearchResult.of(profile.name, outcome)
         words = asked_words(call.query)
         return ExplainAnswer(
@@ -300,7 +299,6 @@ class Desk:
             reads_as=reads_as(rescored.query_kind, shown),
             abstained=result.unlikely,
             degraded=without_places(outcome.degraded, self._places),
-            groups=groups([(number, shown[number]) for number in ranked.order], call.similarity),
             packing=None if call.budget is None else packing(result, call.budget, place),
             marks=_marked(marks, call.query, place, self._places),
             spent=Spent(0.0, 0.0),
@@ -347,8 +345,6 @@ def _check(call: ExplainCall) -> None:
         raise Invalid(f"{call.k:,} hits: ask for 1 to {MAX_HITS:,}")
     if call.budget is not None and not 0 <= call.budget <= MAX_BUDGET:
         raise Invalid(f"a budget of {call.budget:,} tokens: name 0 to {MAX_BUDGET:,}, or none")
-    if not 0.0 <= call.similarity <= 1.0:
-        raise Invalid(f"similarity {call.similarity:g}: name a cosine from 0 to 1")
 
 
 def _checked_request(query: str) -> str:

@@ -1,4 +1,4 @@
-"""Data for the figures of the explain page: ways through the stages, groups, token budget.
+"""Data for the figures of the explain page: ways through the stages, token budget.
 
 A candidate is named by its position in the list of all candidates of the search.
 """
@@ -6,29 +6,17 @@ A candidate is named by its position in the list of all candidates of the search
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Iterable, Mapping
 
 from kitpick.definition_tokens import count_tokens
 from kitpick.result import SearchResult
-from kitpick.ui.protocol import (
-    Edge,
-    Groups,
-    PackedDefinition,
-    Packing,
-    ShownStage,
-)
+from kitpick.ui.protocol import PackedDefinition, Packing, ShownStage
 from kitpick_engines.contract import Candidate
 from kitpick_rescorers.packing import token_counter
 from kitpick_rescorers.search import SearchOutcome
-from kitpick_rescorers.stages.hierarchy import adjacency, components
-from kitpick_rescorers.state import Ranked, unit_vectors
 
 FIND = "find"
 """Name of the step that every other one starts from: the rankings, and what was fetched later."""
-MAX_NODES = 60
-"""More are no picture any more."""
 _MAX_SHOWN = 20_000
 """Characters of one definition: some are as long as a book."""
 
@@ -98,25 +86,6 @@ def _rankings(candidate: Candidate) -> str:
 def _beyond(these: Iterable[int], those: Iterable[int]) -> tuple[int, ...]:
     known = set(those)
     return tuple(item for item in these if item not in known)
-
-
-def groups(head: Sequence[tuple[int, Candidate]], similarity: float) -> Groups:
-    """The graph and its connected components.
-
-    Args:
-        head: position and candidate, best first; the first `MAX_NODES` count.
-        similarity: cosine beyond which two are joined; APIs of one tool always are.
-    """
-    shown = head[:MAX_NODES]
-    ranked = [Ranked(item, item.tool_key, rank) for rank, (_, item) in enumerate(shown, start=1)]
-    vectors, _ = unit_vectors(ranked)
-    cosines = vectors @ vectors.T
-    joined = adjacency(ranked, cosines > similarity)
-    edges = tuple(
-        Edge(int(one), int(other), float(cosines[one, other]), ranked[one].tool == ranked[other].tool)
-        for one, other in np.argwhere(np.triu(joined, 1))
-    )
-    return Groups(tuple(place for place, _ in shown), tuple(components(joined)), edges, similarity)
 
 
 def packing(result: SearchResult, budget: int, place: Mapping[str, int]) -> Packing:

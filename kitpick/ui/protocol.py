@@ -24,8 +24,6 @@ class ExplainCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     profile: str | None = None
     k: int = 10
     budget: int | None = None
-    similarity: float = 0.8
-    """Cosine beyond which two APIs count as alike."""
 
 
 class MarkCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -249,25 +247,6 @@ class ShownCall(msgspec.Struct, frozen=True):
     takes: tuple[ShownFlow, ...]
 
 
-class Edge(msgspec.Struct, frozen=True, array_like=True):
-    """Two nodes that are alike, by their positions among the nodes."""
-
-    one: int
-    other: int
-    cosine: float
-    same_tool: bool
-
-
-class Groups(msgspec.Struct, frozen=True):
-    """The graph of alike APIs over the head of the list, and its connected components."""
-
-    nodes: tuple[int, ...]
-    group: tuple[int, ...]
-    """Component of every node, from 0."""
-    edges: tuple[Edge, ...]
-    similarity: float
-
-
 class PackedDefinition(msgspec.Struct, frozen=True):
     """A definition that is handed to a model."""
 
@@ -311,7 +290,6 @@ class ExplainAnswer(msgspec.Struct, frozen=True):
     abstained: str
     """Why nothing fits; empty where something does."""
     degraded: tuple[Degradation, ...]
-    groups: Groups
     packing: Packing | None
     marks: Mapping[str, Mark]
     spent: Spent

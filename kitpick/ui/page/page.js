@@ -4,7 +4,6 @@ import { Problem, ask, useKey } from "./api.js";
 import { firstScreen } from "./catalog.js";
 import { comparison } from "./compare.js";
 import { byId, count, h, rounded, some } from "./dom.js";
-import { groups } from "./groups.js";
 import { hits } from "./hits.js";
 import { packing } from "./packing.js";
 import { plan } from "./plan.js";
@@ -65,7 +64,7 @@ function tryIt(request) {
 function fromAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   if (!given.get("request")) return;
-  for (const name of ["request", "profile", "other", "k", "budget", "similarity"]) {
+  for (const name of ["request", "profile", "other", "k", "budget"]) {
     if (given.has(name)) byId(name).value = given.get(name);
   }
   explain();
@@ -73,7 +72,7 @@ function fromAddress() {
 
 function asked() {
   const number = (name) => (byId(name).value.trim() === "" ? null : Number(byId(name).value));
-  const call = { query: byId("request").value, k: number("k") ?? 10, budget: number("budget"), similarity: number("similarity") ?? 0.8 };
+  const call = { query: byId("request").value, k: number("k") ?? 10, budget: number("budget") };
   return { ...call, profile: byId("profile").value || null };
 }
 
@@ -87,7 +86,7 @@ async function explain() {
     return;
   }
   const other = byId("other").value;
-  const given = { request: call.query, profile: call.profile ?? "", other, k: call.k, budget: call.budget ?? "", similarity: call.similarity };
+  const given = { request: call.query, profile: call.profile ?? "", other, k: call.k, budget: call.budget ?? "" };
   history.replaceState(null, "", `#${new URLSearchParams(given)}`);
   say("Asking…");
   try {
@@ -126,8 +125,8 @@ function howFound(answer) {
   const details = h("details", { class: "machinery", open: machinery }, h("summary", {}, "How it was found"),
     h("p", { class: "dim" }, `Profile ${answer.profile}. ${kind}${count(answer.candidates.length)} candidates came into sight.`),
     h("div", { class: "columns" },
-      h("div", {}, part("Way through the stages", ways(answer)), part("Token budget", packing(answer))),
-      h("div", {}, part("Alike", groups(answer)))),
+      h("div", {}, part("Way through the stages", ways(answer))),
+      h("div", {}, part("Token budget", packing(answer)))),
     part("All candidates", everyone(answer)));
   details.addEventListener("toggle", () => { machinery = details.open; });
   return details;

@@ -116,21 +116,6 @@ def test_the_definitions_fill_the_budget_and_never_more(shown: Any) -> None:
     assert shown.explain("send an email about the weather")["packing"] is None
 
 
-def test_groups_are_what_can_be_reached_along_the_edges(shown: Any) -> None:
-    graph = shown.explain("weather or mail", similarity=0.5)["groups"]
-    reached = {node: {node} for node in range(len(graph["nodes"]))}
-    for one, other, cosine, same_tool in graph["edges"]:
-        assert cosine > 0.5 or same_tool
-        joined = reached[one] | reached[other]
-        for node in joined:
-            reached[node] = joined
-    together = [
-        {other for other, group in enumerate(graph["group"]) if group == mine} for mine in graph["group"]
-    ]
-    assert together == [reached[node] for node in range(len(graph["nodes"]))]
-    assert len(set(graph["group"])) < len(graph["nodes"])
-
-
 def test_nobody_sees_what_is_for_others(show: Any, shop: str, shown: Any, tmp_path: Path) -> None:
     request = "pay the salaries of all employees"
     assert "pay_salaries" not in str(shown.explain(request))
@@ -187,7 +172,6 @@ def test_a_signed_token_shows_what_its_claims_say(show: Any, shop: str, tmp_path
         ({"query": "a", "k": 0}, 422, "0 hits: ask for 1 to 10,000"),
         ({"query": "a", "k": 10_001}, 422, "10,001 hits: ask for 1 to 10,000"),
         ({"query": "a", "budget": -1}, 422, "a budget of -1 tokens: name 0 to 1,000,000, or none"),
-        ({"query": "a", "similarity": 2}, 422, "similarity 2: name a cosine from 0 to 1"),
         ({"query": "a", "more": 1}, 422, "unknown field `more`"),
         ({"query": 1}, 422, "Expected `str`, got `int`"),
     ],

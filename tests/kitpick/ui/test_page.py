@@ -61,12 +61,11 @@ def test_a_request_is_shown_on_its_way_through_all_stages(open_tab: Open, shown:
     for title in (
         "Answer",
         "Way through the stages",
-        "Alike",
         "Token budget",
         "All candidates",
     ):
         assert tab.page.get_by_role("heading", name=title, exact=True).is_visible()
-    assert tab.page.locator("svg[role=img]").count() == 3, "ranks, groups and budget are drawn"
+    assert tab.page.locator("svg[role=img]").count() == 2, "ranks and budget are drawn"
     assert "of 300 tokens by" in tab.text
     assert tab.complaints == []
 
@@ -132,7 +131,7 @@ def test_the_first_screen_says_what_is_there_and_what_works_on_it(open_tab: Open
     assert "rank 1" not in first.inner_text(), "the stages' terms are behind one click"
     assert re.search("The request reads as (one task|several)", tab.text)
     assert "Probability that several" not in tab.text
-    assert not tab.page.get_by_role("heading", name="Alike").is_visible(), "behind one click"
+    assert not tab.page.get_by_role("heading", name="Token budget").is_visible(), "behind one click"
     assert tab.page.evaluate("document.querySelector('#catalog').open") is False
     assert tab.complaints == []
 
