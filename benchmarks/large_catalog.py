@@ -5,8 +5,9 @@ shipped encoder.
 
 `load` starts a node whose data stays in FOLDER and syncs the catalog. `search` starts the node on the same
 data and measures: recall@50 of the engine's vector ranking against exact search over all vectors
-(`recall_at_50_1m`), that of the graph when asked for 50 without surplus, and times of hybrid searches
-for 50 candidates of each ranking, one after the other. Printed last is one JSON object, also kept in FOLDER/figures.json.
+(`recall_at_50_1m`), that of the graph when asked for 50 without surplus, and times of hybrid searches for
+50 candidates of each ranking, one after the other. Printed last is one JSON object, also kept in
+FOLDER/figures.json.
 
     scripts/bench large_catalog load FOLDER [--documents 1000000] [--heap 6g]
     scripts/bench large_catalog search FOLDER [--requests 200]

@@ -129,7 +129,7 @@ def _with_sureness(
 ) -> Profile:
     """The profile with probabilities that hold for these requests, where the list ranker's hold less."""
     last = ranker_last(profile)
-    if last is None or not last.calibrated:
+    if last is None or not last.abstains:
         return profile
     plain = with_last(profile, replace(last, sure_scale=0.0, sure_shift=0.0))
     hits = [

@@ -120,7 +120,7 @@ def _reads_scores(stage: Stage) -> bool:
 def _unscored(stage: AnyStage) -> AnyStage:
     if not isinstance(stage, Learned):
         return stage
-    return replace(stage, prior=0.0, sure_scale=0.0, optional=False, abstains=False, calibrated=False)
+    return replace(stage, prior=0.0, sure_scale=0.0, optional=False, abstains=False)
 
 
 if sys.version_info >= (3, 11):

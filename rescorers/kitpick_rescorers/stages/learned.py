@@ -46,16 +46,13 @@ class Learned(Stage, frozen=True, tag="learned"):
     by the rest.
 
     With `abstains`, the request is answered by nothing where the whole list says so: margins, agreement of
-    the rankings, near misses. What an earlier `abstain` decided stays, unless this stage `overrules` it. A
-    first pass with `abstains` and `calibrated` off puts the most promising candidates in front of a
-    cross-encoder that reads only some of them.
+    the rankings, near misses. What an earlier `abstain` decided stays, unless this stage `overrules` it.
+    Without `abstains` it only orders: no verdict, and no probabilities.
     """
 
     requires = frozenset({"ranker", "vector", "lexical", "dense", "sentence"})
 
     abstains: bool = True
-    calibrated: bool = True
-    """Whether the candidates get the ranker's probabilities; its order they get in any case."""
     threshold: Probability | None = None
     """Probability that the list answers the request, below which it abstains; None takes the ranker's."""
     overrules: bool = False
@@ -109,8 +106,7 @@ class Learned(Stage, frozen=True, tag="learned"):
 
         Where the cross-encoder has ruled out everything, its probabilities are what the verdict is about.
         """
-        decides = self.abstains and self.overrules
-        if not self.calibrated or (state.abstained and not decides):
+        if not self.abstains or (state.abstained and not self.overrules):
             return None
         if not self.sure_scale:
             return read.probabilities

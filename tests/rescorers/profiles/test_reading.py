@@ -54,7 +54,7 @@ def test_without_scores_only_what_works_without_them_is_left():
     assert "scorer" not in bare.needs()
     assert bare.pairs == 0
     learned = bare.stages[-1]
-    assert (learned.optional, learned.abstains, learned.calibrated) == (False, False, False)
+    assert (learned.optional, learned.abstains) == (False, False)
     for name in shipped_profiles():
         assert load_profile(name).without_scores().pairs == 0, name
 

@@ -47,7 +47,7 @@ PERMUTING += (
     Decode(relevance=0.1, candidates=3),
     Decode(dense_share=0.6),
     Learned(),
-    Learned(abstains=False, calibrated=False),
+    Learned(abstains=False),
     Complete(),
     RankGpt(),
     DemoRank(),

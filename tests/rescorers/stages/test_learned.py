@@ -58,8 +58,8 @@ def test_it_abstains_where_the_list_as_a_whole_does_not_answer(bench, state):
     assert not bench.apply(state, Learned(abstains=False), ranker=ranker).abstained
 
 
-def test_a_first_pass_orders_and_leaves_probabilities_alone(bench, state):
-    after = bench.apply(state, Learned(abstains=False, calibrated=False), ranker=bench.ranker())
+def test_without_a_verdict_it_orders_and_leaves_probabilities_alone(bench, state):
+    after = bench.apply(state, Learned(abstains=False), ranker=bench.ranker())
     assert ids(after)[0] == "files/move"
     assert [item.probability for item in after.ranked] == [None] * 4
 
