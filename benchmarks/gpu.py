@@ -8,7 +8,7 @@
 - `p50_ms_N`, `p99_ms_N`, `served_N`: latencies and pairs a second of the service on the card with N clients
   that ask with 5 to 100 documents each.
 
-`--provider cuda` or `tensorrt`; `cpu` tries every part where there is no card. `--data FOLDER`, `--pairs N`,
+`--provider cpu` tries every part where there is no card. `--data FOLDER`, `--pairs N`,
 `--rounds N`, `--seconds N` of a load, `--clients N` (repeatable, default 1, 8 and 64). Without the device, or
 without the package `onnxruntime-gpu` in place of `onnxruntime`, it says so and ends with 0.
 """
@@ -145,7 +145,7 @@ def service(half: Path, texts: Sequence[str], options: argparse.Namespace) -> di
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--provider", choices=("cuda", "tensorrt", "cpu"), default="cuda")
+    parser.add_argument("--provider", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--pairs", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=5)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-Provider = Literal["cpu", "cuda", "tensorrt"]
+Provider = Literal["cpu", "cuda"]
 
 _CPU_TOKENS = 512
 """Padded tokens of a batch on a CPU: beyond that the activations fall out of the cache and it gets slower."""
@@ -30,10 +30,6 @@ class RuntimeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cached_tokens: int = 4_000_000
     device: int = 0
     """Number of the GPU."""
-    half: bool = False
-    """Whether TensorRT may compute in 16 bits."""
-    engine_cache: str = ""
-    """Folder of TensorRT's engines, which are slow to build; empty keeps none."""
     bound: bool = False
     """Whether tensors are handed over by IO binding on a CPU too; on a GPU they always are."""
 

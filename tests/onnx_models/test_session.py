@@ -21,7 +21,6 @@ from kitpick_models.session import CPU as CPU_PROVIDER
 from kitpick_models.session import (
     CUDA,
     SILENT,
-    TENSORRT,
     provider_list,
     require_one_runtime,
     require_provider,
@@ -32,23 +31,17 @@ CPU = ["CPUExecutionProvider"]
 
 
 def test_a_granted_provider_is_accepted():
-    granted = ["TensorrtExecutionProvider", "CUDAExecutionProvider", *CPU]
-    for asked in ("tensorrt", "cuda", "cpu"):
+    granted = ["CUDAExecutionProvider", *CPU]
+    for asked in ("cuda", "cpu"):
         require_provider(asked, granted)
         del granted[0]
         with pytest.raises(ProviderRefused):
             require_provider(asked, granted)
 
 
-@pytest.mark.parametrize("asked", ["cuda", "tensorrt"])
-def test_a_silent_fall_back_to_the_processor_is_refused(asked):
+def test_a_silent_fall_back_to_the_processor_is_refused():
     with pytest.raises(ProviderRefused, match="kitpick\\[gpu\\]"):
-        require_provider(asked, CPU)
-
-
-def test_tensorrt_is_not_satisfied_by_cuda():
-    with pytest.raises(ProviderRefused):
-        require_provider("tensorrt", ["CUDAExecutionProvider", *CPU])
+        require_provider("cuda", CPU)
 
 
 def test_both_runtime_packages_together_are_refused():
@@ -108,15 +101,9 @@ def test_a_gpu_that_is_not_there_is_an_error_and_not_a_slow_answer():
 
 
 def test_a_gpu_is_asked_for_with_its_number_and_what_may_stand_in():
-    found = provider_list(RuntimeSettings(provider="tensorrt", device=1, half=True, engine_cache="/engines"))
-    assert [name for name, _ in found] == [TENSORRT, CUDA, CPU_PROVIDER]
-    assert found[0][1] == {
-        "device_id": "1",
-        "trt_fp16_enable": "1",
-        "trt_engine_cache_enable": "1",
-        "trt_engine_cache_path": "/engines",
-    }
-    assert found[1][1]["device_id"] == "1"
+    found = provider_list(RuntimeSettings(provider="cuda", device=1))
+    assert [name for name, _ in found] == [CUDA, CPU_PROVIDER]
+    assert found[0][1]["device_id"] == "1"
     assert provider_list(RuntimeSettings()) == [(CPU_PROVIDER, {})]
 
 

@@ -326,6 +326,4 @@ def _runtime(settings: ServiceSettings, device: int) -> RuntimeSettings:
         threads=settings.threads,
         cached_tokens=settings.cached_tokens,
         device=device,
-        half=settings.half,
-        engine_cache=settings.engine_cache,
     )

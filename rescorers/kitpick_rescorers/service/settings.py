@@ -44,10 +44,6 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     provider: Provider = "cpu"
     devices: Annotated[str, msgspec.Meta(pattern=r"^\d+(,\d+)*$")] = "0"
     """Numbers of the GPUs, with commas between: each has a session of every model. One twice has two."""
-    half: bool = False
-    """Whether TensorRT may compute in 16 bits: faster, and scores change in their third digit."""
-    engine_cache: str = ""
-    """Folder for TensorRT's engines."""
     threads: Annotated[int, msgspec.Meta(ge=0, le=1024)] = 0
     """Threads of a model; 0 takes the cores that the process may use."""
     keys: str = ""
