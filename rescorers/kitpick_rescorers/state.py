@@ -55,11 +55,6 @@ class QueryKindEstimate(msgspec.Struct, frozen=True):
     kind: Literal["single", "multi"]
     probability_multi: float
 
-    @property
-    def confidence(self) -> float:
-        """Probability of the kind that was decided on."""
-        return self.probability_multi if self.kind == "multi" else 1.0 - self.probability_multi
-
 
 class Neighbours(msgspec.Struct, frozen=True):
     """A need for the k documents of largest inner product with a vector."""

@@ -39,8 +39,8 @@ class Stage(
 ):
     """Settings of one step of a pipeline.
 
-    With `when`, the stage runs only for queries of that kind, and only if the classifier's confidence is at
-    least `confidence`. If the kind of the query is unknown, such a stage does not run.
+    With `when`, the stage runs only for queries of that kind. If the kind of the query is unknown, such a
+    stage does not run.
     """
 
     requires: ClassVar[frozenset[Requirement]] = frozenset()
@@ -48,7 +48,6 @@ class Stage(
     """Whether it works on candidates, and so has nothing to do where there are none."""
 
     when: Literal["always", "single", "multi"] = "always"
-    confidence: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.0
 
     @property
     def name(self) -> str:
@@ -74,15 +73,13 @@ class Stage(
         )
 
     def _wrong_kind(self, state: State) -> str:
-        """Why `when` and `confidence` exclude this query; empty if they do not."""
+        """Why `when` excludes this query; empty if it does not."""
         if self.when == "always":
             return ""
         if state.kind is None:
             return f"only for {self.when}-tool queries, and the kind of this one is unknown"
         if state.kind.kind != self.when:
             return f"only for {self.when}-tool queries, this one is {state.kind.kind}"
-        if state.kind.confidence < self.confidence:
-            return f"confidence {state.kind.confidence:.2f} in {self.when} is below {self.confidence:.2f}"
         return ""
 
 

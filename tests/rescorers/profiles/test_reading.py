@@ -81,7 +81,7 @@ def test_stages_can_be_added():
         ('name="p"\nstages=[3]', r"mine.toml: stages\[0\]"),
         ('name="p"\nstages=[{k=1}]', r"mine.toml: stages\[0\].stage: no stage None; allowed: .*fuse"),
         ('name="p"\nstages=[{stage="melt"}]', r"stages\[0\].stage: no stage 'melt'; allowed: .*cross_encode"),
-        ('name="p"\nstages=[{stage="fuse", w=1}]', r"\(fuse\).w: .*; allowed: confidence, dense, intent, k"),
+        ('name="p"\nstages=[{stage="fuse", w=1}]', r"\(fuse\).w: .*; allowed: dense, intent, k"),
         ('name="p"\nstages=[{stage="fuse", k=-1}]', r"stages\[0\] \(fuse\).k: Expected `float` >= 0.0"),
         (
             'name="p"\nstages=[{stage="fuse", when="now"}]',

@@ -13,7 +13,7 @@ def test_the_kind_follows_the_classifiers_threshold(bench):
     state = bench.state([], vector=QUERY)
     assert bench.apply(state, Classify(), kind=bench.kind(0.5)).kind.kind == "multi"
     single = bench.apply(state, Classify(), kind=bench.kind(0.2)).kind
-    assert (single.kind, single.confidence) == ("single", 0.8)
+    assert (single.kind, single.probability_multi) == ("single", 0.2)
 
 
 @pytest.mark.parametrize("answer", [float("nan"), -0.1, 1.5, "many"])
@@ -34,12 +34,11 @@ def test_needs_a_classifier_and_a_query_vector(bench):
     [
         (0.1, Blend(when="single"), ""),
         (0.1, Blend(when="multi"), "only for multi-tool queries, this one is single"),
-        (0.4, Blend(when="single", confidence=0.8), "confidence 0.60 in single is below 0.80"),
-        (0.9, Blend(when="multi", confidence=0.8), ""),
+        (0.9, Blend(when="multi"), ""),
         (0.9, Blend(), ""),
     ],
 )
-def test_a_stage_can_be_gated_by_the_kind_and_the_confidence_in_it(bench, probability, stage, reason):
+def test_a_stage_can_be_gated_by_the_kind(bench, probability, stage, reason):
     state = bench.apply(
         bench.state([bench.candidate("a/1")], vector=QUERY), Classify(), kind=bench.kind(probability)
     )

@@ -61,7 +61,7 @@ def test_the_stage_moves_what_it_says(package: Path, bench) -> None:
     ("stage", "message"),
     [
         ('stage = "keep_tool"', r"stages\[0\].*required field `tool`"),
-        ('stage = "keep_tool"\ntool = "t"\nk = 1', r"\(keep_tool\).k: .*; allowed: confidence, tool, when"),
+        ('stage = "keep_tool"\ntool = "t"\nk = 1', r"\(keep_tool\).k: .*; allowed: tool, when"),
         ('stage = "absent"', "registered as nowhere_at_all:Stage: ModuleNotFoundError"),
         ('stage = "no_stage"', "registered as pathlib:Path: is no subclass"),
         ('stage = "other"', "registered as kitpick_rescorers.stages:Fuse: give the class tag='other'"),
