@@ -7,7 +7,7 @@ from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from msgspec.structs import replace
 
@@ -37,6 +37,10 @@ if TYPE_CHECKING:  # loaded when a catalog is opened
 _NOBODY = Filter()
 _FETCHED = 500
 _NO_PROGRESS = NullProgress()
+_NOT_COPIED = (
+    "a Catalog holds connections and models, and can be neither pickled nor copied: "
+    "pass its URL, and use Catalog.open(URL) there"
+)
 
 
 class Catalog:
@@ -412,6 +416,10 @@ class Catalog:
 
     def __enter__(self) -> Catalog:
         return self
+
+    def __getstate__(self) -> NoReturn:
+        """Another process opens a catalog of its own."""
+        raise TypeError(_NOT_COPIED)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -83,8 +83,7 @@ def init(
         f"{report.added + report.changed + report.unchanged:,} tools are in {begun.store}; wrote {file}."
     )
     if begun.client != NO_CLIENT:
-        arguments = ["--catalog", begun.store, "--config", str(file.absolute())]
-        print_client(client_config(McpClient(begun.client), arguments))
+        print_client(client_config(McpClient(begun.client), ["--config", str(file.absolute())]))
     if request:
         note(f"a first search: {shlex.join(['kitpick', 'search', request, '-c', begun.store])}")
     for rank, hit in enumerate(found, 1):
@@ -122,7 +121,7 @@ def _require_new(file: Path, force: bool) -> None:
 
 
 def write_config(folder: Path, begun: Beginning, force: bool = False) -> Path:
-    """Writes `kitpick.toml`, which `kitpick mcp --config` reads.
+    """Writes `kitpick.toml`, which names the catalog to `kitpick mcp --config`.
 
     A live MCP server becomes an upstream of which nothing may be called yet.
 
@@ -136,9 +135,10 @@ def write_config(folder: Path, begun: Beginning, force: bool = False) -> Path:
     lines = [
         "# Made by `kitpick init`, for `kitpick mcp --config kitpick.toml`: docs/mcp.md names every field.",
         f"# Takes changes of the tools in: {one_line(shlex.join(again))}",
+        f"catalog = {_quoted(begun.store)}",
     ]
     if begun.tools.startswith(_LIVE) and not Path(begun.tools.removeprefix(_LIVE)).exists():
-        target = msgspec.json.encode(begun.tools.removeprefix(_LIVE)).decode()
+        target = _quoted(begun.tools.removeprefix(_LIVE))
         lines += ["", "[[upstreams]]", 'name = "tools"', f"target = {target}"]
         lines += ['allow = []   # patterns of tools that may be called, such as "read_*"']
     try:
@@ -146,6 +146,10 @@ def write_config(folder: Path, begun: Beginning, force: bool = False) -> Path:
     except OSError as error:
         raise Unwritable(file, error) from error
     return file
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()
 
 
 def example_request(catalog: Catalog) -> str:

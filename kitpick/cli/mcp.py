@@ -28,8 +28,13 @@ def print_client(config: ClientConfig) -> None:
         note(str(MissingExtra("mcp", "the server of this entry")))
 
 
-def _catalog_of(url: str | None) -> str:
-    return absolute_catalog(url or Settings().catalog)
+def _catalog_of(url: str | None, config: Path | None) -> list[str]:
+    """The option that names the catalog, but where the configuration does."""
+    from kitpick.mcp.config import read_config
+
+    if url is None and read_config(config).catalog:
+        return []
+    return ["--catalog", absolute_catalog(url or Settings().catalog)]
 
 
 def mcp(
@@ -71,7 +76,7 @@ def mcp(
         options = {"--config": config and str(config.absolute()), "--profile": profile, "--tenant": tenant}
         given = [part for name, value in options.items() if value for part in (name, value)]
         given += [part for one in principal or () for part in ("--principal", one)]
-        print_client(client_config(config_for, ["--catalog", _catalog_of(catalog), *given]))
+        print_client(client_config(config_for, [*_catalog_of(catalog, config), *given]))
         return
     if find_spec("mcp") is None:
         raise MissingExtra("mcp", "kitpick mcp")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import pickle
 from pathlib import Path
 
 import pytest
@@ -206,3 +208,9 @@ def test_a_gpu_that_was_asked_for_and_is_not_there_is_an_error(catalog: Catalog,
     gpu = replace(settings, provider="cuda")
     with Catalog.open(settings=gpu) as opened, pytest.raises(ProviderRefused):
         opened.search("weather")
+
+
+def test_a_catalog_that_is_pickled_or_copied_says_what_to_pass_instead(catalog: Catalog) -> None:
+    for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"pass its URL, and use Catalog\.open\(URL\) there"):
+            copied(catalog)

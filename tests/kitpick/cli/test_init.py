@@ -32,11 +32,11 @@ def test_three_answers_fill_a_catalog_and_print_the_clients_entry(folder: Path, 
     entry, end = json.JSONDecoder().raw_decode(rest)
     started = entry["mcpServers"]["kitpick"]
     assert Path(started["command"]).is_absolute()
-    assert started["args"][-4:] == [
-        "--catalog", f"sqlite:{folder / 'mine.db'}", "--config", str(folder / "kitpick.toml"),
-    ]  # fmt: skip
+    assert started["args"][-2:] == ["--config", str(folder / "kitpick.toml")]
+    assert "--catalog" not in started["args"], "one file says it"
     assert rest[end:].strip().startswith("1. ")
-    assert read_config(folder / "kitpick.toml").upstreams == ()
+    written = read_config(folder / "kitpick.toml")
+    assert (written.upstreams, written.catalog) == ((), f"sqlite:{folder / 'mine.db'}")
     assert f"kitpick ingest functions.json -c sqlite:{folder / 'mine.db'}" in Path("kitpick.toml").read_text()
     with Catalog.open("mine.db") as catalog:
         assert len(list(catalog.documents())) == 8
@@ -121,6 +121,17 @@ def test_every_clients_entry_names_an_absolute_command_and_catalog(client: McpCl
     assert Path(started["command"]).is_absolute()
     assert f"sqlite:{Path('tools.db').absolute()}" in started["args"]
     assert started["args"][-2:] == ["--principal", "ann"]
+
+
+def test_a_configuration_that_names_the_catalog_is_not_overruled(tmp_path: Path, kitpick) -> None:
+    (tmp_path / "mine.toml").write_text('catalog = "sqlite:mine.db"\n')
+
+    def args(*more: str) -> list[str]:
+        printed = kitpick("mcp", "--config-for", "cursor", "--config", str(tmp_path / "mine.toml"), *more)
+        return list(json.loads(printed.out)["mcpServers"]["kitpick"]["args"])
+
+    assert "--catalog" not in args()
+    assert args("-c", "sqlite:/srv/other.db")[-4:-2] == ["--catalog", "sqlite:/srv/other.db"]
 
 
 @pytest.mark.needs("mcp")
