@@ -296,7 +296,7 @@ class Desk:
             plan=_plan(result, place),
             stages=stages,
             kind=rescored.query_kind,
-            reads_as=reads_as(rescored.query_kind, shown),
+            reads_as=reads_as(call.query, rescored.query_kind, shown),
             abstained=result.unlikely,
             degraded=without_places(outcome.degraded, self._places),
             packing=None if call.budget is None else packing(result, call.budget, place),

@@ -83,11 +83,17 @@ def _pointing(candidate: Candidate) -> str:
     return "samples of requests point to it" if candidate.intent else "it goes with other APIs found here"
 
 
-def reads_as(kind: QueryKindEstimate | None, candidates: Sequence[Candidate]) -> str:
-    """How many tasks a request is taken for; empty where nobody asked."""
+def reads_as(request: str, kind: QueryKindEstimate | None, candidates: Sequence[Candidate]) -> str:
+    """How many tasks a request is taken for; empty where nobody asked.
+
+    The classifier reads English: of what stands in another language it often misses the second task.
+    """
     if kind is None:
         return ""
     if kind.kind == "multi":
         return "several tasks"
-    apart = any(each.sentence is not None for each in candidates)
-    return "several sentences, each of which is asked by itself as well" if apart else "one task"
+    if any(each.sentence is not None for each in candidates):
+        return "several sentences, each of which is asked by itself as well"
+    if language_of(request[:_MOST_READ]) == "en":
+        return "one task"
+    return "one task, though a second one is easily missed in this language: if there are two, ask for each"

@@ -84,4 +84,13 @@ def test_what_a_rule_says_comes_first() -> None:
 def test_a_request_is_read_in_words(
     kind: QueryKindEstimate | None, places: dict[str, Place], said: str
 ) -> None:
-    assert reads_as(kind, [candidate(**places)]).startswith(said)
+    assert reads_as("find a hotel", kind, [candidate(**places)]).startswith(said)
+
+
+def test_a_request_in_another_language_may_have_a_task_that_was_missed() -> None:
+    one = QueryKindEstimate("single", 0.15)
+    assert reads_as("create a bucket and upload a file", one, []) == "one task"
+    german = reads_as("Lege einen Bucket an und lade eine Datei hoch", one, [])
+    assert german == (
+        "one task, though a second one is easily missed in this language: if there are two, ask for each"
+    )
