@@ -145,6 +145,13 @@ ASKED = """
 const kitpick = new Kitpick({ url: "http://127.0.0.1:9" });
 kitpick.search(["a"]).catch((error) => console.log(error.code, typeof KitpickMcp, typeof agentTools));
 """
+TYPED = """
+import { Kitpick, type SearchAnswer } from "kitpick";
+export const ask = (of: Kitpick): Promise<SearchAnswer> => of.search({ capabilities: ["a"] }, { k: 1 });
+// @ts-expect-error a request is no number
+new Kitpick({ url: "http://127.0.0.1:9" }).search(1);
+"""
+COMPILED = ("--noEmit", "--strict", "--target", "es2022", "--types", "", "--lib", "es2022,dom")
 
 
 def test_what_is_published_is_imported_and_required(package: Path, tmp_path: Path) -> None:
@@ -162,6 +169,13 @@ def test_what_is_published_is_imported_and_required(package: Path, tmp_path: Pat
             ["node", name], cwd=tmp_path / "user", check=True, timeout=60, capture_output=True, text=True
         )
         assert said.stdout == "unreachable function function\n", name
+    for name in ("esm.mts", "cjs.cts"):
+        (tmp_path / "user" / name).write_text(TYPED)
+        tsc = [package / "node_modules" / ".bin" / "tsc", *COMPILED, "--module", "node16", name]
+        typed = subprocess.run(
+            tsc, cwd=tmp_path / "user", timeout=300, capture_output=True, text=True, check=False
+        )
+        assert typed.returncode == 0, f"{name}: {typed.stdout}"
     files = {str(file.relative_to(user)) for file in user.rglob("*") if file.is_file()}
     assert {"README.md", "package.json", "dist/esm/index.d.ts", "dist/cjs/index.d.ts"} <= files
     assert not {file for file in files if file.endswith(".ts") and not file.endswith(".d.ts")}
