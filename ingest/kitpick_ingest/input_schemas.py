@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from kitpick_engines.document import Parameter
+from kitpick_ingest.json_schema import MAX_PARAMETERS
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string, segments
 from kitpick_ingest.prose import clip
 from kitpick_ingest.references import unresolved
@@ -88,6 +89,9 @@ class InputSchemas:
             found["$defs"] = defs
         if self._is_grouped(whole):
             found["description"] = COMBINED
+        if len(as_object(self.resolved(whole).get("properties"))) > MAX_PARAMETERS:
+            found = {key: value for key, value in found.items() if key != "additionalProperties"}
+            found["description"] = TOO_LARGE
         text = msgspec.json.encode(found).decode() if found else ""
         return text if len(text) <= MAX_INPUTS else msgspec.json.encode({"description": TOO_LARGE}).decode()
 

@@ -19,7 +19,8 @@ from kitpick_ingest.json_values import (
 from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, clip
 from kitpick_ingest.references import References, unresolved
 
-_MAX_PARAMETERS = 10_000
+MAX_PARAMETERS = 10_000
+"""Inputs of one schema."""
 _MAX_ALTERNATIVES = 8
 _MAX_MEMBERS = 32
 """Members of `allOf`, `anyOf` and `oneOf` of an answer that are looked into, however they hang together."""
@@ -62,10 +63,10 @@ def _inputs(schema: object, references: References) -> tuple[dict[str, JsonObjec
             if isinstance(name, str):
                 required.setdefault(name, _of_others(part))
         for name, value in as_object(part.get("properties")).items():
-            if len(found) < _MAX_PARAMETERS:
+            if len(found) < MAX_PARAMETERS:
                 found.setdefault(name, as_object(value))
     for name, value in required.items():
-        if is_object and len(found) < _MAX_PARAMETERS:
+        if is_object and len(found) < MAX_PARAMETERS:
             found.setdefault(name, value)
     return found, required
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from sizes import examples
 from kitpick_engines.document import ApiDocument, Parameter
 from kitpick_ingest.definitions import DefinitionFormat, input_schema, render_definitions
 from kitpick_ingest.input_schemas import COMBINED, MAX_INPUTS, TOO_LARGE, InputSchemas
+from kitpick_ingest.json_schema import MAX_PARAMETERS
 from kitpick_ingest.references import References
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_ingest.sources.openapi import OpenApiSource
@@ -251,6 +253,51 @@ def test_a_schema_beyond_the_bound_says_what_it_leaves_out(tmp_path: Path) -> No
     assert len(document.inputs) <= MAX_INPUTS
     assert TOO_LARGE in document.inputs
     Draft202012Validator.check_schema(rendered(document, "openai"))
+
+
+def test_inputs_beyond_the_bound_are_said_to_be_left_out_and_not_refused(tmp_path: Path) -> None:
+    names = [f"field{number}" for number in range(MAX_PARAMETERS + 1)]
+    body = {"properties": {name: {"type": "string"} for name in names}, "additionalProperties": False}
+    schema = rendered(one_document(tmp_path, body, {}), "openai")
+    assert len(schema["properties"]) == MAX_PARAMETERS
+    assert schema["description"] == TOO_LARGE
+    assert Draft202012Validator(schema).is_valid(dict.fromkeys(names, "x"))
+
+
+@pytest.mark.parametrize("kind", ["query", "body", "referred", "allOf"])
+def test_an_operation_costs_in_proportion_to_its_inputs(tmp_path: Path, kind: str) -> None:
+    def steps(count: int) -> int:
+        taken = 0
+
+        def step(*_: object) -> None:
+            nonlocal taken
+            taken += 1
+
+        body, shared, more = with_inputs(kind, count)
+        sys.setprofile(step)
+        try:
+            document = one_document(tmp_path, body, shared, **more)
+        finally:
+            sys.setprofile(None)
+        assert len(document.parameters) >= count
+        return taken
+
+    steps(8)  # what is built once
+    few = steps(100)
+    assert steps(400) < 4.5 * few
+
+
+def with_inputs(kind: str, count: int) -> tuple[Any, Any, dict[str, Any]]:
+    """An operation with so many inputs: its body, shared schemas, and what else it says."""
+    fields = {f"field{number}": {"type": "object", "enum": [{}]} for number in range(count)}
+    if kind == "query":
+        listed = [{"name": name, "in": "query", "schema": schema} for name, schema in fields.items()]
+        return {}, {}, {"parameters": listed}
+    if kind == "referred":
+        return {"properties": {name: shared_part(name) for name in fields}}, fields, {}
+    if kind == "allOf":
+        return {"allOf": [{"properties": {name: schema}} for name, schema in fields.items()]}, {}, {}
+    return {"properties": fields}, {}, {}
 
 
 def test_combinations_that_cannot_be_shown_are_stated(tmp_path: Path) -> None:

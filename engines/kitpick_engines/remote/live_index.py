@@ -54,7 +54,8 @@ class LiveIndex:
         Raises:
             InvalidVector: the query vector has the wrong length or is not finite.
         """
-        rankings = Rankings([self._ranking(each) for each in searches_of(request)])
+        each_ranking = [self._ranking(each) for each in searches_of(request)]
+        rankings = Rankings(each_ranking, request.filter, self._counted)
         while True:  # once at least: a request that finds nothing also learns the schema
             asked = self._reader.ask(rankings.question)
             if asked is None:
@@ -68,7 +69,7 @@ class LiveIndex:
         terms = self._terms.of_request(request.text)
         if request.size <= 0 or (not terms and request.vector is None):
             return None
-        return RankingSearch(request, terms, self._dialect, self._weights, self._counted)
+        return RankingSearch(request, terms, self._dialect, self._weights)
 
     def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
         """The k visible documents of largest inner product with a vector of any length, best first.

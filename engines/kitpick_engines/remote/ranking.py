@@ -54,40 +54,33 @@ class RankingSearch:
         terms: Sequence[str],
         dialect: ServerDialect,
         weights: NDArray[np.float64],
-        counted: CountCache,
     ) -> None:
         self._request = self._asked = request
-        self._terms = terms
+        self.terms = terms
         self._dialect = dialect
         self._weights = weights
-        self._counted = counted
-        self._counts = Counts()
         self._window = min(2 * request.size + _SURPLUS, MAX_WINDOW)
 
-    def question(self, live: CommittedIndex) -> list[Json]:
-        """Search bodies for a state.
+    def question(self, live: CommittedIndex, shown: Json) -> list[Json]:
+        """Search bodies for a state and the query for what is visible in it.
 
         Raises:
             InvalidVector: the query vector has the wrong length or is not finite.
         """
-        shown = live.visible(self._request.filter)
         searches: list[Json] = []
         self._asked = self._request.over(live.schema)
         if self._asked.vector is not None:
             searches.append(self._nearest(live, shown))
-        if self._terms:
-            searches.append(holding(self._terms, shown, self._window, CANDIDATE_FIELDS))
-            self._counts = self._counted.known(live, self._request.filter)
-            counting = self._counts.question(self._terms, shown)
-            searches += [counting] if counting else []
+        if self.terms:
+            searches.append(holding(self.terms, shown, self._window, CANDIDATE_FIELDS))
         return searches
 
-    def candidates(self, live: CommittedIndex, answers: Sequence[Json]) -> list[Candidate] | None:
+    def candidates(self, answers: Sequence[Json], counts: Counts) -> list[Candidate] | None:
         """Candidates of both rankings, best rank of either first, ties by id; None: ask again.
 
         Args:
-            live: the state that the last question was asked for.
-            answers: to its searches.
+            answers: to the searches of the last question.
+            counts: of what is visible, with all of the terms.
         """
         sources: dict[str, Json] = {}
         dense: Places = {}
@@ -97,19 +90,13 @@ class RankingSearch:
             vectors = [vector_of(each) for each in found]
             dense = dense_places(found, vectors, self._asked.vector)
             answers = answers[1:]
-        if self._terms:
+        if self.terms:
             found = _by_id(answers[0], sources)
-            lexical = lexical_places(found, self._all_counts(live, answers[1:]), self._terms, self._weights)
+            lexical = lexical_places(found, counts, self.terms, self._weights)
         if self._is_cut_in_a_tie(dense) or self._is_cut_in_a_tie(lexical):
             self._window = min(_WIDENED * self._window, MAX_WINDOW)
             return None
         return _together(sources, self._cut(lexical), self._cut(dense))
-
-    def _all_counts(self, live: CommittedIndex, answers: Sequence[Json]) -> Counts:
-        for answer in answers:
-            self._counts = self._counts.with_answer(self._terms, answer)
-            self._counted.keep(live, self._request.filter, self._counts)
-        return self._counts
 
     def _nearest(self, live: CommittedIndex, shown: Json) -> Json:
         assert self._asked.vector is not None
@@ -132,35 +119,57 @@ class RankingSearch:
 class Rankings:
     """The searches of several requests, of one state, in as many round trips as the slowest of them needs.
 
+    The query for what is visible can have megabytes and stands in each search, so one search counts the
+    terms of all requests.
+
     Args:
         rankings: one a request; None for one that asks nothing.
+        wanted: the filter of all requests.
+        counted: what was counted before.
     """
 
-    def __init__(self, rankings: Sequence[RankingSearch | None]) -> None:
+    def __init__(self, rankings: Sequence[RankingSearch | None], wanted: Filter, counted: CountCache) -> None:
         self.open = {number: each for number, each in enumerate(rankings) if each is not None}
         """Unanswered requests, by number."""
         self.found: list[list[Candidate]] = [[] for _ in rankings]
         """Candidates by request."""
+        self._wanted = wanted
+        self._counted = counted
+        self._counts = Counts()
         self._asked: dict[int, list[Json]] = {}
 
     def question(self, live: CommittedIndex) -> list[Json]:
-        """Search bodies for a state, of all that are open.
+        """Search bodies for a state, of all that are open; the counting one is the last.
 
         Raises:
             InvalidVector: a query vector has the wrong length or is not finite.
         """
-        self._asked = {number: each.question(live) for number, each in self.open.items()}
-        return [body for bodies in self._asked.values() for body in bodies]
+        shown = live.visible(self._wanted)
+        self._asked = {number: each.question(live, shown) for number, each in self.open.items()}
+        self._counts = self._counted.known(live, self._wanted)
+        terms = self._terms
+        counting = self._counts.question(terms, shown) if terms else None
+        searches = [body for bodies in self._asked.values() for body in bodies]
+        return [*searches, counting] if counting else searches
 
     def take(self, live: CommittedIndex, answers: Sequence[Json]) -> None:
         """Passes the answers to every open request."""
         start = 0
+        counting = answers[sum(map(len, self._asked.values())) :]
+        for answer in counting:
+            self._counts = self._counts.with_answer(self._terms, answer)
+            self._counted.keep(live, self._wanted, self._counts)
         for number, bodies in self._asked.items():
-            found = self.open[number].candidates(live, answers[start : start + len(bodies)])
+            found = self.open[number].candidates(answers[start : start + len(bodies)], self._counts)
             start += len(bodies)
             if found is not None:
                 self.found[number] = found
                 del self.open[number]
+
+    @property
+    def _terms(self) -> list[str]:
+        """Those of all open requests, each once."""
+        return list(dict.fromkeys(term for each in self.open.values() for term in each.terms))
 
 
 def stored_hits(answer: Json) -> list[Json]:

@@ -493,7 +493,7 @@ def _parameter_name(target: JsonObject) -> str:
     """The name of a parameter; of an unresolved one, the name of its reference."""
     if missing := unresolved(target):
         return (segments(missing) or (missing,))[-1]
-    return as_string(target.get("name"))
+    return as_text(target.get("name"))  # YAML reads `name: 7` as a number
 
 
 def _response_schema(response: JsonObject) -> JsonObject:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from kitpick_engines.contract import Filter, IndexSchema
-from kitpick_engines.lexical import FIELDS
-from kitpick_engines.remote.queries import Live
+import json
+
+import numpy as np
+
+from kitpick_engines.contract import Filter, IndexSchema, SearchRequest, Sentence
+from kitpick_engines.lexical import FIELDS, Terms
+from kitpick_engines.opensearch import OpenSearchDialect
+from kitpick_engines.remote.live_index import LiveIndex
+from kitpick_engines.remote.queries import CommittedIndex, IndexQuestion, Live
 from kitpick_engines.remote.ranking import CountCache, Counts
+from kitpick_engines.remote.server import Json
 from kitpick_engines.remote.state import IndexState
 
 SHOWN = {"match_all": {}}
@@ -55,3 +62,30 @@ def test_neither_terms_nor_filters_grow_without_end(monkeypatch):
     assert [bool(cache.known(live, Filter(tenant=t)).words) for t in ("a", "b", "c")] == [False, True, True]
     cache.keep(live, ANN, Counts(1, (1.0,), {"x": 1, "y": 1, "z": 1}))
     assert cache.known(live, ANN) == Counts(1, (1.0,), {})
+
+
+class Sent:
+    """Answers every search with nothing found, and keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.rounds: list[list[Json]] = []
+
+    def ask(self, question: IndexQuestion) -> tuple[CommittedIndex, list[Json]]:
+        live = Live("apis-1", IndexState(IndexSchema("m", 4, 1)))
+        self.rounds.append(bodies := list(question(live)))
+        none: Json = {"hits": {"hits": []}}
+        return live, [answer(each, 3) if "aggs" in each else none for each in bodies]
+
+
+def test_a_filter_stands_twice_for_each_sentence_and_once_for_all_counts():
+    sent, unit = Sent(), np.ones(4, np.float32)
+    index = LiveIndex("catalog", sent, OpenSearchDialect("hnsw", "lucene"), Terms())
+    texts = ("pay the bill", "book a flight", "pay for a flight")
+    wanted = Filter(principals=frozenset(f"team {number}" for number in range(100)))
+    request = SearchRequest(". ".join(texts), unit, 5, wanted, tuple(Sentence(each, unit) for each in texts))
+    for _ in range(2):
+        index.search(request)
+    first, again = ([json.dumps(body).count('"team 99"') for body in bodies] for bodies in sent.rounds)
+    assert first == [1] * (2 * (1 + len(texts)) + 1)
+    assert again == [1] * (2 * (1 + len(texts)))
+    assert asked_terms(sent.rounds[0][-1]) == ["bill", "book", "flight", "pai"]

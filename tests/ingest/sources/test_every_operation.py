@@ -151,6 +151,15 @@ webhooks: {new: {post: {operationId: c}}, old: {post: {operationId: d}}}
     assert letters == {"/webhooks": "2 webhooks are not read: they are calls that the API itself makes"}
 
 
+def test_inputs_whose_names_yaml_reads_as_numbers_come_out(tmp_path: Path) -> None:
+    named = "[{name: 7, in: query}, {name: 1.5, in: query}, {name: true, in: query}, {name: on, in: header}]"
+    documents, letters = read(
+        files(tmp_path, spec=HEAD + f"paths: {{/a: {{get: {{parameters: {named}}}}}}}\n")
+    )
+    assert [each.name for each in documents["GET /a"].parameters] == ["7", "1.5", "true", "on"]
+    assert letters == {}
+
+
 def test_a_description_without_paths_is_refused_but_as_a_part_it_is_one(tmp_path: Path) -> None:
     parts = "components: {schemas: {Box: {properties: {width: {type: integer}}}}}\n"
     body = "{content: {application/json: {schema: {$ref: 'parts.yaml#/components/schemas/Box'}}}}"

@@ -98,7 +98,9 @@ class TestAConversation:
     def test_each_sentence_is_searched_too(self, service: Any) -> None:
         one = service.post("/v1/search", self.call(service)).json()
         two = service.post("/v1/search", self.call(service, query="Copy this file. Then share that photo."))
-        assert len(two.json()["searches"]) == 3 * len(one["searches"])
+        searches = two.json()["searches"]
+        assert len(searches) == 3 * (len(one["searches"]) - 1) + 1
+        assert [number for number, each in enumerate(searches) if "aggs" in each] == [len(searches) - 1]
 
     def test_an_index_of_another_model_is_searched_by_words(self, service: Any) -> None:
         other = self.call(service, index="tools-apis-0123456789ab-1")

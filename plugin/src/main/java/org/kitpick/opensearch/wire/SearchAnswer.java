@@ -18,7 +18,7 @@ import java.util.Set;
 public record SearchAnswer(
     int protocol, Set<Integer> missing, List<Map<?, ?>> searches, RescoreAnswer ranking) {
 
-  /** One search for the whole request and its sentences, by words, by vector and counting. */
+  /** By words and by vector for the whole request and its sentences, and one that counts. */
   private static final int MAX_SEARCHES = 64;
 
   /**
