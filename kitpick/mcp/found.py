@@ -28,6 +28,8 @@ from kitpick_rescorers.errors import EmptyCatalog
 MAX_QUERY = 20_000
 MOST, PAGE = 100, 20
 """Tools that one query finds, and how many of them a page has."""
+GROUPS = "io.modelcontextprotocol/groups"
+"""Key of a tool's `_meta` with the group that it belongs to: its server, as SEP-2084 proposes groups."""
 MISSING = "kitpick/missing_servers"
 """Key of `_meta` with the names of servers whose tools are not there yet."""
 _CURSORS = frozenset(map(str, range(PAGE, MOST, PAGE)))
@@ -130,7 +132,7 @@ class QueriedTools:
         self, document: ApiDocument, definition: dict[str, Any], caller: Caller
     ) -> types.Tool | None:
         """The definition as a tool. A name that stands for another tool already is not given twice."""
-        tool = as_listed(definition)
+        tool = as_listed(document, definition)
         if tool is None:
             return None
         if not self._names.add(caller, tool.name, document.id):
@@ -139,13 +141,14 @@ class QueriedTools:
         return tool
 
 
-def as_listed(definition: dict[str, Any]) -> types.Tool | None:
-    """A definition as its server wrote it; None where it is none by the protocol."""
+def as_listed(document: ApiDocument, definition: dict[str, Any]) -> types.Tool | None:
+    """A definition as its server wrote it, in the group of that server; None where it is none by protocol."""
     try:
-        return types.Tool.model_validate(definition)
+        tool = types.Tool.model_validate(definition)
     except ValidationError as error:
         _log.warning("%s is not listed: %s", definition["name"], error.errors()[0]["msg"])
         return None
+    return tool.model_copy(update={"meta": {**(tool.meta or {}), GROUPS: [document.source]}})
 
 
 def _start(cursor: str | None) -> int:

@@ -217,7 +217,8 @@ class CatalogTools:
         own = [tool for tool in tools if tool.name in self._answers]
         if not self._proxy.lists:
             return types.ListToolsResult(tools=own, ttl_ms=_FIXED_MS, cache_scope="public")
-        others = map(as_listed, render_definitions(await self._proxy.listed(caller), "mcp"))
+        documents = await self._proxy.listed(caller)
+        others = map(as_listed, documents, render_definitions(documents, "mcp"))
         tools = [*own, *(tool for tool in others if tool)]
         return types.ListToolsResult(
             tools=tools, ttl_ms=0 if missing else _CHANGING_MS, cache_scope="private"

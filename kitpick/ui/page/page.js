@@ -122,8 +122,9 @@ function side(answer, comparing) {
 // Everything behind the answer; it stays open, or closed, from one answer to the next.
 function howFound(answer) {
   const kind = answer.kind ? `Probability that several tools are wanted: ${rounded(answer.kind.probability_multi)}. ` : "";
+  const doubt = answer.abstained ? ` Nothing fits: ${answer.abstained}.` : "";
   const details = h("details", { class: "machinery", open: machinery }, h("summary", {}, "How it was found"),
-    h("p", { class: "dim" }, `Profile ${answer.profile}. ${kind}${count(answer.candidates.length)} candidates came into sight.`),
+    h("p", { class: "dim" }, `Profile ${answer.profile}. ${kind}${count(answer.candidates.length)} candidates came into sight.${doubt}`),
     h("div", { class: "columns" },
       h("div", {}, part("Way through the stages", ways(answer))),
       h("div", {}, part("Token budget", packing(answer)))),
@@ -138,7 +139,7 @@ function part(title, content) {
 
 function notices(answer) {
   const found = answer.degraded.map(({ stage, reason }) => `Answered with less than usual (${stage}): ${reason}`);
-  if (answer.abstained) found.unshift(`Nothing here is likely to do that (${answer.abstained}). The nearest:`);
+  if (answer.abstained) found.unshift("Nothing here is likely to do that. The nearest:");
   return found.map((text) => h("p", { class: "notice" }, text));
 }
 

@@ -19,6 +19,7 @@ from kitpick_engines.document import ApiDocument
 from kitpick_rescorers.service.keys import digest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
+GROUPS = "io.modelcontextprotocol/groups"
 CALLERS = "".join(
     f"\n[[callers]]\nname = '{name}'\nsha256 = '{digest(name)}'\nmay_call = {may_call}\n"
     for name, may_call in (("alice", "true"), ("guest", "false"))
@@ -55,6 +56,8 @@ def test_a_query_lists_what_may_be_called_and_the_rest_is_as_ever(settings: Sett
         note = names(listed)[0]
         assert note.startswith("notes_read_note")
         assert listed["result"]["tools"][0]["inputSchema"]["required"] == ["title"]
+        groups = {group for tool in listed["result"]["tools"] for group in tool["_meta"][GROUPS]}
+        assert groups == {"notes"}, "each tool is in the group of its server"
         assert not any("secret" in name or "remove_note" in name for name in names(listed)), (
             "not to be called"
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
+from kitpick.ui import adapt_desk
+from kitpick.ui.adapt_runs import AdaptRuns
 from kitpick_engines.contract import IndexedDocument, IndexSchema
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.queries_file import queries_file
@@ -25,6 +29,15 @@ SHADES = """() => {
   const style = getComputedStyle(document.body);
   return [shade(style.color), shade(style.backgroundColor)];
 }"""
+WAITS_ONCE = """
+import pathlib, sys, threading
+print("read: 1 of 2", file=sys.stderr, flush=True)
+again = pathlib.Path(sys.argv[1])
+if not again.exists():
+    again.touch()
+    threading.Event().wait()
+print("Adapted: the threshold is 0.2.")
+"""
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -136,6 +149,16 @@ def test_the_first_screen_says_what_is_there_and_what_works_on_it(open_tab: Open
     assert tab.complaints == []
 
 
+def test_that_nothing_fits_is_said_without_a_number(open_tab: Open, shown: Any) -> None:
+    tab = open_tab(shown.page)
+    tab.page.fill("#request", "knit a pullover for my aunt")
+    tab.page.keyboard.press("Enter")
+    tab.page.get_by_text("Nothing here is likely to do that. The nearest:").wait_for()
+    assert "threshold" not in tab.text
+    tab.page.get_by_text("How it was found").click()
+    assert re.search(r"Nothing fits: .*threshold", tab.text), "behind one click"
+
+
 def test_everything_in_it_can_be_browsed_down_to_the_definition(open_tab: Open, shown: Any) -> None:
     tab = open_tab(shown.page)
     for name in ("office", "files", "delete_file"):
@@ -157,6 +180,26 @@ def test_what_is_hard_to_find_is_looked_for_by_a_button(open_tab: Open, shown: A
     assert "payroll" not in tab.text, "it is for the boss alone"
     assert serious(tab.page) == []
     assert tab.complaints == []
+
+
+def test_a_profile_is_adapted_by_a_button_that_says_how_far_it_is_and_can_be_stopped(
+    open_tab: Open, show: Any, shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [sys.executable, "-c", WAITS_ONCE, str(tmp_path / "again")]
+    monkeypatch.setattr(adapt_desk, "AdaptRuns", partial(AdaptRuns, command=command))
+    with show(shop, adapted=tmp_path / "mine.toml") as shown:
+        tab = open_tab(shown.page)
+        begin = tab.page.get_by_role("button", name="Adapt to what is in it")
+        begin.click()
+        tab.page.get_by_text("Under way: read: 1 of 2").wait_for()
+        assert begin.is_disabled(), "one run at a time"
+        assert serious(tab.page) == []
+        tab.page.get_by_role("button", name="Stop adapting").click()
+        tab.page.get_by_text("Stopped. Nothing was written.").wait_for()
+        begin.click()
+        tab.page.get_by_text("Done. The profile is in the file of --adapted").wait_for()
+        assert "Adapted: the threshold is 0.2." in tab.text
+        assert tab.complaints == []
 
 
 def test_whoever_was_cut_can_be_asked_why(open_tab: Open, shown: Any) -> None:
@@ -252,7 +295,8 @@ def test_everything_can_be_done_with_keys_alone(open_tab: Open, shown: Any) -> N
     assert tab.complaints == []
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("light", 768), ("dark", 390)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 768, 390])
 def test_light_and_dark_wide_and_narrow_are_for_everybody(
     open_tab: Open, shown: Any, scheme: str, width: int
 ) -> None:
