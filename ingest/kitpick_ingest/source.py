@@ -1,4 +1,4 @@
-"""The contract of a source: `Source`, `WatchableSource` for sources that report changes, and `DeadLetter`."""
+"""The contract of a source: `Source`, `WatchableSource` for live ones, `DeadLetter` and `Remark`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ class DeadLetter(msgspec.Struct, frozen=True):
     reason: str
     excerpt: str = ""
     """The beginning of the offending text, at most `MAX_EXCERPT` characters."""
+
+
+class Remark(DeadLetter, frozen=True):
+    """What was passed over because nobody could call it: it is told, and the run is as good as without it."""
 
 
 class Source(Protocol):

@@ -207,8 +207,8 @@ class _Sync:
         index, rebuilt = self._write(plan, letters)
         if cache and cache.note:
             self.progress.note(cache.note)
-        if letters.first:
-            self.progress.note(letters.summary())
+        for summary in letters.summaries():
+            self.progress.note(summary)
         return SyncReport(
             source=self.source.name,
             index=index,

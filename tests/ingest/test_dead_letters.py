@@ -9,7 +9,7 @@ import pytest
 from shops import read_letters
 
 from kitpick_ingest.dead_letters import DeadLetterFile
-from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
+from kitpick_ingest.source import MAX_EXCERPT, DeadLetter, Remark
 
 LETTER = DeadLetter("pets", "pets.json#/paths/~1feed", "no such $ref", "{...}")
 
@@ -82,3 +82,17 @@ def test_without_a_path_only_the_number_is_kept() -> None:
         letters.add(LETTER)
 
     assert letters.count == 1
+
+
+def test_a_remark_is_written_and_told_and_does_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "letters.jsonl"
+    with DeadLetterFile(path) as letters:
+        letters.add(Remark("pets", "pets.json#/webhooks", "no tool"))
+        letters.add(DeadLetter("pets", "line 3", "no name"))
+        letters.add(Remark("pets", "zoo.json#/webhooks", "no tool"))
+    assert letters.count == 1
+    assert list(letters.summaries()) == [
+        "1 entry was left out at line 3: no name",
+        "2 entries were passed over, the first at pets.json#/webhooks: no tool",
+    ]
+    assert len(path.read_text().splitlines()) == 3

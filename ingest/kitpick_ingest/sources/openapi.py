@@ -38,7 +38,7 @@ from kitpick_ingest.json_values import (
 from kitpick_ingest.prose import MAX_RETURNS, clip
 from kitpick_ingest.references import References, file_of, unresolved
 from kitpick_ingest.repeated_keys import lost_values
-from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.source import DeadLetter, Remark
 from kitpick_ingest.source_names import default_name
 from kitpick_ingest.sources.openapi_files import (
     SUFFIXES,
@@ -70,7 +70,7 @@ class OpenApiSource:
     it stands in a JSON file; an operation in YAML is rendered as JSON, once and always the same.
 
     Every operation of `paths` comes out, or a dead letter names its place. Webhooks and callbacks are calls
-    that the API itself makes: the former are a dead letter, the latter stay in the definitions.
+    that the API itself makes: a remark tells of each kind. Callbacks stay in the definitions.
 
     Args:
         path: file, folder or pattern.
@@ -167,6 +167,7 @@ class _SpecificationReader:
         self._operations = OperationReader(self._references, siblings=description.first.modern)
         self._names: set[str] = set()
         self._told: set[str] = set()
+        self._callbacks: list[str] = []
         cure = "ingest a folder that holds both files"
         self._elsewhere = f"not in the folder {description.folder}, so it is not read ({cure})"
 
@@ -182,17 +183,22 @@ class _SpecificationReader:
             for path, item in level.value.items():
                 if not path.startswith("x-") and not (path.startswith("$") and isinstance(item, str)):
                     yield from self._read_path(path, item, level)
-        yield from self._webhooks()
+        yield from self._calls_of_the_api()
         for file in (first, *self._description.parts.values()):
             yield from lost_values(self._source, file.where, file.repeated)
         yield from self._outside()
 
-    def _webhooks(self) -> Iterator[DeadLetter]:
+    def _calls_of_the_api(self) -> Iterator[Remark]:
         """What the API itself calls, and nobody else can."""
         first = self._description.first
-        if count := len(as_object(first.tree.get("webhooks"))):
-            what = f"{count:,} webhooks are not read: they are calls that the API itself makes"
-            yield DeadLetter(self._source, within(first.where, "webhooks"), what)
+        webhooks = [within(first.where, "webhooks")] * len(as_object(first.tree.get("webhooks")))
+        for what, places in (("webhook", webhooks), ("callback", self._callbacks)):
+            if (count := len(places)) == 1:
+                reason = f"1 {what} is no tool: it is a call that the API itself makes"
+                yield Remark(self._source, places[0], reason)
+            elif count:
+                reason = f"{count:,} {what}s are no tools: they are calls that the API itself makes"
+                yield Remark(self._source, places[0], reason)
 
     def _outside(self) -> Iterator[DeadLetter]:
         """Files elsewhere that schemas and the like refer to."""
@@ -236,6 +242,7 @@ class _SpecificationReader:
             return dead_letter(self._source, item.member(method), missing)
         found = _merged(levels)
         last = levels[-1]
+        self._callbacks += [within(last.position, "callbacks")] * len(as_object(found.get("callbacks")))
         entry = Entry(last.position, last.file.text(last.place, last.value))
         make = partial(self._document, path=path, method=method, item=whole, operation=found)
         return convert_entry(self._source, entry, make)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.source import DeadLetter
+from kitpick_ingest.source import DeadLetter, Remark
 from kitpick_ingest.sources.google_discovery import GoogleDiscoverySource
 from kitpick_ingest.sources.mcp_dump import McpDumpSource
 from kitpick_ingest.sources.openapi import OpenApiSource
@@ -140,15 +140,22 @@ def test_keys_that_are_no_methods_are_named_and_methods_in_capitals_read(tmp_pat
     assert set(letters) == {"/paths/~1a/copy", "/paths/~1a/additionalOperations"}
 
 
-def test_webhooks_are_named_and_callbacks_stay_in_the_definition(tmp_path: Path) -> None:
-    text = """
-paths: {/a: {post: {operationId: a, callbacks: {done: {'{$request.body#/url}': {post: {operationId: b}}}}}}}
-webhooks: {new: {post: {operationId: c}}, old: {post: {operationId: d}}}
+def test_calls_that_the_api_makes_are_told_and_cost_nothing(tmp_path: Path) -> None:
+    back = "callbacks: {done: {'{$request.body#/url}': {post: {operationId: b}}}, late: {$ref: '#/x'}}"
+    text = f"""
+paths: {{/a: {{post: {{operationId: a, {back}}}}}, /c: {{put: {{operationId: c, {back}}}}}}}
+webhooks: {{new: {{post: {{operationId: d}}}}}}
 """
-    documents, letters = read(files(tmp_path, spec=HEAD + text))
-    assert list(documents) == ["a"]
+    path = files(tmp_path, spec=HEAD + text)
+    documents, letters = read(path)
+    assert list(documents) == ["a", "c"]
     assert '"operationId":"b"' in documents["a"].definition
-    assert letters == {"/webhooks": "2 webhooks are not read: they are calls that the API itself makes"}
+    assert letters == {
+        "/webhooks": "1 webhook is no tool: it is a call that the API itself makes",
+        "/paths/~1a/post/callbacks": "4 callbacks are no tools: they are calls that the API itself makes",
+    }
+    found = [item for item in OpenApiSource(path, "test").read() if isinstance(item, DeadLetter)]
+    assert {type(item) for item in found} == {Remark}
 
 
 def test_inputs_whose_names_yaml_reads_as_numbers_come_out(tmp_path: Path) -> None:
