@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import subprocess
 import sys
@@ -12,12 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from packages import PACKAGES
+from sizes import sized
 
 from kitpick_foundation.decoding import convert_to, decode_as, decoder_of
 
 ROOT = Path(__file__).parents[2]
-FRESH = int(os.environ.get("KITPICK_FRESH_PROCESSES", "1"))
-"""Fresh processes that a test starts; 30 before a release."""
+FRESH = int(sized("KITPICK_FRESH_PROCESSES", 1, 30))
+"""Fresh processes that a test starts."""
 
 _FIRST_USES = """
 import sys, threading
@@ -50,6 +50,7 @@ print("alive")
 """
 
 
+@pytest.mark.sweep
 def test_types_that_many_threads_use_first_at_once_do_not_end_the_process() -> None:
     for _ in range(FRESH):
         command = [sys.executable, "-c", _FIRST_USES]

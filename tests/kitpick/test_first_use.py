@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,15 +14,16 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from sizes import sized
 
 from kitpick.catalog import Catalog
 from kitpick.model_set import Once
 from kitpick_models.errors import CorruptModel
 
-pytestmark = pytest.mark.needs("weights", "onnxruntime")
+pytestmark = [pytest.mark.needs("weights", "onnxruntime"), pytest.mark.sweep]
 
-FRESH = int(os.environ.get("KITPICK_FRESH_PROCESSES", "1"))
-"""Fresh processes for each door; 30 before a release."""
+FRESH = int(sized("KITPICK_FRESH_PROCESSES", 1, 30))
+"""Fresh processes for each door."""
 CALLS = 16
 
 _THREADS = """

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sizes import sized
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
@@ -19,6 +20,7 @@ from kitpick_rescorers.intents.store import Intent
 
 pytestmark = [
     pytest.mark.needs("weights", "onnxruntime"),
+    pytest.mark.sweep,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork"),
 ]
 
@@ -99,7 +101,7 @@ def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_children_that_are_forked_while_threads_search_find_the_same(catalog: Catalog) -> None:
-    children = int(os.environ.get("KITPICK_FRESH_PROCESSES", "2"))
+    children = int(sized("KITPICK_FRESH_PROCESSES", 2, 30))
     done = run(_FORK_WHILE_OTHERS_SEARCH, catalog.settings.catalog, str(children), "100")
     assert done.stdout.strip() == str([0] * children), done.stderr[-2000:]
 
