@@ -13,6 +13,23 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 
+WRITTEN = {
+    "npm/package.json": r'"version": "(.+?)"',
+    "plugin/pom.xml": r"<artifactId>kitpick-opensearch</artifactId>\s+<version>(.+?)<",
+    "rescorers/helm/Chart.yaml": r"^(?:v|appV)ersion: (.+)$",
+    "docker-compose.yml": r"image: kitpick-\w+:(\S+)",
+    "docker-compose.gpu.yml": r"image: kitpick-\w+:(\S+)-gpu",
+    "plugin/Dockerfile": r"kitpick-([\d.]+)\.zip",
+    "README.md": r"kitpick-([\d.]+)-py3",
+    "docs/plugin.md": r"kitpick-([\d.]+)\.zip",
+    "docs/agents.md": r"kitpick-([\d.]+)\.tgz",
+}
+"""Where the version stands, and how."""
+VERSIONS = {
+    place: sorted(set(re.findall(pattern, (ROOT / place).read_text("utf-8"), re.MULTILINE)))
+    for place, pattern in WRITTEN.items()
+}
+
 
 @pytest.fixture(scope="module")
 def release() -> ModuleType:
@@ -38,3 +55,8 @@ def test_the_example_that_it_runs_is_the_first_one_of_the_readme(release: Module
 def test_links_that_lead_nowhere_on_an_index_are_seen(release: ModuleType) -> None:
     text = "[a](docs/a.md) [b](https://b.org) [c](#c) [d](../d)"
     assert release._LINK.findall(text) == ["docs/a.md", "../d"]
+
+
+def test_there_is_one_version() -> None:
+    version = re.findall(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)[0]
+    assert [place for place, found in VERSIONS.items() if found != [version]] == []

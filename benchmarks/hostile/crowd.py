@@ -13,6 +13,8 @@ import sys
 from collections import Counter
 from urllib.parse import urlsplit
 
+import anyio
+
 from hostile.cases import raw_cases, request_cases
 
 _PATIENCE = 60.0
@@ -40,7 +42,7 @@ async def client(place: tuple[str, int], sent: list[bytes], seed: int, got: Coun
 async def status_of(place: tuple[str, int], packet: bytes) -> int:
     """Status of the answer, 0 for none."""
     try:
-        async with asyncio.timeout(_PATIENCE):
+        with anyio.fail_after(_PATIENCE):
             reader, writer = await asyncio.open_connection(*place)
             try:
                 writer.write(packet)
