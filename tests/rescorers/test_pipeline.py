@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,14 @@ def test_a_closed_gate_is_no_degradation(three):
     answer = rescore(RescoreRequest("q", three), Profile("p", (Fuse(), Blend(when="single"))), Models())
     assert answer.degraded == ()
     assert "unknown" in answer.trace[-1].skipped
+    assert answer.trace[-1].milliseconds == 0.0
+
+
+def test_a_stage_says_how_many_milliseconds_it_took(three):
+    started = time.perf_counter()
+    answer = rescore(RescoreRequest("q", three), load_profile("hybrid"), Models())
+    most = (time.perf_counter() - started) * 1e3
+    assert 0.0 < answer.trace[0].milliseconds <= most
 
 
 @pytest.mark.parametrize("k", [0, 1, 3, 100])
