@@ -4,7 +4,7 @@
 |---|---|---|
 | `foreign` | requests said in fourteen languages (`../shared/data/languages/test.jsonl`) and the same in English | `foreign_share` of R@5, refusals of both |
 | `contrasts` | `datasets/contrasts.jsonl`: "stop them, but do not terminate them" | first hit right, `contrast_wrong` (one that is ruled out), `destructive_first` (one that ends something unasked) |
-| `exact` | every name of the catalog as it is, and a fifth of them in other styles and in a question | `exact_first` |
+| `exact` | every name of the twelve services, of `../shared/data/openapi` and of `toucan` as it is, and a fifth of them in other styles and in a question | `exact_first`; `exact_front`: all that have the name come before all others |
 | `light` | `datasets/light_verbs.jsonl`: "take a snapshot of the disk" | `light_first`, `light_recall` |
 | `typos` | `datasets/typos.jsonl` and the same requests without slips | `typo_share` of R@5 |
 | `confirmed` | requests of `contrasts`, after an operator's sample or two clients named an API for them | `confirmed_first`, `others_changed` |
@@ -25,12 +25,15 @@ import argparse
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
 from agents import Case, read_cases, reported
 from msgspec.structs import replace
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -43,9 +46,13 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import split_identifier
 from kitpick_ingest.source import Source
+from kitpick_ingest.sync import sync
 from kitpick_rescorers.intents.store import Intent
+from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.reading.names import name_key
 from kitpick_rescorers.reading.verbs import destroys
+from kitpick_training.data.operations import read_toucan
+from kitpick_training.data.readers import read_openapi
 from kitpick_training.data.records import read_records
 from kitpick_training.data.written import read_apis
 
@@ -109,9 +116,8 @@ def _print(part: str, figures: Figures) -> None:
 class _Documents:
     """Documents as a source."""
 
-    name = "written"
-
-    def __init__(self, documents: Iterable[ApiDocument]) -> None:
+    def __init__(self, documents: Iterable[ApiDocument], name: str = "written") -> None:
+        self.name = name
         self._documents = documents
 
     def read(self) -> Iterator[ApiDocument]:
@@ -212,29 +218,88 @@ def _ends(catalog: Catalog, key: str) -> bool:
 
 
 STYLES: Mapping[str, Callable[[ApiDocument], str]] = {
+    "as it is": lambda document: document.api,
     "snake_case": lambda document: "_".join(split_identifier(document.api).lower().split()),
     "spaces": lambda document: split_identifier(document.api).lower(),
     "tool.api": lambda document: f"{document.tool}.{document.api}",
     "question": lambda document: f"what are the inputs of `{document.api}`, please?",
 }
+STYLED = 5
+"""One document of so many is asked for in all styles."""
+
+
+class Named(NamedTuple):
+    """What a request that is a name found."""
+
+    first: bool
+    """Whether the first hit has the name."""
+    front: bool
+    """Whether all that have it stand before all others."""
+
+
+class NoVectors:
+    """An encoder that says the same of every text, for catalogs in which only words are looked for."""
+
+    identity = "no-vectors"
+    dimensions = 1
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A 1 for every text, shape (n, 1)."""
+        return np.ones((len(texts), 1), np.float32)
 
 
 def exact(options: Options) -> Figures:
-    """Names of the catalog: each as it is, every fifth in another style."""
-    found = []
+    """Names of three catalogs: by the profile those of the twelve services, by words alone those of the others.
+
+    What a name finds is what words propose: models only order what stands behind it.
+    """
     catalog, _ = _cloud(options)
     with catalog:
-        documents = list(catalog.documents())[: options.limit]
-        named: dict[str, set[str]] = {}
-        for each in catalog.documents():
-            named.setdefault(name_key(each.api), set()).add(each.id)
-        for place, each in enumerate(documents):
-            asked = [each.api, *([style(each) for style in STYLES.values()] if place % 5 == 0 else ())]
-            for text in asked:
-                result = catalog.search(text, 1)
-                same = named[name_key(each.api)] if text != STYLES["tool.api"](each) else {each.id}
-                found.append(not result.abstained and result.hits[0].document.id in same)
-    return {"exact_first": mean(found), "exact_requests": float(len(found))}
+        found = {"cloud": _named(catalog, options, options.profile)}
+    words = replace(load_profile("bm25"), first_stage=load_profile(options.profile).first_stage)
+    others = {
+        "openapi": read_openapi(options.data / "openapi" / "apis.jsonl.gz").documents.values(),
+        "toucan": read_toucan(options.data / "toucan" / "servers.jsonl.gz"),
+    }
+    for name, documents in others.items():
+        with Catalog.open(f"sqlite:{options.folder / name}.db") as catalog:
+            sync(_Documents(documents, name), catalog.engine, NoVectors())
+            found[name] = _named(catalog, options, words)
+    return _exact_figures(found)
+
+
+def _exact_figures(found: Mapping[str, Sequence[Named]]) -> Figures:
+    every = [each for values in found.values() for each in values]
+    parts = {f"exact_first_{name}": mean(each.first for each in values) for name, values in found.items()}
+    counts = {f"{name} requests": float(len(values)) for name, values in found.items()}
+    front = mean(each.front for each in every)
+    return {**parts, **counts, "exact_front": front, "exact_first": mean(each.first for each in every)}
+
+
+def _named(catalog: Catalog, options: Options, profile: Profile | str) -> list[Named]:
+    """What the names of a catalog find; with `--limit` those of documents drawn by a hash."""
+    documents = {each.id: each for each in catalog.documents()}
+    drawn = sampled(documents, (), min(options.limit, len(documents)))
+    having = _by_name(documents.values(), STYLES["as it is"])
+    of_tool = _by_name(documents.values(), STYLES["tool.api"])
+    found = []
+    for place, each in enumerate(drawn):
+        for style, said in list(STYLES.items())[: len(STYLES) if place % STYLED == 0 else 1]:
+            same = of_tool[name_key(said(each))] if style == "tool.api" else having[name_key(each.api)]
+            result = catalog.search(said(each), len(same), profile=profile)
+            hits = [hit.document.id in same for hit in result.hits]
+            found.append(Named(hits[:1] == [True] and not result.abstained, hits == [True] * len(same)))
+    return found
+
+
+def _by_name(
+    documents: Iterable[ApiDocument], said: Callable[[ApiDocument], str]
+) -> Mapping[str, Collection[str]]:
+    """Ids by the key of a name."""
+    found: dict[str, set[str]] = {}
+    for each in documents:
+        found.setdefault(name_key(said(each)), set()).add(each.id)
+    return found
 
 
 def light(options: Options) -> Figures:

@@ -130,12 +130,14 @@ def field_lengths(fields: list[str]) -> bytes:
 def request_words(text: str) -> list[str]:
     """Distinct words of a request, at most `MAX_WORDS`: without stop words, unless there is nothing else.
 
-    Anything that is not a letter or digit separates words: FTS5 operators, NUL, lone surrogates.
+    They also stay in a name of which they are half: `get_me`, `list-all`. Anything that is not a letter or
+    digit separates words: FTS5 operators, NUL, lone surrogates.
     """
     text = _spaced(text[:MAX_CHARACTERS])
     words = dict.fromkeys(word.lower() for word in _WORD.findall(f"{text} {split_identifier(text)}"))
     telling = [word for word in words if word not in STOP_WORDS]
-    return (telling or list(words))[:MAX_WORDS]
+    is_name = len(telling) == 1 and len(text.split()) == 1
+    return (list(words) if is_name or not telling else telling)[:MAX_WORDS]
 
 
 def prepare(connection: sqlite3.Connection) -> None:

@@ -13,11 +13,16 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate, Filter, SearchRequest, Sentence
 from kitpick_engines.document import ApiDocument
+from kitpick_engines.lexical import STOP_WORDS
+from kitpick_engines.text import split_identifier
 from kitpick_rescorers.contracts import SearchedIndex
-from kitpick_rescorers.reading.names import name_key, named
+from kitpick_rescorers.reading.names import MAX_NAMES, name_key, named
+from kitpick_rescorers.reading.request_reading import Reading
 
-_SIZE = 100
-"""Candidates of each name that are looked at."""
+_SIZE = 200
+"""Candidates of the first name that are looked at: many servers have a `search`."""
+_SHORT = 3
+"""Words of a name of which stop words are a part."""
 _READ = 40
 """Documents that are read to compare the path of a call: descriptions hold it, candidates do not."""
 
@@ -31,14 +36,31 @@ class NamedApis(NamedTuple):
     """Ids of those whose path is named, and why they come first."""
 
 
+def names_to_find(reading: Reading, found: Sequence[Candidate]) -> tuple[str, ...]:
+    """What of a request is searched as a name: what stands in it in quotes or as code, or all of it.
+
+    All of it, where something found is called so, because more may be than a first stage proposes, also in the
+    words of what is found ("healthcheck" is "health check"); and where hardly a word of it is searched
+    otherwise: "get help".
+    """
+    whole = reading.whole[:1]
+    words = whole[0].lower().split()[: _SHORT + 1] if whole else []
+    unsearched = 1 < len(words) <= _SHORT and sum(word not in STOP_WORDS for word in words) == 1
+    meant = named(found, whole) if whole else {}
+    spelt = (split_identifier(item.api).lower() for item in found if item.id in meant)
+    own = (*whole, *spelt) if unsearched or meant else ()
+    return tuple(dict.fromkeys((*own, *reading.names)))[:MAX_NAMES]
+
+
 def find_named(index: SearchedIndex, names: Sequence[str], permitted: Filter) -> NamedApis:
     """The APIs that names mean, of those that the caller may see.
 
     Raises:
         EngineError: the index cannot be searched.
     """
-    sentences = tuple(Sentence(name, None) for name in names)
-    found = index.search(SearchRequest("", None, _SIZE, permitted, sentences))
+    first, *others = ("_".join(name.split()) for name in names)
+    sentences = tuple(Sentence(each, None) for each in others)
+    found = index.search(SearchRequest(first, None, _SIZE, permitted, sentences))
     meant = named(found, names)
     paths = {name_key(name): name for name in names if "/" in name}
     by_path = _by_path(index, paths, found, permitted) if paths else {}

@@ -21,6 +21,8 @@ from kitpick_rescorers.reading.spelling import corrections, respelt, suspects, w
 
 _PROBED = 5
 """Candidates that are read for each long form."""
+_WIDER = 200
+"""Candidates with whose words a word is compared that those of the first search do not correct."""
 _SHORT = re.compile(r"(?<!\w)(?:[A-Z][A-Z0-9]{1,4}|[a-z0-9]{2,5})(?!\w)")
 _LONG = re.compile(r"(?<![\w'’])[A-Za-z]{4,24}(?!\w)")
 _MAX_READ = 2_000
@@ -66,7 +68,15 @@ class SecondLook:
         return ReadAs(text, tuple(notes))
 
     def _written_out(self, text: str, found: Sequence[Candidate]) -> tuple[str, list[str]]:
-        shorts = abbreviations(text, (item.text for item in found))
+        """The text with its abbreviations behind their long forms.
+
+        In another language only those in capitals are (a Portuguese "os" is no operating system), and not what
+        texts explain: that is mostly the name of a product, whose words a glossary would read as things that
+        are asked for. "liste os usuários do IAM" asks for no access.
+        """
+        in_english = language_of(text) == ENGLISH
+        explained = (item.text for item in found if in_english)
+        shorts = [each for each in abbreviations(text, explained) if in_english or each.short.isupper()]
         if not shorts:
             return text, []
         forms = tuple(Sentence(form, None) for each in shorts for form in each.forms)
@@ -81,6 +91,9 @@ class SecondLook:
         if not doubtful:
             return text, []
         right = corrections(doubtful, words_of(item.text for item in found))
+        if len(right) < len({each.word for each in doubtful}):
+            wider = self._index.search(SearchRequest(text, None, _WIDER, self._permitted))
+            right = corrections(doubtful, words_of(item.text for item in (*found, *wider)))
         if not right or self._index.search(SearchRequest(" ".join(right), None, 1, self._permitted)):
             return text, []
         notes = [f"{word} → {better}" for word, better in right.items()]

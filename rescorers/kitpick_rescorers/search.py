@@ -33,11 +33,11 @@ from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
 from kitpick_rescorers.contracts import ModelSource, QueryEncoder, SearchedIndex, Voted, Voters
 from kitpick_rescorers.errors import EmptyCatalog, InvalidRequest
 from kitpick_rescorers.features import wanted_effects
-from kitpick_rescorers.named_apis import find_named
+from kitpick_rescorers.named_apis import find_named, names_to_find
 from kitpick_rescorers.packing import PackingSizes, pack_results
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.reading.request_reading import as_read, cut_by, is_read_by, read_request
+from kitpick_rescorers.reading.request_reading import Reading, as_read, cut_by, is_read_by, read_request
 from kitpick_rescorers.request import MAX_PLACED, NOTHING_SPOKEN, Hit, Rescored, RescoreRequest, Spoken
 from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.respelling import SecondLook
@@ -297,7 +297,7 @@ class Search:
             read_as=read_as,
         )
         query = query if lost is None else replace(query, degraded=(*query.degraded, lost))
-        return query, self._with_named(request, read_request(query.text).names, permitted)
+        return query, self._with_named(request, read_request(query.text), permitted)
 
     def _read(
         self,
@@ -342,9 +342,10 @@ class Search:
         )
 
     def _with_named(
-        self, request: RescoreRequest, names: tuple[str, ...], permitted: Filter
+        self, request: RescoreRequest, reading: Reading, permitted: Filter
     ) -> RescoreRequest:
         """The request with what it names among its candidates."""
+        names = names_to_find(reading, request.candidates)
         if not names:
             return request
         by_name = find_named(self._index, names, permitted)

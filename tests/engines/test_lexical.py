@@ -20,6 +20,12 @@ def test_the_way_people_ask_is_left_out():
     assert request_words("Could you please tell me what the weather is?") == ["weather"]
 
 
+def test_stop_words_are_kept_in_a_name_of_which_they_are_half():
+    assert request_words("get_me") == ["get", "me"]
+    assert request_words("get-help") == ["get", "help"]
+    assert request_words("get me") == ["get"]
+
+
 def test_stop_words_are_kept_where_there_is_nothing_else():
     assert request_words("who is it") == ["who", "is", "it"]
 

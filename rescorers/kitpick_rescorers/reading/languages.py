@@ -22,6 +22,9 @@ _IDENTIFIER = re.compile(r"[\d@_/=]|\w\.\w")
 _TURKISH_ENDING = re.compile(r"'(?:y?[ıiuü]|n?[ıiuü]n|[dt][ae]n?|[yn]?[ae]|s[ıiuü])\b(?!')")
 _WORD = re.compile(r"[^\W\d_]+")
 
+_BEFORE_SENTENCES = frozenset(".!?:;\n\"'“”„«»()-–—*•…¿¡|")
+_POLITE = frozenset("Sie Ihnen Ihr Ihre Ihren Ihrem Ihrer Ihres".split())
+
 _DEEDS = """
 de:zeig lösche erstelle storniere nimm hol mach setz lege prüfe trag schick liste suche
 fr:supprime affiche donne montre crée ajoute annule envoie trouve liste enlève vérifie sors mets vire
@@ -137,9 +140,24 @@ def _beyond(word: str) -> set[str]:
 
 
 def _said_words(said: str) -> set[str]:
-    """Its words; a single letter is none where no other letter speaks for another language."""
-    words = {word.lower() for word in _WORD.findall(said) if not word.isupper() or said.isupper()}
+    """Its words; a single letter is none where no other letter speaks for another language.
+
+    Nor is what is written as a name within a sentence, "the Met", where the sentence has small words.
+    """
+    found = list(_WORD.finditer(said))
+    has_small = any(match[0].islower() for match in found)
+    words = {
+        match[0].lower()
+        for match in found
+        if (not match[0].isupper() or said.isupper()) and not (has_small and _is_name(match, said))
+    }
     return {word for word in words if len(word) > 1} if said.isascii() else words
+
+
+def _is_name(match: re.Match[str], said: str) -> bool:
+    """Whether a word has a capital, and neither begins a sentence nor is a polite German "Sie"."""
+    word, before = match[0], said[: match.start()].rstrip()
+    return word[0].isupper() and bool(before) and before[-1] not in _BEFORE_SENTENCES and word not in _POLITE
 
 
 def _marked(said: str, language: str) -> int:

@@ -18,8 +18,10 @@ MAX_READ = 2_000
 MAX_RULED_OUT = 6
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+LINE_END = r"(?<!n['’]t)(?<!\bnot)(?<!\bnever)(?<!\bno)(?<!\bwithout)(?<!\bto)\s*\n\s*"
+"""Between lines: as good as a full stop, unless the first one ends within "do not …"."""
 _BREAK = re.compile(
-    r"\s[(\[]|[,;:.!?()\[\]\n]+(?=\s|$)|\s[–—-]+\s"
+    rf"{LINE_END}|\s[(\[]|[,;:.!?()\[\]]+(?=\s|$)|\s[–—-]+\s"
     r"|(?<!\bnot )(?=\b(?:but|and then|and|then|just|only|so that|because)\b)",
     re.I,
 )

@@ -61,3 +61,9 @@ def test_a_name_is_not_written_out(bench) -> None:  # type: ignore[no-untyped-de
     found = [bench.candidate("ec2/CreateVpc", lexical=1)]
     untouched = SecondLook(None, None, Filter())  # type: ignore[arg-type]
     assert untouched.at("create vpc", found) == ReadAs("create vpc")
+
+
+def test_a_request_in_another_language_keeps_what_texts_explain(bench) -> None:  # type: ignore[no-untyped-def]
+    found = [bench.candidate("iam/users", lexical=1, text="Users of Identity and Access Management (IAM)")]
+    look = SecondLook(None, None, Filter())  # type: ignore[arg-type]
+    assert look.at("liste os usuários do IAM", found) == ReadAs("liste os usuários do IAM")

@@ -83,9 +83,56 @@ def test_what_is_ruled_out_is_told_in_other_languages(text: str, wanted: str, ru
 
 
 @pytest.mark.parametrize(
-    "text", ["Zeige die Server die nicht laufen", "les utilisateurs sans rôle dans le groupe"]
+    ("text", "out"),
+    [
+        ("lege einen neuen Plan an, die alten bitte nicht löschen", "die alten bitte nicht löschen"),
+        ("storniere die Reise, leg keine neue an", "leg keine neue an"),
+        ("maak een rapport, verwijder er geen", "verwijder er geen"),
+        ("visa ordern, ta inte bort den", "ta inte bort den"),
+        ("ajoute une règle, n'en supprime aucune", "n'en supprime aucune"),
+        ("para el servidor, pero no lo elimines", "pero no lo elimines"),
+        ("copia il file senza eliminarlo", "senza eliminarlo"),
+        ("pokaż listę, niczego nie usuwaj", "niczego nie usuwaj"),
+        ("покажи группу, никого не удаляй", "никого не удаляй"),
+        ("dosyayı silmek yerine kopyala", "silmek yerine"),
+        ("أوقف الخادم ولا تحذفه", "ولا تحذفه"),
+        ("把服务器停掉，而不是删除", "而不是删除"),
+        ("erstelle einen Ordner, keine Datei", "keine Datei"),
+        ("フォルダではなくファイルを削除して", "フォルダではなく"),
+        ("stoppe den Server\nlösch ihn nicht\nServer", "lösch ihn nicht"),
+    ],
 )
-def test_what_describes_a_thing_stays(text: str) -> None:
+def test_orders_and_alternatives_are_ruled_out(text: str, out: str) -> None:
+    reading = read_request(text)
+    assert [each.partition(" (")[0] for each in reading.ruled_out] == [out]
+    assert reading.english
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Zeige die Server die nicht laufen",
+        "les utilisateurs sans rôle dans le groupe",
+        "der Server startet nicht, zeig mir die Logs",
+        "wir brauchen den Schlüssel nicht mehr, lösch ihn",
+        "plus personne ne doit lire le fichier, bloque-le",
+        "ya no acepto pagos, borra la regla",
+        "nessuno apre il file, eliminalo",
+        "non accetto più la carta, cancella la regola",
+        "o banco não atualiza desde domingo, mostra a conta",
+        "ik kan het niet vinden, laat alles zien",
+        "servern kan inte starta, visa loggen",
+        "nie umiem pisać zapytań, pokaż listę",
+        "я не умею создавать запросы, покажи список",
+        "لا أجد الملف، اعرض القائمة",
+        "我分别要列出服务器和删除文件",
+        "チャンネルを入力につないで、タグを見せて",
+        "消して、代わりに新しい投稿を作成して",
+        "대신 서브넷을 추가해 주세요",
+        "kanıt eklenmeden banka onay vermiyor",
+    ],
+)
+def test_what_describes_or_states_something_stays(text: str) -> None:
     assert read_request(text).ruled_out == ()
 
 
@@ -367,3 +414,8 @@ def test_a_compound_tells_its_language_beside_a_common_word() -> None:
 @pytest.mark.parametrize("text", ["liste as instâncias", "mostre os pedidos", "exclua o arquivo"])
 def test_portuguese_is_told_by_its_polite_forms(text: str) -> None:
     assert language_of(text) == "pt"
+
+
+def test_words_that_are_written_as_names_tell_no_language() -> None:
+    assert language_of("Van Gogh in the Met") == "en"
+    assert language_of("Können Sie den Ordner löschen") == "de"

@@ -119,3 +119,10 @@ def test_what_may_stand_in_place_of_a_thing_is_asked_with_the_thing() -> None:
     request = "what can I use instead of butter"
     assert split_ruled_out(request) == (request, ())
     assert split_ruled_out("which files were archived instead of deleted").out == ("instead of deleted",)
+
+
+def test_a_line_ends_what_is_ruled_out() -> None:
+    reading = split_ruled_out("switch it off, don't terminate it\nDescribe Instances")
+    assert reading.out == ("don't terminate it",)
+    assert "Instances" in reading.wanted
+    assert split_ruled_out("stop it, but do not\nterminate it").out == ("but do not\nterminate it",)

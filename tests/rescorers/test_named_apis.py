@@ -1,0 +1,69 @@
+"""A request that is a name finds all that are called so, however many candidates a first stage proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kitpick_engines.contract import Filter, IndexedDocument, IndexSchema
+from kitpick_engines.document import ApiDocument
+from kitpick_engines.sqlite import SqliteEngine
+from kitpick_rescorers.named_apis import find_named, names_to_find
+from kitpick_rescorers.reading.request_reading import read_request
+
+NOBODY = Filter()
+NAMES = ("search", "get_me", "get_help", *(f"get_thing_{number}" for number in range(250)))
+
+
+def api(tool: str, name: str) -> ApiDocument:
+    text = "Answers. To search, search the search index for a search." if name == "search" else "Gets things"
+    return ApiDocument(
+        id=f"s/{tool}/{name}", source="s", category="c", tool=tool, api=name, description=text
+    )
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[SqliteEngine]:
+    opened = SqliteEngine(tmp_path / "catalog.db")
+    documents = [api("first", name) for name in NAMES] + [api(f"shop{n}", "search") for n in range(120)]
+    with opened.writing(opened.ensure(IndexSchema("none@1", 1, 1))) as writer:
+        writer.write([IndexedDocument(each, np.ones(1, np.float32)) for each in documents])
+    yield opened
+    opened.close()
+
+
+def called(engine: SqliteEngine, *names: str) -> list[str]:
+    return [each.api for each in find_named(engine, names, NOBODY).candidates]
+
+
+def test_all_that_share_a_name_are_found(engine: SqliteEngine) -> None:
+    assert called(engine, "search") == ["search"] * 121
+
+
+@pytest.mark.parametrize("name", ["get_me", "getMe", "get me", "get-help", "get help"])
+def test_a_name_is_found_by_its_small_words_too(engine: SqliteEngine, name: str) -> None:
+    (found,) = called(engine, name)
+    assert found in ("get_me", "get_help")
+
+
+def test_several_names_are_found_together(engine: SqliteEngine) -> None:
+    assert set(called(engine, "get_me", "get_thing_7")) == {"get_me", "get_thing_7"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "searched"),
+    [
+        ("PutObjectAcl", ("PutObjectAcl", "put object acl")),
+        ("get help", ("get help",)),
+        ("why does `put_object_acl` fail?", ("put_object_acl",)),
+        ("who may read this file?", ()),
+    ],
+)
+def test_the_whole_request_is_searched_as_a_name_where_something_found_is_called_so(
+    bench, request_: str, searched: tuple[str, ...]  # type: ignore[no-untyped-def]
+) -> None:
+    found = [bench.candidate("s3/PutObjectAcl", lexical=1), bench.candidate("s3/PutObject", lexical=2)]
+    assert names_to_find(read_request(request_), found) == searched
