@@ -70,13 +70,14 @@ class SecondLook:
     def _written_out(self, text: str, found: Sequence[Candidate]) -> tuple[str, list[str]]:
         """The text with its abbreviations behind their long forms.
 
-        In another language only those in capitals are (a Portuguese "os" is no operating system), and not what
-        texts explain: that is mostly the name of a product, whose words a glossary would read as things that
-        are asked for. "liste os usuários do IAM" asks for no access.
+        In another language only those in capitals are (a Portuguese "os" is no operating system) that no text
+        has. The others are found as they stand, and a glossary would read the words of a product's name as
+        things that are asked for: "liste os usuários do IAM" asks for no access.
         """
-        in_english = language_of(text) == ENGLISH
-        explained = (item.text for item in found if in_english)
-        shorts = [each for each in abbreviations(text, explained) if in_english or each.short.isupper()]
+        if language_of(text) == ENGLISH:
+            shorts = abbreviations(text, (item.text for item in found))
+        else:
+            shorts = [each for each in abbreviations(text) if not _stands_in(each.short, found)]
         if not shorts:
             return text, []
         forms = tuple(Sentence(form, None) for each in shorts for form in each.forms)
@@ -98,3 +99,9 @@ class SecondLook:
             return text, []
         notes = [f"{word} → {better}" for word, better in right.items()]
         return respelt(text, doubtful, right), notes
+
+
+def _stands_in(short: str, found: Sequence[Candidate]) -> bool:
+    """Whether an abbreviation is a common word, or something found has it as it is."""
+    held = re.compile(rf"(?<!\w){re.escape(short)}(?!\w)")
+    return not short.isupper() or any(held.search(item.text) for item in found)

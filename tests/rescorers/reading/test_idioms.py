@@ -21,6 +21,8 @@ from kitpick_rescorers.reading.request_reading import read_request
         ("take me home", "navigate to home"),
         ("drive us to 5 Main Street", "navigate to 5 Main Street"),
         ("don't let me forget the keys", "set a reminder: the keys"),
+        ("drop Anna a line that I'll be late", "send a message to Anna that I'll be late"),
+        ("give the team a heads-up about lunch", "send a message to the team about lunch"),
     ],
 )
 def test_an_idiom_is_searched_by_what_it_asks_for(said: str, meant: str) -> None:
@@ -44,6 +46,8 @@ def test_an_idiom_is_searched_by_what_it_asks_for(said: str, meant: str) -> None
         "bring me the report",
         "no more notifications",
         "don't forget to lock the door",
+        "drop a table",
+        "draw a line through the chart",
     ],
 )
 def test_what_only_looks_like_one_stays(text: str) -> None:
