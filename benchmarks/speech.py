@@ -249,7 +249,7 @@ class NoVectors:
 
 
 def exact(options: Options) -> Figures:
-    """Names of three catalogs: by the profile those of the twelve services, by words alone those of the others.
+    """Names of three catalogs: those of the twelve services by the profile, the others by words alone.
 
     What a name finds is what words propose: models only order what stands behind it.
     """

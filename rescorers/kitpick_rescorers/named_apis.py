@@ -39,8 +39,8 @@ class NamedApis(NamedTuple):
 def names_to_find(reading: Reading, found: Sequence[Candidate]) -> tuple[str, ...]:
     """What of a request is searched as a name: what stands in it in quotes or as code, or all of it.
 
-    All of it, where something found is called so, because more may be than a first stage proposes, also in the
-    words of what is found ("healthcheck" is "health check"); and where hardly a word of it is searched
+    All of it, where something found is called so, because more may be than a first stage proposes, also in
+    the words of what is found ("healthcheck" is "health check"); and where hardly a word of it is searched
     otherwise: "get help".
     """
     whole = reading.whole[:1]

@@ -341,9 +341,7 @@ class Search:
             SearchRequest(words, turned.vector, size, permitted, turned.sentences, turned.model)
         )
 
-    def _with_named(
-        self, request: RescoreRequest, reading: Reading, permitted: Filter
-    ) -> RescoreRequest:
+    def _with_named(self, request: RescoreRequest, reading: Reading, permitted: Filter) -> RescoreRequest:
         """The request with what it names among its candidates."""
         names = names_to_find(reading, request.candidates)
         if not names:

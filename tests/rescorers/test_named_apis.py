@@ -20,9 +20,7 @@ NAMES = ("search", "get_me", "get_help", *(f"get_thing_{number}" for number in r
 
 def api(tool: str, name: str) -> ApiDocument:
     text = "Answers. To search, search the search index for a search." if name == "search" else "Gets things"
-    return ApiDocument(
-        id=f"s/{tool}/{name}", source="s", category="c", tool=tool, api=name, description=text
-    )
+    return ApiDocument(id=f"s/{tool}/{name}", source="s", category="c", tool=tool, api=name, description=text)
 
 
 @pytest.fixture
@@ -63,7 +61,9 @@ def test_several_names_are_found_together(engine: SqliteEngine) -> None:
     ],
 )
 def test_the_whole_request_is_searched_as_a_name_where_something_found_is_called_so(
-    bench, request_: str, searched: tuple[str, ...]  # type: ignore[no-untyped-def]
+    bench,
+    request_: str,
+    searched: tuple[str, ...],  # type: ignore[no-untyped-def]
 ) -> None:
     found = [bench.candidate("s3/PutObjectAcl", lexical=1), bench.candidate("s3/PutObject", lexical=2)]
     assert names_to_find(read_request(request_), found) == searched

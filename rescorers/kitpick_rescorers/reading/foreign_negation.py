@@ -1,7 +1,8 @@
 """What a request rules out in the languages of the glossary, by their words for "not" and "without".
 
-Only an order rules out ("lösch sie nicht"), and an alternative behind what is wanted ("…, keine Tabelle"). What
-states something ("the server does not start", "nobody uses it any longer") is often all that says what is wanted.
+Only an order rules out ("lösch sie nicht"), and an alternative behind what is wanted ("…, keine Tabelle").
+What states something ("the server does not start", "nobody uses it any longer") may be all that says what
+is wanted.
 """
 
 from __future__ import annotations
@@ -58,10 +59,12 @@ _CLITICS = re.compile(
 )
 """Pronouns between "not" and its verb."""
 _INFINITIVE = {"de": "n", "nl": "n", "sv": "a"}
-_SUBJECTS = frozenset("ich wir er sie es man ihr ik we wij hij zij ze het jag vi han hon det de".split())
-_WANTS = frozenset("will möchte wollen wil willen vill darfst darf dürfen sollst soll sollen mag mogen ska får".split())
+_SUBJECT_WORDS = "ich wir er sie es man ihr ik we wij hij zij ze het jag vi han hon det de"
+_SUBJECTS = frozenset(_SUBJECT_WORDS.split())
+_WANT_WORDS = "will möchte wollen wil willen vill darfst darf dürfen sollst soll sollen mag mogen ska får"
+_WANTS = frozenset(_WANT_WORDS.split())
 """Beside a subject, what orders: "ich will die Daten nicht löschen"."""
-_CAN = frozenset("kann können könnte konnte kan kunnen kon kunna kunde".split())
+_CAN = frozenset(["kann", "können", "könnte", "konnte", "kan", "kunnen", "kon", "kunna", "kunde"])
 """What says that something does not work."""
 _BECAUSE = {
     "de": r"weil|denn|dass|wenn|falls|ob|damit",
@@ -70,7 +73,8 @@ _BECAUSE = {
 }
 """What begins a part of a clause that says something of the rest."""
 _NO_LONGER = re.compile(
-    r"\b(?:mehr|länger|plus|más|ya|mais|já|più|meer|langer|längre|mer|już|więcej|больше|уже|artık)\b|بعد الآن|再|もう"
+    r"\b(?:mehr|länger|plus|más|ya|mais|já|più|meer|langer|längre|mer|już|więcej|больше|уже|artık)\b"
+    r"|بعد الآن|再|もう"
 )
 """What was so, and is not wanted any more: that it end is often what is asked."""
 _ALTERNATIVE = 6
@@ -112,7 +116,7 @@ _CONVERB = re.compile(
     r"(?:(?<!\w)(?P<noun>\w+)\s+)?\b(?P<verb>\w{2,}(?:(?:meden|madan)|(?:mek|mak)\s+yerine))\b(?!\s+önce)",
     re.IGNORECASE,
 )
-"""What Turkish says for "without doing" and "instead of doing": a verb, perhaps behind its noun ("iptal etmeden")."""
+"""What Turkish says for "without doing", "instead of doing": a verb, or that behind its noun ("iptal etmeden")."""
 _NOT_BEFORE = re.compile(r"\w+m(?:[ıiuü]yor|[ae]z)\w*\W*\Z", re.IGNORECASE)
 """A verb that says that something does not happen without another thing."""
 _NEGATED_TURKISH = re.compile(

@@ -6,7 +6,9 @@ import re
 
 _MOST = 200
 """Characters of a request that is read so: in a longer one an idiom is as likely said by the way."""
-MAY_BE_IDIOM = re.compile(r"\b(?:out of|low on|short of|left|me|us|a (?:line|note|shout|heads[ -]up))\b", re.IGNORECASE)
+MAY_BE_IDIOM = re.compile(
+    r"\b(?:out of|low on|short of|left|me|us|a (?:line|note|shout|heads[ -]up))\b", re.IGNORECASE
+)
 """Words without one of which a request has no such idiom."""
 _NOTHING_TO_BUY = (
     r"(?!(?:the|my|this|that|it|here|date|sync|office|order|stock|town|control|range|bounds|scope|reach|time|ideas?"
@@ -30,8 +32,10 @@ _IDIOMS = (
                 r"(?P<thing>(?:(?<=to\s)\S.*|home\b|there\b))", re.I | re.S), "navigate to {}"),
     (re.compile(r"\bdon['’]?t\s+let\s+(?:me|us)\s+forget\s+(?:about\s+)?(?P<thing>\S.*)", re.I | re.S),
      "set a reminder: {}"),
-    (re.compile(r"\b(?:(?:drop|shoot)\s+(?P<thing>(?:(?!a\b)\w+\s+){1,3}?)an?\s+(?:quick\s+|short\s+)?(?:line|note)\b"
-                r"|give\s+(?P<whom>(?:(?!a\b)\w+\s+){1,3}?)a\s+(?:shout|heads[ -]up)\b)", re.I), "send a message to {}"),
+    (re.compile(r"\b(?:(?:drop|shoot)\s+(?P<thing>(?:(?!a\b)\w+\s+){1,3}?)an?\s+(?:quick\s+|short\s+)?"
+                r"(?:line|note)\b"
+                r"|give\s+(?P<whom>(?:(?!a\b)\w+\s+){1,3}?)a\s+(?:shout|heads[ -]up)\b)", re.I),
+     "send a message to {}"),
 )  # fmt: skip
 """Idioms, and what they ask for in words that names and descriptions of APIs have."""
 

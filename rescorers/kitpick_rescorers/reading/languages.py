@@ -23,7 +23,7 @@ _TURKISH_ENDING = re.compile(r"'(?:y?[ıiuü]|n?[ıiuü]n|[dt][ae]n?|[yn]?[ae]|s
 _WORD = re.compile(r"[^\W\d_]+")
 
 _BEFORE_SENTENCES = frozenset(".!?:;\n\"'“”„«»()-–—*•…¿¡|")
-_POLITE = frozenset("Sie Ihnen Ihr Ihre Ihren Ihrem Ihrer Ihres".split())
+_POLITE = frozenset(["Sie", "Ihnen", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres"])
 
 _DEEDS = """
 de:zeig lösche erstelle storniere nimm hol mach setz lege prüfe trag schick liste suche
