@@ -116,7 +116,7 @@ _CONVERB = re.compile(
     r"(?:(?<!\w)(?P<noun>\w+)\s+)?\b(?P<verb>\w{2,}(?:(?:meden|madan)|(?:mek|mak)\s+yerine))\b(?!\s+önce)",
     re.IGNORECASE,
 )
-"""What Turkish says for "without doing", "instead of doing": a verb, or that behind its noun ("iptal etmeden")."""
+"""What Turkish says for "without doing" and "instead of doing": a verb, perhaps with its noun before it."""
 _NOT_BEFORE = re.compile(r"\w+m(?:[ıiuü]yor|[ae]z)\w*\W*\Z", re.IGNORECASE)
 """A verb that says that something does not happen without another thing."""
 _NEGATED_TURKISH = re.compile(
