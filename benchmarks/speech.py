@@ -4,6 +4,7 @@
 |---|---|---|
 | `foreign` | requests said in fourteen languages (`../shared/data/languages/test.jsonl`) and the same in English | `foreign_share` of R@5, refusals of both |
 | `contrasts` | `datasets/contrasts.jsonl`: "stop them, but do not terminate them" | first hit right, `contrast_wrong` (one that is ruled out), `destructive_first` (one that ends something unasked) |
+| `ruled_out` | `datasets/contrasts_languages.jsonl`: such contrasts in fourteen languages, and statements that rule nothing out ("the server does not start, …") | `ruled_out_first`, `statement_first`, `ruled_out_ends` |
 | `exact` | every name of the twelve services, of `../shared/data/openapi` and of `toucan` as it is, and a fifth of them in other styles and in a question | `exact_first`; `exact_front`: all that have the name come before all others |
 | `light` | `datasets/light_verbs.jsonl`: "take a snapshot of the disk" | `light_first`, `light_recall` |
 | `typos` | `datasets/typos.jsonl` and the same requests without slips | `typo_share` of R@5 |
@@ -12,7 +13,7 @@
 | `large` | the held-out half of `datasets/followups.jsonl`, over all operations of `datasets/written` | `conversation_first_large`, `conversation_recall_large` |
 | `narratives` | `datasets/narratives.jsonl` and the longest stories of `datasets/written` (style C) | `narrative_minus_dense`, `long_minus_dense` of the former alone |
 
-The catalog of `contrasts`, `exact`, `light`, `typos` and `confirmed` are the twelve services of the quickstart. The others but
+The catalog of `contrasts`, `ruled_out`, `exact`, `light`, `typos` and `confirmed` are the twelve services of the quickstart. The others but
 `large` are asked over the operations that their requests need and others up to `--documents`, drawn by a hash.
 
 `--parts A,B` takes only some, `--limit N` so many requests of each, `--profile NAME` another profile than the default. What
@@ -64,11 +65,9 @@ FIGURES = (
     "foreign_share",
     "destructive_first",
     "exact_first",
-    "light_first",
     "typo_share",
     "confirmed_first",
     "conversation_first",
-    "conversation_first_large",
     "narrative_minus_dense",
 )
 Figures = dict[str, float]
@@ -211,6 +210,25 @@ def contrasts(options: Options) -> Figures:
             asked_to_end = any(_ends(catalog, key) for key in wanted)
             ends.append(first is not None and not asked_to_end and _ends(catalog, first.document.id))
     return {"contrast_first": mean(right), "contrast_wrong": mean(wrong), "destructive_first": mean(ends)}
+
+
+def ruled_out(options: Options) -> Figures:
+    """Contrasts in other languages, and requests that state something by the same words."""
+    first: dict[str, list[bool]] = {"contrast": [], "statement": []}
+    ends = []
+    catalog, ids = _cloud(options)
+    with catalog:
+        for row in list(read_records(DATASETS / "contrasts_languages.jsonl"))[: options.limit]:
+            wanted = {ids[name] for name in row["right"]}
+            hits = [hit.document.id for hit in catalog.search(row["request"], 1).hits]
+            first[row["kind"]].append(not wanted.isdisjoint(hits))
+            asked_to_end = any(_ends(catalog, key) for key in wanted)
+            ends.append(not asked_to_end and any(_ends(catalog, key) for key in hits))
+    return {
+        "ruled_out_first": mean(first["contrast"]),
+        "statement_first": mean(first["statement"]),
+        "ruled_out_ends": mean(ends),
+    }
 
 
 def _ends(catalog: Catalog, key: str) -> bool:
@@ -429,6 +447,7 @@ def narratives(options: Options) -> Figures:
 PARTS: Mapping[str, Callable[[Options], Figures]] = {
     "foreign": foreign,
     "contrasts": contrasts,
+    "ruled_out": ruled_out,
     "exact": exact,
     "light": light,
     "typos": typos,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kitpick.quickstart import SERVICES
+from kitpick_rescorers.reading.glossary import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,6 +39,15 @@ def test_a_typo_is_a_request_of_the_contrasts_with_slips() -> None:
     found = rows("typos.jsonl")
     assert len(found) >= 300
     assert all(known[row["request"]] == row["right"] and row["typed"] != row["request"] for row in found)
+
+
+def test_a_contrast_is_said_in_each_language_of_the_glossary_and_so_is_what_rules_nothing_out() -> None:
+    found = rows("contrasts_languages.jsonl")
+    said = {
+        kind: {row["language"] for row in found if row["kind"] == kind} for kind in ("contrast", "statement")
+    }
+    assert said["contrast"] == said["statement"] == set(LANGUAGES)
+    assert {name.partition("/")[0] for row in found for name in row["right"]} <= {*SERVICES}
 
 
 def test_a_light_verb_has_an_operation_of_its_own_in_the_quickstart() -> None:
@@ -75,7 +85,15 @@ def test_shares_of_nothing_are_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     import speech
 
     assert (speech.share(1.0, 2.0), speech.share(1.0, 0.0), speech.mean([])) == (0.5, 0.0, 0.0)
-    assert len(speech.PARTS) == len(speech.FIGURES) == 9
+    assert speech.FIGURES == (
+        "foreign_share",
+        "destructive_first",
+        "exact_first",
+        "typo_share",
+        "confirmed_first",
+        "conversation_first",
+        "narrative_minus_dense",
+    )
     documents = {str(n): n for n in range(9)}
     assert speech.sampled(documents, ["3"], 4)[0] == 3
     assert len(speech.sampled(documents, ["3"], 4)) == 4
