@@ -6,8 +6,9 @@ without it, less the time that the service says it took; median of pairs that al
 connection. `hostile_worst_ms`: the longest that any search took beyond its deadline and beyond the median of
 the same searches without the plugin, over all of `tests/plugin/misdeeds.py`.
 
-`goodput_ratio_64`, `shed_added_ms`, `plugin_vs_python_throughput`, `bytes_per_query`: see
-`benchmarks/plugin_load.py`. `peak_mb` under oversized requests: see `benchmarks/plugin_memory.py`.
+`window_goodput_ratio_64`, `shed_added_ms`, `plugin_vs_python_throughput`, `bytes_per_query`: see
+`benchmarks/plugin_load.py`. The own query under 1 to 64 clients, and seconds of processor time: see
+`benchmarks/plugin_own.py`. `peak_mb` under oversized requests: see `benchmarks/plugin_memory.py`.
 
 `--parts` chooses. `--searches N` for each profile, `--hostile N` for each misdeed, `--warm-up N` before
 either; `--seconds` of a round under load, `--clients` of these rounds, with commas between, `--alone` clients
@@ -36,6 +37,7 @@ from double import Double, answering, backwards
 from misdeeds import MISDEEDS
 from plugin_load import CLIENTS, Plan, load, traffic
 from plugin_memory import memory
+from plugin_own import own, processor
 from real_service import serving
 
 from kitpick.evaluation.measuring import Plan as Evaluated
@@ -50,7 +52,7 @@ PROFILES = ("kitpick", "hybrid")
 DEADLINE_MILLIS = 300
 WARM_UP = 400
 """Searches before anything is timed: a node in service has long compiled what it runs."""
-PARTS = ("added", "hostile", "load", "bytes", "memory")
+PARTS = ("added", "hostile", "load", "own", "processor", "bytes", "memory")
 
 
 def main() -> None:
@@ -79,11 +81,14 @@ def main() -> None:
         result |= added(plugin, apis, texts, arguments.searches, warm_up)
     if "hostile" in parts:
         result |= hostile(plugin, apis, texts, arguments.hostile, warm_up)
-    if {"load", "bytes", "memory"} & set(parts):
+    if {"load", "own", "processor", "bytes", "memory"} & set(parts):
         plan = Plan([int(each) for each in arguments.clients.split(",")], arguments.alone, arguments.seconds)
         evaluated = Evaluated(profiles=("kitpick",))
         with judged_dataset("toolbench", arguments.data, evaluated, NullProgress()) as judged:
             result |= load(plugin, apis, texts, judged.catalog, plan) if "load" in parts else {}
+            result |= own(plugin, apis, texts, judged.catalog, arguments.seconds) if "own" in parts else {}
+            if "processor" in parts:
+                result |= processor(plugin, apis, texts, judged.catalog, arguments.searches)
             result |= traffic(plugin, apis, texts, judged.catalog) if "bytes" in parts else {}
             result |= memory(plugin, apis, texts, judged.catalog) if "memory" in parts else {}
     print(json.dumps(result))

@@ -180,7 +180,7 @@ def goodput_figures(measured: Sequence[Beside]) -> Json:
             str(each.through.clients): round(each.alone.rate("rescored"), 2) for each in measured
         },
         "service_idle_machine_per_second": round(last.idle.rate("rescored"), 2),
-        f"goodput_ratio_{clients}": ratio(last.through.rate("rescored"), last.alone.rate("rescored")),
+        f"window_goodput_ratio_{clients}": ratio(last.through.rate("rescored"), last.alone.rate("rescored")),
     }
     if last.through.count("shed"):
         added = last.through.milliseconds("shed", 50) - last.plain.milliseconds("plain", 50)
@@ -196,6 +196,20 @@ def throughput_figures(sides: Mapping[str, Sequence[Round]]) -> Json:
         "plugin_vs_python_throughput": ratio(rates["own"], rates["python"]),
         "window_vs_python_throughput": ratio(rates["window"], rates["python"]),
     }
+
+
+def own_figures(rounds: Sequence[Round]) -> Json:
+    """Own queries in full, by clients, over those of the first round; answers by words alone; `internal`."""
+    alone, *others = rounds
+    figures: Json = {
+        "own_per_second": {str(each.clients): round(each.rate("rescored"), 2) for each in rounds}
+    }
+    for each in others:
+        known = each.count("rescored", "partial")
+        figures[f"goodput_ratio_{each.clients}"] = ratio(each.rate("rescored"), alone.rate("rescored"))
+        figures[f"words_share_{each.clients}"] = ratio(each.count() - known, each.count())
+        figures[f"internal_{each.clients}"] = each.count("internal")
+    return figures
 
 
 def ratio(part: float, whole: float) -> float | None:
@@ -228,6 +242,18 @@ def show_goodput(measured: Sequence[Beside]) -> None:
     for each in measured:
         said = f"{each.through.counts()}; the service alone: {each.alone.counts()}"
         print(f"{each.through.clients} clients: {said}")
+
+
+def show_own(rounds: Sequence[Round]) -> None:
+    """A line for each number of clients."""
+    table = Table(
+        "clients", "searches/s", "in full/s", "without scores/s", "in full ms (p99)", "all outcomes"
+    )
+    for each in rounds:
+        rates = (each.rate(), each.rate("rescored"), each.rate("partial"))
+        shown = (f"{rate:.1f}" for rate in rates)
+        table.add_row(str(each.clients), *shown, spread(each, "rescored"), str(each.counts()))
+    Console(width=150).print(table)
 
 
 def spread(found: Round, outcome: str) -> str:

@@ -80,7 +80,7 @@ def test_the_ratio_compares_the_most_clients_with_the_service_beside_as_many(
     assert figures["goodput_per_second"] == {"4": 5.0, "64": 4.5}
     assert figures["service_alone_per_second"] == {"4": 6.0, "64": 5.0}
     assert figures["service_idle_machine_per_second"] == 9.0
-    assert figures["goodput_ratio_64"] == 0.9
+    assert figures["window_goodput_ratio_64"] == 0.9
     assert figures["shed_added_ms"] == 6.0
 
 
@@ -100,7 +100,7 @@ def test_without_a_shed_search_nothing_is_said_of_their_cost(rounds: ModuleType)
 def test_a_service_that_did_nothing_is_no_measure(rounds: ModuleType) -> None:
     idle = of(rounds, 4, 10, shed=[1])
     figures = rounds.goodput_figures([rounds.Beside(idle, of(rounds, 1, 10, plain=[1]), idle, idle)])
-    assert figures["goodput_ratio_4"] is None
+    assert figures["window_goodput_ratio_4"] is None
 
 
 def test_throughput_counts_what_was_done_in_full_over_all_turns(rounds: ModuleType) -> None:
@@ -120,3 +120,16 @@ def test_a_round_asks_in_every_thread_until_its_time_is_over(rounds: ModuleType)
     assert set(found.counts()) == {"rescored", "shed"}
     assert found.count() == len(found.answers)
     assert found.seconds >= 0.05
+
+
+def test_goodput_of_own_queries_is_over_that_of_one_client(rounds: ModuleType) -> None:
+    measured = [
+        of(rounds, 1, 10, rescored=[1] * 20),
+        of(rounds, 3, 10, rescored=[1] * 19, partial=[1] * 19),
+        of(rounds, 8, 10, rescored=[1] * 10, timeout=[1] * 9, internal=[1]),
+    ]
+    figures = rounds.own_figures(measured)
+    assert figures["own_per_second"] == {"1": 2.0, "3": 1.9, "8": 1.0}
+    assert (figures["goodput_ratio_3"], figures["goodput_ratio_8"]) == (0.95, 0.5)
+    assert (figures["words_share_3"], figures["words_share_8"]) == (0.0, 0.5)
+    assert (figures["internal_3"], figures["internal_8"]) == (0, 1)

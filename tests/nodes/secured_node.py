@@ -86,7 +86,7 @@ def security_files(folder: Path, users: Mapping[str, Mapping[str, Any]], roles: 
         "tenants": {},
         "nodesdn": {},
         "allowlist": {"config": {"enabled": False}},
-        "audit": {"config": {"enabled": False}},
+        "audit": {"config": {"enabled": True, "audit": _AUDITED}},
     }
     folder.mkdir(exist_ok=True)
     for kind, content in contents.items():
@@ -94,6 +94,14 @@ def security_files(folder: Path, users: Mapping[str, Mapping[str, Any]], roles: 
         (folder / _FILES.get(kind, f"{kind}.yml")).write_text(json.dumps({"_meta": meta, **content}), "utf-8")
 
 
+_AUDITED = {
+    "enable_rest": False,
+    "enable_transport": True,
+    "disabled_transport_categories": [],
+    "resolve_indices": True,
+    "log_request_body": False,
+}
+"""Every action that is allowed or refused, for nodes whose `plugins.security.audit.type` names a place."""
 _FILES = {
     "internalusers": "internal_users.yml",
     "rolesmapping": "roles_mapping.yml",

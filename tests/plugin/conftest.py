@@ -47,9 +47,21 @@ def double() -> Iterator[Double]:
 
 
 @pytest.fixture(scope="session")
-def search(plugin_zip: Path, double: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
+def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the node that `search` asks."""
+    return tmp_path_factory.mktemp("plugin-node")
+
+
+@pytest.fixture(scope="session")
+def node_log(node_folder: Path) -> Path:
+    """What that node logs."""
+    return node_folder / "stdout.log"
+
+
+@pytest.fixture(scope="session")
+def search(plugin_zip: Path, double: Double, node_folder: Path) -> Iterator[Search]:
     """A real node with the Java agent and the plugin, and the index `apis` in it."""
-    with searched(tmp_path_factory.mktemp("plugin-node"), plugin_zip, double, CHOSEN) as client:
+    with searched(node_folder, plugin_zip, double, CHOSEN) as client:
         yield client
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 KEY = "the-key-of-this-node"
@@ -69,6 +70,16 @@ class Client:
             lines += [{"index": {"_id": key}}, item]
         answer = self.call("POST", f"/{name}/_bulk?refresh=true", lines)
         assert not answer["errors"], answer
+
+
+@contextmanager
+def setting(client: Client, name: str, value: object) -> Iterator[None]:
+    """The cluster has this setting within the block."""
+    client.put("/_cluster/settings", {"transient": {name: value}})
+    try:
+        yield
+    finally:
+        client.put("/_cluster/settings", {"transient": {name: None}})
 
 
 class Search(Client):

@@ -24,6 +24,8 @@ SETTINGS = (
     f"kitpick.max_concurrent={AT_A_TIME}",
     f"kitpick.breaker.failures={BREAKER_FAILURES}",
     "kitpick.breaker.pause=5s",
+    "plugins.security.audit.type=log4j",
+    "plugins.security.audit.config.log4j.logger_name=audit",
 )
 PEOPLE = ("alice", "bob", "carol")
 TENANTS = ("acme", "globex")
@@ -101,6 +103,11 @@ class Secured:
 
     def user(self, person: str, tenant: str) -> Client:
         return self.named(f"{person}-of-{tenant}")
+
+    def audited(self) -> list[dict[str, Any]]:
+        """What the audit log says so far: who did what, and whether they might."""
+        lines = (self.folder / "stdout.log").read_text("utf-8").splitlines()
+        return [json.loads(line[line.index("{") :]) for line in lines if '"audit_category"' in line]
 
     def at_once(
         self, users: Sequence[tuple[str, str]], search: Callable[[Client], Any]

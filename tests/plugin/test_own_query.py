@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import threading
 from asyncio import StreamWriter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,7 +18,7 @@ import msgspec
 import pytest
 from double import Behaviour, Call, Double, answering, forgetting, forwarding, silent, status
 from real_service import Service, serving
-from searching import Refused, Search, report
+from searching import Client, Refused, Search, report
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
@@ -552,6 +555,33 @@ class TestWhatIsRefused:
         with pytest.raises(Refused, match="404"):
             search.call("GET", "/own-copy")
 
+    @pytest.mark.parametrize(
+        ("more", "says"),
+        [
+            ({"terminate_after": 5}, "knows no [terminate_after]"),
+            ({"indices_boost": [{"own-query": 2}]}, "knows no [indices_boost]"),
+            ({"ext": {"kitpick": {"query": "another", "window": 20}}}, "has no use for [query, window]"),
+            ({"ext": {"kitpick": {"k": 3}}}, "has no use for [k]"),
+        ],
+    )
+    def test_what_it_would_have_to_ignore(
+        self, search: Search, catalog: Catalog, more: dict[str, Any], says: str
+    ) -> None:
+        with pytest.raises(Refused, match=re.escape(says)) as refused:
+            asked(search, "a file", more)
+        assert refused.value.status == 400
+
+    @pytest.mark.parametrize("inside", [False, True], ids=["alone", "inside another"])
+    def test_what_filters_indexes(self, search: Search, catalog: Catalog, inside: bool) -> None:
+        """The engine would leave every index out, and say nothing."""
+        query: dict[str, Any] = {"kitpick": {"text": "a file"}}
+        query = {"bool": {"filter": [{"constant_score": {"filter": query}}]}} if inside else query
+        with pytest.raises(Refused, match="filters no indexes") as refused:
+            search.call("POST", "/own-query/_field_caps?fields=*", {"index_filter": query})
+        assert refused.value.status == 400
+        others = {"index_filter": {"match_all": {}}}
+        assert search.call("POST", "/own-query/_field_caps?fields=api", others)["fields"]
+
     def test_an_index_that_is_not_there(self, search: Search) -> None:
         with pytest.raises(Refused) as refused:
             search.call("POST", "/nowhere/_search", {"query": {"kitpick": {"text": "a"}}})
@@ -562,6 +592,53 @@ class TestWhatIsRefused:
         with pytest.raises(Refused) as refused:
             asked(search, "a file", filter={"range": {"deprecated": {"gte": "perhaps"}}})
         assert refused.value.status == 400
+
+
+def test_all_that_it_searches_bears_the_label_of_who_asked(
+    search: Search, catalog: Catalog, served: Double, node_log: Path
+) -> None:
+    """`X-Opaque-Id`, by which slow logs, tasks and Query Insights tell whose a search is."""
+    (index,) = search.call("GET", "/_alias/own-query")
+    slow = "index.search.slowlog.threshold.query.warn"
+    search.put(f"/{index}/_settings", {slow: "0ms"})
+    try:
+        labelled = Client(search.url, {"X-Opaque-Id": "checkout-page"})
+        labelled.call("POST", "/own-query/_search", {"query": {"kitpick": {"text": REQUESTS[0]}}})
+    finally:
+        search.put(f"/{index}/_settings", {slow: None})
+    logged = [line for line in node_log.read_text("utf-8").splitlines() if "i.s.s.query" in line]
+    assert len(logged) >= 3, "words, vectors and the ranked documents"
+    assert all("id[checkout-page]" in line for line in logged if f"[{index}]" in line)
+
+
+def test_a_cancelled_search_ends_and_asks_the_service_no_more(
+    search: Search, catalog: Catalog, double: Double, service: Service
+) -> None:
+    """Whoever asked has left, or an operator ended it: `POST _tasks/…/_cancel` does what both do."""
+    forward, cancelled = forwarding(*service, path="/v1/search"), threading.Event()
+
+    async def behave(call: Call, writer: StreamWriter) -> None:
+        while not cancelled.is_set():
+            await asyncio.sleep(0.02)
+        await forward(call, writer)
+
+    with double.behaving(behave), ThreadPoolExecutor(1) as others:
+        waiting = others.submit(asked, search, REQUESTS[0])
+        try:
+            search.call("POST", f"/_tasks/{task_of_a_search(search)}/_cancel")
+        finally:
+            cancelled.set()
+        with pytest.raises(Refused, match="cancelled"):
+            waiting.result()
+        assert len(double.calls) == 1, "the ranking itself was asked of nobody"
+
+
+def task_of_a_search(search: Search) -> str:
+    """The id of the search under way, once there is one."""
+    while True:
+        nodes = search.call("GET", "/_tasks?actions=indices:data/read/search")["nodes"]
+        for task in (name for node in nodes.values() for name in node["tasks"]):
+            return str(task)
 
 
 class TestWithoutTheRescorer:

@@ -172,6 +172,24 @@ def test_statistics_need_a_right_of_their_own(secured: Secured) -> None:
     assert secured.named("operator").call("GET", "/_plugins/_kitpick/stats")["_nodes"]["failed"] == 0
 
 
+def test_the_audit_log_names_who_searched_and_who_may_not(secured: Secured, double: Double) -> None:
+    """What the plugin searches for a user is that user's doing, and nobody else's."""
+    fill(secured, APIS)
+    before = len(secured.audited())
+    with double.behaving(answering(greedy)):
+        assert report(asked(secured.user("alice", "acme")))["fetched"] == 4
+    with pytest.raises(Refused, match="403"):
+        secured.user("bob", "acme").call("GET", "/_plugins/_kitpick/stats")
+    events = secured.audited()[before:]
+    searches = [each for each in events if each.get("audit_request_privilege") == "indices:data/read/search"]
+    assert len(searches) >= 2, "the user's own, and one for the rescorer"
+    assert {each["audit_request_effective_user"] for each in searches} == {"alice-of-acme"}
+    (refused,) = [each for each in events if each["audit_category"] == "MISSING_PRIVILEGES"]
+    assert refused["audit_request_effective_user"] == "bob-of-acme"
+    assert refused["audit_request_privilege"] == "cluster:monitor/kitpick/stats"
+    assert QUERY not in str(events), "no request's words"
+
+
 def test_pipelines_and_the_switch_are_for_those_who_may_change_clusters(secured: Secured) -> None:
     alice = secured.user("alice", "acme")
     for path, body in {

@@ -8,16 +8,14 @@ import re
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from double import Call, Double, answering, backwards, reset, silent
 from real_service import Service
-from searching import QUERY, TOTAL, Refused, Search, report
+from searching import QUERY, TOTAL, Refused, Search, report, setting
 
 pytestmark = pytest.mark.needs("jdk")
 
@@ -34,16 +32,6 @@ def difference(before: dict[str, Any], after: dict[str, Any], *path: str) -> int
     for name in path:
         before, after = before.get(name, 0) if before else 0, after[name]  # type: ignore[assignment]
     return int(after) - int(before)  # type: ignore[call-overload]
-
-
-@contextmanager
-def setting(search: Search, name: str, value: object) -> Iterator[None]:
-    """The cluster has this setting within the block."""
-    search.put("/_cluster/settings", {"transient": {name: value}})
-    try:
-        yield
-    finally:
-        search.put("/_cluster/settings", {"transient": {name: None}})
 
 
 def test_searches_are_counted_by_how_they_ended(search: Search, double: Double) -> None:

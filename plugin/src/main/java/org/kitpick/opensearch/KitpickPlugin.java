@@ -132,7 +132,12 @@ public final class KitpickPlugin extends ServerPlugin
             latest(NodeSettings.MAX_WINDOW, live)::get,
             new VectorModels(() -> clusterService.state().metadata()),
             log);
-    catalogs = new CatalogRuntime(runtime, () -> clusterService.state().metadata(), registry);
+    catalogs =
+        new CatalogRuntime(
+            runtime,
+            () -> clusterService.state().metadata(),
+            registry,
+            () -> clusterService.localNode().getId());
     return List.of(rescorer);
   }
 

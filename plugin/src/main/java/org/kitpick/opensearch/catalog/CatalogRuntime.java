@@ -11,6 +11,10 @@ import org.opensearch.core.xcontent.NamedXContentRegistry;
  * @param node what every search of the plugin needs
  * @param metadata of the cluster as it is now: aliases and their filters
  * @param registry knows the queries of all plugins
+ * @param nodeId of this node, for the searches that belong to a task of it
  */
 public record CatalogRuntime(
-    NodeRuntime node, Supplier<Metadata> metadata, NamedXContentRegistry registry) {}
+    NodeRuntime node,
+    Supplier<Metadata> metadata,
+    NamedXContentRegistry registry,
+    Supplier<String> nodeId) {}

@@ -30,6 +30,8 @@ import org.opensearch.core.xcontent.XContentBuilder;
 import org.opensearch.core.xcontent.XContentParser;
 import org.opensearch.index.query.QueryBuilders;
 import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.tasks.CancellableTask;
+import org.opensearch.tasks.Task;
 
 /**
  * One search with a {@code kitpick} query: asks the service for the ranking, and searches for the
@@ -43,6 +45,7 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
   private final CatalogRuntime runtime;
   private final SearchRequest request;
   private final KitpickQueryBuilder asked;
+  private final Task task;
   private final Options options;
   private final PagedExchange exchange;
   private final long deadlineMillis;
@@ -50,11 +53,16 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
   private final int end;
 
   private CatalogSearch(
-      CatalogRuntime runtime, SearchRequest request, KitpickQueryBuilder asked, Catalog catalog) {
+      CatalogRuntime runtime,
+      SearchRequest request,
+      KitpickQueryBuilder asked,
+      Task task,
+      Catalog catalog) {
     super(runtime.node());
     this.runtime = runtime;
     this.request = request;
     this.asked = asked;
+    this.task = task;
     this.options = RequestExt.optionsOf(request);
     long allowed = node.deadlineMillis().getAsLong();
     this.deadlineMillis = Math.min(allowed, saidMillis(request, options));
@@ -74,10 +82,22 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
   private SearchExchange exchange(SearchCall call) {
     return new SearchExchange(
         call,
-        () -> deadlineMillis - (long) millis(),
+        this::leftMillis,
         fullTime,
         this::written,
         (wanted, found) -> asUser(() -> node.client().search(wanted, found)));
+  }
+
+  /** Asked before each call and each search: none is begun for somebody who has left. */
+  private long leftMillis() {
+    throwIfCancelled();
+    return deadlineMillis - (long) millis();
+  }
+
+  private void throwIfCancelled() {
+    if (task instanceof CancellableTask own && own.isCancelled()) {
+      throw new TaskCancelledException("the search was cancelled: " + own.getReasonCancelled());
+    }
   }
 
   /** Ranked documents are found by their ids, and nobody wants those marked. */
@@ -99,10 +119,10 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
    * @throws IllegalArgumentException where it asks no catalog
    */
   static CatalogSearch of(
-      CatalogRuntime runtime, SearchRequest request, KitpickQueryBuilder asked) {
+      CatalogRuntime runtime, SearchRequest request, KitpickQueryBuilder asked, Task task) {
     Catalog catalog = Catalog.of(request, runtime.metadata().get());
     Refusals.check(request, RequestExt.optionsOf(request));
-    return new CatalogSearch(runtime, request, asked, catalog);
+    return new CatalogSearch(runtime, request, asked, task, catalog);
   }
 
   @Override
@@ -142,6 +162,7 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
   /** The first stage fused, where the service had time to say what it is; else words alone. */
   @Override
   protected SearchReport unranked(Throwable failure) throws Exception {
+    throwIfCancelled();
     throwIfTheUsers(failure);
     RescoreFailure named = named(failure);
     node.unranked(named);
@@ -211,7 +232,9 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
               ? asked.condition()
               : QueryBuilders.boolQuery().must(source.query()).filter(asked.condition()));
     }
-    return NeedSearch.beside(request, source, deadlineMillis - (long) millis());
+    SearchRequest search = NeedSearch.beside(request, source, leftMillis());
+    search.setParentTask(runtime.nodeId().get(), task.getId());
+    return search;
   }
 
   private SearchSourceBuilder parsed(Map<?, ?> body) {

@@ -2,6 +2,7 @@ package org.kitpick.opensearch.catalog;
 
 import java.util.function.Supplier;
 import org.opensearch.action.ActionRequest;
+import org.opensearch.action.fieldcaps.FieldCapabilitiesRequest;
 import org.opensearch.action.search.SearchAction;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
@@ -42,6 +43,8 @@ public final class CatalogSearchFilter implements ActionFilter {
     try {
       if (request instanceof AbstractBulkByScrollRequest<?> bulk) {
         Refusals.check(bulk);
+      } else if (request instanceof FieldCapabilitiesRequest fields) {
+        Refusals.check(fields);
       }
     } catch (RuntimeException e) {
       listener.onFailure(e);
@@ -56,7 +59,7 @@ public final class CatalogSearchFilter implements ActionFilter {
     }
     CatalogSearch own;
     try {
-      own = CatalogSearch.of(runtime.get(), search, query);
+      own = CatalogSearch.of(runtime.get(), search, query, task);
     } catch (RuntimeException e) {
       listener.onFailure(e);
       return;

@@ -4,8 +4,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.apache.lucene.search.BooleanClause;
 import org.kitpick.opensearch.rescore.Options;
+import org.opensearch.action.fieldcaps.FieldCapabilitiesRequest;
 import org.opensearch.action.search.SearchRequest;
+import org.opensearch.index.query.QueryBuilder;
+import org.opensearch.index.query.QueryBuilderVisitor;
 import org.opensearch.index.reindex.AbstractBulkByScrollRequest;
 import org.opensearch.search.builder.SearchSourceBuilder;
 import org.opensearch.search.internal.SearchContext;
@@ -15,6 +19,24 @@ import org.opensearch.search.internal.SearchContext;
  * finds other ones: what counts, changes or deletes all that it finds would do so by chance.
  */
 final class Refusals {
+
+  /** Throws at the query, however deep it is. */
+  private static final QueryBuilderVisitor NOWHERE =
+      new QueryBuilderVisitor() {
+        @Override
+        public void accept(QueryBuilder query) {
+          if (query instanceof KitpickQueryBuilder) {
+            throw new IllegalArgumentException(
+                "[kitpick] filters no indexes: it ranks what one catalog holds. Name the indexes,"
+                    + " or filter with a query of words or values");
+          }
+        }
+
+        @Override
+        public QueryBuilderVisitor getChildVisitor(BooleanClause.Occur occur) {
+          return this;
+        }
+      };
 
   private Refusals() {}
 
@@ -29,6 +51,18 @@ final class Refusals {
       throw new IllegalArgumentException(
           "[kitpick] selects no documents to copy, change or delete: search first, then name the"
               + " ids with [terms]");
+    }
+  }
+
+  /**
+   * Refuses a request for fields whose {@code index_filter} is or holds the query: the engine would
+   * leave out every index, without a word.
+   *
+   * @throws IllegalArgumentException where it does
+   */
+  static void check(FieldCapabilitiesRequest request) {
+    if (request.indexFilter() != null) {
+      request.indexFilter().visit(NOWHERE);
     }
   }
 
