@@ -28,7 +28,7 @@ from kitpick_rescorers.service.errors import (
     Unready,
 )
 from kitpick_rescorers.service.gate import Gate
-from kitpick_rescorers.service.http import failed, handler, open_ticket
+from kitpick_rescorers.service.http import authorization, failed, handler, open_ticket
 from kitpick_rescorers.service.openapi import description, page
 from kitpick_rescorers.service.origin import LOOPBACK, foreign_reason
 
@@ -173,10 +173,10 @@ def _documents(service: Service) -> list[Route]:
 
     async def metrics(request: Request) -> Response:
         if not service.settings.open_metrics:
-            authorization = request.headers.get("authorization", "")
-            await service.keys.prepare(authorization)
+            said = authorization(request)
+            await service.keys.prepare(said)
             try:
-                with service.keys.admit(authorization):
+                with service.keys.admit(said):
                     pass
             except ServiceError as error:
                 return failed(native.NATIVE, error, open_ticket(request, 1.0))

@@ -51,7 +51,7 @@ def handler(
         ticket = open_ticket(request, service.settings.deadline_seconds)
         try:
             if endpoint.keyed:
-                await service.keys.prepare(request.headers.get("authorization", ""))
+                await service.keys.prepare(authorization(request))
             with ExitStack() as stack:
                 _admit(stack, service, endpoint, request, ticket)
                 body = await _body(stack, service, endpoint, request, ticket)
@@ -107,9 +107,14 @@ def _headers(failure: Failure) -> dict[str, str]:
     return headers
 
 
+def authorization(request: Request) -> str:
+    """What `Authorization` says. Of several, such as a proxy's beside a caller's, none is chosen."""
+    return ", ".join(request.headers.getlist("authorization"))
+
+
 def _admit(stack: ExitStack, service: Service, endpoint: Endpoint, request: Request, ticket: Ticket) -> None:
     if endpoint.keyed:
-        ticket.bearer = stack.enter_context(service.keys.admit(request.headers.get("authorization", "")))
+        ticket.bearer = stack.enter_context(service.keys.admit(authorization(request)))
     if endpoint.request is not None:
         stack.enter_context(service.gate.admit(ticket))
 

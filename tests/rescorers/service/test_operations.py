@@ -627,6 +627,22 @@ def test_metrics_ask_for_a_key_where_there_are_keys(start: Any, tmp_path: Path) 
         assert service.get("/metrics").status_code == 200
 
 
+def test_of_two_keys_in_one_request_none_counts(start: Any, tmp_path: Path) -> None:
+    ours, theirs = new_key(), new_key()
+    file = tmp_path / "keys.toml"
+    file.write_text(entry("ours", ours) + entry("theirs", theirs))
+    with start(keys=str(file)) as service:
+        for path in ("/v1/models", "/metrics"):
+            for keys, status in (
+                ((ours,), 200),
+                ((ours, theirs), 401),
+                ((theirs, ours), 401),
+                ((ours, ours), 401),
+            ):
+                sent = [("authorization", f"Bearer {key}") for key in keys]
+                assert service.get(path, headers=sent).status_code == status, (path, keys)
+
+
 def hard_call(stages: int) -> dict[str, Any]:
     """A request whose every stage would take minutes."""
     rng = np.random.default_rng(0)
