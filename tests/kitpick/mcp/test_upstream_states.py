@@ -223,10 +223,26 @@ def test_a_server_that_forgot_the_session_is_given_a_new_one() -> None:
         machine(server, ask)
 
 
-def started(ask: Callable[[Upstream], Awaitable[None]], listings: list[Listing], seconds: float) -> None:
+def started(
+    ask: Callable[[Upstream], Awaitable[None]], listings: list[Listing], seconds: float, poll: float = 0.2
+) -> None:
     """Runs a conversation with a server over standard streams, which has so long for each answer."""
     target = f"stdio:{shlex.join([sys.executable, '-I', '-S', str(STDIO)])}"
-    anyio.run(partial(conversation, target, ask, listings, timeout_seconds=seconds, poll_seconds=0.2))
+    anyio.run(partial(conversation, target, ask, listings, timeout_seconds=seconds, poll_seconds=poll))
+
+
+def test_a_change_is_followed_though_the_server_declared_that_it_announces_none() -> None:
+    listings: list[Listing] = []
+
+    async def ask(upstream: Upstream) -> None:
+        await recovered(upstream)
+        while not listings:
+            await anyio.sleep(0.02)
+        assert await called(upstream, "announce") == "fine"
+        while b"paint_picture" not in listings[-1].tools[-1]:
+            await anyio.sleep(0.02)
+
+    started(ask, listings, 60.0, poll=3_600.0)
 
 
 async def given_up(log: pytest.LogCaptureFixture) -> None:
