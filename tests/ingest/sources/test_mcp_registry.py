@@ -80,12 +80,14 @@ def test_an_entry_that_is_no_server_is_a_dead_letter(tmp_path: Path) -> None:
     assert [type(item) for item in found] == [DeadLetter, DeadLetter, DeadLetter, ApiDocument]
 
 
-def test_thousands_of_servers_are_read(tmp_path: Path) -> None:
+@pytest.mark.whole
+@pytest.mark.parametrize("around", ["{}", '{{"servers": [{}]}}'])
+def test_a_registry_of_50_000_servers_is_read(tmp_path: Path, around: str) -> None:
     one = json.dumps(WEATHER)
-    lines = (one.replace("acme/weather", f"acme/weather-{number}") for number in range(5_000))
-    path = tmp_path / "servers.jsonl"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    assert sum(isinstance(item, ApiDocument) for item in open_source(f"registry:{path}").read()) == 5_000
+    servers = (one.replace("acme/weather", f"acme/weather-{number}") for number in range(50_000))
+    path = tmp_path / "servers.json"
+    path.write_text(around.format(("," if "[" in around else "\n").join(servers)), encoding="utf-8")
+    assert len(documents(f"registry:{path}")) == 50_000
 
 
 @contextmanager

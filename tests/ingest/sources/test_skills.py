@@ -134,6 +134,15 @@ def test_a_folder_without_skills_and_a_url_are_refused(tmp_path: Path) -> None:
         open_source("skills:https://example.com/skills")
 
 
+@pytest.mark.whole
+def test_10_000_skills_are_read_and_those_without_front_matter_named(tmp_path: Path) -> None:
+    for number in range(10_000):
+        put(tmp_path / str(number), "Sorts files.\n" if number % 10 == 0 else PDF)
+    documents, letters = read(tmp_path)
+    assert (len(documents), len(letters)) == (10_000, 1_000)
+    assert len({document.id for document in documents}) == 10_000
+
+
 def test_a_pipe_in_place_of_a_skill_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "endless").mkdir()
     os.mkfifo(tmp_path / "endless" / "SKILL.md")
