@@ -1,4 +1,4 @@
-"""A model that speaks as OpenAI and Anthropic do: it calls the first tool it is offered, then answers.
+"""A model that speaks as OpenAI, Anthropic and Google do: it calls the first tool offered, then answers.
 
 It remembers the bodies it was sent. With a script, it says what that says, one entry a request,
 or refuses with `refuse`.
@@ -137,8 +137,22 @@ def _message(content: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def _contents(body: dict[str, Any]) -> dict[str, Any]:
+    answered = "functionResponse" in body["contents"][-1]["parts"][0]
+    part: dict[str, Any] = {"text": FINAL}
+    if not answered:
+        name = body["tools"][0]["functionDeclarations"][0]["name"]
+        part = {"functionCall": {"name": name, "args": ARGUMENTS}}
+    return {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}]}
+
+
 _SCRIPTED = {"/v1/chat/completions": _completion, "/v1/responses": _response, "/v1/messages": _message}
-_ANSWERS = {"/v1/chat/completions": _chat, "/v1/responses": _responses, "/v1/messages": _messages}
+_ANSWERS = {
+    "/v1/chat/completions": _chat,
+    "/v1/responses": _responses,
+    "/v1/messages": _messages,
+    "/gemini:generateContent": _contents,  # behind the version, which depends on that of the client
+}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -147,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.bodies.append(body)
-        path, script = self.path.partition("?")[0], self.server.script
+        path, script = self.path.partition("?")[0].rpartition("/models")[2], self.server.script
         refused = script.pop(0)[0]["refuse"] if script and "refuse" in script[0][0] else ""
         if refused:
             said: dict[str, Any] = {"error": {"type": "invalid_request_error", "message": refused}}

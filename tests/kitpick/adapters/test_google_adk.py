@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from model_server import FINAL
 
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
@@ -134,3 +135,27 @@ def test_the_page_for_agents_runs(five_minutes: Any, page_weather: str) -> None:
     model = calling(page_weather, "It will rain.")
     five_minutes("Google ADK", model=model)
     assert page_weather in model.offered[0]
+
+
+def test_googles_client_takes_definitions_and_its_contents_are_a_conversation(
+    catalog: Catalog, calls: Any, model: Any
+) -> None:
+    from google import genai
+    from google.genai import types
+
+    client = genai.Client(api_key="none", http_options=types.HttpOptions(base_url=model.url))
+    contents = [types.Content(role="user", parts=[types.Part(text="will it rain in Paris?")])]
+    answer: Any = None
+    while answer is None or answer.function_calls:
+        found = catalog.search([each.model_dump(mode="json", exclude_none=True) for each in contents], k=3)
+        declared = [types.FunctionDeclaration(**one) for one in found.definitions("gemini")]
+        config = types.GenerateContentConfig(tools=[types.Tool(function_declarations=declared)])
+        answer = client.models.generate_content(model="gemini", contents=contents, config=config)
+        contents.append(answer.candidates[0].content)
+        for call in answer.function_calls or ():
+            brought = {"result": calls.run(found.called(call.name), dict(call.args))}
+            part = types.Part.from_function_response(name=call.name, response=brought)
+            contents.append(types.Content(role="user", parts=[part]))
+    assert answer.text == FINAL
+    assert calls.made == [("get_weather", {"city": "Paris"})]
+    assert [len(body["tools"][0]["functionDeclarations"]) for body in model.bodies] == [3, 3]
