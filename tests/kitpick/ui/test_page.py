@@ -14,7 +14,7 @@ import pytest
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
-from kitpick.ui import adapt_desk
+from kitpick.ui import adapt_desk, adapt_runs
 from kitpick.ui.adapt_runs import AdaptRuns
 from kitpick_engines.contract import IndexedDocument, IndexSchema
 from kitpick_engines.document import ApiDocument
@@ -187,6 +187,7 @@ def test_a_profile_is_adapted_by_a_button_that_says_how_far_it_is_and_can_be_sto
 ) -> None:
     command = [sys.executable, "-c", WAITS_ONCE, str(tmp_path / "again")]
     monkeypatch.setattr(adapt_desk, "AdaptRuns", partial(AdaptRuns, command=command))
+    monkeypatch.setattr(adapt_runs, "_NICENESS", 0)  # beside other tests it would hardly run
     with show(shop, adapted=tmp_path / "mine.toml") as shown:
         tab = open_tab(shown.page)
         begin = tab.page.get_by_role("button", name="Adapt to what is in it")
