@@ -17,9 +17,10 @@ import numpy as np
 
 from kitpick_engines.contract import IndexedDocument, IndexSchema
 from kitpick_engines.document import ApiDocument
+from kitpick_engines.document_vectors import document_vectors
 from kitpick_engines.lexical import FIELDS, Terms
 from kitpick_engines.remote.sources import CANDIDATE_FIELDS, sources_of
-from kitpick_engines.text import TEMPLATE_VERSION, retrieval_text
+from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_models.encoders import Encoder
 
 Json = dict[str, Any]
@@ -44,7 +45,7 @@ class MemoryServer:
 
     def __init__(self, documents: Sequence[ApiDocument], encoder: Encoder) -> None:
         """Embeds all of them."""
-        self.vectors = np.asarray(encoder.encode([retrieval_text(each) for each in documents]))
+        self.vectors = np.asarray(document_vectors(documents, encoder.encode))
         indexed = [IndexedDocument(*each) for each in zip(documents, self.vectors, strict=True)]
         self.sources = sources_of(indexed, Terms(), 1)
         schema = IndexSchema(encoder.identity, encoder.dimensions, TEMPLATE_VERSION)

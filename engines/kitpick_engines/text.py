@@ -11,7 +11,7 @@ import re
 
 from kitpick_engines.document import ApiDocument
 
-TEMPLATE_VERSION = 2
+TEMPLATE_VERSION = 3
 
 _MAX_PARAMETERS = 24
 """Further parameters add noise, not meaning; some operations have 10,000."""
@@ -55,7 +55,7 @@ def first_sentences(prose: str) -> str:
 
 
 def retrieval_text(document: ApiDocument) -> str:
-    """The text that the encoder reads: first what the API does, last its place in the hierarchy.
+    """The first text that the encoder reads: first what the API does, last its place in the hierarchy.
 
     It is short because parameter names and long prose make the vectors of one tool's APIs alike.
     """

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from kitpick_engines.contract import IndexSchema, Vector
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.text import TEMPLATE_VERSION, retrieval_text
+from kitpick_engines.document_vectors import document_vectors
+from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_foundation.disk import BUSY_SECONDS, DISK, Disk, use_write_ahead_log
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
@@ -245,7 +246,7 @@ def encode_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float
 
 
 class DocumentVectors:
-    """Computes vectors, and counts texts that were `embedded` and documents taken `from_cache`."""
+    """Computes vectors, and counts documents that were `embedded` and documents taken `from_cache`."""
 
     def __init__(self, embedder: Embedder, cache: EmbeddingCache | None) -> None:
         self.embedded = 0
@@ -259,20 +260,27 @@ class DocumentVectors:
         Raises:
             InvalidEmbedding: the embedder returned something else.
         """
-        texts = [retrieval_text(document) for document in documents]
+        return document_vectors(documents, self._of_texts)
+
+    def _of_texts(self, texts: Sequence[str]) -> list[Vector]:
+        """Vectors of the texts of documents, two of each."""
         keys = [cache_key(self._embedder.identity, TEMPLATE_VERSION, text) for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
         known = self._cache.get(list(wanted), self._embedder.dimensions) if self._cache else {}
-        missing = {key: text for key, text in wanted.items() if key not in known}
-        self.from_cache += sum(key in known for key in keys)
-        known.update(self._embed(missing))
+        self._count(list(zip(keys[::2], keys[1::2], strict=True)), known)
+        known.update(self._embed({key: text for key, text in wanted.items() if key not in known}))
         return [known[key] for key in keys]
+
+    def _count(self, documents: Sequence[tuple[bytes, bytes]], known: Mapping[bytes, Vector]) -> None:
+        """Counts documents by the keys of their texts; those with equal ones are embedded as one."""
+        fresh = [keys for keys in documents if not known.keys() >= set(keys)]
+        self.embedded += len(set(fresh))
+        self.from_cache += len(documents) - len(fresh)
 
     def _embed(self, missing: dict[bytes, str]) -> dict[bytes, Vector]:
         if not missing:
             return {}
         vectors = encode_checked(self._embedder, list(missing.values()))
-        self.embedded += len(missing)
         fresh: dict[bytes, Vector] = dict(zip(missing, vectors, strict=True))
         if self._cache:
             self._cache.put(fresh)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_engines.sqlite import SqliteEngine, SqliteSettings
+from kitpick_engines.text import rerank_text, retrieval_text
 from kitpick_foundation.disk import DISK, Disk
 from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.source import DeadLetter
@@ -48,6 +49,11 @@ class HashEmbedder:
         seed = hashlib.blake2b(f"{self.identity} {text}".encode(), digest_size=8).digest()
         drawn = np.random.default_rng(int.from_bytes(seed, "little")).standard_normal(self.dimensions)
         return (drawn / np.linalg.norm(drawn)).astype(np.float32)
+
+    def of(self, document: ApiDocument) -> NDArray[np.float32]:
+        """The vector that a catalog holds of a document."""
+        first, second = (self.vector(text(document)).astype(float) for text in (retrieval_text, rerank_text))
+        return ((first + second) / np.linalg.norm(first + second)).astype(np.float32)
 
 
 class Listed:

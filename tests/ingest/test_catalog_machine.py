@@ -22,7 +22,6 @@ from shops import Shop, api
 from kitpick_engines.contract import Filter, SearchRequest
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.sqlite import SqliteEngine, SqliteSettings
-from kitpick_engines.text import retrieval_text
 from kitpick_foundation.disk import Disk
 from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.copies import copy_catalog
@@ -95,6 +94,8 @@ class CatalogMachine(RuleBasedStateMachine):
             self.held, self.lost = after if self.content() == self.shown(*after) else before
         else:
             self.held, self.lost = after if error is None else before
+        if error is not None:  # what was written before the error may have mended what was lost
+            self.lost &= self.without_vector()
 
     @precondition(lambda self: not self.lost)
     @rule()
@@ -125,7 +126,7 @@ class CatalogMachine(RuleBasedStateMachine):
                 data[int(place * len(data))] ^= 1 << bit
                 file.write_bytes(data)
         self.shop = Shop(self.folder, FaultyDisk(), EAGER)
-        self.lost = frozenset(id_ for id_, content in self.content().items() if not content[0])
+        self.lost = self.without_vector()
 
     @rule()
     def damage_the_cache(self) -> None:
@@ -134,6 +135,9 @@ class CatalogMachine(RuleBasedStateMachine):
         path = self.folder / "embeddings.db"
         path.write_bytes(b"\xa5" * path.stat().st_size)
         self.reopen()
+
+    def without_vector(self) -> frozenset[str]:
+        return frozenset(id_ for id_, content in self.content().items() if not content[0])
 
     def content(self) -> dict[str, tuple[str, bytes]]:
         """Hash and vector of every document, as the engine says."""
@@ -149,9 +153,7 @@ class CatalogMachine(RuleBasedStateMachine):
         """The same, as the model says."""
         nothing = np.zeros(self.shop.embedder.dimensions, np.float32).tobytes()
         return {
-            id_: ("", nothing)
-            if id_ in lost
-            else (each.content_hash, self.shop.embedder.vector(retrieval_text(each)).tobytes())
+            id_: ("", nothing) if id_ in lost else (each.content_hash, self.shop.embedder.of(each).tobytes())
             for id_, each in held.items()
         }
 

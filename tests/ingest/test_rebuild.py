@@ -7,7 +7,6 @@ import pytest
 from shops import HashEmbedder, Shop, api
 
 from kitpick_engines.contract import SearchRequest
-from kitpick_engines.text import retrieval_text
 from kitpick_ingest.errors import SourceError, SuspiciousShrink
 
 PETS = [api(f"api{number}", f"does {number}") for number in range(10)]
@@ -30,8 +29,7 @@ def test_every_source_moves_to_the_new_model(stocked: Shop) -> None:
     assert (stocked.schema().model, stocked.schema().dimensions) == ("larger@1", 16)
     expected = [*PETS, api("new"), *ZOO]
     assert stocked.state() == {
-        document.id: (document.content_hash, larger.vector(retrieval_text(document)).tobytes())
-        for document in expected
+        document.id: (document.content_hash, larger.of(document).tobytes()) for document in expected
     }
 
 
@@ -41,7 +39,7 @@ def test_searches_read_the_old_index_until_the_swap(stocked: Shop) -> None:
     class Watching(HashEmbedder):
         def encode(self, texts: list[str]) -> np.ndarray:
             seen.append(stocked.schema().model)
-            lions = SearchRequest("", stocked.embedder.vector(retrieval_text(ZOO[0])), 1)
+            lions = SearchRequest("", stocked.embedder.of(ZOO[0]), 1)
             seen.extend(hit.id for hit in stocked.engine.search(lions))
             return super().encode(texts)
 
@@ -67,7 +65,7 @@ def test_a_rebuild_that_was_stopped_goes_on_where_it_was(stocked: Shop, cached: 
 
     class Tiring(HashEmbedder):
         def encode(self, texts: list[str]) -> np.ndarray:
-            if len(self.texts) >= 8:
+            if len(self.texts) >= 16:
                 raise KeyboardInterrupt
             return super().encode(texts)
 
@@ -84,7 +82,7 @@ def test_a_rebuild_that_was_stopped_goes_on_where_it_was(stocked: Shop, cached: 
 def test_what_happened_between_two_halves_of_a_rebuild_is_not_lost(stocked: Shop) -> None:
     other = HashEmbedder("other@1")
     tired = HashEmbedder("other@1")
-    tired.encode = lambda texts: other.encode(texts) if len(other.texts) < 8 else 1 / 0  # type: ignore[assignment]
+    tired.encode = lambda texts: other.encode(texts) if len(other.texts) < 16 else 1 / 0  # type: ignore[assignment]
     with pytest.raises(ZeroDivisionError):
         stocked.sync(*PETS, embedder=tired, batch=4)
 
@@ -94,8 +92,7 @@ def test_what_happened_between_two_halves_of_a_rebuild_is_not_lost(stocked: Shop
     stocked.sync(*changed, embedder=other)
 
     assert stocked.state() == {
-        document.id: (document.content_hash, other.vector(retrieval_text(document)).tobytes())
-        for document in [*changed, *ZOO]
+        document.id: (document.content_hash, other.of(document).tobytes()) for document in [*changed, *ZOO]
     }
 
 

@@ -16,7 +16,6 @@ from shops import Shop, State, api, read_letters
 
 from kitpick_engines.contract import Filter, SearchRequest
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.text import retrieval_text
 from kitpick_ingest.errors import SourceError, SuspiciousShrink, WouldBePublic
 from kitpick_ingest.progress import LineProgress
 from kitpick_ingest.source import DeadLetter
@@ -32,8 +31,7 @@ def numbers(report: SyncReport) -> dict[str, int]:
 def expected_state(shop: Shop, documents: Iterable[ApiDocument]) -> State:
     """Hash and vector of each document, computed without a sync."""
     return {
-        document.id: (document.content_hash, shop.embedder.vector(retrieval_text(document)).tobytes())
-        for document in documents
+        document.id: (document.content_hash, shop.embedder.of(document).tobytes()) for document in documents
     }
 
 
@@ -45,7 +43,7 @@ def test_a_first_sync_makes_the_catalog_searchable(shop: Shop) -> None:
     assert hit.id == "pets/shop/walk"
 
 
-def test_vectors_are_those_of_the_retrieval_text(shop: Shop) -> None:
+def test_a_vector_is_the_mean_of_those_of_both_texts(shop: Shop) -> None:
     document = api("feed", "Gives food to an animal")
     shop.sync(document)
 
@@ -72,7 +70,7 @@ def test_only_what_changed_is_embedded_and_only_what_is_gone_is_deleted(shop: Sh
 
     assert numbers(report) == {"added": 1, "changed": 1, "unchanged": 2, "deleted": 1, "embedded": 2}
     assert sorted(shop.state()) == [f"pets/shop/{name}" for name in ("feed", "groom", "sell", "walk")]
-    assert len(shop.embedder.texts) == 2
+    assert len(shop.embedder.texts) == 2 * 2
 
 
 def test_a_field_outside_the_text_is_written_without_embedding(shop: Shop) -> None:

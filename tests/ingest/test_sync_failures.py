@@ -13,7 +13,6 @@ import pytest
 from shops import HashEmbedder, Shop, api, read_letters
 
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_engines.text import retrieval_text
 from kitpick_foundation.errors import MissingExtra
 from kitpick_ingest.embedder import EmbeddingCache
 from kitpick_ingest.errors import InvalidEmbedding, LocalWriteFailed, SourceError
@@ -118,8 +117,8 @@ class Spoiled(HashEmbedder):
         (lambda vectors: vectors * np.inf, "not finite"),
         (lambda vectors: vectors * 2, "not of length 1"),
         (lambda vectors: vectors * 0, "not of length 1"),
-        (lambda vectors: vectors[:, :3], r"shape \(2, 3\), expected \(2, 8\)"),
-        (lambda vectors: vectors[1:], r"shape \(1, 8\), expected \(2, 8\)"),
+        (lambda vectors: vectors[:, :3], r"shape \(4, 3\), expected \(4, 8\)"),
+        (lambda vectors: vectors[1:], r"shape \(3, 8\), expected \(4, 8\)"),
     ],
 )
 def test_an_embedder_that_returns_no_unit_vectors_is_refused(
@@ -222,4 +221,4 @@ def test_vectors_of_a_failed_sync_are_not_computed_again(shop: Shop) -> None:
     report = shop.sync(*items)
 
     assert (report.embedded, report.from_cache) == (0, 300)
-    assert shop.state()["pets/shop/api7"][1] == shop.embedder.vector(retrieval_text(items[7])).tobytes()
+    assert shop.state()["pets/shop/api7"][1] == shop.embedder.of(items[7]).tobytes()

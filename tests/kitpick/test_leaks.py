@@ -23,8 +23,8 @@ from kitpick.model_set import ModelSet
 from kitpick.settings import Settings
 from kitpick_engines.contract import Engine, Filter, IndexedDocument
 from kitpick_engines.document import ApiDocument
+from kitpick_engines.document_vectors import document_vectors
 from kitpick_engines.sqlite import SqliteEngine
-from kitpick_engines.text import retrieval_text
 from kitpick_ingest.embedder import schema_of
 
 pytestmark = [pytest.mark.needs("weights", "onnxruntime"), pytest.mark.slow]
@@ -81,7 +81,7 @@ def make_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make
 def stocked(engine: Engine, held: Sequence[ApiDocument]) -> Catalog:
     index = engine.ensure(schema_of(MODELS.encoder))
     if held:
-        vectors = MODELS.encoder.encode([retrieval_text(each) for each in held])
+        vectors = document_vectors(held, MODELS.encoder.encode)
         with engine.writing(index) as writer:
             writer.write([IndexedDocument(d, v) for d, v in zip(held, vectors, strict=True)])
     return Catalog(engine, Settings(), MODELS)

@@ -15,8 +15,8 @@ from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter, IndexedDocument
 from kitpick_engines.document import ApiDocument
+from kitpick_engines.document_vectors import document_vectors
 from kitpick_engines.remote.engine import RemoteEngine
-from kitpick_engines.text import retrieval_text
 from kitpick_ingest.embedder import schema_of
 
 pytestmark = [pytest.mark.needs("elasticsearch", "serve", "onnxruntime", "weights"), pytest.mark.slow]
@@ -47,7 +47,7 @@ def catalog(elasticsearch_url: str) -> Iterator[Catalog]:
             )
             for tool, (api, says) in TOOLS.items()
         ]  # fmt: skip
-        vectors = opened.models.encoder.encode([retrieval_text(each) for each in documents])
+        vectors = document_vectors(documents, opened.models.encoder.encode)
         index = opened.engine.ensure(schema_of(opened.models.encoder))
         with opened.engine.writing(index) as writer:
             writer.write([IndexedDocument(*each) for each in zip(documents, vectors, strict=True)])

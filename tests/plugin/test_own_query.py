@@ -24,7 +24,7 @@ from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter, IndexedDocument
 from kitpick_engines.document import ApiDocument, Effect
-from kitpick_engines.text import retrieval_text
+from kitpick_engines.document_vectors import document_vectors
 from kitpick_ingest.embedder import schema_of
 from kitpick_rescorers.intents.store import Intent
 from kitpick_rescorers.profiles import Profile
@@ -79,7 +79,7 @@ def catalog(search: Search) -> Iterator[Catalog]:
     url = search.url.replace("http:", "opensearch:") + "/own-query?timeout=600&patience=600"  # any machine
     with Catalog.open(url, settings=Settings()) as opened:
         documents = list(catalog_documents())
-        vectors = opened.models.encoder.encode([retrieval_text(each) for each in documents])
+        vectors = document_vectors(documents, opened.models.encoder.encode)
         items = [IndexedDocument(*each) for each in zip(documents, vectors, strict=True)]
         index = opened.engine.ensure(schema_of(opened.models.encoder))
         with opened.engine.writing(index) as writer:

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate, Filter, Place, Vector
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.text import rerank_text, retrieval_text, storable
+from kitpick_engines.document_vectors import document_vectors
+from kitpick_engines.text import rerank_text, storable
 from kitpick_rescorers.contracts import QueryEncoder, SearchedIndex, Voted
 from kitpick_rescorers.intents.confirmed import confirmed
 from kitpick_rescorers.intents.permitted import ApiRanking, PermittedApis
@@ -195,7 +196,7 @@ class _Votes(NamedTuple):
         missing = [self.documents[key] for key in wanted[:_MOST_ADDED]]
         if not missing:
             return []
-        vectors = encoder.vectors(tuple(retrieval_text(document) for document in missing))
+        vectors = document_vectors(missing, encoder.vectors)
         return [
             replace(_candidate(document, vector), intent=self.places.get(document.id))
             for document, vector in zip(missing, vectors, strict=True)
