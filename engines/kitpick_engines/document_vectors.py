@@ -1,7 +1,7 @@
 """The vector of a document: the mean of the vectors of its two texts.
 
-Both say what an API does. The second names the parameters too: within one text these make the APIs of a tool alike, as
-half of a mean they tell them apart (benchmarks/notes/2026-11-30-two-texts.md).
+Both say what an API does. The second names the parameters too: within one text these make the APIs of a tool
+alike, as half of a mean they tell them apart (benchmarks/notes/2026-11-30-two-texts.md).
 """
 
 from __future__ import annotations
