@@ -43,7 +43,7 @@ NEXT = (
     ("search {asked} -c {catalog} --explain", "finds it, and says why"),
 )
 """Commands to try afterwards, and what each of them shows."""
-ASKED = "transcribe a recording of a meeting"
+ASKED = "transcribe an audio recording"
 
 
 def main() -> None:
