@@ -186,10 +186,10 @@ def test_a_catalog_is_embedded_once(tmp_path: Path, cache: EmbeddingCache, model
             stats = engine.stats()
             assert stats is not None
             assert stats.documents == len(PETS)
-    assert encoder.texts == len(PETS)
+    assert encoder.texts == 2 * len(PETS), "each has two texts"
     changed = replace(SET, documents=(*PETS[:-1], replace(PETS[-1], description="sell a fish")))
     with open_set(changed, models, tmp_path, cache, NullProgress()):
-        assert encoder.texts == len(PETS) + 1, "only what is new, in a catalog of its own"
+        assert encoder.texts == 2 * (len(PETS) + 1), "only what is new, in a catalog of its own"
 
 
 def test_features_hold_a_row_for_each_near_candidate(system: SetSystem, tmp_path: Path) -> None:

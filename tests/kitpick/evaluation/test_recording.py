@@ -22,7 +22,7 @@ pytestmark = pytest.mark.needs("weights", "onnxruntime", "eval")
 SETTINGS = {
     ("fuse", "lexical"): (0.5, 2.0),
     ("blend", "rank_weight"): (0.0, 1.0),
-    ("concentrate", "confidence"): (0.0, 0.95),
+    ("concentrate", "least"): (0.0, 0.95),
     ("concentrate", "threshold"): (0.1, 0.7),
 }
 
@@ -32,7 +32,7 @@ def concentrating(tmp_path: Path) -> str:
     """The default profile, which also fetches the rest of a tool: a stage that asks for documents."""
     shipped = files("kitpick_rescorers.profiles").joinpath("kitpick.toml").read_text("utf-8")
     profile = tmp_path / "concentrating.toml"
-    profile.write_text(f'{shipped}\n[[stages]]\nstage = "concentrate"\nwhen = "single"\nconfidence = 0.95\n')
+    profile.write_text(f'{shipped}\n[[stages]]\nstage = "concentrate"\nwhen = "single"\nleast = 0.95\n')
     return str(profile)
 
 
