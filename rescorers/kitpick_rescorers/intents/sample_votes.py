@@ -196,7 +196,8 @@ class _Votes(NamedTuple):
         missing = [self.documents[key] for key in wanted[:_MOST_ADDED]]
         if not missing:
             return []
-        vectors = document_vectors(missing, encoder.vectors)
+        # One by one: what is asked with few texts is remembered, and the next search has it.
+        vectors = [vector for each in missing for vector in document_vectors([each], encoder.vectors)]
         return [
             replace(_candidate(document, vector), intent=self.places.get(document.id))
             for document, vector in zip(missing, vectors, strict=True)
