@@ -97,7 +97,7 @@ class Way(msgspec.Struct, frozen=True):
     window_share: float
     """`tokens` over the context window."""
     dollars: float
-    """For a thousand requests, of what differs between the ways."""
+    """Cost of a thousand requests, without what is the same in every way."""
 
 
 class Advice(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Several things to be done, asked at once: a list of tools for each step, and one list for all of them.
+"""Searches for several steps at once: finds tools for each step, and makes one list for all of them.
 
 A model that searches for tools says what it needs as short capabilities, one a step: "send an e-mail with
 attachment". Each is searched by itself, so that no step drowns among the others.
@@ -18,7 +18,7 @@ from kitpick_rescorers.search import SearchHit
 
 MAX_STEPS = 10
 MAX_CAPABILITY = 1_000
-"""Characters of one step."""
+"""Most characters of one step."""
 MAX_OFFSET = 100
 _PAGE = 5
 """Tools behind those that are passed over, where the first page had as many as were needed."""

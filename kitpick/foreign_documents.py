@@ -1,4 +1,4 @@
-"""English words for documents in another language: models that read English find what such a document does.
+"""English words for documents in other languages, so that models that read English can rank them.
 
 The words are those that the glossary has for requests in that language, so a request and a document in one
 language meet in them as well. They stand before the document's own words in the text that models rank by.
@@ -15,7 +15,7 @@ from kitpick_rescorers.reading.glossary import gloss
 from kitpick_rescorers.reading.languages import ENGLISH, language_of
 
 _MAX_READ = 300
-"""Characters of a description: what an API does stands first."""
+"""Characters of a description that are read: its beginning says what the API does."""
 _MAX_WORDS = 20
 
 

@@ -1,4 +1,4 @@
-"""What a conversation holds already: identifiers that calls took, and that their results brought.
+"""Identifiers that a conversation already holds: arguments of its calls, and fields of their results.
 
 Read are the arguments of calls and the results of tools, where they are JSON, and of these only names and
 plain values. It is bounded, whatever a result says. The stages only ask it whether something has to be found
@@ -34,7 +34,7 @@ from kitpick_foundation.decoding import UNDECODABLE
 from kitpick_rescorers.state import MAX_HELD, HeldIdentifier
 
 MAX_READ = 20
-"""Calls and results that are read: the latest."""
+"""How many calls and results are read: the latest."""
 MAX_CHARACTERS = 100_000
 """Characters of a call or result; a longer one is not read at all."""
 MAX_VALUE = 200

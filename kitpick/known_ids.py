@@ -1,4 +1,4 @@
-"""Ids that somebody names: one that no API has is refused, with the nearest that there are."""
+"""Checks ids that a caller names: an id that no API has is refused, and the message names the nearest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kitpick_foundation.errors import LOOKED_AT, KitpickError, suggestion
 from kitpick_rescorers.contracts import QueryEncoder
 
 _NEAR = 200
-"""Of a tool, and of the whole catalog: visible APIs that are looked through for a suggestion to a caller."""
+"""Visible APIs of a tool, and of the whole catalog, among which a suggestion for a caller is looked for."""
 _MOST_READ = 200
 """Characters of an unknown id that are read, and shown."""
 _SIGNS = re.compile(r"[\W_]+")

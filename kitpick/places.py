@@ -1,4 +1,4 @@
-"""Where a catalog keeps what it knows, so that callers of a service are not told of it."""
+"""Files and servers of a catalog, which callers of a service must not learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A catalog behind the service: what its explain page and its tools over HTTP share.
+"""A catalog behind the service: the part that its explain page and its tools over HTTP share.
 
 Its searches run with the models of the service, their memory and their queues. Its endpoints answer no
 browser that asks for another site.

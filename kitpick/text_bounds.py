@@ -1,4 +1,4 @@
-"""How much the models of the settings read of an API's text: for ingests and for the doctor."""
+"""How much of an API's text the models in use read: for `kitpick ingest` and `kitpick doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A catalog behind the service, over HTTP: finding tools, and saying what became of them.
+"""HTTP paths of the service that search a catalog for tools, and take feedback on them.
 
 `POST /v1/tools/search` and `POST /v1/tools/feedback`, with the keys, limits and deadlines of the service.
 """

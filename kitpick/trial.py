@@ -1,4 +1,4 @@
-"""A trial: two profiles answer live requests together, and what users choose says which is better.
+"""A trial: two profiles answer live requests together, and the choices of users tell which is better.
 
 Both profiles search, and their hits are interleaved (`kitpick_evaluation.interleaving`), so both serve the
 same people. What `Catalog.feedback` hears, from whatever door, is counted. A baseline that is surely better

@@ -1,4 +1,4 @@
-"""Reads what another program sends, up to a bound: whatever it sends, and however slowly."""
+"""Reads what another program sends, bounded in size and in time."""
 
 from __future__ import annotations
 

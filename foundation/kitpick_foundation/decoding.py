@@ -16,7 +16,7 @@ import msgspec
 from kitpick_foundation.fork_gate import FORKS_WAIT
 
 UNDECODABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
-"""Not of the form or the type; not UTF-8, which is no error of msgspec's own; nested too deep."""
+"""Errors of decoding: wrong form or type; not UTF-8, which is no error of msgspec; nested too deep."""
 
 T = TypeVar("T")
 Hook = Callable[[type, Any], Any]

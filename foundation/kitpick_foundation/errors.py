@@ -51,9 +51,9 @@ class MissingExtra(KitpickError, ImportError):
 
 
 _LISTED = 8
-"""So many known names are listed where none is near; more of them help nobody."""
+"""How many known names are listed where none is near; more of them help nobody."""
 LOOKED_AT = 20_000
-"""So many known names are compared with an unknown one, or read for it: more would take too long."""
+"""How many known names are compared with an unknown one, or read for it: more would take too long."""
 
 
 def suggestion(name: str, known: Iterable[str], also: Mapping[str, str] | None = None) -> str:

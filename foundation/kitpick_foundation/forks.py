@@ -1,4 +1,4 @@
-"""What a forked child must not share with its parent: connections, threads, and locks that somebody held.
+"""Renews what a forked child must not share with its parent: connections, threads, and locks.
 
 A fork copies memory, but of the threads only the one that called it. A lock that another thread held stays
 locked in the child for ever, a pool of threads takes work that nobody does, and two processes write to one

@@ -1,4 +1,4 @@
-"""Where files and servers are: for the operator alone. Other callers are told no folder and no host."""
+"""Hides folders and hosts in messages: only the operator may know where files and servers are."""
 
 from __future__ import annotations
 

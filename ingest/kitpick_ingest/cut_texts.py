@@ -1,4 +1,4 @@
-"""Documents whose texts are longer than what a model reads of them: nothing fails, so it has to be told."""
+"""Finds documents whose texts are longer than a model reads. Nothing fails by it, so reports name them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from kitpick_foundation.decoding import convert_to
 from kitpick_ingest.entries import BadEntry
 
 MAX_DECLARED = 100
-"""So many declarations of one API are read."""
+"""How many declarations of one API are read."""
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=150)]
 
 

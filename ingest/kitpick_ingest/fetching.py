@@ -1,4 +1,4 @@
-"""Fetches files behind URLs, and unpacks what came packed piece by piece: few bytes never become many."""
+"""Fetches files behind URLs. Packed ones are unpacked piece by piece, so that none can fill the memory."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.urls import shown_url
 
 MAX_FETCHED_BYTES = 100 * 1024 * 1024
-"""Of a file that is read as a whole, unpacked: a thousandth of it may be sent packed, and its values take up
-to thirty times as much memory. One of JSON Lines, which is read by lines, may be as large as any file."""
+"""Most bytes of a file that is read as a whole, unpacked. Packed it may be a thousandth of that, and its values
+take up to thirty times as much memory. JSON Lines are read by lines, so they may be as large as any file."""
 _CHUNK = 1024 * 1024
 _CREDENTIALS = "give credentials with --header Authorization=VARIABLE"
 _A_PAGE = f"the server sent a web page, mostly one to log in: {_CREDENTIALS}"

@@ -1,4 +1,4 @@
-"""Schemas of inputs that stand alone, drawn from a whole description: what a model needs for a right call.
+"""Schemas of inputs, built from a whole description so that they need nothing else of it: for right calls.
 
 Allowed values, defaults, formats, bounds and the fields of nested objects stay. References become those of
 the schema's own `$defs`. What providers would refuse, as it is no JSON Schema (2020-12), is written as one
@@ -20,7 +20,7 @@ from kitpick_ingest.prose import clip
 from kitpick_ingest.references import unresolved
 
 MAX_INPUTS = 32_000
-"""Characters of the schemas of one API. Of a larger one the inner parts are left out, and it says so."""
+"""Most characters of the schemas of one API. A larger one loses its inner parts, and says so."""
 TOO_LARGE = "The fields are left out here for their size: see the published definition."
 COMBINED = "Not every combination of these inputs is allowed: see the published definition."
 

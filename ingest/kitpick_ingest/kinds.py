@@ -1,4 +1,4 @@
-"""What a document is, where it is no API: a skill, an MCP server, an agent.
+"""Kinds of documents that are no APIs: skills, MCP servers and agents.
 
 The source gives such documents the kind as their category, by which every search can be narrowed. What they
 are shows in the definition, which is given as it is: they are read, started or asked, and not called.

@@ -1,6 +1,6 @@
-"""A process beside ours that ends what we started, should we be gone without having done it ourselves.
+"""A guard process: it ends the programs that this process started, if this one dies before it could.
 
-A started server leads a group of processes, which is ended with its session. Whoever is killed cannot do
+A started server leads a group of processes, which is ended with its session. A killed process cannot do
 that; the guard then notices that the other end of its standard input is gone, and ends the groups.
 """
 

@@ -16,7 +16,7 @@ from kitpick_ingest.json_files import UNREADABLE
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
 
 MAX_MESSAGE_FIELDS = 2_000
-"""Of a message with more fields, or an enum with more values, none is told."""
+"""A message with more fields, or an enum with more values, is given without them."""
 
 _FIELDS, _ENUM_VALUES = 2, 2
 """Numbers of fields in `descriptor.proto`, by which comments name a place."""

@@ -1,4 +1,4 @@
-"""Puts what many APIs of one tool say alike last in the texts that models read: its own purpose comes first.
+"""Moves text that many APIs of a tool share to the end of what models read: the own purpose comes first.
 
 Warnings, guardrails, notes on authentication, headings and tables of errors stand before the purpose in
 some servers' descriptions, and models read the beginning. Such sentences are told by repetition alone.

@@ -10,7 +10,7 @@ from kitpick_ingest.json_files import Entry, within
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
 
 MAX_REPEATED = 1_000
-"""So many repeated keys of one document are named."""
+"""How many repeated keys of one document are named."""
 
 
 def repeated_keys(data: bytes) -> list[tuple[str, ...]]:

@@ -16,7 +16,7 @@ from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, os_reason, reas
 READABLE_SUFFIXES = JSON_SUFFIXES | {".yaml", ".yml"}
 _HEAD_BYTES = 64 * 1024
 _MAX_FOLDERS = 1_000
-"""So many are looked through for a readable file: somebody may have written `/`."""
+"""How many folders are searched for a readable file: somebody may have written `/`."""
 
 
 class Sample(NamedTuple):

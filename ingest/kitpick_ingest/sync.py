@@ -128,7 +128,7 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
     unapproved: tuple[Unapproved, ...] = ()
     """What differs from the lock file, in the order of the source."""
     cut_texts: tuple[CutTexts, ...] = ()
-    """Of what was added or changed: what the models do not read to its end."""
+    """Added or changed documents whose texts the models do not read to the end."""
     notes: tuple[str, ...] = ()
     """Notes for a person."""
 

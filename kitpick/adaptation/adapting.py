@@ -91,9 +91,9 @@ class AdaptReport(msgspec.Struct, frozen=True, kw_only=True):
     most_false: float | None = None
     """Share of requests like the judged ones that is refused wrongly, in the mean; None without any."""
     most_false_at_worst: float | None = None
-    """No more than this share is, with a confidence of 95 %: few requests tell it loosely."""
+    """The largest share it can be, with a confidence of 95 %: few requests bound it only loosely."""
     sample: str = ""
-    """Of held-out requests, what they are."""
+    """What the held-out requests are, if those were used."""
     caught_before: float | None = None
     """Share refused of the same texts while the tools that serve them are hidden; by the old threshold."""
     caught: float | None = None

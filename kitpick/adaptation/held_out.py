@@ -1,7 +1,7 @@
-"""Requests of catalogs that took part in nothing: what a threshold refuses where nobody judged requests.
+"""Requests for held-out catalogs: they tell what a threshold refuses if there are no judged requests.
 
-`held_out.json` has what a list ranker said of answerable requests, one of each of many providers: they
-are drawn alike. `scripts/bench refusals` makes it. A catalog is compared with those nearest to its size.
+`held_out.json` has the probabilities that a list ranker gave to answerable requests, one for each of many
+providers. `scripts/bench refusals` makes it. A catalog is compared with held-out ones of about its size.
 """
 
 from __future__ import annotations

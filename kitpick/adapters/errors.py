@@ -1,4 +1,4 @@
-"""What can go wrong in an adapter: what, where and the cure."""
+"""Errors of adapters. Their text says what is wrong, where, and the cure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What searches of a conversation found, and what became of it: feedback from a provider's tool search.
+"""Remembers what searches of a conversation found, and turns calls of these tools into feedback.
 
 A reference holds no more than a name, so the id of the answer behind it is remembered here, by the id that
 the provider gave the call of the search. A tool that is called belongs to the latest search of its
@@ -18,7 +18,7 @@ from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.forks import fork_lock
 
 MAX_SEARCHES = 1_000
-"""Searches that are remembered: the latest. Without a file of answers, a catalog remembers as many."""
+"""How many searches are remembered: the latest. Without a file of answers, a catalog remembers as many."""
 _log = logging.getLogger(__name__)
 
 

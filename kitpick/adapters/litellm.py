@@ -1,4 +1,4 @@
-"""LiteLLM: a hook of its proxy that hands on the tools a request needs instead of all that are offered."""
+"""LiteLLM: a hook of its proxy that forwards only the tools that a request needs."""
 
 from __future__ import annotations
 

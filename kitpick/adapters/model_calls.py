@@ -1,4 +1,4 @@
-"""Calls that a model makes of tools or of its search, and what they are answered with."""
+"""Calls that a model makes to tools or to its search, and the answers to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing among tools that a request brings along: a catalog of exactly those, kept for the next request."""
+"""Chooses among tools that a request brings along: a catalog of exactly these, kept for the next request."""
 
 from __future__ import annotations
 

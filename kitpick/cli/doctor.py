@@ -218,7 +218,7 @@ def _damage(engine: Engine) -> Iterator[CheckLine]:
 
 
 def _cut_texts(opened: Catalog) -> tuple[CutTexts, ...]:
-    """Of the first documents, those that the models do not read to their end."""
+    """Those of the first documents that the models do not read to their end."""
     live = opened.engine.live()
     counts = CutTextCounts(text_bounds(opened.settings, opened.models))
     if live is not None:

@@ -1,4 +1,4 @@
-"""`kitpick enrich`: what APIs are for, and sample requests, written by a language model."""
+"""`kitpick enrich`: a language model writes what APIs are for, and sample requests."""
 
 from __future__ import annotations
 

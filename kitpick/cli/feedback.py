@@ -1,4 +1,4 @@
-"""`kitpick feedback` and `kitpick forget`: learning from what became of tools."""
+"""`kitpick feedback` and `kitpick forget`: the catalog learns from how tools did, or forgets it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kitpick lock`: the definitions of a catalog or source as approved."""
+"""`kitpick lock`: approves the definitions of a catalog or source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests over HTTP while they arrive: their bodies are waited for a while, and no longer at a stop."""
+"""Bounds how long the server waits for the body of an HTTP request, and shortens that when it stops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kitpick_rescorers.service.connections import ConnectionCount
 from kitpick_rescorers.service.waits import Waits
 
 BODY_SECONDS = 60.0
-"""For the whole body of a request."""
+"""How long the server waits for the whole body of a request."""
 _BEGUN_ESCAPE = re.compile(rb"(?<!\\)\\+(?:u[0-9a-fA-F]{0,4}(?:\\(?:u[0-9a-fA-F]{0,4})?)?)?$")
 """What the next part of a body may make a pair of surrogates of."""
 

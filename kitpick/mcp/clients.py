@@ -1,4 +1,4 @@
-"""How clients of the Model Context Protocol are told to start `kitpick mcp`: a configuration for each."""
+"""Configurations by which clients of the Model Context Protocol start `kitpick mcp`."""
 
 from __future__ import annotations
 

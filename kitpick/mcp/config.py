@@ -1,4 +1,4 @@
-"""The configuration of the MCP server: who may use it, and which servers stand behind it."""
+"""The configuration of the MCP server: who may use it, and which upstream servers it has."""
 
 from __future__ import annotations
 

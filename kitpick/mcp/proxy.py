@@ -1,4 +1,4 @@
-"""Calling what was found: which upstream a document belongs to, and whether this caller may."""
+"""Calls of found tools: finds the upstream of a document, and checks that this caller may call it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MAX_LISTED = 50
 """Tools of one upstream that clients are shown without a search: the first by name."""
 _MOST_LINES = 20
 _WAIT_SECONDS = 5.0
-"""For other processes that take in the same upstream: clients often start several servers at once."""
+"""Seconds to wait for other processes that ingest the same upstream: clients often start several at once."""
 _log = logging.getLogger("kitpick.mcp")
 
 
@@ -71,8 +71,8 @@ class Proxy:
     async def settled(self, caller: Caller) -> list[str]:
         """Waits a moment for servers that are being started. Returns the names of those still missing then.
 
-        Missing is a server that was not taken in since this process began, or could not be. One that this
-        caller may not see is not named. What is searched afterwards holds at least what is not missing.
+        A server is missing if its tools were not ingested since this process began. One that this caller may
+        not see is not named. A search that follows has the tools of all servers that are not missing.
         """
         with anyio.CancelScope(deadline=self._patience_ends):
             for upstream in self._upstreams.values():

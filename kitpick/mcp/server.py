@@ -51,7 +51,7 @@ class _Announcing(Server[Any]):
 PATH = "/mcp"
 _SESSION = "mcp-session-id"
 _DRAIN_SECONDS = 5
-"""For what is under way after the process was asked to stop. A request that is not whole is not."""
+"""Seconds for requests under way after the process was asked to stop; half-sent ones do not count."""
 _PATIENCE = 10.0
 """Seconds for the head of a request, and for a caller who does not take an answer."""
 _INSTRUCTIONS = "Search with search_tools before assuming that no tool exists for a task."

@@ -1,4 +1,4 @@
-"""The standard streams of the MCP server: what a client writes there is answered, also where it is odd."""
+"""The standard streams of the MCP server: every message of a client is answered, even a malformed one."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ _FEEDBACK = (
 )
 _CALL = "Calls a tool that search_tools found, and returns its result."
 _FIXED_MS, _CHANGING_MS = 300_000, 60_000
-"""For how long a list of tools holds: one that only a restart changes, and one that upstreams change."""
+"""How long a list of tools holds: one that only a restart changes, and one that upstreams change."""
 _MAX_LINE = 100
 """Characters of what a tool does."""
 _MAX_NEEDS = 8

@@ -235,7 +235,7 @@ class _Newest:
         self._listing: Listing | None = None
         self._arrived = anyio.Event()
         self.fresh_seconds = float("inf")
-        """For how long the newest list holds, as its server says."""
+        """Seconds for which the newest list holds, as its server says."""
 
     def put(self, listing: Listing) -> None:
         """In place of an older one."""

@@ -1,4 +1,4 @@
-"""What operators ask of the page beside searches: to adapt the service's profile to the catalog."""
+"""Requests of operators on the explain page to adapt the service's profile to the catalog."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs of `kitpick adapt` that the explain page starts: one at a time, each in a process that can be stopped.
 
-The process has models of its own and gives way to the searches of the service. What it says is shown as it
-says it, without folders and hosts.
+The process has models of its own and gives way to the searches of the service. Its output is shown as it
+comes, without folders and hosts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from kitpick_foundation.visible import printable
 _LOG = logging.getLogger("kitpick.service")
 _COMMAND = (sys.executable, "-m", "kitpick", "adapt")
 _LINES = 40
-"""Of what a run says, that are kept."""
+"""Lines of a run's output that are kept."""
 _LINE = 400
-"""Characters of one."""
+"""Characters of a line that are kept."""
 _NICENESS = 10
 _KILL_SECONDS = 5.0
 _Outcome: TypeAlias = Literal["running", "done", "failed", "stopped"]

@@ -135,7 +135,7 @@ class FindingLine(msgspec.Struct, frozen=True):
     """The API that is found in its place; empty where there is none."""
     detail: str
     rank: int | None
-    """Of the API for its own request; None where it is not among the hits, or was not asked for."""
+    """Rank of the API for its own request; None where it is not among the hits, or was not searched for."""
 
 
 class CheckAnswer(msgspec.Struct, frozen=True):
@@ -144,7 +144,7 @@ class CheckAnswer(msgspec.Struct, frozen=True):
     checked: int
     apis: int
     findings: tuple[FindingLine, ...]
-    """Of this part; the first part has those of all descriptions, too."""
+    """Findings of this part; the first part also has those of all descriptions."""
 
 
 AdaptBasis: TypeAlias = Literal["descriptions", "marks"]

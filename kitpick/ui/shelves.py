@@ -1,4 +1,4 @@
-"""What stands in a catalog, category by category, for one caller: the first screen, and browsing."""
+"""Lists a catalog by category for one caller: for the first screen of the page, and to browse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a model: what, where and the cure."""
+"""Errors of models. Their text says what is wrong, where, and the cure."""
 
 from __future__ import annotations
 

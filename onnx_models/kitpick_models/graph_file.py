@@ -1,4 +1,4 @@
-"""The nodes and constants of an ONNX file, to look at and to exchange before a session is made of it.
+"""Reads and replaces nodes and constants of an ONNX file, before a session is made of it.
 
 ONNX files are protocol buffers. Their encoding is written here as far as they need it (numbers, and parts
 that bring their length), so that reading and writing a graph at load time needs no further package.

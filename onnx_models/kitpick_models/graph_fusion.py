@@ -1,4 +1,4 @@
-"""Quantised layers as the operators that a processor runs fastest, put in place of the pairs in the file.
+"""Replaces quantised layers of a file by the fused operators that a processor runs fastest.
 
 The file says QuantizeLinear and DequantizeLinear around a plain product, which every device understands.
 onnxruntime makes integer products of them on a CPU, but leaves the bias as a separate addition and

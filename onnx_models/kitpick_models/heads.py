@@ -1,4 +1,4 @@
-"""The two small models that judge what was found: one or several tools, and a fusion of all evidence.
+"""The two small models that judge candidates: one or several tools, and a fusion of all evidence.
 
 A query-kind head reads a request's vector, a list ranker features of each candidate in its list.
 """

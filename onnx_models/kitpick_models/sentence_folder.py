@@ -1,4 +1,4 @@
-"""A folder of sentence-transformers, or of an exported encoder: what its files say of how it is read.
+"""A folder of sentence-transformers, or of an exported encoder: reads from its files how to run it.
 
 Nothing is run here, and nothing is downloaded. What cannot be used is refused with the cure.
 """

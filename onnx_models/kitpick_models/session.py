@@ -1,4 +1,4 @@
-"""An onnxruntime session that runs where it was asked to run, or not at all."""
+"""An onnxruntime session that runs on the requested device, or fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a model is run: device, threads, batch size. Where the values come from is the caller's matter."""
+"""How a model is run: device, threads, batch size. The caller decides where the values come from."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ LEAST_COSINE: dict[Storage, float] = {
 LEAST_TAU: dict[Storage, float] = {"fp32": 0.995, "fp16": 0.99, "weight_int8": 0.97, "static_int8": 0.93}
 """Kendall's τ between the logits and the original's that the stored pairs must reach."""
 MOST_LOGIT_DIFFERENCE = 1e-4
-"""Between trees summed in float32 and in float64."""
+"""Largest difference between trees summed in float32 and in float64."""
 _ALONE = 12
 """Texts that are run again one at a time."""
 _DEFAULT = RuntimeSettings()

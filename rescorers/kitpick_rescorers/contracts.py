@@ -1,4 +1,4 @@
-"""What a search is handed: an index to read, an encoder, the models of a pipeline, and who votes."""
+"""Protocols of what a search needs: an index to read, an encoder, the models of a pipeline, and voters."""
 
 from __future__ import annotations
 

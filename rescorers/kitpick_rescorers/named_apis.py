@@ -1,4 +1,4 @@
-"""Searches for what a request names: an API in quotes or code, or a call by its path.
+"""Searches for the APIs that a request names, in quotes or code, or by the path of a call.
 
 A name is searched for by its words alone, with the caller's filter, so that what is named is among the
 candidates however the rest of the request reads. Only a whole name counts then.

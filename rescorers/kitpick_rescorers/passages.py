@@ -16,7 +16,7 @@ from kitpick_engines.lexical import request_words
 _ENDS = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？])|\n+")
 _WORD = re.compile(r"[^\W_]+")
 _LETTERS = 5
-"""So many letters of a word are compared: `copies` and `copied` are one then (truncation stemming)."""
+"""How many letters of a word are compared: `copies` and `copied` are one then (truncation stemming)."""
 _TITLE = 100
 """Characters of a first line that is kept before the passage: the title, as a rule."""
 _LEAST = 16

@@ -1,4 +1,4 @@
-"""The second look at a request, by what the first search found: slips of spelling, and abbreviations.
+"""Corrects spelling and writes out abbreviations of a request, by the texts that its first search found.
 
 Everything it is compared with comes from searches with the caller's own filter. So a correction never holds a
 word of documents that the caller may not see, and equal catalogs, as the caller sees them, correct alike.

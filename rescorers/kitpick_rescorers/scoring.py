@@ -1,4 +1,4 @@
-"""Scores of (query, text) pairs: what gives them, their order, and a cache.
+"""Scores of (query, text) pairs: the protocol of what gives them, their order, and a cache.
 
 With the cache a second round scores only new pairs.
 """

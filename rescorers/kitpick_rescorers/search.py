@@ -45,7 +45,7 @@ from kitpick_rescorers.stages import Requirement
 from kitpick_rescorers.state import Degradation, faults, joined
 
 MAX_SIBLINGS = 500
-"""APIs of the tools in question: some tools have hundreds, and every one costs a cross-encoder score."""
+"""Most APIs that are fetched of needed tools: some have hundreds, and each costs a cross-encoder score."""
 PACKED_FROM = 50
 """How far down the list something may be taken from for a budget: behind that, room is worth more."""
 ALL_RANKINGS: frozenset[Requirement] = frozenset({"lexical", "dense", "intent", "sentence"})

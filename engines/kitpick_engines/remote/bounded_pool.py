@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from kitpick_foundation.bounded import read_bounded
 
 MOST_BYTES = 512 * 1024 * 1024
-"""Of one answer, unpacked. Pages of documents are hundreds of times smaller."""
+"""Most bytes of one answer, unpacked. Pages of documents are hundreds of times smaller."""
 _PIECE = 64 * 1024
 _TIMES = 10
-"""So many times the timeout, which is for the next packet, an answer may take to its end."""
+"""An answer may take this many times the timeout, which is the limit for the next packet alone."""
 
 
 class WholeAnswer(NamedTuple):

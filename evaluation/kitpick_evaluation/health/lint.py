@@ -26,7 +26,7 @@ from kitpick_evaluation.health.self_retrieval import (
 )
 
 SHARED = 3
-"""So many APIs of different names with one description make it boilerplate."""
+"""A description that this many APIs of different names share is boilerplate."""
 _WORD = re.compile(r"\w+")
 
 

@@ -17,7 +17,7 @@ from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.sources.mcp_session import Connection, SessionEnded, connected
 
 _REST_SECONDS = 0.2
-"""Between two listings, so that a server that announces changes without end is not listed without end."""
+"""Seconds between two listings, for servers that announce changes without end."""
 _CHANGES = (
     mcp_types.ToolListChangedNotification,
     mcp_types.ResourceListChangedNotification,

@@ -17,19 +17,19 @@ class LiveSettings(msgspec.Struct, frozen=True):
     """Limits of a live source: a server that exceeds one stops it, and nothing is deleted because of it."""
 
     request_seconds: float = 30.0
-    """For one answer; the first one of a started server includes its start."""
+    """Seconds for one answer; the first one of a started server includes its start."""
     total_seconds: float = 300.0
-    """For connecting and listing every page."""
+    """Seconds for connecting and listing every page."""
     heartbeat_seconds: float = 15.0
     """How long a watched server that speaks an older protocol may be silent before it is pinged."""
     max_tools: int = 20_000
     max_pages: int = 1_000
     max_answer_bytes: int = 8 * 1024 * 1024
-    """For one answer, such as a page of tools, once unpacked. A longer one is neither read on nor parsed."""
+    """Most bytes of one answer, such as a page of tools, unpacked. A longer one is not parsed."""
     max_listing_bytes: int = 32 * 1024 * 1024
-    """For all pages of a list together."""
+    """Most bytes of all pages of a list together."""
     max_result_bytes: int = 4 * 1024 * 1024
-    """For the answer to one call."""
+    """Most bytes of the answer to one call."""
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     """HTTP headers, such as `Authorization`. Never logged."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
@@ -84,7 +84,7 @@ class Listing(msgspec.Struct, frozen=True):
     failed: tuple[Failed, ...] = ()
     """Parts that could not be read, beside tools, or not wholly."""
     fresh_seconds: float | None = None
-    """For how long the server says that the list holds (`ttlMs`); None where it does not say."""
+    """How long the list holds, as the server says (`ttlMs`); None where it does not say."""
 
 
 class Failed(msgspec.Struct, frozen=True):

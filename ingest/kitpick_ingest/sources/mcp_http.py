@@ -21,7 +21,7 @@ from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.urls import split_url
 
 _EVENT_BYTES = 1024 * 1024
-"""For one event that nobody asked for."""
+"""Most bytes of one event that nobody asked for."""
 _CALLS = frozenset({"tools/call", "resources/read", "prompts/get"})
 _ENDLESS = frozenset({"", "subscriptions/listen"})
 """What is asked for where the answer is a stream of events without an end; empty for a GET."""

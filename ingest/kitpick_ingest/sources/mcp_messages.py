@@ -1,4 +1,4 @@
-"""Messages of JSON-RPC in the text that a server sends, and what is wrong where there is none.
+"""Finds messages of JSON-RPC in the text that a server sends, or says what is wrong with it.
 
 The SDK refuses a whole text because of one odd value in it; here such a value costs no other.
 """
@@ -20,7 +20,7 @@ _MOST_SAID = 200
 _HELD = "kitpick/held"
 _MOST_HELD = 16
 _MOST_DIGITS = 4_000
-"""Of a number, as Python reads it. One with more is none that anybody means."""
+"""Most digits of a number, as Python reads it: nobody means one with more."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

@@ -1,4 +1,4 @@
-"""What a server shows beside its answers: the last lines that it wrote, and how HTTP refused a request."""
+"""Keeps what a server shows beside its answers: its last lines, and how HTTP refused a request."""
 
 from __future__ import annotations
 

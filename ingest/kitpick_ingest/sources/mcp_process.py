@@ -26,9 +26,9 @@ from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.sources.mcp_spread import SpreadMessage
 
 _GRACE_SECONDS = 2.0
-"""For a server to end by itself once its standard input is closed, and again once it is asked to."""
+"""Seconds for a server to end by itself once its standard input is closed, and again once it is asked to."""
 _UNASKED_BYTES = 1024 * 1024
-"""For a line that nobody asked for."""
+"""Most bytes of a line that nobody asked for."""
 _HEAD = 300
 _SIGNALS = (signal.SIGTERM, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
 _OUTCOME = re.compile(rb'"(?:result|error)"\s*:')

@@ -1,4 +1,4 @@
-"""A connection to a live MCP server: opened, watched for its end, and what failed in it said in words.
+"""A connection to a live MCP server: opens it, watches for its end, and says in words what failed.
 
 Imports the optional package `mcp`; `mcp_live` imports this module only when it is needed.
 """

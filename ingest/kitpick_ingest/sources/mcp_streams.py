@@ -1,4 +1,4 @@
-"""A stream of messages of the SDK, as the base of streams that change what comes."""
+"""A stream of messages of the SDK: the base of streams that change incoming messages."""
 
 from __future__ import annotations
 

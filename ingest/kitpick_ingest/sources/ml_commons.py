@@ -63,7 +63,7 @@ class _RegisteredTool(msgspec.Struct):
     description: Any = None
     attributes: Any = None
     input_schema: Any = None
-    """Of a connector's tools: it stands in `attributes` for the others."""
+    """Inputs of a connector's tools; for others they stand in `attributes`."""
 
 
 class MlCommonsFile:

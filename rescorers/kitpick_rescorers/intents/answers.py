@@ -1,4 +1,4 @@
-"""What was answered, and what became of it: so that feedback needs no more than the id of an answer."""
+"""Remembers answers and the feedback on them, so that feedback needs only the id of an answer."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class RememberedAnswer(msgspec.Struct, frozen=True):
 
 
 JOINT = "+"
-"""Between the ids of answers that were given together."""
+"""Joins the ids of answers that were given together."""
 _ID = re.compile(r"answer-[0-9a-f]{24}(?:\+answer-[0-9a-f]{24}){0,19}")
 
 

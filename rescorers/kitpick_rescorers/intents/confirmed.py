@@ -1,4 +1,4 @@
-"""What was confirmed for a request: by a sample of the operator for the same request, or by agreeing clients.
+"""APIs that are confirmed for a request, by the operator's sample for the same request or by two clients.
 
 A sample that is merely near has a vote among others. One for the same request is the answer: its API comes
 first, whatever models say. Requests are the same if their words are, or if their vectors nearly are.

@@ -1,7 +1,7 @@
-"""The best entries of a ranking among those that somebody may see, whatever else is in it.
+"""Finds the best entries of a ranking among those that the caller may see.
 
-What is permitted is known by the index alone. So it is asked page by page, until there are enough: entries of
-APIs that a caller may not see take nobody's place, however many there are.
+Only the index knows what a caller may see. So entries are looked up page by page, until there are enough:
+those of hidden APIs displace no others, however many there are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kitpick_rescorers.contracts import SearchedIndex
 
 T = TypeVar("T")
 _PAGE = 1_000
-"""Entries whose APIs are asked for at first …"""
+"""How many entries are checked at first …"""
 _GROWTH = 4
 """… and so many times more each time after that."""
 

@@ -1,4 +1,4 @@
-"""Checks of what a SQLite file holds: any column takes a value of any type, and a stranger may write it."""
+"""Checks values of a SQLite file: any column takes values of any type, and anybody may have written them."""
 
 from __future__ import annotations
 

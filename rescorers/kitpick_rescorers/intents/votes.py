@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import Place, Vector
 
 HALF_LIFE_DAYS = 60.0
-"""After so long, what somebody chose once counts half."""
+"""Days after which a choice counts half."""
 QUORUM = 2
-"""So many different clients must have chosen an API for requests like this before their choices count."""
+"""How many different clients must have chosen an API for similar requests before their choices count."""
 _JUDGED_BY = 10
-"""So many of the best candidates tell how well samples cover what a request is about."""
+"""How many of the best candidates show whether samples cover the subject of a request."""
 _DAY = 86_400.0
 Number = TypeVar("Number", np.float32, np.float64)
 
@@ -66,7 +66,7 @@ class Voting(msgspec.Struct, frozen=True):
     """How the nearest samples vote."""
 
     neighbours: int = 20
-    """So many of the nearest samples count: of the operator's, and of each client's own."""
+    """How many of the nearest samples count, of the operator's and of each client's own."""
     floor: float = 0.5
     """Cosine below which a sample says nothing about a request."""
     sharpness: float = 8.0

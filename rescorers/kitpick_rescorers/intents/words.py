@@ -1,7 +1,7 @@
-"""Texts by their words: how much of one a request shares, as the cosine of rarity-weighted terms.
+"""Compares a request with texts by their words: the cosine of terms weighted by rarity.
 
-How rare a word is, is counted over the texts that a caller may know of: how often others write it moves no
-score. What is added up is so in an order that no other text changes, hence to the last bit.
+The rarity of a word is counted over the texts that a caller may know of, so texts of others move no score.
+Sums run in an order that no other text changes, so scores are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kitpick_engines.lexical import Mask, Terms
 from kitpick_foundation.forks import fork_lock
 
 _KEPT = 64
-"""Weights that are kept: those of the last callers that see something else."""
+"""How many sets of weights are kept: those of the latest callers with different permissions."""
 
 
 class WordIndex:

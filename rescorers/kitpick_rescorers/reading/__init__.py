@@ -1,1 +1,1 @@
-"""What a request says: which names it holds, what it rules out, and in which words it asks."""
+"""Reads a request: the names in it, what it rules out, and the words to search with."""

@@ -17,7 +17,7 @@ _BREAK = re.compile(
     rf"[,;:.!?()]+(?=\s|$|[^\x00-\x7f])\s*|[。、，；！？،؛]+\s*|\s\(|{LINE_END}|\s+(?=(?:aber|und|sondern|mais|et|pero|y|sino|mas|ma|e|però|maar|en|men|och|ale|i|но|а|и"
     r"|ama|ancak|لكن|ولكن)\s)|(?=但是|但|而是|でも|けど|하지만)|(?<!m[ea])\s+(?=ve\s)"
 )
-"""Between clauses. Turkish nouns of deeds end as its "do not" does, and are joined by "ve"."""
+"""Splits clauses. Turkish nouns of deeds end as its "do not" does, and are joined by "ve"."""
 _LEADING = {
     "de": r"aber|und|sondern|bitte|doch|jedoch|dabei|ja|auch|nur",
     "fr": r"mais|et|surtout|donc|s['’]il (?:te|vous) pla[iî]t|non",
@@ -63,7 +63,7 @@ _SUBJECT_WORDS = "ich wir er sie es man ihr ik we wij hij zij ze het jag vi han 
 _SUBJECTS = frozenset(_SUBJECT_WORDS.split())
 _WANT_WORDS = "will möchte wollen wil willen vill darfst darf dürfen sollst soll sollen mag mogen ska får"
 _WANTS = frozenset(_WANT_WORDS.split())
-"""Beside a subject, what orders: "ich will die Daten nicht löschen"."""
+"""Verbs that order something beside a subject: "ich will die Daten nicht löschen"."""
 _CAN = frozenset(["kann", "können", "könnte", "konnte", "kan", "kunnen", "kon", "kunna", "kunde"])
 """What says that something does not work."""
 _BECAUSE = {

@@ -84,7 +84,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _NAME = re.compile(r"^(?:[A-Za-z]*\d[\w.-]*|[A-Z][\w-]*|[a-z]+[A-Z]\w*)$")
 _ASCII_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@/:#-]*")
 _BEFORE_LATIN = re.compile(r"(?<=[\u0621-\u064a])(?=[A-Za-z])")
-"""Between an Arabic article or conjunction and a name in Latin letters."""
+"""The gap between an Arabic article or conjunction and a name in Latin letters."""
 _VOWEL_SIGNS = re.compile("[\u064b-\u0652\u0670\u0640]")
 """What Arabic writes over and under letters, and draws between them."""
 _FOLDED = str.maketrans({"ß": "ss", "ł": "l", "ø": "o", "æ": "ae", "ı": "i", "ة": "ه", "ى": "ي", "ـ": ""})

@@ -1,4 +1,4 @@
-"""Requests that say nothing but an idiom: "we are out of milk" asks to buy some."""
+"""Requests that consist of an idiom: "we are out of milk" asks to buy some."""
 
 from __future__ import annotations
 

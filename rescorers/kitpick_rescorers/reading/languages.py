@@ -1,4 +1,4 @@
-"""The language of a request, told by its script, its commonest words and letters; no library, no model."""
+"""Recognises the language of a request by script, commonest words and letters: no library, no model."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kitpick_rescorers.reading.verbs import ACTIONS, verb_stem
 
 _MOST_WORDS = 14
-"""Words of a request that is read so: in a longer one, the noun is as likely said by the way."""
+"""Most words of a request that is read so: in a longer one, the noun is as likely a side remark."""
 _LIGHT = (
     r"(?:tak(?:e|ing)|mak(?:e|ing)|do(?:ing)?|creat(?:e|ing)|giv(?:e|ing)|run|start|perform|carry\s+out"
     r"|place|kick\s+off|trigger|schedule|leave|write|issue|file)"

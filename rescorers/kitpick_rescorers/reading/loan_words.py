@@ -1,4 +1,4 @@
-"""Names and loan words: what a request in a language that nothing reads has in common with descriptions.
+"""Names and loan words that a request in a language that no model reads shares with descriptions.
 
 Words are compared by their beginnings, because other languages put endings behind them ("servery"). Scripts
 without spaces between words have runs of letters instead, which are compared by every four letters, Chinese

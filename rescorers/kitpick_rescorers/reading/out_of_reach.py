@@ -1,4 +1,4 @@
-"""Requests that nothing of a catalog can mean: small talk, work of hands, and deeds in another product.
+"""Requests that no API of a catalog can serve: small talk, manual work, and deeds in another product.
 
 `small_talk` tells small talk in other languages.
 

@@ -41,7 +41,7 @@ _GAP = re.compile(r"\s{9,}")
 MAX_READ = 20_000
 """Characters of a request that are read: the beginning and the end of a longer one, such as a pasted log."""
 _END = 4_000
-"""So many of them are from its end: what is wanted often stands behind what was pasted."""
+"""How many of them are from its end: the request often stands behind pasted text."""
 
 
 class Reading(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Whether an API does what a request rules out, and not what it wants as well."""
+"""Decides whether an API does only what a request rules out, and nothing that it wants."""
 
 from __future__ import annotations
 

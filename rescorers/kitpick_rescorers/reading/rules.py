@@ -1,7 +1,7 @@
-"""The rules that stand above the models: what a request names comes first, and what it rules out last.
+"""The rules that overrule the models: an API that a request names comes first, one that it rules out last.
 
-They run behind the stages that rank, whatever the profile is. A request that none of them concerns is
-answered as if they were not there. They see only candidates that its caller may see.
+They run after the stages that rank, in every profile. A request to which none of them applies is
+answered as without them. They see only candidates that the caller may see.
 """
 
 from __future__ import annotations

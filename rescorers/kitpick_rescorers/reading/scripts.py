@@ -1,4 +1,4 @@
-"""The language of a text that is not in Latin script, told by its script and its letters."""
+"""Recognises the language of a text that is not in Latin script, by its script and its letters."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _LETTERS = {
     script: tuple((language, re.compile(letters)) for language, letters in rows)
     for script, rows in (("ru", _CYRILLIC), ("ar", _ARABIC), ("hi", _DEVANAGARI))
 }
-"""Of a script that several languages use, what tells them; the script's first language where nothing does."""
+"""Letters that tell the languages of one script apart; without any, it is the script's first language."""
 
 
 def language_by_script(text: str, english: Collection[str]) -> str:

@@ -1,7 +1,7 @@
-"""Words that a request uses in another sense than APIs do: "book a table for two" wants none of a database.
+"""Words that a request uses in another sense than APIs do: "book a table for two" is not about a database.
 
-A request that has one of a few expressions is answered by nothing that merely has the same word: where no
-candidate speaks of what the expression is about, it is as if the catalog had nothing for it.
+If a request has one of a few expressions, an API that merely has the same word does not answer it: without a
+candidate that is about the same subject, the catalog counts as having nothing for it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from kitpick_rescorers.reading.languages import unquoted
 from kitpick_rescorers.reading.verbs import stems_of, verb_stem
 
 _MOST_WORDS = 10
-"""Words of a request that such an expression is the most of: a longer one wants something beside it."""
+"""Most words of a request that such an expression decides: a longer one wants something else as well."""
 _MAX_READ = 200
 _MAX_TEXT = 1_000
 
 
 MAY_MEAN_OTHERWISE = re.compile(r"\b(?:table|bucket|queue|line|keys?|role|part)\b", re.IGNORECASE)
-"""Words without one of which there is no such expression."""
+"""Every such expression has one of these words."""
 
 
 class Sense(NamedTuple):
-    """An expression, and the words without one of which nothing here is about it."""
+    """An expression, and words of which a text about it has at least one."""
 
     found: re.Pattern[str]
     what: str

@@ -1,4 +1,4 @@
-"""The language of a text of few words, by the glossary: "zatrzymaj serwer" has no common word that tells it.
+"""Recognises the language of a short text by the glossary: "zatrzymaj serwer" has no common word.
 
 A word speaks for a language if the glossary of all languages knows it there (longer lists of one language
 have too many beginnings of English words), by a stem that does not begin as its English

@@ -1,4 +1,4 @@
-"""Languages in Latin script that no glossary reads, told only so that an answer can say so (`unread.txt`)."""
+"""Recognises languages in Latin script that no glossary reads, to name them in answers (`unread.txt`)."""
 
 from __future__ import annotations
 

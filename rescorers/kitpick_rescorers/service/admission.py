@@ -1,14 +1,14 @@
-"""Admission of whole searches: what each will cost, what is promised already, and whose turn it is.
+"""Admits whole searches, by what each will cost and what is promised already, and gives them turns.
 
-A search of `POST /v1/search` has several calls, and its model work comes with the last one. So at the first
-call it is decided whether there will be time for the cross-encoder: until it ends, an admitted search counts
-with all that it costs, also while its caller reads the index. Searches that are not ranked with scores, for
-want of time, are ranked without them (`Extent`). Each extent has its lane and its share of the machine, and a
-lane serves its searches in the order in which they came: the earliest is finished while the others wait, and
-not all of them half done at the deadline.
+A search of `POST /v1/search` has several calls, and its model work comes with the last one. So the first call
+decides whether there will be time for the cross-encoder: until it ends, an admitted search counts with its
+full cost, also while its caller reads the index. Searches for which the cross-encoder has no time are ranked
+without scores (`Extent`). Each extent has its lane and its share of the machine, and a lane serves its
+searches in the order in which they came: the earliest is finished while the others wait, so that not all of
+them are half done at the deadline.
 
-What is known here decides only how much is done for a search, never what it is: another copy of the service,
-or one that was started anew, decides again at any call.
+This decides only how much is done for a search, never what it asks for: another copy of the service, or a
+restarted one, decides again at any call.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Extent(Enum):
 
 
 SHARES = {Extent.FULL: 0.85, Extent.BARE: 0.15}
-"""Of the machine, while searches of both extents wait. More is not promised to either."""
+"""Share of the machine that each extent gets while searches of both wait; no more is promised to it."""
 _MEMORY = 0.2
 """Weight of the last search in what searches cost."""
 _AWAY_SECONDS = 5.0
-"""After which a search whose caller does not come back is forgotten."""
+"""Seconds after which a search whose caller does not come back is forgotten."""
 _MOST_BOOKED_SECONDS = 10.0
 """Nobody is told to stay away for longer: those who were told before may never come back."""
 _LOOK_SECONDS = 0.05
-"""After which who waits looks whether its answer is still wanted."""
+"""Seconds after which a waiting search checks whether its answer is still wanted."""
 
 Clock = Callable[[], float]
 

@@ -1,4 +1,4 @@
-"""Who asks: by the digest of a key, or by a signed token. Service, gateway and page all ask here."""
+"""Identifies callers, by the digest of a key or by a signed token: for service, gateway and page."""
 
 from __future__ import annotations
 

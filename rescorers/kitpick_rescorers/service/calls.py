@@ -1,4 +1,4 @@
-"""Calls: what the JSON of a body asks an endpoint for.
+"""Calls: decodes the JSON of a body into what an endpoint is asked for.
 
 Many clients send every optional field, with `null` for those that are not used: such a field counts as left
 out. That holds for fields of calls alone. What a caller sends as content, such as a document, stays as it is.

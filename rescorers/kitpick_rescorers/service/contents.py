@@ -1,4 +1,4 @@
-"""Documents that callers sent before, by the hash of what they sent.
+"""Remembers documents that callers sent, by the hash of their bytes.
 
 A caller that searches a catalog brings the same documents again and again. So it sends their hashes, and only
 what is not known here in full. The hash is computed here, of the bytes that were sent: nobody can say that

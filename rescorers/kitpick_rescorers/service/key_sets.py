@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("kitpick.service")
 _MOST_BYTES, _MOST_KEYS = 256 * 1024, 100
 _MOST_SECONDS = 5.0
-"""For a connection, for each read, for all reads, and for a request that waits for a fetch."""
+"""Longest time for a connection, for each read, for all reads, and for a request that waits for a fetch."""
 _HUNG_SECONDS = 60.0
-"""After which a fetch that has not ended is not waited for any more."""
+"""Seconds after which nobody waits for a fetch any more that has not ended."""
 _FRESH_SECONDS = 600.0
 """Keys older than that are fetched again at their next use, while the old ones still count …"""
 _STALE_SECONDS = 86_400.0

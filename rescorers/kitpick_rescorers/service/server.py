@@ -23,7 +23,7 @@ from kitpick_rescorers.service.settings import ServiceSettings
 
 _LOG = logging.getLogger("kitpick.service")
 _LAST_SECONDS = 5
-"""For sending errors to the callers of requests that were cancelled."""
+"""Seconds to send errors to the callers of cancelled requests."""
 _MAX_HEADER_BYTES = 32 * 1024
 _KEEP_ALIVE_SECONDS = 75
 """Longer than the pools of common clients and proxies, so that it is they who close."""

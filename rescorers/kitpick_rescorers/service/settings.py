@@ -73,13 +73,13 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     cached_tokens: Annotated[int, msgspec.Meta(ge=0)] = 4_000_000
     """Token ids of texts to remember, for each model: 8 bytes each, and about 250 a text."""
     warm_up_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 5.0
-    """At most, for forward passes of all lengths before it listens; 0 runs none."""
+    """Most seconds of forward passes of all lengths before it listens; 0 runs none."""
     body_seconds: Seconds = 10.0
-    """For the head of a request to arrive, then for its body, and for a caller to go on reading an answer."""
+    """Seconds for the head of a request, then for its body, and for a caller to go on reading an answer."""
     deadline_seconds: Seconds = 30.0
-    """For an answer, where the request asks for no less."""
+    """Seconds for an answer, unless the request asks for less."""
     drain_seconds: Seconds = 30.0
-    """For requests in progress, after the process was asked to stop."""
+    """Seconds for requests in progress after the process was asked to stop."""
     traces: Annotated[str, msgspec.Meta(pattern=r"^(https?://.*)?$")] = ""
     """URL of an OpenTelemetry collector that takes OTLP over HTTP; empty sends nothing anywhere."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -1,4 +1,4 @@
-"""Signed tokens (JWT) of issuers that the operator trusts: from their claims to who asks and what they see.
+"""Signed tokens (JWT) of issuers that the operator trusts: reads from claims who asks and what they may see.
 
 Whatever is wrong with a token, it is refused in the same way, and nothing of it is kept or logged.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jwt import PyJWK
 
 MAX_TOKEN = 8 * 1024
-"""Bytes of a token."""
+"""Most bytes of a token."""
 _FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
 

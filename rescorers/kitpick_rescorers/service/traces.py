@@ -14,7 +14,7 @@ from kitpick_foundation.errors import MissingExtra
 from kitpick_rescorers.service.ticket import Ticket
 
 _SECONDS = 5.0
-"""For a collector to take a batch."""
+"""How long a collector may take to accept a batch."""
 
 
 class Done(NamedTuple):

@@ -18,9 +18,9 @@ _SHORT_SECONDS = 0.25
 _SLICE_SECONDS = 0.05
 """Seconds of processor time that a turn lasts while others wait."""
 _REST_SECONDS = 0.15
-"""After a slice, at most, while models are busy: what computes for long then has a quarter of a core."""
+"""Longest rest after a turn while models are busy: a long computation then gets a quarter of a core."""
 _LOOK_SECONDS = 0.1
-"""After which who waits looks whether its answer is still wanted."""
+"""Seconds after which a waiting request checks whether its answer is still wanted."""
 
 
 class Turns:

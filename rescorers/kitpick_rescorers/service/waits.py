@@ -1,4 +1,4 @@
-"""Waits for what callers have yet to send: none outlasts the process by long."""
+"""Waits for data that callers have yet to send; when the process stops, they end soon."""
 
 from __future__ import annotations
 

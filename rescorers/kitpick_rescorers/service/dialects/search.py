@@ -52,7 +52,7 @@ _CLAIMED = (
 _UNREAD = Degradation("cross_encode", "no time for it beside other searches: ranked by words and vectors")
 _SAMPLES = "sample requests take no part for a key without `speaks_for_others`"
 _GLIMPSED_BYTES = 65_536
-"""Of a body, at most, that the event loop looks into; first calls are shorter."""
+"""Most bytes of a body that the event loop itself looks into; first calls are shorter."""
 _BYTES_A_SEARCH = 32_768
 """Bytes of one search: its vector, terms and fields."""
 
