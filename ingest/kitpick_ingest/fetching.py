@@ -22,7 +22,7 @@ from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.urls import shown_url
 
 MAX_FETCHED_BYTES = 100 * 1024 * 1024
-"""Most bytes of a file that is read as a whole, unpacked. Packed it may be a thousandth of that, and its values
+"""Most bytes of a file that is read as a whole, unpacked. Packed it may be a thousandth of that; its values
 take up to thirty times as much memory. JSON Lines are read by lines, so they may be as large as any file."""
 _CHUNK = 1024 * 1024
 _CREDENTIALS = "give credentials with --header Authorization=VARIABLE"
