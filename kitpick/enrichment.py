@@ -32,7 +32,7 @@ from kitpick_rescorers.llm.writing import Writing, digest_of, estimated_tokens, 
 PARALLEL = 8
 """Calls at the same time; as many documents are stored together."""
 MAX_FAILURES = 3
-"""Groups of calls in a row of which none is answered, after which nobody is there."""
+"""After this many groups of calls in a row without any answer, a run ends."""
 _DEPTH = 100
 """Candidates among which an API is looked for in a check."""
 _SHARE, _LEAST, _MOST = 0.25, 5, 50
@@ -79,7 +79,7 @@ class EnrichReport(msgspec.Struct, frozen=True):
     kept: int
     """Texts that vote from now on."""
     dropped: int
-    """Texts that helped nobody."""
+    """Texts that helped to find nothing."""
     failed: int
     """Calls without an answer; they are made again next time."""
     gone: int

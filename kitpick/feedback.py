@@ -37,7 +37,7 @@ class UnknownResult(KitpickError):
 
 
 class NotShown(KitpickError):
-    """Ids of APIs that an answer did not show, as far as whoever names them may know."""
+    """Ids of APIs that an answer did not show, as far as the caller may know."""
 
     def __init__(self, named: Sequence[str], shown: Sequence[str]) -> None:
         more = f" nor {len(named) - 1:,} more" if len(named) > 1 else ""

@@ -53,7 +53,7 @@ _NAMES = re.compile(
 
 
 _MADE = re.compile(r"(?=\S*\d)\S{4,}")
-"""A value that was not said but made: it identifies something whatever it is called."""
+"""A generated value: it identifies something, whatever the name of its field is."""
 _WRAPPERS = frozenset(
     {
         *(

@@ -21,7 +21,7 @@ _SIGNS = re.compile(r"[\W_]+")
 
 
 class UnknownIds(KitpickError):
-    """Ids that no API has, as far as whoever names them may know."""
+    """Ids that no API has, as far as the caller may know."""
 
     def __init__(self, unknown: Sequence[str], known: Iterable[str]) -> None:
         more = f" (nor {len(unknown) - 1:,} more ids)" if len(unknown) > 1 else ""

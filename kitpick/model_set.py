@@ -79,14 +79,14 @@ _AnyModel = Once[Encoder] | Once[CrossEncoder] | Once[QueryKindClassifier] | Onc
 
 
 _ASKING: ContextVar[str] = ContextVar("kitpick_asking", default="")
-"""Who asks, of those who must not learn from each other's answers what was asked before."""
+"""The caller, so that no caller can learn from answers what another one asked before."""
 
 
 @contextmanager
 def asked_by(permitted: Filter) -> Iterator[None]:
-    """Whoever may see this asks: what is remembered of requests is theirs, and nobody else's.
+    """Runs its block for a caller with these permissions: what is remembered of requests is that caller's own.
 
-    How fast an answer comes, and what its trace says, would tell others that a request was asked before.
+    The speed of an answer, and its trace, would tell others that a request was asked before.
     """
     nobody = not permitted.tenant and not permitted.principals
     before = _ASKING.set("" if nobody else repr((permitted.tenant, sorted(permitted.principals))))

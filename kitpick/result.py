@@ -58,7 +58,7 @@ class SearchResult(msgspec.Struct, frozen=True):
     hits: tuple[SearchHit, ...]
     """The best first; fewer than asked for where the caller may see no more."""
     query_kind: QueryKindEstimate | None
-    """Whether one tool or several are wanted, with the probability of several; None where nobody asked."""
+    """Whether one tool or several are wanted, with the probability of several; None if no stage decided."""
     abstained: bool
     """Nothing in the catalog is likely to do the job; the hits are the nearest there is."""
     abstained_because: str
@@ -172,7 +172,7 @@ class SearchResult(msgspec.Struct, frozen=True):
 
 
 def unlikely_because(hits: Sequence[Hit], degraded: Sequence[Degradation]) -> str:
-    """That even the surest of the hits is hardly ever right; empty where one is, or where nobody knows."""
+    """Says that even the surest hit is hardly ever right; empty if one is likely, or if none has a probability."""
     best = max((hit.probability for hit in hits if hit.probability is not None), default=1.0)
     if best >= UNLIKELY or any(each.stage == "language" for each in degraded):
         return ""
@@ -180,12 +180,12 @@ def unlikely_because(hits: Sequence[Hit], degraded: Sequence[Degradation]) -> st
 
 
 def tenths(probability: float) -> int:
-    """Of ten hits that are so likely, about so many are right."""
+    """How many of ten hits with this probability are right."""
     return math.floor(10 * probability + 0.5)
 
 
 def sureness(probability: float) -> str:
-    """How often a hit that is so likely is right: in words, with the number behind it."""
+    """How often a hit with this probability is right: in words, followed by the number."""
     right = tenths(probability)
     words = {0: "hardly ever right", 10: "right nearly always"}.get(right, f"right in about {right} of 10")
     return f"{words} ({probability:.0%})"

@@ -165,25 +165,25 @@ _NEEDS_ROLE = _set(
 )
 """First words that name a resource only where a role follows: a `file_id`, not a `file`."""
 _PLACES = _set("region zone location organization project global")
-"""What everything lies in, in paths and resource names: whoever asks knows it."""
+"""Outermost resources in paths and resource names: the caller knows them."""
 _LENT = frozenset(
     ("role", "kms key", "encryption key", "execution role", "service role", "bucket", "iam role")
 )
-"""What many things refer to: that one of them uses a role says nothing of which role another is to use."""
+"""Resources that many things refer to: the role that one of them uses need not be the role for another."""
 _VALUES = _set(
     "address description configuration mode document status type size count number date time format "
     "text message content body title value cidr block tag label option settings setting specification "
     "credentials password comment note reason amount level version limit range policy criteria "
     "expression"
 )
-"""Last words of what a caller makes up, where a schema describes inputs."""
+"""Last words of inputs whose values a caller makes up, where a schema describes them."""
 _NOISE = _set("tag error warning status state attribute metadata label failure owner self link")
 """Holders of identifiers that lead nowhere."""
 _WRAPPERS = _set(
     "item data result value content entry record response object resource list payload body output "
     "member row element edge node detail info summary embedded set"
 )
-"""Names of objects that say nothing of what they hold."""
+"""Names of objects that say nothing about their content."""
 _READS = _set(
     "get list describe search find fetch read query lookup show retrieve view browse identify detect "
     "validate resolve calculate compute determine check select generate hash"
@@ -191,17 +191,17 @@ _READS = _set(
 _SEARCHES = _set("search find query lookup")
 _MAKES = _set("create add insert put make register post new start open upload import launch run")
 _NAMES_IT = _set("create insert put make new")
-"""Verbs of which an identifier in the path may be one that the caller chooses."""
+"""Verbs with which the identifier in a path may be chosen by the caller."""
 _CALLS = _READS | _MAKES | _set("update delete set remove cancel patch batch all by and")
 _WHICHEVER = _set("all list of available supported valid possible allowed")
-"""First words of what is given that say no more of it: `get list of sheets`, `get available metrics`."""
+"""First words of an output that say nothing about it: `get list of sheets`, `get available metrics`."""
 _ENDS = _set("by for from of in with and to on as at using")
 _OPENS_SESSION = re.compile(r"\b(?:log ?in|sign ?in|authenticate|start session)\b")
-"""In names of APIs that let somebody in."""
+"""Names of APIs that open a session."""
 _SESSION = (("session", "id"), ("token", ""), ("access token", ""), ("auth token", ""))
-"""What whoever was let in holds, by the names that inputs have for it."""
+"""Names of inputs for what a caller holds once a session is open."""
 _DAYS = _set("year month day")
-"""Inputs that are of the date."""
+"""Inputs that are parts of a date."""
 
 
 @lru_cache(65_536)

@@ -26,7 +26,7 @@ class DeadLetter(msgspec.Struct, frozen=True):
 
 
 class Remark(DeadLetter, frozen=True):
-    """What was passed over because nobody could call it: it is told, and the run is as good as without it."""
+    """An entry that was skipped because it cannot be called. A note names it, and the exit code stays 0."""
 
 
 class Source(Protocol):

@@ -127,7 +127,7 @@ class ConversationTools:
         ]
 
     def _calling(self, answer: str) -> Run:
-        """What calls an API; in the name of a client, it tells what became of the call too."""
+        """The function that calls an API; in the name of a client, it also reports feedback."""
         if self._client is None:
             return self._run
         return reporting(self._run, self._catalog, answer, client=self._client, filter=self._filter)

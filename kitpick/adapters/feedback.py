@@ -46,7 +46,7 @@ def reporting(
 
 
 class _Tell(Protocol):
-    """Tells the catalog what became of a call."""
+    """Reports to the catalog how a call ended."""
 
     def __call__(self, document: ApiDocument, *, failed: bool) -> None: ...
 

@@ -34,7 +34,7 @@ class _Found:
 
 
 class FoundTools:
-    """Tells a catalog what became of found tools. Safe to use from several threads."""
+    """Reports to a catalog how found tools did. Safe to use from several threads."""
 
     def __init__(self, catalog: Catalog, filter: Filter) -> None:  # noqa: A002
         self._catalog = catalog
@@ -56,7 +56,7 @@ class FoundTools:
                 self._searches.popitem(last=False)
 
     def tell(self, client: str | None, api: str, searches: Sequence[str], *, failed: bool) -> None:
-        """Tells what became of one call; nothing where no search of the conversation found the tool.
+        """Reports how one call ended; nothing if no search of the conversation found the tool.
 
         Args:
             client: in whose name; None tells nobody.
@@ -73,7 +73,7 @@ class FoundTools:
             self._say(client, found, **{"failed" if failed else "chosen": [api]})
 
     def finish(self, client: str, searches: Iterable[str]) -> int:
-        """Tells which found tools were not needed: those never called, beside one that did its job.
+        """Reports which found tools were not needed: those never called, beside one that did its job.
 
         Where no call succeeded, nothing is known about the others, and nothing is said.
 

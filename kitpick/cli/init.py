@@ -101,7 +101,7 @@ def _answer(question: str, option: str, given: str | None, default: str | None) 
 
 
 def _client(given: str | None) -> str:
-    """A client's name; whoever typed another word is asked again."""
+    """A client's name; after any other word the question is asked again."""
     question = f"What does your agent run in ({', '.join(CLIENTS)})?"
     while (name := _answer(question, "--client", given, NO_CLIENT)) not in CLIENTS:
         wrong = f"{name!r} is none of {', '.join(CLIENTS)}"

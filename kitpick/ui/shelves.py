@@ -22,7 +22,7 @@ from kitpick_ingest.prose import clip
 MOST = 20_000
 """APIs of one caller that are listed: the page says where there are more."""
 MOST_READ = 200_000
-"""Documents that are looked at for them, whoever may see those."""
+"""Documents of the catalog that are read for this, visible to the caller or not."""
 EXAMPLES = 3
 _TRIED = 12
 _KEPT_SECONDS = 60.0

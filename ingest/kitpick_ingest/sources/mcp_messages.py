@@ -104,7 +104,7 @@ def _message(text: bytes) -> types.JSONRPCMessage:
 
 
 def _number(digits: str) -> float:
-    """Infinite where nobody can mean it: that costs the entry in which it stands."""
+    """The number; one that is too long to be meant is infinite, which costs only the entry that holds it."""
     return int(digits) if len(digits) < _MOST_DIGITS else float("inf")
 
 

@@ -73,7 +73,7 @@ NAMES = (
     | {language: each.name for language, each in _UNREAD.items()}
     | {UNKNOWN: "a language that is not known"}
 )
-"""Languages that are told, by their codes of ISO 639-1."""
+"""Languages that are recognised, by their codes of ISO 639-1."""
 
 
 @lru_cache(maxsize=256)
