@@ -84,7 +84,7 @@ _ASKING: ContextVar[str] = ContextVar("kitpick_asking", default="")
 
 @contextmanager
 def asked_by(permitted: Filter) -> Iterator[None]:
-    """Runs its block for a caller with these permissions: what is remembered of requests is that caller's own.
+    """Runs its block for a caller with these permissions: what is remembered of requests is only theirs.
 
     The speed of an answer, and its trace, would tell others that a request was asked before.
     """

@@ -40,7 +40,7 @@ from kitpick_models.tokens import TokenIds, singles
 from kitpick_models.verify import EncoderReference, pack, verify
 
 _CROSS_ENCODER = "reranker-l6"
-"""The cross-encoder of the set, which has no classifier and no list ranker: both are trained with one encoder."""
+"""The cross-encoder of the set. It has neither classifier nor list ranker: both belong to one encoder."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 _WHOLE, _TOKENS = ("sentence_embedding",), ("last_hidden_state", "token_embeddings")

@@ -147,7 +147,7 @@ def _first(rankings: Sequence[ApiRanking[tuple[int, float]]], apis: PermittedApi
 
 
 def _in_turns(intents: Intents, near: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    """The rows of each caller in turn, the nearest first: a caller who names many users displaces no other."""
+    """The rows of each caller in turn, the nearest first: whoever names many users displaces no other."""
     turns: Counter[tuple[str, str]] = Counter()
     placed: list[tuple[int, tuple[int, float]]] = []
     for each in near:
