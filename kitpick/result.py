@@ -172,7 +172,7 @@ class SearchResult(msgspec.Struct, frozen=True):
 
 
 def unlikely_because(hits: Sequence[Hit], degraded: Sequence[Degradation]) -> str:
-    """Says that even the surest hit is hardly ever right; empty if one is likely, or none has a probability."""
+    """Says that even the surest hit is hardly ever right; empty if one is likely, or none was judged."""
     best = max((hit.probability for hit in hits if hit.probability is not None), default=1.0)
     if best >= UNLIKELY or any(each.stage == "language" for each in degraded):
         return ""
