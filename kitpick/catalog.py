@@ -47,7 +47,7 @@ class Catalog:
     """Tools in an engine, and the models that rank them. Safe to use from several threads."""
 
     def __init__(self, engine: Engine, settings: Settings, models: ModelSet | None = None) -> None:
-        """`models` are those that the settings name, where none are given; catalogs can share them."""
+        """`models` can be shared by several catalogs; by default they are those that the settings name."""
         with FORKS_WAIT:
             from kitpick.definition_tokens import measure_definitions
             from kitpick.feedback import Feedback
@@ -76,7 +76,7 @@ class Catalog:
             measure_definitions,
             self.intents.votes,
         )
-        """The steps of a search, for whoever needs some of them, or another index."""
+        """The steps of a search, for callers that need some of them, or another index."""
 
     @classmethod
     def open(
@@ -149,20 +149,20 @@ class Catalog:
         """The k best APIs for a request in words.
 
         Args:
-            request: what somebody wants done: a text, or the messages of a conversation, of which the last
-                request counts with what it refers to, see `kitpick.conversation`.
+            request: what the user wants done: a text, or the messages of a conversation, of which the last
+                request counts together with what it refers to, see `kitpick.conversation`.
             k: how many hits at most, at least 0; "auto" gives as many as the request is expected to need,
                 see stage `enough`.
-            filter: who asks, and what they want to see; without principals only public APIs.
+            filter: the caller and the wanted documents; without principals only public APIs.
             profile: a shipped profile, a `.toml` file or a profile; by default the one in the settings.
             budget: tokens that the definitions of all hits may take together; some are slimmed for it.
-            held: identifiers that the caller has already: stage `complete` draws in nobody to give them. Of
-                more than `MAX_HELD`, the last ones count. Those in messages are found, see
+            held: identifiers that the caller already has: stage `complete` draws in no API to give them. Of
+                more than `MAX_HELD`, the last ones count. Those in messages are found without this, see
                 `kitpick.held_identifiers`.
 
         Raises:
             EmptyCatalog: nothing was ingested yet.
-            NothingAsked: no user says anything in the messages.
+            NothingAsked: no message of a user has a text.
             EngineError, RescorerError: the request cannot be answered as asked, or not at all.
             ProviderRefused, RuntimeClash: the device asked for cannot be used.
         """
@@ -242,8 +242,8 @@ class Catalog:
         """Every document that the caller may see, by id.
 
         Args:
-            filter: who asks.
-            most: how many ids are looked at; None for all.
+            filter: the caller, and the wanted documents.
+            most: how many ids are read; None for all.
 
         Raises:
             EmptyCatalog: nothing was ingested yet.
@@ -262,16 +262,16 @@ class Catalog:
         filter: Filter = _NOBODY,  # noqa: A002
         held: Sequence[HeldIdentifier] = (),
     ) -> tuple[NextStep, ...]:
-        """What can be called with what the answer of an API holds, the surest first.
+        """The APIs that can be called with what the answer of an API holds, the surest first.
 
-        Looked at are the APIs of its tool, and those elsewhere that speak of what it gives. Each says which
-        inputs neither that answer nor the conversation fills; where something is held, those that lack
-        nothing come first.
+        These are APIs of its tool, and of other tools that mention what it gives. Each says which inputs
+        neither that answer nor the conversation fills; if something is held, those that lack nothing come
+        first.
 
         Args:
             api: id of the API that was called.
             k: how many at most, at least 0.
-            filter: who asks; what they may not see is no step, and nothing follows an API they may not see.
+            filter: the caller, who is shown no hidden API, and no step after a hidden one.
             held: identifiers that the conversation holds, see `kitpick.held_identifiers`.
 
         Raises:
@@ -295,10 +295,10 @@ class Catalog:
 
     @FORKS_WAIT
     def add_intents(self, intents: Iterable[Intent]) -> int:
-        """Takes sample requests in, which vote for their APIs in profiles that give them weight; how many.
+        """Adds sample requests, which vote for their APIs in profiles that weigh them; returns how many.
 
         Raises:
-            UnknownIds: one names an API that the catalog does not hold; nothing was taken in.
+            UnknownIds: one names an API that the catalog does not hold; none was added.
             EngineUnavailable: they cannot be stored.
             ModelError: they cannot be embedded.
         """
@@ -319,19 +319,19 @@ class Catalog:
         client: str = "",
         filter: Filter = _NOBODY,  # noqa: A002
     ) -> int:
-        """Learns from what became of tools that were found; how many ids were remembered.
+        """Learns how found tools did; returns how many ids were remembered.
 
-        Choices count once two clients agree, lose weight with age, push out nobody else's, and move only what
-        their own tenant finds. Failures and tools that were not needed take back what choices gave.
+        Choices count once two clients agree, lose weight with age, displace no choices of others, and move
+        only what their own tenant finds. Failures and tools that were not needed take back what choices gave.
 
         Args:
             request: the id of an answer (`SearchResult.id`; several joined by `+`), or what was wanted, in
                 words.
-            chosen: ids of the APIs that served it, or one id. One that the answer did not show, or with words
-                that no API has which the client may see, is refused, and nothing is remembered.
+            chosen: ids of the APIs that did the job, or one id. An id that the answer did not show is refused,
+                and so is, for a request in words, an API that the client cannot see. Then nothing is remembered.
             failed: ids of APIs that were called and did not do the job.
             not_needed: ids of APIs that had no part in it.
-            client: who says so, as one and the same name each time; nameless ones count as one client.
+            client: name of the client, the same each time; reports without a name count as one client.
             filter: what the client may see.
 
         Raises:
@@ -350,9 +350,9 @@ class Catalog:
 
     @FORKS_WAIT
     def confirmed(self, request: str, *, filter: Filter = _NOBODY) -> dict[str, str]:  # noqa: A002
-        """What samples and choices have changed for a request: ids of the APIs that come first, and why.
+        """The APIs that samples and choices confirm for a request: their ids, in order, and why.
 
-        They do in profiles that give sample requests weight, whatever the models say.
+        They come first in profiles that give sample requests weight, whatever the models say.
 
         Args:
             request: in words, or the id of an answer.
@@ -368,7 +368,7 @@ class Catalog:
         """Removes answers and everything that clients said; samples of the operator stay.
 
         Args:
-            tenant: of this tenant alone (empty: of clients without one); None for all.
+            tenant: only those of this tenant (empty: of clients without one); None for all.
             older_than_days: only what is older; None for any age.
 
         Raises:

@@ -72,11 +72,11 @@ class SearchResult(msgspec.Struct, frozen=True):
     slimmed: frozenset[str] = frozenset()
     """Ids of hits whose definitions come without most of their prose, to fit into the budget."""
     unmatched: tuple[str, ...] = ()
-    """Sentences of the request that ask for something which nothing in the catalog is like."""
+    """Sentences of the request that nothing in the catalog resembles."""
     held: tuple[HeldIdentifier, ...] = ()
     """Identifiers that the conversation held."""
     id: str = ""
-    """Names this answer in `Catalog.feedback`; equal answers to the same people have the same."""
+    """Names this answer in `Catalog.feedback`; equal answers to the same callers have the same id."""
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -89,7 +89,7 @@ class SearchResult(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, profile: str, outcome: SearchOutcome) -> SearchResult:
-        """What a search by a profile of this name came to."""
+        """The result of a search with the profile of this name."""
         rescored = outcome.rescored
         return cls(
             profile=profile,
@@ -127,10 +127,10 @@ class SearchResult(msgspec.Struct, frozen=True):
 
     @property
     def unlikely(self) -> str:
-        """Why nothing here is likely to do the job; empty where something is.
+        """Why nothing here is likely to do the job; empty if something is.
 
-        Said of what it abstained from, and of an answer whose surest hit is hardly ever right. A request in a
-        language that the models hardly read is not judged.
+        It is given for an answer that abstained, and for one whose surest hit is hardly ever right. A request
+        in a language that the models hardly read is not judged.
         """
         return self.abstained_because or unlikely_because(self.hits, self.degraded)
 
@@ -138,7 +138,7 @@ class SearchResult(msgspec.Struct, frozen=True):
     def plan(self) -> tuple[PlannedCall, ...]:
         """The hits in an order that can be executed, each with the inputs that earlier ones fill.
 
-        What the conversation holds by name fills inputs too, and nobody then gives them.
+        Identifiers that the conversation holds by name fill inputs too; then no other hit has to give them.
         """
         return plan(self._documents, held=self.held)
 

@@ -87,20 +87,20 @@ class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     tenant: str = ""
-    """Who asks sees what is shared, and what is of this tenant."""
+    """The caller sees shared documents, and those of this tenant."""
     principals: frozenset[str] = frozenset()
-    """Names and groups of who asks; an API with `allowed` needs one of them."""
+    """Names and groups of the caller; an API with `allowed` needs one of them."""
     categories: frozenset[str] = frozenset()
-    """Only APIs of these."""
+    """Only APIs of these categories."""
     tools: frozenset[str] = frozenset()
     """Only APIs of these tools, as `category/tool`."""
     effects: frozenset[Effect] = frozenset()
     """Only APIs that have one of these effects."""
     deprecated: Literal["include", "exclude", "only"] = "include"
-    """What becomes of deprecated APIs."""
+    """Include deprecated APIs, exclude them, or find only them."""
 
     def __post_init__(self) -> None:
-        """Sets may come as lists, sets and tuples.
+        """Takes lists and tuples in place of sets.
 
         Raises:
             TypeError: a text in place of a set, of which each letter would be a name; or another type.

@@ -91,22 +91,39 @@ class ApiDocument(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     """
 
     id: str
+    """Identity in the catalog; it begins with the name of the source."""
     source: str
+    """Name of the source that owns the document."""
     category: str
+    """Coarse group that the tool belongs to."""
     tool: str
+    """Group of APIs that are delivered together: a specification, an MCP server, a service."""
     api: str
+    """Name of the API within its tool."""
     description: str = ""
+    """What the API does, as its source says it."""
     parameters: tuple[Parameter, ...] = ()
+    """Its inputs: name, type, whether required, description."""
     returns: str = ""
+    """What an answer is, in words."""
     examples: tuple[str, ...] = ()
+    """Sample requests or calls of the source."""
     tags: tuple[str, ...] = ()
+    """Keywords of the source."""
     version: str = ""
+    """Version of the API."""
     deprecated: bool = False
+    """Whether the source calls it deprecated."""
     successor: str = ""
+    """What to use instead of a deprecated API."""
     effect: Effect = Effect.UNKNOWN
+    """Whether a call reads, writes or destroys."""
     tenant: str = ""
+    """The only tenant that may see it; empty: shared by all."""
     allowed: tuple[str, ...] = ()
+    """Principals who may see it; empty: everybody."""
     definition: str = ""
+    """The original schema, as JSON text."""
     needs: tuple[str, ...] = ()
     """Things that a caller must have found before, see `Thing`."""
     gives: tuple[str, ...] = ()
@@ -114,11 +131,11 @@ class ApiDocument(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     about: str = ""
     """What its tool is for, in the tool's own words, such as the instructions of an MCP server."""
     purpose: str = ""
-    """The description with what other APIs of its tool say alike put last, where it is not last already. It
-    stands in for the description in the texts that models rank by, and is shown to nobody."""
+    """The description with text that other APIs of its tool share moved to its end; empty if nothing moves.
+    Models read it in place of the description; it is never shown."""
     inputs: str = ""
     """JSON text of what `parameters` do not say of the inputs: allowed values, defaults, formats, fields of
-    objects. `properties` by the names of parameters, `$defs`, and what holds for all. Not indexed."""
+    objects; with `properties` by names of parameters, `$defs`, and what holds for all inputs. Not indexed."""
 
     @property
     def tool_key(self) -> str:

@@ -112,15 +112,23 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a sync. Numbers are documents unless they say otherwise."""
 
     source: str
+    """Name of the source."""
     index: str
+    """Name of the index that was written."""
     added: int
+    """Documents that were new."""
     changed: int
+    """Documents whose content differed."""
     unchanged: int
+    """Documents that were left as they are."""
     deleted: int
+    """Documents that the source no longer has."""
     dead_letters: int
+    """Entries that could not be used."""
     embedded: int
     """Texts that went through the model, for this source and for a rebuild."""
     from_cache: int
+    """Texts whose vectors came from the embedding cache."""
     rebuilt: int
     """Documents of all sources that were moved to another model or template."""
     seconds: dict[str, float]

@@ -99,11 +99,11 @@ class Hit(msgspec.Struct, frozen=True):
     rank: int
     """From 1."""
     score: float
-    """What the last stage that scored gave it, on its own scale: comparable within one answer only."""
+    """Score of the last stage that scored, on its own scale: comparable within one answer only."""
     probability: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     """How likely the API serves the request; None where the cross-encoder did not score it."""
     reasons: tuple[str, ...] = ()
-    """`stage: what it saw`, in the order of the stages."""
+    """`stage: explanation`, in the order of the stages."""
 
 
 class Rescored(msgspec.Struct, frozen=True):

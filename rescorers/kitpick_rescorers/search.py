@@ -169,7 +169,7 @@ class SearchHit(Hit, frozen=True, kw_only=True):
     """One API of an answer, with its whole document."""
 
     document: ApiDocument
-    """As it was taken in, its definition byte for byte."""
+    """The document as it was ingested, with its definition byte for byte."""
 
 
 class SearchOutcome(msgspec.Struct, frozen=True, eq=False):

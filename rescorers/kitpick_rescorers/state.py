@@ -75,20 +75,20 @@ class Neighbours(msgspec.Struct, frozen=True):
 
 
 class HeldIdentifier(msgspec.Struct, frozen=True):
-    """An identifier that a conversation holds already: somebody wrote it, or the result of a tool has it.
+    """An identifier that a conversation already holds: in a message, or in the result of a tool.
 
-    Stage `complete` and the plan of an answer then ask nobody for it.
+    Stage `complete` and the plan of an answer then draw in no API to give it.
     """
 
     name: Annotated[str, msgspec.Meta(max_length=200)]
-    """What says of which thing it is: `artist_id`, `artists id`, `folder`. A key that says too little, such
-    as `id`, stands behind what holds it or what was called. Empty where nothing says it: it may be any id."""
+    """Names the thing that it identifies: `artist_id`, `artists id`, `folder`. A key that says too little, as
+    `id` does, comes after the name of the object or call that holds it. Empty: it may identify anything."""
     value: Annotated[str, msgspec.Meta(max_length=500)]
     """As it was written."""
 
 
 MAX_HELD = 200
-"""Identifiers that a request may come with; of a longer conversation, the latest."""
+"""How many identifiers may come with a request; of a longer conversation, the latest."""
 
 
 class Need(msgspec.Struct, frozen=True, omit_defaults=True):

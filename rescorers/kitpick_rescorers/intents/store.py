@@ -63,12 +63,13 @@ class Intent(msgspec.Struct, frozen=True):
     """A request, and an API that serves it."""
 
     request: str
+    """What a user wants done, in words."""
     api: str
-    """Id of the document."""
+    """Id of the API's document."""
 
 
 class Chooser(msgspec.Struct, frozen=True):
-    """Who says what became of an API."""
+    """Who gave feedback on an API."""
 
     client: str = ""
     """Empty for the operator."""

@@ -42,9 +42,9 @@ class FirstStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """How many candidates the caller should propose for k hits."""
 
     size: Count = 200
-    """Least candidates of each ranking: four times the fifty that are reranked, because fusion needs them."""
+    """Fewest candidates of each ranking: four times the fifty that are reranked, because fusion needs them."""
     factor: Annotated[int, msgspec.Meta(ge=1, le=100)] = 4
-    """At least this many times k."""
+    """At least this many candidates for each of the k hits."""
     request_matrix: Annotated[str, msgspec.Meta(max_length=4_096)] = ""
     """File of the matrix that turns vectors of requests, beside the profile's own; see `RequestMatrix`."""
 
@@ -57,10 +57,13 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """A named pipeline: what to ask the engine for, and the stages in their order."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    """For answers and reports."""
     stages: Annotated[tuple[AnyStage, ...], msgspec.Meta(max_length=MAX_STAGES)]
     """At most 50, in their order. A file may name stages of other installed packages, too."""
     description: str = ""
+    """One sentence for people."""
     first_stage: FirstStage = FirstStage()
+    """How many candidates the engine proposes, and the matrix on request vectors."""
 
     def needs(self) -> frozenset[Requirement]:
         """The requirements of its stages: rankings to run and models to load."""
@@ -79,13 +82,13 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
         """The matrix that its first stage names; None where it names none.
 
         Raises:
-            InvalidRequestMatrix: it is not there, or is none.
+            InvalidRequestMatrix: its file is missing, or holds no matrix.
         """
         file = self.first_stage.request_matrix
         return read_request_matrix(Path(file)) if file else None
 
     def ranking_alone(self) -> Profile:
-        """The profile without what only the first stage reads, for somebody who is handed the candidates."""
+        """The profile without settings of the first stage, for a rescorer that is given the candidates."""
         return replace(self, first_stage=FirstStage())
 
     def scoring_all(self) -> Profile:
@@ -98,14 +101,14 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     @property
     def pairs(self) -> int:
-        """Pairs that its cross-encoders read of a first stage, at most."""
+        """Most pairs of a first stage that its cross-encoders read."""
         return sum(stage.candidates for stage in self.stages if isinstance(stage, CrossEncode))
 
     def without_scores(self) -> Profile:
-        """The profile for a list that no cross-encoder reads, for want of time.
+        """The profile for a search for which the cross-encoder has no time.
 
-        Its learned fusion orders by all other evidence. What only works on scores is left out, and so are
-        probabilities and verdicts, which were learned with them.
+        Its learned fusion orders by all other evidence. Stages that work on scores alone are left out, and so
+        are probabilities and verdicts, which were learned with scores.
         """
         stages = tuple(_unscored(stage) for stage in self.stages if not _reads_scores(stage))
         return replace(self, stages=stages)
