@@ -327,8 +327,9 @@ class Catalog:
         Args:
             request: the id of an answer (`SearchResult.id`; several joined by `+`), or what was wanted, in
                 words.
-            chosen: ids of the APIs that did the job, or one id. An id that the answer did not show is refused,
-                and so is, for a request in words, an API that the client cannot see. Then nothing is remembered.
+            chosen: ids of the APIs that did the job, or one id. An id that the answer did not show
+                is refused; so is, for a request in words, an API that the client cannot see. Then nothing is
+                remembered.
             failed: ids of APIs that were called and did not do the job.
             not_needed: ids of APIs that had no part in it.
             client: name of the client, the same each time; reports without a name count as one client.

@@ -42,7 +42,7 @@ class FirstStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """How many candidates the caller should propose for k hits."""
 
     size: Count = 200
-    """Fewest candidates of each ranking: four times the fifty that are reranked, because fusion needs them."""
+    """Fewest candidates of each ranking: four times the fifty that are reranked, as fusion needs them."""
     factor: Annotated[int, msgspec.Meta(ge=1, le=100)] = 4
     """At least this many candidates for each of the k hits."""
     request_matrix: Annotated[str, msgspec.Meta(max_length=4_096)] = ""
