@@ -3,11 +3,11 @@
 Follow-ups leave out what was said before: "do the same for Berlin", "now delete it", "yes, the second one".
 They are short in any language. So a short last message is searched together with the names of the tools used
 so far, and a very short one also with what the assistant said before it; a message long enough to stand alone
-is searched alone. No language model takes part. Nothing is searched with results of tools: they are nobody's
-words (`kitpick.held_identifiers` says what they are asked for).
+is searched alone. No language model takes part. Results of tools are never searched with, because no person
+said them (`kitpick.held_identifiers` says what they are used for).
 
 Messages of OpenAI (chat completions and Responses), Anthropic, Gemini and MCP sampling are understood, in any
-order. Whatever is not as it should be counts as absent.
+order. Malformed parts count as absent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Has a language model write what the APIs of a catalog are for, and keeps what helps to find them.
 
 For every document that is new or changed: ask, read with suspicion, check, store. A text is kept only if it
-makes requests that it has not seen find their API better than before. Whatever was stored before a stop is
-not asked for again.
+makes requests that it has not seen find their API better than before. Texts that were stored before a stop
+are not asked for again.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Identifiers that a conversation already holds: arguments of its calls, and fields of their results.
 
-Read are the arguments of calls and the results of tools, where they are JSON, and of these only names and
-plain values. It is bounded, whatever a result says. The stages only ask it whether something has to be found
-first (`kitpick_rescorers.stages.brought`): no word of a result is searched with.
+Arguments of calls and results of tools are read if they are JSON, and of these only names and plain values,
+within bounds. The stages only ask whether something has to be found first
+(`kitpick_rescorers.stages.brought`): no word of a result is searched with.
 
-"The same for Berlin" wants the identifier of something else than the one that is held. So where the last
-request names what was not named before, only what came after it counts as held.
+"The same for Berlin" needs the identifier of another thing than the one that is held. So if the last request
+names something that was not named before, only what came after it counts as held.
 """
 
 from __future__ import annotations

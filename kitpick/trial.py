@@ -1,8 +1,8 @@
 """A trial: two profiles answer live requests together, and the choices of users tell which is better.
 
 Both profiles search, and their hits are interleaved (`kitpick_evaluation.interleaving`), so both serve the
-same people. What `Catalog.feedback` hears, from whatever door, is counted. A baseline that is surely better
-ends the trial by itself: from then on it answers alone.
+same people. Feedback counts from every interface (`Catalog.feedback`). If the baseline is surely better, the
+trial ends by itself: from then on the baseline answers alone.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Abstention: how often it is right, and the threshold that fits a catalog.
 
 Every request is also asked without the tools that answer it. How sure a ranker is of a good answer differs
-between catalogs, so that one threshold for all is too low for most of them. Two things tell what fits:
+between catalogs, so that one threshold for all is too low for most of them. Two things show the right one:
 
 - judged requests: the threshold that refuses few enough of them;
 - without any, a *cohort*: descriptions of some of the catalog's own APIs, each asked while its tool is
-  hidden. What the ranker says of these is what this catalog looks like to requests that it cannot serve, as
-  impostors tell the scale of a speaker's scores (Auckenthaler et al. 2000, Digital Signal Processing 10, on
+  hidden. The ranker's probabilities for these show what the catalog looks like to requests that it cannot
+  serve, as impostors show the scale of a speaker's scores (Auckenthaler et al. 2000, Digital Signal Processing 10, on
   zero normalisation).
 """
 

@@ -1,6 +1,6 @@
 """The files of a source: one, those below a folder, or those that match a pattern.
 
-Whoever ingests a folder means what is in it. What a symbolic link in it leads to elsewhere is not read.
+Ingesting a folder means its own content: a symbolic link that leads out of it is not followed.
 """
 
 from __future__ import annotations

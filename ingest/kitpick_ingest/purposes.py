@@ -1,7 +1,7 @@
 """Moves text that many APIs of a tool share to the end of what models read: the own purpose comes first.
 
 Warnings, guardrails, notes on authentication, headings and tables of errors stand before the purpose in
-some servers' descriptions, and models read the beginning. Such sentences are told by repetition alone.
+some servers' descriptions, and models read the beginning. Such sentences are recognised by repetition alone.
 Descriptions and definitions stay as they are: the other order is a field of its own, where it differs.
 """
 

@@ -1,7 +1,7 @@
 """The `$ref`s of JSON documents: pointers (RFC 6901), anchors and ids of JSON Schema, and files beside.
 
-Nothing is ever fetched. A reference that leads to another document is followed where whoever opens the first
-one can load it by its name; otherwise it stays unresolved.
+Nothing is ever fetched. A reference that leads to another document is followed if the caller can load that
+document by its name; otherwise it stays unresolved.
 """
 
 from __future__ import annotations

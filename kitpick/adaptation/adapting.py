@@ -1,10 +1,10 @@
 """Fits a profile to a catalog: the vectors of its requests, and the threshold below which nothing fits.
 
-Words of people and texts of documents lie apart in each catalog in a way of its own: judged requests show how
-to turn the vectors of further ones (`kitpick.adaptation.request_fit`). How sure the list ranker is of a good
+In each catalog the vectors of requests differ from those of documents in a way of their own: judged requests
+show how to turn further ones (`kitpick.adaptation.request_fit`). How sure the list ranker is of a good
 answer differs between catalogs, so that the threshold it comes with is low enough for all of them, and too
-low for most. What tells the right one is said in `kitpick_evaluation.abstention`: judged requests, or without
-any the descriptions of the catalog's own APIs.
+low for most. `kitpick_evaluation.abstention` says how the right one is found: by judged requests, or without
+any by the descriptions of the catalog's own APIs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fits to judged requests of one catalog the matrix that turns the vectors of its requests.
 
-Texts of documents and words of people lie apart in each catalog in a way of its own, and a few dozen judged
-requests show that way. With unit vectors q of requests, d of documents, s = (q + Wq)·d, and R the right
+In each catalog the vectors of requests differ from those of documents in a way of their own, and a few dozen
+judged requests show how. With unit vectors q of requests, d of documents, s = (q + Wq)·d, and R the right
 documents of a request, the matrix is the minimum of
 
     mean over requests, and over r in R, of  log(1 + Σ over wrong j of exp((s_j − s_r)/τ))  +  λ/2 · ‖W‖²

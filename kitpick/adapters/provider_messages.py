@@ -1,6 +1,6 @@
 """Messages of Anthropic and items of OpenAI, dictionaries or objects of the SDKs, read as they come.
 
-Whatever is not as it should be counts as absent.
+Malformed parts count as absent.
 """
 
 from __future__ import annotations

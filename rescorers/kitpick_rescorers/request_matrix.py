@@ -1,6 +1,6 @@
 """A matrix on request vectors, fitted to one catalog: it turns each towards APIs that serve similar ones.
 
-The vectors of documents stay as they are: nothing is embedded anew, in no engine. `kitpick adapt` fits it to
+The vectors of documents stay as they are: nothing is embedded again. `kitpick adapt` fits it to
 judged requests (`kitpick.adaptation.request_fit`), and writes it beside the profile that names it.
 """
 

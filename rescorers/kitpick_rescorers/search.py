@@ -1,7 +1,7 @@
 """One search: prepare → candidates → rank → fetch.
 
 Catalogs, the explain page, evaluation, adapters and the rescorer service run these steps or a part.
-What a step needs is handed to its constructor: an index to read, an encoder, somebody who ranks.
+The constructor takes what the steps need: an index to read, an encoder, a rescorer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Connections to a search server whose answers are bounded, in bytes and in time.
 
-The client libraries read an answer to its end before they look at it, and unpack it on the way: a server that
-is none, or somebody in between, could fill the memory, or never come to an end.
+The client libraries read an answer to its end before they look at it, and unpack it on the way. So a hostile
+server, or somebody between it and us, could fill the memory or never come to an end.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Three kinds of fields: what `ApiDocument` holds, under its own names, for results and for people who search
 the index themselves; what our own rankings read (`words`, `counts`, `lengths`, `vector`); and what says
-which session wrote a document and which one ended it (`born`, `died`), and which part it is in (`slot`).
+which session wrote a document and which one ended it (`born`, `died`), with `slot` for older versions.
 """
 
 from __future__ import annotations

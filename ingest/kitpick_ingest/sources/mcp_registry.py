@@ -1,7 +1,7 @@
 """MCP registries: lists of `server.json`, which say what a server is for and how it is started or reached.
 
-A registry lists every version of a server. Those that it marks as older ones are passed over, as are deleted
-servers.
+A registry lists every version of a server. Versions that it marks as older ones, and deleted servers, are
+skipped.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What a request rules out in the languages of the glossary, by their words for "not" and "without".
 
 Only an order rules out ("lösch sie nicht"), and an alternative behind what is wanted ("…, keine Tabelle").
-What states something ("the server does not start", "nobody uses it any longer") may be all that says what
-is wanted.
+A statement ("the server does not start", "nobody uses it any longer") may be all that says what is wanted.
 """
 
 from __future__ import annotations

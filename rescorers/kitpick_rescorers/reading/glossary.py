@@ -1,7 +1,7 @@
 """A glossary of deeds and things of APIs in fourteen languages: the English words of a foreign request.
 
-No translation: the words that are known, in the order of the request, with names, numbers and loan words as
-they stand. It brings a model that reads English near to what is asked; it does not make it read the language.
+This is no translation: it gives the known words in the order of the request, with names, numbers and loan
+words as they are. A model that reads English then comes near to the request; it does not read the language.
 """
 
 from __future__ import annotations

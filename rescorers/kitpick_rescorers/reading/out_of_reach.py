@@ -1,9 +1,9 @@
 """Requests that no API of a catalog can serve: small talk, manual work, and deeds in another product.
 
-`small_talk` tells small talk in other languages.
+`small_talk` recognises small talk in other languages.
 
-Each is told by an expression that says it alone, and only where nothing that was found is about it: a catalog
-that has a tool for jokes, for lawns or for the product that is named answers such a request as any other.
+Each is recognised by an expression, and only if nothing that was found is about it: a catalog that has a tool
+for jokes, for lawns or for the named product answers such a request as any other.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Remembers documents that callers sent, by the hash of their bytes.
 
-A caller that searches a catalog brings the same documents again and again. So it sends their hashes, and only
-what is not known here in full. The hash is computed here, of the bytes that were sent: nobody can say that
-a content is another. Each owner (a key, and a tenant of it) has documents of its own: by a hash nobody learns
-what another one was sent.
+A caller that searches a catalog brings the same documents again and again. So it sends their hashes, and in
+full only those that are not known here. The hash is computed here, of the bytes that were sent, so nobody can
+pass one content off as another. Each owner (a key, and a tenant of it) has documents of its own, so a hash
+reveals nothing about those of others.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The OpenSearch plugin is one, and any client of Elasticsearch can be. The steps 
 everybody else (`kitpick_rescorers.search`, `kitpick_engines.remote`). The first call asks for the searches of
 the first stage, and every further call brings what was found so far and goes through the same steps again,
 up to the next search or to the end. No answer depends on what the service keeps between calls, so any copy
-can take the next one: documents that it was not sent before it asks for.
+can take the next one, and asks for documents that it was not sent before.
 """
 
 from __future__ import annotations
