@@ -6,8 +6,8 @@ between catalogs, so that one threshold for all is too low for most of them. Two
 - judged requests: the threshold that refuses few enough of them;
 - without any, a *cohort*: descriptions of some of the catalog's own APIs, each asked while its tool is
   hidden. The ranker's probabilities for these show what the catalog looks like to requests that it cannot
-  serve, as impostors show the scale of a speaker's scores (Auckenthaler et al. 2000, Digital Signal Processing 10, on
-  zero normalisation).
+  serve, as impostors show the scale of a speaker's scores (Auckenthaler et al. 2000, Digital Signal
+  Processing 10, on zero normalisation).
 """
 
 from __future__ import annotations

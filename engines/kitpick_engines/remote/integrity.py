@@ -1,8 +1,8 @@
 """Finds documents that somebody else wrote again, and that searches no longer find or misread.
 
 `vector` and `words` are not in the stored source. A server that builds a document again from its source, for
-`_update`, `_update_by_query` or `_reindex`, leaves them out. Our own sessions write every version once; fields
-that were written more often are compared with what the document says.
+`_update`, `_update_by_query` or `_reindex`, leaves them out. Our own sessions write every version once;
+versions that were written more often are compared with what their document says.
 """
 
 from __future__ import annotations
