@@ -23,7 +23,7 @@ _PROBED = 5
 """Candidates that are read for each long form."""
 _WIDER = 200
 """Candidates with whose words a word is compared that those of the first search do not correct."""
-_SHORT = re.compile(r"(?<!\w)(?:[A-Z][A-Z0-9]{1,4}|[a-z0-9]{2,5})(?!\w)")
+_SHORT = re.compile(r"(?<!\w)(?:[A-Z][A-Z0-9]{1,4}s?|[a-z0-9]{2,5})(?!\w)")
 _LONG = re.compile(r"(?<![\w'’])[A-Za-z]{4,24}(?!\w)")
 _MAX_READ = 2_000
 
@@ -54,7 +54,7 @@ class SecondLook:
             return ReadAs(text)
         read = text[:_MAX_READ]
         notes: list[str] = []
-        if any(short.isupper() or short in WRITTEN for short in _SHORT.findall(read)):
+        if any(short.isupper() or short.lower() in WRITTEN for short in _SHORT.findall(read)):
             text, notes = self._written_out(text, found)
         if language_of(text) != ENGLISH:
             return ReadAs(text, tuple(notes))

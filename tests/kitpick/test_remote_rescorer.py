@@ -14,7 +14,12 @@ from kitpick_rescorers.client import Refused
 from kitpick_rescorers.intents.store import Intent
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
-REQUESTS = ("Will it rain in Porto tomorrow?", "mail the price of a share to my boss", "paint my fence")
+REQUESTS = (
+    "Will it rain in Porto tomorrow?",
+    "mail the price of a share to my boss",
+    "paint my fence",
+    "mail what was cut \ud83d to Ann",
+)
 
 
 def timeless(result: Any) -> Any:

@@ -25,7 +25,8 @@ that holds no order. `error`: no answer."""
 MAX_ANSWER = 200_000
 """Characters of an answer that are looked at."""
 _JSON = re.compile(r"\{[^{}]*\}|\[[\d\s,\"]*\]")
-_LINK = r"\s*(?:>|,|;|→|\n)\s*(?:\d{1,4}[.)]\s*)?"
+_LINK = r"\s{0,20}(?:>|,|;|→|\n)\s{0,20}(?:\d{1,4}[.)]\s{0,20})?"
+"""Bounded: of an answer of blank lines alone every split would be tried."""
 _BRACKETED = re.compile(rf"\[\s*(\d{{1,4}})\s*\](?:{_LINK}\[\s*\d{{1,4}}\s*\])*")
 _BARE = re.compile(r"(?<![\d.])\d{1,4}(?:\s*(?:>|→)\s*\d{1,4})+(?![\d.]*\d)")
 _NUMBER = re.compile(r"\[\s*(\d{1,4})\s*\]")

@@ -76,10 +76,20 @@ _NO_LONGER = re.compile(
     r"|بعد الآن|再|もう"
 )
 """What was so, and is not wanted any more: that it end is often what is asked."""
+_NOT_ONLY = re.compile(
+    r"\bnicht (?:nur|bloß)\b|\b(?:pas|non) (?:seulement|uniquement)\b"
+    r"|\bno (?:solo|sólo|solamente|únicamente)\b"
+    r"|\bnão (?:só|apenas|somente)\b|\bnon (?:solo|soltanto|solamente)\b|\bniet (?:alleen|enkel|slechts)\b"
+    r"|\binte (?:bara|endast|enbart)\b|\bnie tylko\b|\bне (?:только|просто)\b"
+    r"|\b(?:sadece|yalnızca)\b.*\bdeğil\b"
+    r"|ليس فقط|不要?[仅只光]|だけで(?:は)?なく|だけじゃなく|뿐만? ?아니라",
+    re.IGNORECASE,
+)
+"""What is wanted, and something beside it that follows."""
 _ALTERNATIVE = 6
 """Words of a clause that names what is wanted in place of something."""
 _WITHOUT = {
-    "de": r"ohne(?=.*(?:\bzu\s|zu\w+en\b|\bdass\b))|statt|anstatt|anstelle",
+    "de": r"ohne(?=.*(?:\bzu\s|zu\w{1,30}en\b|\bdass\b))|statt|anstatt|anstelle",
     "fr": r"sans(?=\s+(?:\S+\s+|l['’])?\S+(?:er|ir|re)\b)|au lieu d[e'’]|plutôt que",
     "es": r"sin(?=\s+\w+[aeií]r(?:l[aeo]s?|se)?\b)|en vez de|en lugar de",
     "pt": r"sem(?=\s+(?:[oa]s?\s+)?\w+(?:[aei]r|[áêí]-l[oa]s?)\b)|em vez de|ao invés de",
@@ -116,7 +126,7 @@ _CONVERB = re.compile(
     re.IGNORECASE,
 )
 """What Turkish says for "without doing" and "instead of doing": a verb, perhaps with its noun before it."""
-_NOT_BEFORE = re.compile(r"\w+m(?:[ıiuü]yor|[ae]z)\w*\W*\Z", re.IGNORECASE)
+_NOT_BEFORE = re.compile(r"\b\w+m(?:[ıiuü]yor|[ae]z)\w*\W*\Z", re.IGNORECASE)
 """A verb that says that something does not happen without another thing."""
 _NEGATED_TURKISH = re.compile(
     r"(?:değil|(?<!\bbir\s)\b\w+(?:me|ma|meyin|mayın|meyiniz|mayınız)\W*\Z)", re.IGNORECASE
@@ -130,7 +140,12 @@ def split_foreign(text: str, language: str) -> Ruled:
         return Ruled(text)
     kept: list[str] = []
     out: list[str] = []
-    for clause in _clauses(text):
+    clauses = _clauses(text)
+    for number, clause in enumerate(clauses, start=1):
+        more = number < len(clauses) or len(clauses) == 1
+        if more and _NOT_ONLY.search(clause):
+            kept.append(clause)
+            continue
         wanted, ruled = _parted(clause, language, first=not kept and not out)
         kept += [wanted] if wanted.strip() else []
         out += [ruled] if ruled else []

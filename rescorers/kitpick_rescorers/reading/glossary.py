@@ -20,7 +20,9 @@ _OTHER_SCRIPTS = frozenset({"ru", "ar"})
 _JOINING = frozenset({"de", "nl", "sv"})
 """Languages that write words together: "Kundenkonto"."""
 _MAX_READ = 1_000
-_LONGEST = {"tr": 10}
+_MOST_ENDING = 10
+"""Letters that a word may have beyond its stem, in any language."""
+_LONGEST = {"tr": _MOST_ENDING}
 _ENDING = 4
 """Letters that a word may have beyond its stem; twice as many where the stem is twice as long."""
 _LEAST_PREFIX = 3
@@ -201,7 +203,7 @@ def known_stem(word: str, language: str, *, whole: bool = False, shared: bool = 
         shared: whether only stems count that stand in the glossary of all languages.
     """
     stems = _stems(language, shared=shared)
-    for length in range(len(word), 0, -1):
+    for length in range(len(word), max(0, len(word) - 1 - _MOST_ENDING), -1):
         stem = word[:length]
         long_enough = length == len(word) or " " in stem or (length >= _LEAST_PREFIX and not whole)
         if long_enough and stem in stems:

@@ -26,7 +26,7 @@ _IDIOMS = (
         rf"\A\W*(?:oh|hey|help|hi)?\W*(?:we|i)(?:['’](?:re|m|ve)|\s+(?:are|am|have))?\s+(?:(?:now|nearly|almost|all|completely)\s+)*"
         rf"(?:(?:run(?:ning)?|ran|getting)\s+)?(?:out\s+of|low\s+on|short\s+of)\s+{_THING}\W*\Z", re.I),
      "buy {}"),
-    (re.compile(rf"\A\W*(?:there\s*(?:['’]s|is|are)\s+)?no\s+(?:more\s+)?{_THING}?\s+left\W*\Z", re.I),
+    (re.compile(rf"\A\W*(?:there\s*(?:['’]s|is|are)\s+)?no\s+(?:more\s+)?{_THING}\s+left\W*\Z", re.I),
      "buy {}"),
     (re.compile(r"\A\W*(?:please\s+)?(?:take|bring|drive)\s+(?:me|us)\s+(?:back\s+)?(?:to\s+)?"
                 r"(?P<thing>(?:(?<=to\s)\S.*|home\b|there\b))", re.I | re.S), "navigate to {}"),

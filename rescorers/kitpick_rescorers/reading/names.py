@@ -23,9 +23,10 @@ _LEAST = 2
 """Letters and digits of a name."""
 
 _LETTERS = re.compile(r"[^\W_]+")
-_QUOTED = re.compile(
+QUOTED = re.compile(
     r"`([^`\n]+)`|\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»|「([^」\n]+)」|(?<!\w)'([^'\n]+)'(?!\w)"
 )
+"""What stands in quotes or as code."""
 _DATA = re.compile(
     r"(?:\b(?:called|named|titled|entitled|labell?ed|tagged|saying|says|containing|reading|text|title|name"
     r"|word|words|query|to|as|with|for|by|from|in|on|at)|[=:])\s*$",
@@ -37,8 +38,8 @@ _CODE = re.compile(
     r"(?:(?:GET|PUT|POST|PATCH|DELETE|HEAD|OPTIONS)\s+)?/[\w{}<>:$.~-]+(?:/[\w{}<>:$.~-]+)*/?"  # a path
     r"|[A-Za-z]\w*(?:\.[A-Za-z]\w*)+"  # tool.api
     r"|[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+"  # snake_case
-    r"|[a-z]+[a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+"  # camelCase
-    r"|[A-Z][A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*"  # PascalCase
+    r"|[a-z][a-z0-9]*[A-Z][A-Za-z0-9]*"  # camelCase
+    r"|[A-Z](?=[A-Za-z0-9]*[a-z0-9][A-Z])[A-Za-z0-9]*"  # PascalCase
     r")(?:\(\))?(?![\w@])"
 )
 _KEBAB = re.compile(r"(?<![\w/@.-])[a-z]+(?:-[a-z0-9]+)+(?![\w@-])")
@@ -73,7 +74,7 @@ def names_in(text: str) -> tuple[str, ...]:
     found += [
         (match.start(), match.group()) for match in kebab if is_command or match.group().count("-") >= _LONG
     ]
-    for match in _QUOTED.finditer(read):
+    for match in QUOTED.finditer(read):
         quoted = next(part for part in match.groups() if part is not None)
         plain = not match.group().startswith("`") and not _CODE.fullmatch(quoted.strip())
         if not (plain and _DATA.search(read[max(0, match.start() - 40) : match.start()])):
@@ -87,7 +88,7 @@ def whole_name(text: str) -> tuple[str, ...]:
     stripped = text.strip()
     if len(stripped) > _MAX_NAME or not _says_enough(stripped):
         return ()
-    inner = _CALLING.match(stripped)
+    inner = _CALLING.match(" ".join(stripped.split()))  # long gaps would be tried at every place
     reduced = inner["name"].strip() if inner else ""
     return tuple(dict.fromkeys(each for each in (stripped, reduced) if _says_enough(each)))
 

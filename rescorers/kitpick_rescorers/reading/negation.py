@@ -34,7 +34,8 @@ _DO_NOT = re.compile(
     r"(?:(?:i|we)\s+(?:[a-z]+ly\s+|also\s+)?(?:do\s*not|don['’]?t|would\s*n['’]?t|never)\s+(?:want|wish|need|like)\s+(?:to|you\s+to|it|them|this|that|anything)?\s*"
     r"(?:to\s+)?(?:be\s+)?"
     r"|(?:you\s+)?(?:do\s*not|don['’]?t|dont|never|must\s+not|mustn['’]?t|should\s+not|shouldn['’]?t|may\s+not|must\s+never)\s+)"
-    r"(?:ever|actually|yet|accidentally|just|really|go\s+and|fully|permanently|completely)?\s*(?P<verb>[a-z]+)",
+    r"(?!\s*(?:just|only|merely|simply)\b)"
+    r"(?:ever|actually|yet|accidentally|really|go\s+and|fully|permanently|completely)?\s*(?P<verb>[a-z]+)",
     re.I,
 )
 _NOT = re.compile(

@@ -32,7 +32,10 @@ are you (an? )?(real|human|person|real person|robot|bot|ai|there|ok|okay|alive)|
 _TALK = (
     "|".join(_TALK_LIST.strip().splitlines()).replace("(", "(?:").replace(" ?", r"\s?").replace(" ", r"\s+")
 )
-_SMALL_TALK = re.compile(rf"\W*(?:{_TALK})(?:[\s,.!;:?-]+(?:{_TALK}))*\W*", re.IGNORECASE)
+MOST_TALK = 10
+"""Expressions that one request says, one after the other. Some are two others as well ("no thanks"), so that
+without a bound the ways to read a row of them double with each."""
+_SMALL_TALK = re.compile(rf"\W*(?:{_TALK})(?:[\s,.!;:?-]+(?:{_TALK})){{0,{MOST_TALK - 1}}}\W*", re.IGNORECASE)
 SAYS_NOTHING = "the request is small talk and asks for nothing that is to be done"
 ABOUT_TALK = re.compile(
     r"\b(?:hello|greet\w*|chat\s?bot|small\s?talk|echo\w*|converse|conversation with)\b", re.IGNORECASE
@@ -120,7 +123,7 @@ _IN_PRODUCT = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(rf"\b(?:{_NAMES})\b", re.IGNORECASE)
-MAY_BE_OUT_OF_REACH = re.compile(
+_MAY_BE_OUT_OF_REACH = re.compile(
     "|".join((rf"\A{_SMALL_TALK.pattern}\Z", rf"\b(?:{_NAMES})\b", *(deed for deed, _ in _BY_HAND))),
     re.IGNORECASE,
 )
@@ -130,6 +133,11 @@ _SAYING = re.compile(
     re.IGNORECASE,
 )
 """What begins the words of a message or a note: what stands behind it is no place of the deed."""
+
+
+def may_be_out_of_reach(text: str) -> bool:
+    """Whether a request has what may be one of these. A longer one than `_MAX_READ` is never read so."""
+    return len(text) <= _MAX_READ and _MAY_BE_OUT_OF_REACH.search(text) is not None
 
 
 def out_of_reach(text: str, found: Sequence[Candidate], sure: float = 1.0) -> str:

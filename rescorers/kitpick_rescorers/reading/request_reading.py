@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from kitpick_engines.lexical import STOP_WORDS
+from kitpick_engines.text import has_utf8
 from kitpick_rescorers.reading.foreign_negation import split_foreign
 from kitpick_rescorers.reading.glossary import UNSPACED, gloss
 from kitpick_rescorers.reading.idioms import MAY_BE_IDIOM, in_plain_words
@@ -102,7 +103,12 @@ def shortened(text: str, most: int = MAX_READ, end: int = _END) -> str:
 
 
 def as_read(request: str) -> tuple[str, tuple[Degradation, ...]]:
-    """A request as far as it is read, and what the answer says of the rest."""
+    """A request as far as it is read, and what the answer says of the rest.
+
+    Half of a pair of surrogates, as a text that was cut has it, is no character, and is read as U+FFFD.
+    """
+    if not has_utf8(request):
+        request = request.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if len(request) <= MAX_READ:
         return request, ()
     said = _GAP.sub("\n", request.strip())  # where nothing is said, nothing is read

@@ -27,7 +27,7 @@ from kitpick_rescorers.reading.languages import passed_over
 from kitpick_rescorers.reading.light_verbs import MAY_BE_LIGHT, Meant, meant_by_light_verb
 from kitpick_rescorers.reading.loan_words import beginnings, sharing
 from kitpick_rescorers.reading.names import name_key, named
-from kitpick_rescorers.reading.out_of_reach import MAY_BE_OUT_OF_REACH, out_of_reach
+from kitpick_rescorers.reading.out_of_reach import may_be_out_of_reach, out_of_reach
 from kitpick_rescorers.reading.request_reading import Reading
 from kitpick_rescorers.reading.ruled_out import RuledOut
 from kitpick_rescorers.reading.senses import MAY_MEAN_OTHERWISE, other_sense
@@ -69,6 +69,8 @@ _FAR_BELOW = 0.05
 _ACTIONS = frozenset().union(*map(plain_stems, ACTIONS))
 _WORDS_OF_NAME = 6
 """Words of a request that may say a name and no more."""
+_LONG_NAME = 10
+"""Letters beyond which the end of a longer name is that of an API."""
 _NEAR = 5
 _HEAD = 10
 """How far down the list a hit is looked for that does what is asked, in place of one that destroys."""
@@ -152,7 +154,7 @@ def _out_of_reach(reading: Reading, state: State, proposed: Sequence[Ranked]) ->
     may_be_talk = first is not None and (first[0].lower() in TALK_WORDS or first[0][0] in TALK_WORDS)
     found = (item.candidate for item in (*state.ranked, *proposed))
     talk = small_talk(reading.wanted, found) if may_be_talk else ""
-    if talk or reading.foreign or MAY_BE_OUT_OF_REACH.search(reading.searched) is None:
+    if talk or reading.foreign or not may_be_out_of_reach(reading.searched):
         return talk
     best = {item.id: item.candidate for item in (*state.ranked, *proposed)}
     sure = max((item.probability for item in state.ranked if item.probability is not None), default=1.0)
@@ -422,7 +424,7 @@ def _is_called(candidate: Candidate, keys: Sequence[str]) -> bool:
     """Whether one of the names of functions is that of an API, alone or behind that of its tool."""
     own = name_key(candidate.api)
     tool = name_key(candidate.tool) + own
-    return any(key in (own, tool) or (len(own) > _HEAD and key.endswith(own)) for key in keys)
+    return any(key in (own, tool) or (len(own) > _LONG_NAME and key.endswith(own)) for key in keys)
 
 
 def _is_meant(candidate: Candidate, meant: Meant, about: frozenset[str]) -> bool:

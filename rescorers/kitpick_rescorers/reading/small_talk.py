@@ -10,7 +10,7 @@ from importlib import resources
 
 from kitpick_engines.contract import Candidate
 from kitpick_rescorers.reading.glossary import UNSPACED
-from kitpick_rescorers.reading.out_of_reach import ABOUT_TALK, SAYS_NOTHING, as_text
+from kitpick_rescorers.reading.out_of_reach import ABOUT_TALK, MOST_TALK, SAYS_NOTHING, as_text
 
 _MOST = 80
 _WORD = re.compile(r"[^\W_]+")
@@ -60,4 +60,5 @@ def _expressions(language: str) -> re.Pattern[str]:
     """One expression or several, with signs between them; where words have no spaces, without, too."""
     one = "|".join(_LINES[language]).replace(" ?", r"\s?").replace(" ", r"\s+")
     between = r"\W*" if language in UNSPACED else r"\W+"
-    return re.compile(rf"\W*(?:{one})(?:{between}(?:{one}))*\W*", re.IGNORECASE)
+    more = rf"(?:{between}(?:{one})){{0,{MOST_TALK - 1}}}"
+    return re.compile(rf"\W*(?:{one}){more}\W*", re.IGNORECASE)

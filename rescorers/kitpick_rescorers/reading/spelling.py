@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from kitpick_rescorers.reading.names import QUOTED
 from kitpick_rescorers.reading.verbs import ACTION_WORDS
 
 MAX_SUSPECTS = 6
@@ -58,10 +59,11 @@ def suspects(text: str, is_known: Callable[[str], bool]) -> list[Suspect]:
         is_known: whether a word, in lower case, is a word of the language.
     """
     found: list[Suspect] = []
-    seen = 0
-    for token in _TOKEN.finditer(text[:_MAX_READ]):
+    seen, read = 0, text[:_MAX_READ]
+    quoted = [each.span() for each in QUOTED.finditer(read) if each.group() != read.strip()]
+    for token in _TOKEN.finditer(read):
         plain = _PLAIN.match(token.group())
-        if plain is None:
+        if plain is None or any(start <= token.start() < end for start, end in quoted):
             continue
         seen += 1
         word = plain[1]

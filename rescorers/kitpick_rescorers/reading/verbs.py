@@ -59,7 +59,7 @@ _NAMES_OF_END = re.compile(
     r"^(?:delete|remove|destroy|terminate|drop|purge|erase|wipe|revoke|deregister|unregister|trash|cancel|void)$"
 )
 _WHETHER = re.compile(
-    r"\b(?:whether|if|who|what|which)\b(?!\s+you\b)[^,.;:!?]*?"
+    r"\b(?:whether|if|who|what|which)\b(?!\s+you\b)[^,.;:!?]{0,200}?"
     r"\b(?:can|could|may|might|would|able\s+to|allowed\s+to)\s+[a-z]+",
     re.IGNORECASE,
 )

@@ -11,7 +11,7 @@ from kitpick_rescorers.reading.names import name_key
 from kitpick_rescorers.reading.verbs import ACTIONS, deed_of_name, deeds, stems_of, verb_stem
 
 _VERSION = re.compile(
-    r"(?:^|[\W_])v(?:ersion)?[\W_]?(\d+)(?=$|[\W_])|(?<=[a-z])V(\d+)(?![a-z0-9])|(?<=[A-Za-z])(\d)$"
+    r"(?:^|[\W_])v(?:ersion)?[\W_]?(\d{1,9})(?=$|[\W_])|(?<=[a-z])V(\d{1,9})(?![a-z0-9])|(?<=[A-Za-z])(\d)$"
 )
 _DIGITS = re.compile(r"[vV]?\d+")
 SMALL = frozenset(map(verb_stem, STOP_WORDS)) | {"via", "one", "please"}

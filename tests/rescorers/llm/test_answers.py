@@ -84,3 +84,4 @@ def test_an_answer_of_megabytes_is_read_in_moments() -> None:
     assert read_ranking("[1] " * 2_000_000, 3).outcome == "unscored"
     assert read_ranking("{" * 1_000_000, 3).outcome == "unscored"
     assert read_ranking("[1] > " * 1_000_000, 3).outcome == "unscored"
+    assert read_ranking("[1]" + "\n" * 1_000_000, 3).outcome == "unscored"

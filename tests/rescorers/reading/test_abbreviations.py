@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,3 +69,12 @@ def test_a_request_in_another_language_keeps_what_texts_explain(bench) -> None: 
     found = [bench.candidate("iam/users", lexical=1, text="Users of Identity and Access Management (IAM)")]
     look = SecondLook(None, None, Filter())  # type: ignore[arg-type]
     assert look.at("liste os usuários do IAM", found) == ReadAs("liste os usuários do IAM")
+
+
+def test_several_are_abbreviated_as_people_write_it(bench) -> None:  # type: ignore[no-untyped-def]
+    catalog = SimpleNamespace(search=lambda request: [])
+    encoder = SimpleNamespace(knows=lambda word: True)
+    look = SecondLook(catalog, encoder, Filter())  # type: ignore[arg-type]
+    for typed, meant in (("PRs", "pull requests"), ("VMs", "virtual machines"), ("K8s", "kubernetes")):
+        found = [bench.candidate("a/b", lexical=1, text=f"Lists {meant}")]
+        assert look.at(f"list all {typed}", found).text == f"list all {meant} ({typed})"

@@ -375,6 +375,26 @@ def test_turkish_nouns_and_before_rule_nothing_out(text: str) -> None:
     assert read_request(text).ruled_out == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Zeige mir nicht nur die Rechnungen, sondern auch die Kunden",
+        "Ne liste pas seulement les factures, exporte-les aussi",
+        "no solo muestra las facturas, también los clientes",
+        "Não apenas liste as faturas, mas exporte",
+        "Toon niet alleen de facturen, maar ook de klanten",
+        "visa inte bara fakturorna, utan även kunderna",
+        "nie tylko pokaż faktury, ale też je wyślij",
+        "не только покажи счета, но и отправь",
+        "不要只列出用户，还要导出",
+        "ユーザーの一覧だけではなく、請求書も表示して",
+    ],
+)
+def test_not_only_rules_nothing_out(text: str) -> None:
+    assert read_request(text).language != ENGLISH
+    assert read_request(text).ruled_out == ()
+
+
 def test_japanese_wants_what_stands_behind_without_doing() -> None:
     reading = read_request("カルテを削除せずに保管して")
     assert reading.ruled_out

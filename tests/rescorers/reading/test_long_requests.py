@@ -29,6 +29,13 @@ def test_what_is_short_enough_is_read_as_it_is(text: str) -> None:
     assert as_read(text) == (text, ())
 
 
+@pytest.mark.parametrize(
+    ("text", "read"), [("rain \ud83d?", "rain \ufffd?"), ("\ude00\ud83d\ude00", "\ufffd\U0001f600")]
+)
+def test_half_a_character_is_read_as_none(text: str, read: str) -> None:
+    assert as_read(text) == (read, ())
+
+
 @pytest.mark.parametrize("blank", ["\t", " \n", "\u3000"])
 def test_blanks_around_a_request_hide_nothing_of_it(blank: str) -> None:
     gap = blank * MAX_READ

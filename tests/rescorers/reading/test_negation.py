@@ -80,6 +80,8 @@ def test_a_thing_that_only_the_ruled_out_part_names_stays(request_: str) -> None
         "send the mail, don't forget the attachment",
         "don't we have a report about sales?",
         "not just the orders, but the invoices as well",
+        "do not only list the users but also export them",
+        "do not just list the buckets, show their sizes too",
         "",
     ],
 )

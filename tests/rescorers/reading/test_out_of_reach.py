@@ -12,7 +12,7 @@ from kitpick_engines.contract import Candidate
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.reading.out_of_reach import MAY_BE_OUT_OF_REACH, out_of_reach
+from kitpick_rescorers.reading.out_of_reach import may_be_out_of_reach, out_of_reach
 from kitpick_rescorers.request import Rescored, RescoreRequest
 from kitpick_rescorers.stages import Fuse
 
@@ -158,7 +158,7 @@ def written() -> Iterator[str]:
 def test_hardly_any_request_that_was_written_for_a_tool_is_refused(bench) -> None:  # type: ignore[no-untyped-def]
     asked = list(written())
     found = candidates(bench, CHAT)
-    refused = [text for text in asked if MAY_BE_OUT_OF_REACH.search(text) and out_of_reach(text, found)]
+    refused = [text for text in asked if may_be_out_of_reach(text) and out_of_reach(text, found)]
     other = [text for text in refused if "to be done in" not in out_of_reach(text, found)]
     assert len(asked) > 1_300
     assert len(other) <= 2, other

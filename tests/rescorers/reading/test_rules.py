@@ -56,6 +56,11 @@ def test_a_name_is_found_with_a_version_behind_it(bench) -> None:  # type: ignor
     assert ids(found)[0] == "s3/ListObjects"
 
 
+def test_a_number_of_any_length_is_no_version(bench) -> None:  # type: ignore[no-untyped-def]
+    names = ("s3/ListObjectsV" + "9" * 5_000, "s3/ListObjectsV2")
+    assert ids(answer("show the objects by version 2", ranked(bench, names)))[0] == "s3/ListObjectsV2"
+
+
 def test_a_name_beats_the_model_and_its_verdict(bench) -> None:  # type: ignore[no-untyped-def]
     logits = {name: -9.0 + place for place, name in enumerate(reversed(S3))}
     models = Models(scorer=bench.scorer(logits), cache=ScoreCache())

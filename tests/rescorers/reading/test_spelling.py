@@ -27,6 +27,7 @@ def corrected(text: str) -> str:
         ("shedule the meeeting with the team", "schedule the meeting with the team"),
         ("delte the order", "delete the order"),
         ("the customre's order", "the customer's order"),
+        ('"cancel the invioce for the user"', '"cancel the invoice for the user"'),
     ],
 )
 def test_a_slip_is_corrected_where_the_catalog_has_the_word(typed: str, meant: str) -> None:
@@ -39,6 +40,8 @@ def test_a_slip_is_corrected_where_the_catalog_has_the_word(typed: str, meant: s
         "cancel the order",
         "show the order for Cansel",
         'show the order "cansel"',
+        'show the order called "the cansel invioce for the user"',
+        "show the order of `the cansel invioce please`",
         "show cansel@shop.example and /cansel/x",
         "show the order CANSEL",
         "show the zebra for the user",
