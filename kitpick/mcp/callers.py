@@ -72,7 +72,7 @@ class Callers:
             elif scope["path"] in public and scope["method"] in {"GET", "HEAD"}:
                 await self._tell(scope, receive, send)
             else:
-                await checked(scope, receive, send)
+                await checked(_with_one_authorization(scope), receive, send)
 
         return guard
 
@@ -80,6 +80,18 @@ class Callers:
         """Sends the metadata, to pages of other sites as well: clients in browsers read it."""
         headers = {"access-control-allow-origin": "*", "cache-control": "max-age=3600"}
         await Response(self._metadata, media_type="application/json", headers=headers)(scope, receive, send)
+
+
+def _with_one_authorization(scope: Scope) -> Scope:
+    """The request with all that its headers `Authorization` say in one.
+
+    Of several, such as a proxy's beside a caller's, none counts: the SDK takes the first, whoever wrote it.
+    """
+    said = [value for name, value in scope["headers"] if name == b"authorization"]
+    if len(said) < 2:
+        return scope
+    others = [header for header in scope["headers"] if header[0] != b"authorization"]
+    return {**scope, "headers": [*others, (b"authorization", b", ".join(said))]}
 
 
 def _caller(bearer: TokenBearer) -> Caller:

@@ -25,7 +25,9 @@ TABLES = ("mcpServers", "servers", "context_servers")
 _NAME = re.compile(r"[^\w.-]+")
 _VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")
 _ANY = re.compile(r"\$\{[^}]*\}")
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL)
+_COMMENT = r"//[^\n]*(?![^\n])|/\*(?:[^*]|\*(?!/))*\*/"
+"""To its very end, so that a line of slashes is read in one way only."""
+_TOKEN = re.compile(rf'"(?:[^"\\]|\\.)*"|{_COMMENT}|,(?=(?:\s|{_COMMENT})*[}}\]])', re.DOTALL)
 
 
 class _Zed(msgspec.Struct):

@@ -153,8 +153,14 @@ def _calling(config: McpConfig) -> Iterable[bool]:
 
 
 def _headers(request: Any) -> Mapping[str, str]:  # noqa: ANN401 - as in `Callers.of`
-    """Headers of an HTTP request, under lower-case names; none on standard streams."""
-    return {} if request is None else dict(request.headers)
+    """Headers of an HTTP request that come once, under lower-case names; none on standard streams.
+
+    Of two with one name nobody knows which of them its caller wrote.
+    """
+    if request is None:
+        return {}
+    given = ((name, request.headers.getlist(name)) for name in set(request.headers))
+    return {name: values[0] for name, values in given if len(values) == 1}
 
 
 class _Uvicorn(uvicorn.Server):

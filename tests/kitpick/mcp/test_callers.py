@@ -128,3 +128,29 @@ def test_issuers_need_the_address_of_this_server(tmp_path: Path) -> None:
     (tmp_path / "mcp.toml").write_text(CONFIG.replace("resource = ", "catalog = "))
     with pytest.raises(InvalidMcpConfig, match="need `resource`"):
         read_config(tmp_path / "mcp.toml")
+
+
+def test_of_two_tokens_in_one_request_none_counts(settings: Settings, tmp_path: Path) -> None:
+    login = TokenIssuer()
+    with gateway(tmp_path, settings, login) as client:
+        token = login.token(groups=["staff"])
+        for tokens in ((token, "script"), ("script", token), ("script", "script"), ("wrong", "script")):
+            sent = [("authorization", f"Bearer {each}") for each in tokens]
+            answer = client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=sent)
+            assert answer.status_code == 401, tokens
+        assert refused(client, "script").status_code != 401, "one alone counts"
+
+
+def test_of_two_credentials_for_a_server_none_is_passed_on() -> None:
+    from starlette.requests import Request
+
+    from kitpick.mcp.config import UpstreamConfig
+    from kitpick.mcp.credentials import bringing, brought, lacking
+    from kitpick.mcp.server import _headers
+
+    upstream = UpstreamConfig("x", "https://x.example/mcp", forward={"X-Token": "Authorization"})
+    for tokens, passed_on in ((["mine"], True), (["mine", "theirs"], False)):
+        request = Request({"type": "http", "headers": [(b"x-token", each.encode()) for each in tokens]})
+        with bringing(_headers(request)):
+            assert bool(brought(upstream)) is passed_on
+            assert bool(lacking(upstream)) is not passed_on

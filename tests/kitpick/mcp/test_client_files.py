@@ -66,6 +66,8 @@ def test_vs_code_writes_servers_with_comments_a_folder_and_a_file_of_variables(t
     text = """{
       // servers of this project
       "inputs": [{"type": "promptString", "id": "key"},],
+      ////////////////////////////////////////////////////////////
+      /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/ /**/
       "servers": { /* all */
         "notes": {"type": "stdio", "command": "notes", "cwd": "/srv", "envFile": "my.env",
                   "env": {"OTHER": "http://x/*not a comment*/"},},
