@@ -376,9 +376,10 @@ class Catalog:
             InvalidRequest: no number of days.
             EngineUnavailable: a file cannot be written.
         """
-        if self._trial is not None and older_than_days is None:
-            self._trial.forget(tenant)
-        return self.learning.forget(tenant, older_than_days)
+        gone = self.learning.forget(tenant, older_than_days)
+        if self._trial is not None:
+            self._trial.forget(tenant, older_than_days)
+        return gone
 
     def enricher(self) -> Enricher:
         """Has a language model write about the APIs of this catalog.

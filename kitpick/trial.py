@@ -27,6 +27,7 @@ from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_
 from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
+from kitpick_rescorers.intents.store import require_empty_log
 from kitpick_rescorers.state import Degradation, joined
 
 State = Literal["running", "promoted", "stopped", "guarded"]
@@ -44,6 +45,12 @@ CREATE TABLE IF NOT EXISTS chosen (
     PRIMARY KEY (answer, tenant, api, client)
 ) WITHOUT ROWID;
 """
+_DAY = 86_400.0
+_FORGETS = (
+    "DELETE FROM drawn WHERE (:until IS NULL OR at < :until) AND (:tenant IS NULL OR tenant = :tenant)",
+    "DELETE FROM chosen WHERE (:tenant IS NULL OR tenant = :tenant) "
+    "AND (answer, tenant) NOT IN (SELECT answer, tenant FROM drawn)",
+)
 _SCORES = """
 SELECT tenant, points, count(*) FROM (
     SELECT drawn.tenant AS tenant, drawn.answer,
@@ -231,15 +238,27 @@ class ProfileTrial:
                 guarded = msgspec.json.encode(replace(plan, state="guarded"))
                 connection.execute("UPDATE plan SET plan = ?", (guarded,))
 
-    def forget(self, tenant: str | None = None) -> None:
-        """Removes answers and choices of a tenant, None: of all; what is compared stays.
+    def forget(self, tenant: str | None = None, older_than_days: float | None = None) -> None:
+        """Removes answers and what was chosen from them; what is compared stays.
+
+        Where there is no trial (any more), nothing is removed.
+
+        Args:
+            tenant: of this tenant alone; None for all.
+            older_than_days: only what is older; None for any age.
 
         Raises:
-            NoTrial, EngineUnavailable: as `plan`.
+            NoTrial, EngineUnavailable: as `plan`, for a file that is there.
         """
+        if not self.path.is_file():
+            return
+        tenant = None if tenant is None else storable(tenant)
+        until = None if older_than_days is None else time.time() - older_than_days * _DAY
         with self._connection() as connection:
-            for table in ("drawn", "chosen"):
-                connection.execute(f"DELETE FROM {table} WHERE ? IS NULL OR tenant = ?", (tenant, tenant))  # noqa: S608
+            for statement in _FORGETS:
+                connection.execute(statement, {"tenant": tenant, "until": until})
+            connection.commit()
+            require_empty_log(connection, self.path)
 
     def report(self) -> TrialReport:
         """What users chose so far, over all and by tenant.

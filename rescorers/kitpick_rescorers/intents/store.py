@@ -155,7 +155,6 @@ class IntentStore:
             return 0
         with self._connection() as connection:
             _upgrade(connection)
-            connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
             whose = "client <> '' AND at < ? AND (? IS NULL OR tenant = ?)"
             gone = connection.execute(
                 f"DELETE FROM intents WHERE {whose}",  # noqa: S608 - a literal
@@ -291,6 +290,7 @@ class IntentStore:
                 closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection,
                 connection,
             ):
+                connection.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten
                 yield connection
         except (sqlite3.Error, UnicodeDecodeError, DamagedRow) as error:
             cure = f"; {full_disk(self.path)}" if is_full(error) else ""

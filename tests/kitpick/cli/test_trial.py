@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
+from kitpick.feedback import UnknownResult
 from kitpick.settings import Settings
 from kitpick.trial import NoTrial, NoTrialFile, ProfileTrial, SameProfile, TrialPlan
 from kitpick_engines.contract import Filter
@@ -148,9 +149,25 @@ def test_tenants_are_counted_apart_and_choose_only_from_their_own_answers(trial:
 def test_what_is_forgotten_is_gone_from_the_trial(tried: Catalog, trial: ProfileTrial) -> None:
     for tenant in ("acme", "other"):
         found = tried.search(RAIN, 2, filter=Filter(tenant=tenant))
-        tried.feedback(found.id, [found.hits[0].document.id], client="ann", filter=Filter(tenant=tenant))
+        tried.feedback(found.id, [found.hits[0].document.id], client="zebra", filter=Filter(tenant=tenant))
     tried.forget("acme")
     assert list(trial.report().by_tenant) == ["other"]
+    tried.forget(older_than_days=1)
+    assert trial.report().clients == 1, "nothing is a day old"
+    tried.forget(older_than_days=0)
+    assert (trial.report().answers, trial.report().clients) == (0, 0)
+    assert b"zebra" not in b"".join(file.read_bytes() for file in trial.path.parent.glob("trial.db*"))
+
+
+def test_where_the_trial_is_gone_the_rest_is_forgotten_all_the_same(
+    tried: Catalog, trial: ProfileTrial
+) -> None:
+    found = tried.search(RAIN, 2)
+    for file in trial.path.parent.glob("trial.db*"):
+        file.unlink()
+    assert tried.forget().answers == 1
+    with pytest.raises(UnknownResult):
+        tried.feedback(found.id, [found.hits[0].document.id])
 
 
 def test_a_profile_of_ones_own_is_found_from_every_folder(

@@ -113,3 +113,12 @@ def test_a_file_that_is_something_else_is_a_typed_error(store: IntentStore) -> N
         EngineUnavailable, match=r"^/.*catalog\.intents: sample requests: file is not a database$"
     ):
         store.of_model("m@1")
+
+
+def test_what_made_room_or_was_replaced_is_not_in_the_file_any_more(store: IntentStore) -> None:
+    for number in range(4 * MAX_PER_CLIENT):
+        put(store, (f"{number:04} a private matter " + "x" * 1_000, "weather"), client="ann")
+    put(store, ("a private matter of an API that goes", "email"))
+    store.remove("email")
+    assert store.forget() == MAX_PER_CLIENT
+    assert b"private matter" not in b"".join(file.read_bytes() for file in store.path.parent.iterdir())
