@@ -106,7 +106,7 @@ def until_request(messages: Messages) -> Messages:
 
 def called_names(messages: Messages) -> set[str]:
     """Names of all tools that a conversation has called."""
-    return {call.name for message in messages for call in tool_calls(message)}
+    return {call.name for message in _all_parts(list(messages)) for call in tool_calls(message)}
 
 
 _AGAIN = re.compile(

@@ -253,9 +253,11 @@ junk = st.recursive(
 @settings(deadline=None)
 @given(st.lists(junk, max_size=5))
 @example([{"role": "user", "content": {"type": []}}])
+@example(["hello", {"role": "user", "content": "rain?"}, None])
 def test_whatever_comes_is_read_or_refused(messages: list[Any]) -> None:
     with suppress(NothingAsked):
         assert request_of(messages).strip()
+        assert all(isinstance(name, str) and name for name in done_before(messages))
     read = messages_of({"messages": messages, "input": messages})
     assert all(isinstance(name, str) and name for name in called_names(read))
     assert until_request(read) == [] or read_turns(until_request(read)).last
