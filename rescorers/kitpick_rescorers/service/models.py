@@ -41,7 +41,8 @@ Encode = Callable[[Sequence[str]], Sequence[Vector]]
 class QueryVectors:
     """Vectors by key and text, the last ones. Safe to use from several threads.
 
-    Each API key has its own: how fast an answer comes tells nobody what somebody else asked.
+    Each API key has its own, and each tenant that it speaks for: how fast an answer comes tells nobody what
+    somebody else asked.
     """
 
     def __init__(self, most: int = _REMEMBERED) -> None:
@@ -127,8 +128,8 @@ class ServiceModels:
         return QueuedScorer(self.cross_encoder, self._scores, ticket)
 
     def scores_of(self, ticket: Ticket) -> ScoreCache:
-        """The score cache of the key that sent a request."""
-        return self.cache.of_owner(ticket.bearer.name)
+        """The scores that whoever sent a request may find."""
+        return self.cache.of_owner(ticket.owner)
 
     def for_needs(
         self, needs: frozenset[Requirement], ticket: Ticket, vector_model: str = ""
@@ -235,12 +236,12 @@ class QueuedEncoder:
 
 
 class RememberedEncoder(QueuedEncoder):
-    """The same, which embeds what one key asks again and again only once."""
+    """The same, which embeds what one caller asks again and again only once."""
 
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         """Unit vectors, float32 (d,), one a text; raises like `ServiceModels.encode`."""
         return self._models.query_vectors.of(
-            self._ticket.bearer.name,
+            self._ticket.owner,
             texts,
             lambda missing: super(RememberedEncoder, self).vectors(tuple(missing)),
         )

@@ -23,6 +23,8 @@ class Ticket:
         self.request_id = request_id
         self.bearer: Bearer = NOBODY
         """The API key it came with, or who its token speaks of."""
+        self.tenant = ""
+        """Whose request it is, where the key is that of a search server and says so."""
         self.started = time.perf_counter()
         self.deadline = self.started + seconds
         self.cancelled = False
@@ -47,6 +49,11 @@ class Ticket:
         self._sleeper: threading.Event | None = None
         self._working: Deadline | None = None
         self._turn: Turn | None = None
+
+    @property
+    def owner(self) -> str:
+        """Who alone finds what is remembered of this request: the key, and the tenant that it speaks for."""
+        return f"{self.bearer.name}\0{self.tenant}" if self.tenant else self.bearer.name
 
     def spent(self, name: str, start: float, end: float | None = None) -> None:
         """Records what the time since `start` (`perf_counter`) was spent on."""

@@ -157,7 +157,7 @@ def _check(issuer: Issuer) -> None:
 
 
 def _strict(part: str) -> dict[str, Any]:
-    """A JSON object without repeated names and without NaN.
+    """A JSON object without repeated names, NaN and halves of characters.
 
     Raises:
         ValueError, RecursionError: it is none.
@@ -176,6 +176,7 @@ def _strict(part: str) -> dict[str, Any]:
     found = json.loads(data.decode("utf-8"), object_pairs_hook=once, parse_constant=refuse)
     if not isinstance(found, dict):
         raise ValueError("no object")
+    json.dumps(found, ensure_ascii=False).encode()  # halves of characters have no UTF-8 form: a ValueError
     return found
 
 

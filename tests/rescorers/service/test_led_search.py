@@ -367,3 +367,16 @@ class TestTwoEncoders:
     def test_with_one_set_the_other_index_is_degraded(self, service: Any, both: Any) -> None:
         (degraded,) = self.ranking(service, both.service.former)["degraded"]
         assert degraded["stage"] == "embed"
+
+
+def test_what_one_tenant_asked_is_read_again_for_another(voting: Any) -> None:
+    """The key of a search server is one for all: neither times nor traces tell what others asked."""
+    size = voting.service.models.encoder.dimensions
+    profile = {"name": "read", "stages": [*VOTES["stages"], {"stage": "cross_encode", "candidates": 5}]}
+    both = [hits(stored("demo/mail/send", size), stored("demo/weather/forecast", size))]
+    found, known = [first_stage(voting), both], []
+    for tenant in ("acme", "acme", "globex"):
+        ranking = call(voting, found, profile=profile, tenant=tenant, explain=True)["ranking"]
+        (note,) = [each["note"] for each in ranking["trace"] if each["stage"] == "cross_encode"]
+        known.append(int(note.split()[2]))
+    assert known == [0, 2, 0]

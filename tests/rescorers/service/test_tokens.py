@@ -87,6 +87,11 @@ def unsigned() -> str:
     return ".".join([*(encoded(json.dumps(part).encode()) for part in parts), ""])
 
 
+def escaped(login: TokenIssuer, **said: Any) -> str:
+    """A token in ASCII, as many issuers write it."""
+    return login.signed(json.dumps(claims(**said)).encode())
+
+
 REFUSED: dict[str, Callable[[TokenIssuer], str]] = {
     "alg none": lambda login: unsigned(),
     "alg none, with a signature": lambda login: unsigned() + login.token().rpartition(".")[2],
@@ -118,6 +123,9 @@ REFUSED: dict[str, Callable[[TokenIssuer], str]] = {
     "a tenant that is no text": lambda login: login.token(tenant=["acme"]),
     "an empty tenant": lambda login: login.token(tenant=""),
     "a group that is no text": lambda login: login.token(groups=["staff", 1]),
+    "half a character as a user": lambda login: escaped(login, sub="ann\ud83d"),
+    "half a character as a tenant": lambda login: escaped(login, tenant="\ude00"),
+    "half a character as a group": lambda login: escaped(login, groups=["staff", "\ud83d"]),
     "NaN": lambda login: login.signed(json.dumps(claims(x=float("nan"))).encode()),
     "nested too deep": lambda login: login.signed(b'{"x":' + b"[" * 4_000),
     "no object": lambda login: login.signed(b'["iss"]'),

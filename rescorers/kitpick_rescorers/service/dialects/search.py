@@ -172,6 +172,7 @@ def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchA
     answer = SearchAnswer(request_id=ticket.request_id, protocol=2 if remembers else 1)
     # A tenant that the key does not have is nobody's: by inventing some, it would push out what others sent.
     permitted, _ = _permitted(call, ticket.bearer)
+    ticket.tenant = permitted.tenant
     contents = service.contents.of((ticket.bearer.name, permitted.tenant), call.documents)
     known = [each for each in contents if each is not None]
     if len(known) < len(contents):
