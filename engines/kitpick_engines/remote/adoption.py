@@ -65,17 +65,22 @@ def planned(server: SearchServer, store: StateStore) -> Adoption | None:
 
 
 def carry_out(server: SearchServer, store: StateStore, adoption: Adoption) -> CatalogState:
-    """Writes the new state, and takes the former catalog's name off the restored index.
+    """Takes the former catalog's name off the restored index, and writes the new state.
+
+    In this order: once the state matches, nobody plans what is still to be done.
 
     Raises:
         NotAdoptable: the state was changed since this was planned.
     """
+    changed = NotAdoptable(f"{store.index} was changed meanwhile; nothing was adopted: try again")
     found = store.read()
-    if found is None or found.state != adoption.before or not store.replace(found, adoption.after):
-        raise NotAdoptable(f"{store.index} was changed meanwhile; nothing was adopted: try again")
+    if found is None or found.state != adoption.before:
+        raise changed
     removed = [{"remove": {"index": adoption.index, "alias": alias}} for alias in adoption.unaliased]
     if removed:
         server.call("POST", "/_aliases", {"actions": removed})
+    if not store.replace(found, adoption.after):
+        raise changed
     return adoption.after
 
 

@@ -58,7 +58,7 @@ class RequestRefused(EngineError):
     """The server understood a request and refused it."""
 
     def __init__(self, where: str, status: int, kind: str, reason: str) -> None:
-        super().__init__(f"{where}: {status} {kind}: {reason[:_SHOWN]}{_cure(status)}")
+        super().__init__(f"{where}: {status} {kind}: {reason[:_SHOWN]}{_cure(status, reason)}")
         self.status = status
         self.kind = kind
 
@@ -235,11 +235,14 @@ def _reason(answer: Any) -> str:  # noqa: ANN401 - whatever the server sent
     return str(error if error is not None else "no reason given")[:_SHOWN]
 
 
-def _cure(status: int) -> str:
+def _cure(status: int, reason: str = "") -> str:
     if status == 401:
         return "; set KITPICK_ENGINE_USER and KITPICK_ENGINE_PASSWORD, or KITPICK_ENGINE_API_KEY"
     if status == 403:
         return "; the user lacks a permission: docs/engines.md lists what is needed"
+    if "max_result_window" in reason:
+        default = '{"index.max_result_window": null}'
+        return f"; give the index its default of 10,000 again: PUT INDEX/_settings {default}"
     return ""
 
 

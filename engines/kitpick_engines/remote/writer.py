@@ -171,11 +171,12 @@ def _delete(server: SearchServer, index: str, query: Json) -> None:
     while True:
         body = {"size": _DELETED_AT_ONCE, "query": query, "_source": False, "sort": BY_ID}
         hits = server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
+        refused = send(server, index, [Action({"delete": {"_id": hit["_id"]}}) for hit in hits])
         if hits:
-            send(server, index, [Action({"delete": {"_id": hit["_id"]}}) for hit in hits])
             server.call("POST", f"/{index}/_refresh")
         if len(hits) < _DELETED_AT_ONCE:
             return
+        _require_progress(index, refused, len(hits))
 
 
 def _unmark(server: SearchServer, index: str, sessions: list[int]) -> None:
@@ -184,11 +185,22 @@ def _unmark(server: SearchServer, index: str, sessions: list[int]) -> None:
     while True:
         body = {"size": _UNMARKED_AT_ONCE, "query": query, "sort": BY_ID, "seq_no_primary_term": True}
         hits = server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
+        refused = send(server, index, [_unmarked(hit) for hit in hits])
         if hits:
-            send(server, index, [_unmarked(hit) for hit in hits])
             server.call("POST", f"/{index}/_refresh")
         if len(hits) < _UNMARKED_AT_ONCE:
             return
+        _require_progress(index, refused, len(hits))
+
+
+def _require_progress(index: str, refused: Sequence[RefusedAction], asked: int) -> None:
+    """Refuses to search again for what the server will not change.
+
+    Raises:
+        EngineUnavailable: it refused every action of a page.
+    """
+    if len(refused) == asked:
+        raise EngineUnavailable(f"{index}: {refused[0].status}: {refused[0].reason}")
 
 
 def _unmarked(hit: Json) -> Action:

@@ -14,7 +14,7 @@ from node_process import free_port
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.opening import open_engine
 from kitpick_engines.remote.engine import RemoteEngine
-from kitpick_engines.remote.server import block_cure, unreachable
+from kitpick_engines.remote.server import RequestRefused, block_cure, unreachable
 from kitpick_engines.remote.setup import detect
 
 KINDS = ("opensearch", "elasticsearch")
@@ -113,3 +113,11 @@ def test_errors_are_named_by_what_they_were_made_of_and_show_nothing_that_was_se
 def test_only_blocks_of_writes_are_taken_for_such(reason: str, is_cured: bool) -> None:
     assert bool(block_cure("cluster_block_exception", reason)) is is_cured
     assert block_cure("security_exception", reason) == ""
+
+
+def test_a_window_that_is_too_small_is_named_with_its_cure() -> None:
+    said = "Result window is too large, from + size must be less than or equal to: [100] but was [144]. "
+    said += "This limit can be set by changing the [index.max_result_window] index level setting."
+    refused = RequestRefused("tools-apis-1", 400, "illegal_argument_exception", said)
+    assert '{"index.max_result_window": null}' in str(refused)
+    assert "max_result_window" not in str(RequestRefused("x", 400, "parsing_exception", "no such field"))
