@@ -15,6 +15,8 @@ from kitpick_ingest.json_values import JsonObject, segments
 
 _MAX_CHAIN = 32
 """References that lead to references are followed this often; a loop ends here."""
+_MOST_DIGITS = 18
+"""Of a place in a list: Python refuses to read a number of thousands."""
 _ANCHORS = ("$anchor", "$dynamicAnchor")
 _REFERENCES = ("$ref", "$dynamicRef")
 IDENTIFIERS = ("$id", "$anchor", "$dynamicAnchor", "$self")
@@ -221,6 +223,6 @@ def _step(node: object, segment: str) -> object:
     """The member of an object or a list, None where there is none."""
     if isinstance(node, dict):
         return node.get(segment)
-    if isinstance(node, list) and segment.isdecimal() and int(segment) < len(node):
-        return node[int(segment)]
+    if isinstance(node, list) and len(segment) < _MOST_DIGITS and segment.isdecimal():
+        return next(iter(node[int(segment) : int(segment) + 1]), None)
     return None

@@ -116,3 +116,10 @@ def test_ten_thousand_parameters_come_out_and_long_descriptions_are_cut() -> Non
 @pytest.mark.parametrize("schema", [None, [], "text", {"properties": []}, {"allOf": 7, "required": "q"}])
 def test_what_is_no_schema_has_no_parameters(schema: object) -> None:
     assert parameters(schema) == ()
+
+
+def test_a_place_in_a_list_is_no_number_of_any_length() -> None:
+    references = References({"parts": [{"type": "string"}]})
+    assert references.resolve({"$ref": "#/parts/0"}) == {"type": "string"}
+    assert unresolved(references.resolve({"$ref": "#/parts/" + "9" * 5_000}))
+    assert unresolved(references.resolve({"$ref": "#/parts/1"}))

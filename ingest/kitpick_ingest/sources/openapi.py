@@ -220,12 +220,12 @@ class _SpecificationReader:
     def _read_methods(self, path: str, level: _Located, whole: JsonObject) -> Iterator[Converted]:
         """The operations that stand in an item itself, beside a reference to others."""
         for key in (key for method in METHODS for key in level.value if key.lower() == method):
-            yield self._operation(path, key, level, whole)
+            yield from self._operation(path, key, level, whole)
         more = level.value.get("additionalOperations")
         if isinstance(more, dict):
             below = _Located(level.file, (*level.place, "additionalOperations"), more)
             for key in more:
-                yield self._operation(path, key, below, whole)
+                yield from self._operation(path, key, below, whole)
         elif more is not None:
             yield dead_letter(self._source, level.member("additionalOperations"), "it must be an object")
         for key in level.value:
@@ -233,19 +233,31 @@ class _SpecificationReader:
                 what = f"{key[:100]!r} is no method of OpenAPI; other ones belong into additionalOperations"
                 yield dead_letter(self._source, level.member(key), what)
 
-    def _operation(self, path: str, method: str, item: _Located, whole: JsonObject) -> Converted:
+    def _operation(self, path: str, method: str, item: _Located, whole: JsonObject) -> Iterator[Converted]:
         operation = item.value[method]
         if not isinstance(operation, dict):
-            return dead_letter(self._source, item.member(method), "an operation must be an object")
+            yield dead_letter(self._source, item.member(method), "an operation must be an object")
+            return
         levels = self._chain(_Located(item.file, (*item.place, method), operation))
         if missing := self._missing(levels[-1]):
-            return dead_letter(self._source, item.member(method), missing)
+            yield dead_letter(self._source, item.member(method), missing)
+            return
         found = _merged(levels)
         last = levels[-1]
         self._callbacks += [within(last.position, "callbacks")] * len(as_object(found.get("callbacks")))
         entry = Entry(last.position, last.file.text(last.place, last.value))
         make = partial(self._document, path=path, method=method, item=whole, operation=found)
-        return convert_entry(self._source, entry, make)
+        converted = convert_entry(self._source, entry, make)
+        if isinstance(converted, ApiDocument):
+            yield from self._nameless(last.position, whole, found)
+        yield converted
+
+    def _nameless(self, position: str, item: JsonObject, operation: JsonObject) -> Iterator[DeadLetter]:
+        """Tells of inputs that are left out."""
+        if count := self._operations.nameless(item, operation):
+            has = "has" if count == 1 else "have"
+            what = f"{count:,} of its parameters {has} no name: what nobody can give is left out"
+            yield DeadLetter(self._source, within(position, "parameters"), what)
 
     def _chain(self, located: _Located) -> list[_Located]:
         """An object and those that its references lead to, one after the other."""
@@ -377,6 +389,11 @@ class OperationReader:
                 schema = _parameter_schema(target)
                 found[location, name] = location, self._described(name, schema, target), schema
         return [*found.values(), *self._body(operation, self._swagger_bodies(item, operation))]
+
+    def nameless(self, item: JsonObject, operation: JsonObject) -> int:
+        """How many of its parameters have no name, so that nobody can give them."""
+        unnamed = (each for each in self._declared(item, operation) if each and not _parameter_name(each))
+        return sum(as_string(each.get("in")) != _BODY for each in unnamed)
 
     def _declared(self, item: JsonObject, operation: JsonObject) -> Iterator[JsonObject]:
         for value in (*as_list(operation.get("parameters")), *as_list(item.get("parameters"))):

@@ -276,6 +276,17 @@ def test_a_parameter_counts_once_and_headers_described_elsewhere_not_at_all(tmp_
     )
 
 
+def test_what_has_no_name_is_left_out_and_told(tmp_path: Path) -> None:
+    declared = [{"name": "", "in": "query"}, "odd", {"in": "header"}, {"name": "q", "in": "query"}]
+    body_of_path = [{"in": "body", "schema": {}}]
+    spec = {"/x": {"get": {"parameters": declared}, "parameters": body_of_path}, "/y": {"get": {}}}
+    letter, *found = read(write(tmp_path / "spec.json", with_paths(spec)))
+    assert [each.api for each in found if isinstance(each, ApiDocument)] == ["GET /x", "GET /y"]
+    assert isinstance(letter, DeadLetter)
+    assert letter.position.endswith("#/paths/~1x/get/parameters")
+    assert letter.reason == "2 of its parameters have no name: what nobody can give is left out"
+
+
 @pytest.mark.parametrize(
     ("method", "effect"),
     [
