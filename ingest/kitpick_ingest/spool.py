@@ -63,7 +63,10 @@ class KnownDocument(NamedTuple):
     """Whether only named principals may see it."""
 
     def is_widened_by(self, document: ApiDocument) -> bool:
-        """Whether somebody may see the document who may not see the held one."""
+        """Whether the held document was for one tenant or for named principals, and this one no longer is.
+
+        Another tenant or further principals do not count.
+        """
         return bool(self.tenant and not document.tenant) or (self.limited and not document.allowed)
 
 

@@ -189,12 +189,13 @@ class Desk:
             CatalogProblem: the catalog cannot be read.
         """
         with _problems_of_the_catalog(self._places):
-            found = self._catalog.engine.fetch([call.id], self._permitted(ticket))
+            permitted = self._permitted(ticket)
+            found = self._catalog.engine.fetch([call.id], permitted)
             if not found:
                 raise UnknownApi(call.id)
             store = self._catalog.intents.written
             written = None if store is None else store.entry(call.id)
-        return _whole(found[0], () if written is None else written.kept)
+        return _whole(found[0], () if written is None else written.kept_for(permitted))
 
     def check(self, call: CheckCall, ticket: Ticket) -> CheckAnswer:
         """Looks for APIs that are hard to find, among those that the caller may see, part by part.
@@ -258,7 +259,7 @@ class Desk:
         """Requests that find their API: those that were written for one come first."""
         store = self._catalog.intents.written
         entries = {} if store is None else store.entries()
-        written = {id_: entry.kept for id_, entry in entries.items()}
+        written = {id_: entry.kept_for(permitted) for id_, entry in entries.items()}
         return examples(shown.candidates(written), self._first(ticket, permitted))
 
     def _first(self, ticket: Ticket, permitted: Filter) -> Callable[[str], str | None]:

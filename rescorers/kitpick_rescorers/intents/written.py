@@ -1,7 +1,7 @@
-"""What a language model wrote about APIs: a file beside the catalog, which votes for them and is never shown.
+"""What a language model wrote about APIs: a file beside the catalog, which votes for them.
 
-A text reaches nobody: what comes out of here are ids and numbers. It can only speak for the API that it was
-written about, and only to callers who may see that API.
+A search gets ids and numbers out of it, and no text. A text can only speak for the API that it was written
+about, and only to callers who may see that API; these find it on the explain page.
 """
 
 from __future__ import annotations
@@ -80,6 +80,10 @@ class Enrichment(msgspec.Struct, frozen=True):
     """Who can see the API: for them, the words of its texts count in how rare words are.
 
     None in files from before this was kept: they count for nobody until the next enrichment."""
+
+    def kept_for(self, caller: Filter) -> tuple[str, ...]:
+        """The texts that vote, for a caller who may see the API as it was when they were written."""
+        return self.kept if self.shown_to is not None and self.shown_to.includes(caller) else ()
 
 
 class WrittenWeights(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from kitpick.ui.shelves import CatalogListing, Shelves, as_request, examples, li
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, encode_document
 from kitpick_rescorers.errors import EmptyCatalog
+from kitpick_rescorers.intents.written import Enrichment, ShownTo
 from kitpick_rescorers.service.keys import digest, new_key
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
@@ -56,6 +58,24 @@ def test_an_api_of_others_is_shown_to_nobody(show: Any, shop: str, shown: Any, t
         assert guarded.ask("show", secret).status_code == 401
         assert guarded.ask("show", secret, **named).json()["restricted"] is True
         assert guarded.ask("overview", **named).json()["apis"] == 12
+
+
+def test_what_was_written_about_an_api_of_others_is_shown_to_nobody_else(
+    show: Any, shop: str, tmp_path: Path
+) -> None:
+    copied = f"sqlite:{copytree(Path(shop.partition(':')[2]).parent, tmp_path / 'shop') / 'shop.db'}"
+    text, then_for = (
+        "does it rain on the boss",
+        {"get_weather": ShownTo(), "get_forecast": ShownTo("", ("boss",))},
+    )
+    with Catalog.open(copied, settings=Settings()) as catalog:
+        encoder = catalog.models.queries
+        for name, readers in then_for.items():
+            entry = Enrichment(f"shop/weather/{name}", "", "m@host", 0.0, "kept", text, (), (text,), readers)
+            catalog.enricher().store.put(entry, encoder.vectors((text,)), encoder.identity)
+    with show(copied) as page:
+        said = [page.ask("show", {"id": f"shop/weather/{name}"}).json()["requests"] for name in then_for]
+    assert said == [[text], []], "the second was the boss's alone when this was written about it"
 
 
 def test_the_time_of_the_newest_change_is_told_to_who_sees_everything(shop: str) -> None:
