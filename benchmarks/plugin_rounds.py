@@ -39,6 +39,11 @@ class Left(msgspec.Struct):
     """Something that could not be done."""
 
     stage: str = ""
+    reason: str = ""
+
+    def lacks_scores(self) -> bool:
+        """Whether pairs were left unread. That a text was too long for the model is told, too."""
+        return self.stage == SCORES and "texts are longer" not in self.reason
 
 
 class Said(msgspec.Struct):
@@ -67,7 +72,7 @@ def outcome_of(said: Said) -> str:
         return "shed"
     if said.status != "rescored":
         return said.reason or said.status
-    return "partial" if any(each.stage == SCORES for each in said.degraded) else "rescored"
+    return "partial" if any(each.lacks_scores() for each in said.degraded) else "rescored"
 
 
 def of_node(status: int, body: bytes) -> str:

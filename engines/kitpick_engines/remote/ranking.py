@@ -37,6 +37,11 @@ from kitpick_engines.remote.sources import CANDIDATE_FIELDS, candidate_of, vecto
 from kitpick_foundation.forks import fork_lock
 
 _SURPLUS = 16
+"""Hits beyond the wanted ones, because the server's scores are rounded."""
+_NEIGHBOURS = 2
+"""For each wanted hit: nearest vectors that the server looks for. It finds the first half of them surely."""
+_WORDS = 1.5
+"""For each wanted hit: hits by words, whose scores on the server do not know the true lengths."""
 _WIDENED = 4
 _EQUAL = 1e-6
 """Scores that differ by less, for a query of length 1, the server may not tell apart."""
@@ -59,7 +64,7 @@ class RankingSearch:
         self.terms = terms
         self._dialect = dialect
         self._weights = weights
-        self._window = min(2 * request.size + _SURPLUS, MAX_WINDOW)
+        self._widened = 1
 
     def question(self, live: CommittedIndex, shown: Json) -> list[Json]:
         """Search bodies for a state and the query for what is visible in it.
@@ -72,7 +77,7 @@ class RankingSearch:
         if self._asked.vector is not None:
             searches.append(self._nearest(live, shown))
         if self.terms:
-            searches.append(holding(self.terms, shown, self._window, CANDIDATE_FIELDS))
+            searches.append(holding(self.terms, shown, self._window(_WORDS), CANDIDATE_FIELDS))
         return searches
 
     def candidates(self, answers: Sequence[Json], counts: Counts) -> list[Candidate] | None:
@@ -93,8 +98,8 @@ class RankingSearch:
         if self.terms:
             found = _by_id(answers[0], sources)
             lexical = lexical_places(found, counts, self.terms, self._weights)
-        if self._is_cut_in_a_tie(dense) or self._is_cut_in_a_tie(lexical):
-            self._window = min(_WIDENED * self._window, MAX_WINDOW)
+        if self._is_cut_in_a_tie(dense, 1) or self._is_cut_in_a_tie(lexical, _WORDS):
+            self._widened *= _WIDENED
             return None
         return _together(sources, self._cut(lexical), self._cut(dense))
 
@@ -102,11 +107,15 @@ class RankingSearch:
         assert self._asked.vector is not None
         query = checked_vector(self._asked.vector, live.schema.dimensions).astype(np.float64)
         unit = (query / (np.linalg.norm(query) or 1.0)).astype(np.float32)
-        body = {"size": self._window, "track_total_hits": False, "_source": list(CANDIDATE_FIELDS)}
-        return body | self._dialect.nearest(unit, self._window, shown)
+        body = {"size": self._window(1), "track_total_hits": False, "_source": list(CANDIDATE_FIELDS)}
+        return body | self._dialect.nearest(unit, self._window(_NEIGHBOURS), shown)
 
-    def _is_cut_in_a_tie(self, places: Places) -> bool:
-        if not self._request.size <= self._window <= len(places) or self._window == MAX_WINDOW:
+    def _window(self, factor: float) -> int:
+        return min(self._widened * (int(factor * self._request.size) + _SURPLUS), MAX_WINDOW)
+
+    def _is_cut_in_a_tie(self, places: Places, factor: float) -> bool:
+        window = self._window(factor)
+        if not self._request.size <= window <= len(places) or window == MAX_WINDOW:
             return False
         ranked = list(places.values())
         last_kept, last = ranked[self._request.size - 1].score, ranked[-1].score
@@ -275,7 +284,12 @@ def lexical_places(
     averages = np.maximum(np.array(counts.words) / counts.documents, 1e-9)
     shown = Visible(np.ones(len(sources), dtype=bool), counts.documents, averages)
     lengths = np.array([[source["lengths"][name] for name in FIELDS] for source in sources], np.float64)
-    postings = (_postings(term, sources, lengths, counts.holders[term]) for term in terms)
+    held: dict[str, list[tuple[int, list[int]]]] = {term: [] for term in terms}
+    for position, source in enumerate(sources):
+        for term, by_field in source.get("counts", {}).items():
+            if term in held:
+                held[term].append((position, by_field))
+    postings = (_postings(hits, lengths, counts.holders[term]) for term, hits in held.items() if hits)
     return _places([source["id"] for source in sources], bm25f(postings, shown, weights))
 
 
@@ -289,21 +303,16 @@ def dense_places(sources: Sequence[Json], vectors: Sequence[Vector], query: Vect
     return _places([source["id"] for source in sources], scores)
 
 
-def _postings(term: str, sources: Sequence[Json], lengths: NDArray[np.float64], holders: int) -> Postings:
-    counts = np.array([_counts(source, term) for source in sources], np.float64)
-    positions, fields = np.nonzero(counts)
+def _postings(
+    held: Sequence[tuple[int, list[int]]], lengths: NDArray[np.float64], holders: int
+) -> Postings:
+    """Of the hits that hold a term: their positions, and how often it stands in each field."""
+    by_field = np.array([each for _, each in held], np.float64)
+    hits, fields = np.nonzero(by_field)
+    positions = np.array([position for position, _ in held], np.int64)[hits]
     return Postings(
-        positions.astype(np.int64),
-        fields.astype(np.int8),
-        counts[positions, fields],
-        lengths[positions, fields],
-        holders,
+        positions, fields.astype(np.int8), by_field[hits, fields], lengths[positions, fields], holders
     )
-
-
-def _counts(source: Json, term: str) -> list[int]:
-    found: list[int] | None = source.get("counts", {}).get(term)
-    return found or [0] * len(FIELDS)
 
 
 def _places(ids: Sequence[str], scores: NDArray[np.float64]) -> Places:

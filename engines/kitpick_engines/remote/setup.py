@@ -133,7 +133,7 @@ def deadline(server: SearchServer) -> float | None:
     return None
 
 
-_SEARCHES, _LEAST, _MOST = 3, 1.0, 5.0
+_SEARCHES, _LEAST, _MOST = 8, 1.0, 5.0
 """How the plugin's deadline follows the rescorer: the same stands in `Rescorer.java`."""
 
 

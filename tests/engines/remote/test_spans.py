@@ -48,7 +48,7 @@ def test_a_span_is_read(value: str, seconds: float) -> None:
     assert seconds_of(value) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(("search", "seconds"), [(0.0, 1.0), (0.09, 1.0), (0.6, 1.8), (900.0, 5.0)])
+@pytest.mark.parametrize(("search", "seconds"), [(0.0, 1.0), (0.09, 1.0), (0.6, 4.8), (900.0, 5.0)])
 def test_a_deadline_that_nobody_set_follows_the_rescorer(search: float, seconds: float) -> None:
     """As `RescorerTests.testADeadlineThatNobodySetFollowsTheService` has it."""
     assert followed(search) == pytest.approx(seconds)

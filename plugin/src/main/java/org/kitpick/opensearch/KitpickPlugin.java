@@ -16,6 +16,7 @@ import org.kitpick.opensearch.guard.HeapShare;
 import org.kitpick.opensearch.guard.LoadShare;
 import org.kitpick.opensearch.guard.OperatorLog;
 import org.kitpick.opensearch.guard.Rescorer;
+import org.kitpick.opensearch.guard.WaitingLine;
 import org.kitpick.opensearch.http.HttpRescorer;
 import org.kitpick.opensearch.http.TlsStores;
 import org.kitpick.opensearch.rescore.NodeRuntime;
@@ -172,6 +173,7 @@ public final class KitpickPlugin extends ServerPlugin
         http,
         breaker,
         share,
+        new WaitingLine(share, executor, System::nanoTime),
         heap,
         latest(NodeSettings.MAX_CONCURRENT, live)::get,
         statistics,

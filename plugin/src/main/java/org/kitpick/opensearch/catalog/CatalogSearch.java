@@ -4,11 +4,14 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import org.kitpick.opensearch.catalog.SearchExchange.FirstStageFailure;
 import org.kitpick.opensearch.dsl.Dsl;
 import org.kitpick.opensearch.guard.FailureReason;
 import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.RescoreFailure;
+import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.rescore.NeedSearch;
 import org.kitpick.opensearch.rescore.OnFailure;
 import org.kitpick.opensearch.rescore.Options;
@@ -83,9 +86,21 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
     return new SearchExchange(
         call,
         this::leftMillis,
-        fullTime,
+        hasFullTime(),
         this::written,
         (wanted, found) -> asUser(() -> node.client().search(wanted, found)));
+  }
+
+  /** Whether all the time is left that this node gives: a search that waited has less. */
+  private boolean hasFullTime() {
+    return fullTime && leftMillis() >= deadlineMillis * 9 / 10;
+  }
+
+  /** Words alone are a poor answer, so it waits for room. */
+  @Override
+  protected CompletableFuture<RescoreAnswer> permitted(
+      Function<Rescorer, CompletableFuture<RescoreAnswer>> exchange) {
+    return node.rescorer().waitingForPermit(exchange, leftMillis());
   }
 
   /** Asked before each call and each search: none is begun for somebody who has left. */

@@ -76,17 +76,41 @@ public final class LoadShare {
    * below.
    */
   public synchronized boolean tryPass() {
+    boolean passes = tryTake();
+    if (!passes) {
+      spare();
+    }
+    return passes;
+  }
+
+  /** The same; who gets false may try again, or is spared in the end. */
+  synchronized boolean tryTake() {
     long now = nanoClock.getAsLong();
     turnWindow(now);
     forget(now);
-    boolean passes = hasRoom(now);
-    wanted++;
-    if (passes) {
-      underWay++;
-    } else {
-      spared++;
+    if (!hasRoom(now)) {
+      return false;
     }
-    return passes;
+    wanted++;
+    underWay++;
+    return true;
+  }
+
+  /** A search gave up that had found no room. */
+  synchronized void spare() {
+    turnWindow(nanoClock.getAsLong());
+    wanted++;
+    spared++;
+  }
+
+  /** Whether one search is under way. */
+  synchronized boolean isOne() {
+    return underWay == 1;
+  }
+
+  /** Whether the service is left alone until then, and for longer. */
+  synchronized boolean restsBeyond(long nanos) {
+    return isResting(nanoClock.getAsLong()) && restsUntil - nanos > 0;
   }
 
   /** The service answered a search: with as many under way as may be, one more may be tried. */
@@ -110,6 +134,12 @@ public final class LoadShare {
     } else if (++refusedInARow > FEW) {
       rest(FIRST_REST_NANOS << Math.min(refusedInARow - FEW - 1, MOST_DOUBLINGS));
     }
+  }
+
+  /** Searches under way hinder each other: a fifth fewer of them. To be told while it is one. */
+  synchronized void crowded() {
+    refusedAt = nanoClock.getAsLong();
+    limit = Math.max(1, 0.8 * Math.min(limit, underWay));
   }
 
   /** The search is over, and says nothing of how busy the service is. */

@@ -8,6 +8,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.function.IntSupplier;
+import java.util.function.Supplier;
 import org.kitpick.opensearch.http.HttpRescorer;
 import org.kitpick.opensearch.stats.Statistics;
 import org.kitpick.opensearch.stats.Statistics.Count;
@@ -21,7 +22,7 @@ import org.kitpick.opensearch.wire.RescoreAnswer;
 public final class Rescorer {
 
   /** A search may wait for as many others at the service, within these bounds. */
-  private static final long SEARCHES = 3;
+  private static final long SEARCHES = 8;
 
   private static final long LEAST_MILLIS = 1_000;
   private static final long MOST_MILLIS = 5_000;
@@ -29,6 +30,7 @@ public final class Rescorer {
   private final HttpRescorer http;
   private final CircuitBreaker breaker;
   private final LoadShare share;
+  private final WaitingLine line;
   private final HeapShare heap;
   private final IntSupplier maxConcurrent;
   private final Statistics statistics;
@@ -43,6 +45,7 @@ public final class Rescorer {
       HttpRescorer http,
       CircuitBreaker breaker,
       LoadShare share,
+      WaitingLine line,
       HeapShare heap,
       IntSupplier maxConcurrent,
       Statistics statistics,
@@ -50,6 +53,7 @@ public final class Rescorer {
     this.http = http;
     this.breaker = breaker;
     this.share = share;
+    this.line = line;
     this.heap = heap;
     this.maxConcurrent = maxConcurrent;
     this.statistics = statistics;
@@ -61,44 +65,88 @@ public final class Rescorer {
    * service. The room is free again when the work is done, failed or cancelled.
    */
   public <T> CompletableFuture<T> withPermit(Function<Rescorer, CompletableFuture<T>> work) {
+    return counted(
+        () ->
+            share.tryPass()
+                ? begun(work).whenComplete((result, failure) -> leave(failure))
+                : failed(shed()));
+  }
+
+  /**
+   * The same once there is room with the service, if that is so in time. What the service turned
+   * away is begun anew.
+   *
+   * @param leftMillis until the search must be answered
+   */
+  public <T> CompletableFuture<T> waitingForPermit(
+      Function<Rescorer, CompletableFuture<T>> work, long leftMillis) {
+    return counted(() -> admitted(work, line.deadlineNanos(leftMillis), shed()));
+  }
+
+  private <T> CompletableFuture<T> counted(Supplier<CompletableFuture<T>> search) {
     if (http == null) {
       return failed(notConfigured());
     }
     int most = maxConcurrent.getAsInt();
     if (underWay.incrementAndGet() > most) {
       underWay.decrementAndGet();
-      return failed(FailureReason.TOO_MANY, most + " searches are being rescored on this node");
+      String message = most + " searches are being rescored on this node";
+      return failed(new RescoreFailure(FailureReason.TOO_MANY, message));
     }
-    if (!share.tryPass()) {
-      underWay.decrementAndGet();
-      return failed(shed());
-    }
-    CompletableFuture<T> done;
+    return search.get().whenComplete((result, failure) -> underWay.decrementAndGet());
+  }
+
+  /** Fails with {@code otherwise} where no room was found in time. */
+  private <T> CompletableFuture<T> admitted(
+      Function<Rescorer, CompletableFuture<T>> work, long deadlineNanos, RescoreFailure otherwise) {
+    return line.enter(deadlineNanos)
+        .thenCompose(passes -> passes ? tried(work, deadlineNanos) : failed(otherwise));
+  }
+
+  private <T> CompletableFuture<T> tried(
+      Function<Rescorer, CompletableFuture<T>> work, long deadlineNanos) {
+    long startNanos = line.nowNanos();
+    boolean alone = share.isOne();
+    CompletableFuture<T> done = begun(work);
+    return done.handle(
+            (result, failure) -> {
+              line.ended(line.nowNanos() - startNanos, alone, failure);
+              leave(failure);
+              return isBusy(failure) && line.hasTime(deadlineNanos)
+                  ? admitted(work, deadlineNanos, Failures.of(failure))
+                  : done;
+            })
+        .thenCompose(Function.identity());
+  }
+
+  private <T> CompletableFuture<T> begun(Function<Rescorer, CompletableFuture<T>> work) {
     try {
-      done = work.apply(this);
+      return work.apply(this);
     } catch (RuntimeException e) {
-      leave(e);
-      throw e;
+      return CompletableFuture.failedFuture(e);
     }
-    return done.whenComplete((result, failure) -> leave(failure));
   }
 
   /** How long a search may be held up: what the operator says, or with 0 what the service needs. */
   public long deadlineMillis(long said) {
-    long needed = http == null ? 0 : SEARCHES * http.searchMillis();
+    long one = http == null ? 0 : Math.max(http.searchMillis(), line.aloneMillis());
+    long needed = SEARCHES * one;
     return said > 0 ? said : Math.max(LEAST_MILLIS, Math.min(MOST_MILLIS, needed));
   }
 
-  /** The search is over, here and with the service. */
   private void leave(Throwable failure) {
-    underWay.decrementAndGet();
     if (failure == null) {
       share.answered();
-    } else if (Failures.of(failure).reason() == FailureReason.BUSY) {
+    } else if (isBusy(failure)) {
       share.busy();
     } else {
       share.abandoned();
     }
+    line.look();
+  }
+
+  private static boolean isBusy(Throwable failure) {
+    return failure != null && Failures.of(failure).reason() == FailureReason.BUSY;
   }
 
   /** One call to rank documents with these ids, like the one below. */
@@ -242,10 +290,6 @@ public final class Rescorer {
     if (breaker.succeeded()) {
       log.closed();
     }
-  }
-
-  private <T> CompletableFuture<T> failed(FailureReason reason, String message) {
-    return failed(new RescoreFailure(reason, message));
   }
 
   private <T> CompletableFuture<T> failed(RescoreFailure failure) {

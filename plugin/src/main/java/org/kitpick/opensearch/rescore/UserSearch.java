@@ -62,10 +62,14 @@ public abstract class UserSearch<R, T> {
   /** Asks the service, if there is room for it, and answers the listener when that is over. */
   protected final void ask(
       Function<Rescorer, CompletableFuture<R>> exchange, ActionListener<T> listener) {
-    node.rescorer()
-        .withPermit(exchange)
+    permitted(exchange)
         .whenCompleteAsync(
             (ranking, failure) -> settle(listener, ranking, failure), node.executor());
+  }
+
+  /** The exchange, begun where there is room for it now. */
+  protected CompletableFuture<R> permitted(Function<Rescorer, CompletableFuture<R>> exchange) {
+    return node.rescorer().withPermit(exchange);
   }
 
   private void settle(ActionListener<T> listener, R ranking, Throwable failure) {

@@ -16,6 +16,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.IntSupplier;
 import org.kitpick.opensearch.http.HttpRescorer;
 import org.kitpick.opensearch.stats.Statistics;
 import org.kitpick.opensearch.wire.RescoreAnswer;
@@ -75,9 +76,7 @@ public class RescorerTests extends OpenSearchTestCase {
     http =
         new HttpRescorer(endpoint(server.getAddress().getPort()), () -> "", 1000, executor, null);
     CircuitBreaker breaker = new CircuitBreaker(() -> 3, () -> 100, now::get);
-    rescorer =
-        new Rescorer(
-            http, breaker, share(), heap, most::get, statistics, new OperatorLog(now::get));
+    rescorer = rescorer(http, breaker, most::get);
   }
 
   @Override
@@ -96,7 +95,7 @@ public class RescorerTests extends OpenSearchTestCase {
 
   public void testADeadlineThatNobodySetFollowsTheService() {
     assertEquals("before its first answer", 1_000, rescorer.deadlineMillis(0));
-    for (var each : Map.of("90", 1_000L, "600", 1_800L, "999999999", 5_000L).entrySet()) {
+    for (var each : Map.of("90", 1_000L, "600", 4_800L, "999999999", 5_000L).entrySet()) {
       searchMillis.set(each.getKey());
       call(Set.of("a"));
       assertEquals(each.getValue().longValue(), rescorer.deadlineMillis(0));
@@ -184,13 +183,12 @@ public class RescorerTests extends OpenSearchTestCase {
     second.completeExceptionally(new IllegalStateException());
     assertTrue(running.isCompletedExceptionally());
     assertEquals(1, rescorer.snapshot().get("in_flight"));
-    expectThrows(
-        IllegalStateException.class,
-        () ->
-            rescorer.<Void>withPermit(
-                each -> {
-                  throw new IllegalStateException();
-                }));
+    CompletableFuture<Void> thrown =
+        rescorer.withPermit(
+            each -> {
+              throw new IllegalStateException();
+            });
+    assertEquals(FailureReason.INTERNAL, reasonOf(thrown));
     assertEquals(1, rescorer.snapshot().get("in_flight"));
   }
 
@@ -220,8 +218,7 @@ public class RescorerTests extends OpenSearchTestCase {
 
   public void testWithoutAnEndpoint() {
     CircuitBreaker breaker = new CircuitBreaker(() -> 1, () -> 1, now::get);
-    Rescorer none =
-        new Rescorer(null, breaker, share(), heap, () -> 1, statistics, new OperatorLog(now::get));
+    Rescorer none = rescorer(null, breaker, () -> 1);
     assertEquals(1_000, none.deadlineMillis(0));
     assertEquals(
         FailureReason.NOT_CONFIGURED, reasonOf(none.withPermit(each -> new CompletableFuture<>())));
@@ -233,14 +230,43 @@ public class RescorerTests extends OpenSearchTestCase {
     assertEquals(1L, statistics.snapshot().get("retries"));
   }
 
-  private LoadShare share() {
-    return new LoadShare(now::get);
+  public void testWhoWasTurnedAwayIsBegunAnewWhileThereIsTime() {
+    status.set(429);
+    CompletableFuture<RescoreAnswer> patient =
+        rescorer.waitingForPermit(RescorerTests::oneCall, 30_000);
+    while (asked.get() < 3) { // and from then on the service is left alone in between
+      Thread.onSpinWait();
+    }
+    CompletableFuture<RescoreAnswer> inVain = rescorer.waitingForPermit(RescorerTests::oneCall, 1);
+    now.addAndGet(1_000_000L);
+    assertTrue(Set.of(FailureReason.BUSY, FailureReason.SHED).contains(reasonOf(inVain)));
+    assertFalse(patient.isDone());
+    status.set(200);
+    now.addAndGet(1_000_000_000L);
+    assertEquals("a", patient.join().results().get(0).id());
+    assertEquals(0, rescorer.snapshot().get("in_flight"));
+  }
+
+  private Rescorer rescorer(HttpRescorer service, CircuitBreaker breaker, IntSupplier atATime) {
+    LoadShare share = new LoadShare(now::get);
+    return new Rescorer(
+        service,
+        breaker,
+        share,
+        new WaitingLine(share, executor, now::get),
+        heap,
+        atATime,
+        statistics,
+        new OperatorLog(now::get));
   }
 
   /** A search of one call. */
   private CompletableFuture<RescoreAnswer> search() {
-    return rescorer.withPermit(
-        each -> each.call("{}".getBytes(StandardCharsets.UTF_8), Set.of("a"), true));
+    return rescorer.withPermit(RescorerTests::oneCall);
+  }
+
+  private static CompletableFuture<RescoreAnswer> oneCall(Rescorer rescorer) {
+    return rescorer.call("{}".getBytes(StandardCharsets.UTF_8), Set.of("a"), true);
   }
 
   private RescoreAnswer call(Set<String> ids) {

@@ -26,6 +26,7 @@ import org.kitpick.opensearch.guard.LoadShare;
 import org.kitpick.opensearch.guard.OperatorLog;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.guard.Rescorer;
+import org.kitpick.opensearch.guard.WaitingLine;
 import org.kitpick.opensearch.http.HttpRescorer;
 import org.kitpick.opensearch.stats.PrometheusText;
 import org.kitpick.opensearch.stats.Statistics;
@@ -220,7 +221,14 @@ public class OutageTests extends OpenSearchTestCase {
     }
     Rescorer rescorer =
         new Rescorer(
-            service, breaker, share, new HeapShare(() -> memory), () -> most, statistics, log);
+            service,
+            breaker,
+            share,
+            new WaitingLine(share, executor, System::nanoTime),
+            new HeapShare(() -> memory),
+            () -> most,
+            statistics,
+            log);
     return new NodeRuntime(
         rescorer,
         statistics,
