@@ -100,7 +100,8 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
   @Override
   protected CompletableFuture<RescoreAnswer> permitted(
       Function<Rescorer, CompletableFuture<RescoreAnswer>> exchange) {
-    return node.rescorer().waitingForPermit(exchange, leftMillis());
+    boolean usual = options.profile() == null && end <= PagedExchange.FIRST;
+    return node.rescorer().waitingForPermit(exchange, leftMillis(), usual);
   }
 
   /** Asked before each call and each search: none is begun for somebody who has left. */

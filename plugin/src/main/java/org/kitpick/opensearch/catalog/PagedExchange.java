@@ -22,7 +22,7 @@ import org.kitpick.opensearch.wire.RescoreAnswer.Hit;
 final class PagedExchange {
 
   /** Up to here a ranking is as long as the page needs: the first stage is the same. */
-  private static final int FIRST = 50;
+  static final int FIRST = 50;
 
   /** How many times as many hits the next ranking is for. */
   private static final int GROWTH = 4;

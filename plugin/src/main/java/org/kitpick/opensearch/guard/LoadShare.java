@@ -136,10 +136,15 @@ public final class LoadShare {
     }
   }
 
-  /** Searches under way hinder each other: a fifth fewer of them. To be told while it is one. */
+  /**
+   * Searches under way hinder each other: a fifth fewer of them. To be told while it is one; one
+   * alone hinders nobody.
+   */
   synchronized void crowded() {
-    refusedAt = nanoClock.getAsLong();
-    limit = Math.max(1, 0.8 * Math.min(limit, underWay));
+    if (underWay > 1) {
+      refusedAt = nanoClock.getAsLong();
+      limit = Math.max(1, 0.8 * Math.min(limit, underWay));
+    }
   }
 
   /** The search is over, and says nothing of how busy the service is. */

@@ -1,5 +1,7 @@
 package org.kitpick.opensearch.guard;
 
+import static java.util.concurrent.CompletableFuture.failedFuture;
+
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -69,7 +71,7 @@ public final class Rescorer {
         () ->
             share.tryPass()
                 ? begun(work).whenComplete((result, failure) -> leave(failure))
-                : failed(shed()));
+                : failedFuture(shed()));
   }
 
   /**
@@ -77,43 +79,48 @@ public final class Rescorer {
    * away is begun anew.
    *
    * @param leftMillis until the search must be answered
+   * @param usual whether it is like most: only what these take is compared
    */
   public <T> CompletableFuture<T> waitingForPermit(
-      Function<Rescorer, CompletableFuture<T>> work, long leftMillis) {
-    return counted(() -> admitted(work, line.deadlineNanos(leftMillis), shed()));
+      Function<Rescorer, CompletableFuture<T>> work, long leftMillis, boolean usual) {
+    Waiting<T> search = new Waiting<>(work, line.deadlineNanos(leftMillis), usual);
+    return counted(() -> admitted(search, shed()));
   }
+
+  private record Waiting<T>(
+      Function<Rescorer, CompletableFuture<T>> work, long deadlineNanos, boolean usual) {}
 
   private <T> CompletableFuture<T> counted(Supplier<CompletableFuture<T>> search) {
     if (http == null) {
-      return failed(notConfigured());
+      return failedFuture(notConfigured());
     }
     int most = maxConcurrent.getAsInt();
     if (underWay.incrementAndGet() > most) {
       underWay.decrementAndGet();
       String message = most + " searches are being rescored on this node";
-      return failed(new RescoreFailure(FailureReason.TOO_MANY, message));
+      return failedFuture(new RescoreFailure(FailureReason.TOO_MANY, message));
     }
     return search.get().whenComplete((result, failure) -> underWay.decrementAndGet());
   }
 
   /** Fails with {@code otherwise} where no room was found in time. */
-  private <T> CompletableFuture<T> admitted(
-      Function<Rescorer, CompletableFuture<T>> work, long deadlineNanos, RescoreFailure otherwise) {
-    return line.enter(deadlineNanos)
-        .thenCompose(passes -> passes ? tried(work, deadlineNanos) : failed(otherwise));
+  private <T> CompletableFuture<T> admitted(Waiting<T> search, RescoreFailure otherwise) {
+    return line.enter(search.deadlineNanos)
+        .thenCompose(passes -> passes ? tried(search) : failedFuture(otherwise));
   }
 
-  private <T> CompletableFuture<T> tried(
-      Function<Rescorer, CompletableFuture<T>> work, long deadlineNanos) {
+  private <T> CompletableFuture<T> tried(Waiting<T> search) {
     long startNanos = line.nowNanos();
     boolean alone = share.isOne();
-    CompletableFuture<T> done = begun(work);
+    CompletableFuture<T> done = begun(search.work);
     return done.handle(
             (result, failure) -> {
-              line.ended(line.nowNanos() - startNanos, alone, failure);
+              if (search.usual) {
+                line.ended(line.nowNanos() - startNanos, alone, failure);
+              }
               leave(failure);
-              return isBusy(failure) && line.hasTime(deadlineNanos)
-                  ? admitted(work, deadlineNanos, Failures.of(failure))
+              return isBusy(failure) && line.hasTime(search.deadlineNanos)
+                  ? admitted(search, Failures.of(failure))
                   : done;
             })
         .thenCompose(Function.identity());
@@ -123,7 +130,7 @@ public final class Rescorer {
     try {
       return work.apply(this);
     } catch (RuntimeException e) {
-      return CompletableFuture.failedFuture(e);
+      return failedFuture(e);
     }
   }
 
@@ -173,12 +180,12 @@ public final class Rescorer {
   public <T> CompletableFuture<T> call(
       String path, byte[] body, long held, Function<byte[], T> read, boolean fullTime) {
     if (!breaker.tryPass()) {
-      return failed(circuitOpen());
+      return failedFuture(circuitOpen());
     }
     HeapShare.Held room = heap.held();
     if (!room.tryTake(held)) {
       breaker.abandoned();
-      return failed(RescoreFailure.noRoom());
+      return failedFuture(RescoreFailure.noRoom());
     }
     statistics.count(Count.CALLS);
     statistics.add(Count.REQUEST_BYTES, body.length);
@@ -223,10 +230,7 @@ public final class Rescorer {
     return new RescoreFailure(FailureReason.CIRCUIT_OPEN, "the service failed too often just now");
   }
 
-  /**
-   * Whether the service could take a search soon, so that something should be prepared for it. Who
-   * gets false must not send it: see {@link LoadShare#isWorthPreparing}.
-   */
+  /** Whether to prepare a search. Who gets false must not send it: see {@link LoadShare}. */
   public boolean isWorthPreparing() {
     return share.isWorthPreparing();
   }
@@ -290,9 +294,5 @@ public final class Rescorer {
     if (breaker.succeeded()) {
       log.closed();
     }
-  }
-
-  private <T> CompletableFuture<T> failed(RescoreFailure failure) {
-    return CompletableFuture.failedFuture(failure);
   }
 }

@@ -233,11 +233,12 @@ public class RescorerTests extends OpenSearchTestCase {
   public void testWhoWasTurnedAwayIsBegunAnewWhileThereIsTime() {
     status.set(429);
     CompletableFuture<RescoreAnswer> patient =
-        rescorer.waitingForPermit(RescorerTests::oneCall, 30_000);
+        rescorer.waitingForPermit(RescorerTests::oneCall, 30_000, true);
     while (asked.get() < 3) { // and from then on the service is left alone in between
       Thread.onSpinWait();
     }
-    CompletableFuture<RescoreAnswer> inVain = rescorer.waitingForPermit(RescorerTests::oneCall, 1);
+    CompletableFuture<RescoreAnswer> inVain =
+        rescorer.waitingForPermit(RescorerTests::oneCall, 1, true);
     now.addAndGet(1_000_000L);
     assertTrue(Set.of(FailureReason.BUSY, FailureReason.SHED).contains(reasonOf(inVain)));
     assertFalse(patient.isDone());

@@ -112,6 +112,15 @@ public class WaitingLineTests extends OpenSearchTestCase {
     assertFalse(share.tryPass());
   }
 
+  public void testOneThatIsSlowAloneIsNoCrowd() {
+    line.ended(SECOND / 5, true, null);
+    assertTrue(share.tryPass());
+    line.ended(SECOND, true, null);
+    for (int i = 0; i < 40; i++) {
+      assertTrue(share.tryPass());
+    }
+  }
+
   /** The service holds one search, and has said that it holds no more. */
   private void oneIsServed() {
     assertTrue(line.enter(line.deadlineNanos(0)).join());
