@@ -303,9 +303,7 @@ def dense_places(sources: Sequence[Json], vectors: Sequence[Vector], query: Vect
     return _places([source["id"] for source in sources], scores)
 
 
-def _postings(
-    held: Sequence[tuple[int, list[int]]], lengths: NDArray[np.float64], holders: int
-) -> Postings:
+def _postings(held: Sequence[tuple[int, list[int]]], lengths: NDArray[np.float64], holders: int) -> Postings:
     """Of the hits that hold a term: their positions, and how often it stands in each field."""
     by_field = np.array([each for _, each in held], np.float64)
     hits, fields = np.nonzero(by_field)
