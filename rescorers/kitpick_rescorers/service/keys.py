@@ -75,7 +75,7 @@ def parse_keys(text: str, file: str) -> dict[str, ApiKey]:
     """Keys by their digest.
 
     Raises:
-        InvalidKeyFile: not TOML, or not lists `[[keys]]` and `[[issuers]]` with at least one entry.
+        InvalidKeyFile: not TOML, not lists `[[keys]]` and `[[issuers]]` with at least one entry, or a key twice.
     """
     return {key.sha256: key for key in _parse(text, file).keys}
 
@@ -91,6 +91,9 @@ def _parse(text: str, file: str) -> _File:
         raise InvalidKeyFile(file, str(error)) from error
     if not found.keys and not found.issuers:
         raise InvalidKeyFile(file, "no [[keys]]: such a service could be used by nobody")
+    for digest_, count in Counter(key.sha256 for key in found.keys).items():
+        if count > 1:
+            raise InvalidKeyFile(file, f"two entries with the sha256 {digest_!r}: nobody knows which counts")
     return found
 
 

@@ -94,6 +94,13 @@ def test_a_slip_in_the_key_file_locks_nobody_out_and_is_logged_once(start: Any, 
     assert key not in log.messages[0]
 
 
+def test_a_key_that_stands_twice_is_refused() -> None:
+    """Else the last entry would say what its bearer sees, whichever that is."""
+    key = new_key()
+    with pytest.raises(InvalidKeyFile, match=digest(key)):
+        parse_keys(entry("one", key) + entry("other", key), "keys.toml")
+
+
 @pytest.mark.parametrize("text", ["keys = " + "[" * 20_000, "keys = 1" + "0" * 5_000, "keys = [1979-13-45]"])
 def test_a_key_file_that_its_parser_stumbles_over_is_refused(text: str) -> None:
     """A neighbour of what the fuzzer found: while the service runs, the old keys must stay in force."""
