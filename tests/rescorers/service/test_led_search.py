@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from kitpick_rescorers.stages import CrossEncode
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 
+EXCHANGE = (
+    Path(__file__).parents[3] / "plugin/src/main/java/org/kitpick/opensearch/catalog/SearchExchange.java"
+)
 SLANG = "ping the gang about tonight"
 VOTES = {"name": "votes", "stages": [{"stage": "fuse", "lexical": 0.0, "intent": 1.0}]}
 
@@ -380,3 +384,33 @@ def test_what_one_tenant_asked_is_read_again_for_another(voting: Any) -> None:
         (note,) = [each["note"] for each in ranking["trace"] if each["stage"] == "cross_encode"]
         known.append(int(note.split()[2]))
     assert known == [0, 2, 0]
+
+
+def relayed(search: dict[str, Any], documents: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a server answers that holds documents of which none is better than another."""
+    found = hits(*documents[: search["size"]])
+    found["hits"]["total"]["value"] = len(documents)
+    if "aggs" in search:
+        counted = {name: {"value": len(documents)} for name in FIELDS}
+        terms = search["aggs"].get("holders", {"filters": {"filters": {}}})["filters"]["filters"]
+        counted["holders"] = {"buckets": {name: {"doc_count": len(documents)} for name in terms}}
+        found["aggregations"] = counted
+    return found
+
+
+def test_equal_scores_and_words_that_are_read_anew_take_no_more_rounds_than_the_plugin_plays(
+    voting: Any,
+) -> None:
+    size = voting.service.models.encoder.dimensions
+    documents = [stored(f"demo/t{number:04}/pull_request", size) for number in range(420)]
+    found: list[Any] = []
+    while (answer := call(voting, found, query="list all PRs of `Zed`", profile="hybrid"))["searches"]:
+        found.append([relayed(search, documents) for search in answer["searches"]])
+    assert answer["ranking"]["results"]
+    assert 8 < len(found) <= most_rounds_of_the_plugin()
+
+
+def most_rounds_of_the_plugin() -> int:
+    played = re.search(r"MAX_ROUNDS = (\d+);", EXCHANGE.read_text("utf-8"))
+    assert played is not None
+    return int(played[1])

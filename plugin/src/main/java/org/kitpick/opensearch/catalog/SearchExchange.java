@@ -31,8 +31,11 @@ import org.opensearch.core.action.ActionListener;
  */
 final class SearchExchange extends TimedExchange<RescoreAnswer> {
 
-  /** First stage, two more of it where scores are equal at its end, and what is fetched for it. */
-  private static final int MAX_ROUNDS = 8;
+  /**
+   * As many as the service takes. It searches, looks at words that may be misspelt or abbreviated,
+   * searches again, and fetches what is named or voted for; equal scores make each search longer.
+   */
+  private static final int MAX_ROUNDS = 20;
 
   private final SearchCall call;
   private final LongSupplier leftMillis;
