@@ -75,7 +75,7 @@ def parse_keys(text: str, file: str) -> dict[str, ApiKey]:
     """Keys by their digest.
 
     Raises:
-        InvalidKeyFile: not TOML, not lists `[[keys]]` and `[[issuers]]` with at least one entry, or a key twice.
+        InvalidKeyFile: not TOML, not lists `[[keys]]` and `[[issuers]]`, no entry in them, or a key twice.
     """
     return {key.sha256: key for key in _parse(text, file).keys}
 
