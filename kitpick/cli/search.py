@@ -32,14 +32,16 @@ from kitpick_rescorers.explain import explain as explain_trace
 
 _SUMMARY = 48
 """Characters of a description in the table: with the other columns it fits a wide terminal."""
+_MOST_DIGITS = 10
 
 
 def parse_depth(text: str) -> Depth:
     """A number of hits, or `auto`."""
     if text == "auto":
         return "auto"
-    if not (text.isascii() and text.isdigit()):
-        raise typer.BadParameter(f"{text!r} is neither a number of at least 0 nor auto", param_hint="-k")
+    if not (text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS):
+        said = f"{text[:_MOST_DIGITS]!r} is neither a number of at least 0 nor auto"
+        raise typer.BadParameter(said, param_hint="-k")
     return int(text)
 
 

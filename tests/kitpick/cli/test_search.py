@@ -144,7 +144,7 @@ def test_auto_gives_as_many_hits_as_are_needed(shop: Catalog, kitpick) -> None:
 
 
 def test_a_number_of_hits_that_is_none_is_refused(shop: Catalog, kitpick) -> None:
-    for wrong in ("many", "-1", "1.5", ""):
+    for wrong in ("many", "-1", "1.5", "", "9" * 5_000):
         refused = kitpick("search", "euros in yen", "-k", wrong)
         assert refused.code == ExitCode.USAGE
         assert "neither a number" in refused.err
