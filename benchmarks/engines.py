@@ -157,7 +157,7 @@ def show(report: dict[str, Any]) -> None:
 @contextlib.contextmanager
 def node(kind: str) -> Iterator[str]:
     """HTTP address of a node."""
-    sys.path.insert(0, str(NODES))
+    sys.path[:0] = [str(NODES), str(NODES.parent / "harness")]
     from node_fixtures import RUNNABLE, running
 
     yield from running(*RUNNABLE[kind])

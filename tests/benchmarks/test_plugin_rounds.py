@@ -31,6 +31,13 @@ def response(**said: Any) -> bytes:
         ({"status": "rescored", "took_ms": 7.0}, "rescored"),
         ({"status": "rescored", "degraded": [{"stage": "decode", "reason": "no vectors"}]}, "rescored"),
         ({"status": "rescored", "degraded": [{"stage": "cross_encode", "reason": "too late"}]}, "partial"),
+        (
+            {
+                "status": "rescored",
+                "degraded": [{"stage": "cross_encode", "reason": "2 texts are longer than 128"}],
+            },
+            "rescored",
+        ),
         ({"status": "original", "reason": "shed"}, "shed"),
         ({"status": "original", "reason": "busy"}, "shed"),
         ({"status": "degraded", "reason": "circuit_open"}, "shed"),
