@@ -56,7 +56,7 @@ def fields(node: ast.ClassDef) -> Iterator[tuple[str, str, str, str]]:
         said = (
             after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
         )
-        default = "" if statement.value is None else ast.unparse(statement.value)
+        default = "" if statement.value is None else ast.unparse(_default(statement.value))
         yield statement.target.id, ast.unparse(statement.annotation), default, " ".join(str(said).split())
 
 
@@ -78,6 +78,12 @@ def rendered() -> str:
             parts.append("\n".join(["| field | type | default | |", "|---|---|---|---|", *lines]))
         parts += [f"### {_signature(name, method)}\n\n{_prose(_said(method))}" for method in methods(node)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _default(value: ast.expr) -> ast.expr:
+    """What a setting is where its environment variable is not set."""
+    is_setting = isinstance(value, ast.Call) and ast.unparse(value.func) == "_read"
+    return value.args[1] if is_setting and isinstance(value, ast.Call) else value
 
 
 def _row(name: str, kind: str, default: str, said: str) -> str:
