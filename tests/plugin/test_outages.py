@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -14,7 +15,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from double import Behaviour, Double, answering, backwards, huge, raw_body, reset, silent, status
+from double import (
+    Behaviour,
+    Call,
+    Double,
+    answering,
+    backwards,
+    huge,
+    ranked,
+    raw_body,
+    reset,
+    silent,
+    status,
+)
 from searching import QUERY, Refused, Search, setting
 
 pytestmark = [pytest.mark.needs("jdk"), pytest.mark.slow]
@@ -139,3 +152,49 @@ def test_every_door_tells_it(search: Search, double: Double, node_log: Path, sta
     assert after["searches"] == before["searches"] + len(asks)
     assert shown(search, wanted.reason) == told
     assert re.search(rf"WARN .*o\.k\.opensearch.*{wanted.reason}: ", node_log.read_text("utf-8"))
+
+
+class BusyFor:
+    """A rescorer that turns the first calls away, and then finds nothing."""
+
+    def __init__(self, refusals: float) -> None:
+        self.calls = 0
+        self._refusals = refusals
+
+    async def __call__(self, call: Call, writer: Any) -> None:
+        self.calls += 1
+        behaviour = (
+            status(429) if self.calls <= self._refusals else answering(lambda _: {"ranking": ranked([])})
+        )
+        await behaviour(call, writer)
+
+
+@pytest.fixture
+def rested(search: Search, double: Double) -> Iterator[None]:
+    """Behind a test that made the node leave the rescorer alone: until it asks again."""
+    yield
+    with double.behaving(well):
+        while asked(search, "a window", True, "original", hurried=False)["status"] != "rescored":
+            time.sleep(0.1)
+
+
+@pytest.mark.usefixtures("rested")
+class TestBusyRescorer:
+    def test_an_own_query_waits_for_it(self, search: Search, double: Double) -> None:
+        with double.behaving(busy := BusyFor(4)):
+            said = asked(search, "the own query", True, "fail", hurried=False)
+        assert said["status"] == "rescored"
+        assert busy.calls == 5
+
+    def test_it_waits_for_a_part_of_its_time(self, search: Search, double: Double) -> None:
+        with double.behaving(busy := BusyFor(float("inf"))):
+            said = asked(search, "the own query", True, "original", hurried=True)
+        assert (said["status"], said["reason"]) == ("degraded", "busy")
+        assert busy.calls > 1
+        assert said["took_ms"] < HURRIED_MILLIS
+
+    def test_a_window_does_not(self, search: Search, double: Double) -> None:
+        with double.behaving(busy := BusyFor(1)):
+            said = asked(search, "a window", True, "original", hurried=False)
+        assert (said["status"], said["reason"]) == ("original", "busy")
+        assert busy.calls == 1
