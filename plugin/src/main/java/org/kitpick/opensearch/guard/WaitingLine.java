@@ -7,25 +7,30 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Searches that wait until there is room for them. Who has to leave first goes first: among
- * searches with the same deadline that is who came first.
+ * Searches that wait until there is room for them. The one with the nearest deadline goes first:
+ * among searches that have equally long, that is the one that came first.
  *
- * <p>A search that is answered at once by words alone costs its cluster little, but its user much.
- * And a client that is answered at once asks again at once: eight of them take a service on the
- * same machine four fifths of its processor.
+ * <p>An answer by words alone costs the cluster little, but it is a poor one. And a client that
+ * gets it at once asks again at once: eight such clients take four fifths of the processor from a
+ * service on the same machine.
  *
- * <p>Room is what the service has, and what the node has: where searches take twice as long as they
- * do alone, fewer are let in (compare the limits of TCP Vegas: Brakmo and Peterson, IEEE Journal on
- * Selected Areas in Communications 13, 1995). What was begun and not finished in time would be
- * thrown away.
+ * <p>The service has room for so many searches, and so has the node: where they take twice as long
+ * as one alone, the node lets fewer in (compare TCP Vegas: Brakmo and Peterson, IEEE Journal on
+ * Selected Areas in Communications 13, 1995). Otherwise many are begun, and none is finished in
+ * time.
  */
 public final class WaitingLine {
 
   /** A pause of the service, and the end of a search's time, are seen so late at most. */
   private static final long LOOK_MILLIS = 20;
 
-  /** Weight of the last search in what searches take alone. */
-  private static final double MEMORY = 0.2;
+  /**
+   * Weights of the last search in what searches take alone. One beside others says little: it may
+   * be fast because the service remembers its scores.
+   */
+  private static final double ALONE = 0.2;
+
+  private static final double BESIDE_OTHERS = 0.02;
 
   /** Of what a search takes alone: what one needs beside others, and what is too much. */
   private static final double NEEDED = 2;
@@ -94,12 +99,20 @@ public final class WaitingLine {
    * @param alone whether no other was under way when it began
    */
   synchronized void ended(long nanos, boolean alone, Throwable failure) {
-    if (failure == null && (alone || aloneNanos == 0 || nanos < aloneNanos)) {
-      aloneNanos = aloneNanos == 0 ? nanos : aloneNanos + MEMORY * (nanos - aloneNanos);
+    if (failure == null) {
+      learn(nanos, alone);
     }
     boolean counts = failure == null || Failures.of(failure).reason() == FailureReason.TIMEOUT;
     if (counts && aloneNanos > 0 && nanos > CROWDED * aloneNanos) {
       share.crowded();
+    }
+  }
+
+  private void learn(long nanos, boolean alone) {
+    if (aloneNanos == 0) {
+      aloneNanos = nanos;
+    } else if (alone || nanos < aloneNanos) {
+      aloneNanos += (alone ? ALONE : BESIDE_OTHERS) * (nanos - aloneNanos);
     }
   }
 

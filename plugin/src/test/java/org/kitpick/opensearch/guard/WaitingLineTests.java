@@ -84,11 +84,11 @@ public class WaitingLineTests extends OpenSearchTestCase {
     line.ended(SECOND, false, null);
     assertEquals("the first one is all that is known", 1_000, line.aloneMillis());
     line.ended(SECOND / 2, false, null);
-    assertEquals("faster than ever", 900, line.aloneMillis());
+    assertEquals("faster than one alone", 990, line.aloneMillis());
     line.ended(2 * SECOND, false, null);
-    assertEquals(900, line.aloneMillis());
+    assertEquals(990, line.aloneMillis());
     line.ended(2 * SECOND, true, null);
-    assertEquals("slower, and alone", 1_120, line.aloneMillis());
+    assertEquals("slower, and alone", 1_192, line.aloneMillis());
   }
 
   public void testSearchesThatHinderEachOtherAreFewerTheNextTime() {
