@@ -36,13 +36,12 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from engine_routes import METRICS, PROFILES, measure_routes, route_figures
+from engine_routes import PROFILES, measure_routes, route_figures
 from nnn.columns import solve_by_columns
 from numpy.typing import NDArray
 from own_query import compare_own_query, node_with_plugin
 
 from kitpick.catalog import Catalog
-from kitpick.cli.evaluate import print_report
 from kitpick.evaluation.measuring import Plan, judged_dataset
 from kitpick_engines.contract import Candidate, Engine, Filter, SearchRequest
 from kitpick_engines.document import ApiDocument
@@ -224,7 +223,6 @@ def compare_routes(stack: ExitStack, options: argparse.Namespace) -> dict[str, A
     assert isinstance(engine, RemoteEngine)
     copy_catalog(judged.catalog.engine, engine, NullProgress())
     measured = measure_routes(judged, engine, plan)
-    print_report(measured.report, list(METRICS), ["subset"])
     return {"requests": len(judged.queries), **route_figures(measured)}
 
 
