@@ -224,5 +224,6 @@ def _step(node: object, segment: str) -> object:
     if isinstance(node, dict):
         return node.get(segment)
     if isinstance(node, list) and len(segment) < _MOST_DIGITS and segment.isdecimal():
-        return next(iter(node[int(segment) : int(segment) + 1]), None)
+        position = int(segment)
+        return node[position] if position < len(node) else None
     return None

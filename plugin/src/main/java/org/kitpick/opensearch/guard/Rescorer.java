@@ -83,11 +83,11 @@ public final class Rescorer {
    */
   public <T> CompletableFuture<T> waitingForPermit(
       Function<Rescorer, CompletableFuture<T>> work, long leftMillis, boolean usual) {
-    Waiting<T> search = new Waiting<>(work, line.deadlineNanos(leftMillis), usual);
+    Patient<T> search = new Patient<>(work, line.deadlineNanos(leftMillis), usual);
     return counted(() -> admitted(search, shed()));
   }
 
-  private record Waiting<T>(
+  private record Patient<T>(
       Function<Rescorer, CompletableFuture<T>> work, long deadlineNanos, boolean usual) {}
 
   private <T> CompletableFuture<T> counted(Supplier<CompletableFuture<T>> search) {
@@ -104,12 +104,12 @@ public final class Rescorer {
   }
 
   /** Fails with {@code otherwise} where no room was found in time. */
-  private <T> CompletableFuture<T> admitted(Waiting<T> search, RescoreFailure otherwise) {
+  private <T> CompletableFuture<T> admitted(Patient<T> search, RescoreFailure otherwise) {
     return line.enter(search.deadlineNanos)
         .thenCompose(passes -> passes ? tried(search) : failedFuture(otherwise));
   }
 
-  private <T> CompletableFuture<T> tried(Waiting<T> search) {
+  private <T> CompletableFuture<T> tried(Patient<T> search) {
     long startNanos = line.nowNanos();
     boolean alone = share.isOne();
     CompletableFuture<T> done = begun(search.work);
