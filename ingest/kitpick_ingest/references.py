@@ -138,11 +138,12 @@ class References:
     ) -> tuple[JsonObject, FilePlace] | None:
         """The object at a path, which may lead through references."""
         for segment in path:
-            following = _step(node, segment)
-            while following is None and isinstance(node, dict) and (aside := self.find(unresolved(node))):
+            for _ in range(_MAX_CHAIN):  # what refers to itself leads nowhere
+                aside = isinstance(node, dict) and _step(node, segment) is None and self.find(unresolved(node))
+                if not aside:
+                    break
                 node, place = aside
-                following = _step(node, segment)
-            node, place = following, FilePlace(place.file, (*place.path, segment))
+            node, place = _step(node, segment), FilePlace(place.file, (*place.path, segment))
         return (node, place) if isinstance(node, dict) else None
 
     def _document(self, name: str) -> object:

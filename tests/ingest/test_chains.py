@@ -123,10 +123,16 @@ def test_answers_give_what_they_are_about_and_what_they_embed() -> None:
     assert document.gives == ("artist.id~9", "genre.id~7")
 
 
-def test_links_of_openapi_are_the_surest(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shared", [False, True])
+def test_links_of_openapi_are_the_surest(tmp_path: Path, shared: bool) -> None:
     link = {"operationId": "concerts", "parameters": {"artistId": "$response.body#/x"}}
-    response = {"description": "", "links": {"of": link}, "content": {"application/json": {"schema": {}}}}
-    spec = {"openapi": "3.0.0", "paths": {"/a": {"get": {"responses": {"200": response}}}}}
+    of = {"$ref": "#/components/links/of"} if shared else link
+    response = {"description": "", "links": {"of": of}, "content": {"application/json": {"schema": {}}}}
+    spec = {
+        "openapi": "3.0.0",
+        "paths": {"/a": {"get": {"responses": {"200": response}}}},
+        "components": {"links": {"of": link}},
+    }
     path = tmp_path / "spec.json"
     path.write_text(json.dumps(spec))
     (document,) = OpenApiSource(path, "s").read()

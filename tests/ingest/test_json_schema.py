@@ -118,6 +118,13 @@ def test_what_is_no_schema_has_no_parameters(schema: object) -> None:
     assert parameters(schema) == ()
 
 
+@pytest.mark.parametrize("through", ["A", "B"])
+def test_a_way_through_what_refers_to_itself_leads_nowhere(through: str) -> None:
+    references = References({"A": {"$ref": "#/B"}, "B": {"$ref": f"#/{through}"}, "C": {"$ref": "#/C"}})
+    for reference in ("#/A/properties/size", "#/C/1", "#/B/x/y"):
+        assert unresolved(references.resolve({"$ref": reference})) == reference
+
+
 def test_a_place_in_a_list_is_no_number_of_any_length() -> None:
     references = References({"parts": [{"type": "string"}]})
     assert references.resolve({"$ref": "#/parts/0"}) == {"type": "string"}

@@ -186,7 +186,7 @@ class _SpecificationReader:
         yield from self._calls_of_the_api()
         for file in (first, *self._description.parts.values()):
             yield from lost_values(self._source, file.where, file.repeated)
-        yield from self._outside()
+        yield from self._unread_parts()
 
     def _calls_of_the_api(self) -> Iterator[Remark]:
         """What the API itself calls, and nobody else can."""
@@ -200,11 +200,13 @@ class _SpecificationReader:
                 reason = f"{count:,} {what}s are no tools: they are calls that the API itself makes"
                 yield Remark(self._source, places[0], reason)
 
-    def _outside(self) -> Iterator[DeadLetter]:
-        """Files elsewhere that schemas and the like refer to."""
-        for name in (each for each in self._description.outside if each not in self._told):
-            what = f"refers to {name[:_MAX_NAME]}: {self._elsewhere}"
-            yield DeadLetter(self._source, self._description.first.where, what)
+    def _unread_parts(self) -> Iterator[DeadLetter]:
+        """Files elsewhere, and such as cannot be read, that schemas and the like refer to."""
+        unread = dict.fromkeys(self._description.outside, self._elsewhere) | self._description.broken
+        for name, why in unread.items():
+            if name not in self._told:
+                what = f"refers to {name[:_MAX_NAME]}: {why}"
+                yield DeadLetter(self._source, self._description.first.where, what)
 
     def _read_path(self, path: str, item: object, paths: _Located) -> Iterator[Converted]:
         if not isinstance(item, dict):
@@ -275,7 +277,8 @@ class _SpecificationReader:
         if not reference:
             return "its $ref is no reference" if "$ref" in last.value else ""
         self._told.add(file := file_of(reference))
-        more = f": {self._elsewhere}" if file in self._description.outside else ""
+        why = self._elsewhere if file in self._description.outside else self._description.broken.get(file, "")
+        more = f": {why}" if why else ""
         return f"unresolved reference {reference}{more}"
 
     def _document(
@@ -429,7 +432,8 @@ class OperationReader:
     def linked(self, operation: JsonObject) -> Iterator[str]:
         """Inputs of other operations that the response's `links` fill from it."""
         for link in list(as_object(self._response(operation).get("links")).values())[:_MAX_LINKS]:
-            yield from list(as_object(as_object(link).get("parameters")))[:_MAX_LINKS]
+            found = self._references.resolve(as_object(link))
+            yield from list(as_object(found.get("parameters")))[:_MAX_LINKS]
 
     def _response(self, operation: JsonObject) -> JsonObject:
         responses = as_object(operation.get("responses"))

@@ -85,6 +85,7 @@ class Description:
         parts: the other files that were read, by their names relative to the folder of the first one.
         folder: no file outside is read.
         outside: names of files elsewhere, which were not.
+        broken: why files that are there could not be read, by name.
 
     Args:
         path: the first file.
@@ -100,6 +101,7 @@ class Description:
         self.parts: dict[str, Specification] = {}
         self.folder = folder
         self.outside: list[str] = []
+        self.broken: dict[str, str] = {}
         self.references = References(self.first.tree, path.name, self._load, named=self.first.named)
         self._base = path.parent
         self._left = limit
@@ -116,8 +118,9 @@ class Description:
             return None
         try:
             part = _parsed(path, str(self._base / name), self._left)
-        except SourceError:
-            return None  # the reference stays, and whatever has it says so
+        except SourceError as error:
+            self.broken[name] = error.what
+            return None
         self._left -= part.size
         self.parts[name] = part
         return part.tree
@@ -127,7 +130,8 @@ SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 """Suffixes of the files of descriptions and their parts."""
 MAX_PARTS = 10_000
 """Files that one description is split into."""
-_PART = re.compile(rb"""\$ref["']?\s*:\s*["']?([^"'#\s,}\]]+)""")
+_PART = re.compile(rb"""\$ref["']?\s*:\s*(?:[>|][+-]?\s+)?(?:"([^"#]+)|'([^'#]+)|([^"'#\s,}\]]+))""")
+"""The file of a reference: in quotes, bare, or in a block of YAML; slashes of JSON may be escaped."""
 
 
 def part_path(base: Path, name: str, folder: Path) -> Path | None:
@@ -150,8 +154,8 @@ def part_files(path: Path, folder: Path, limit: int) -> Iterator[Path]:
             data = read_file(file, limit)
         except SourceError:
             continue
-        for name in sorted({found.decode("utf-8", "replace") for found in _PART.findall(data)}):
-            part = part_path(file.parent, unquote(name), folder)
+        for name in sorted({b"".join(found) for found in _PART.findall(data.replace(rb"\/", b"/"))}):
+            part = part_path(file.parent, unquote(name.decode("utf-8", "replace")), folder)
             if part is not None and part not in seen:
                 seen.add(part)
                 pending.append(part)

@@ -222,6 +222,39 @@ def test_a_changed_part_changes_the_fingerprint(tmp_path: Path) -> None:
     assert source.fingerprint() != before
 
 
+@pytest.mark.parametrize(
+    "reference",
+    [
+        r'{"$ref": "parts\/my crate.yaml#\/Box"}',
+        "{$ref: 'parts/my crate.yaml#/Box'}",
+        "{$ref: parts/my%20crate.yaml#/Box}",
+        "{\"$ref\": 'parts/my crate.yaml'}",
+        "\n    $ref: >-\n      parts/my%20crate.yaml#/Box",
+        "\n    $ref: |\n      parts/my%20crate.yaml#/Box",
+    ],
+)
+def test_however_a_part_is_written_its_changes_are_seen(tmp_path: Path, reference: str) -> None:
+    spec = files(tmp_path, spec=HEAD + f"paths: {{}}\nx-box:\n  one: {reference}\n", parts__x="a: 1\n")
+    part = tmp_path / "parts" / "my crate.yaml"
+    part.write_text("Box: {type: string}\n")
+    before = OpenApiSource(spec, "test").fingerprint()
+    part.write_text("Box: {type: integer}\n")
+    assert OpenApiSource(spec, "test").fingerprint() != before
+
+
+def test_a_part_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
+    text = f"paths:\n{_posted('box', '{$ref: bad.yaml#/Box}')}\n  /b: {{$ref: worse.json}}\n"
+    spec = files(tmp_path, spec=HEAD + text, bad="Box: [\n")
+    (tmp_path / "worse.json").write_text('{"get": }')
+    _, letters = read(spec)
+    assert letters["/paths/~1b"].startswith("unresolved reference worse.json: cannot be parsed as JSON")
+    told = [item for item in OpenApiSource(spec, "test").read() if isinstance(item, DeadLetter)]
+    assert [each.reason.partition(" at line")[0] for each in told if each.position == str(spec)] == [
+        "refers to bad.yaml: cannot be parsed as YAML: while parsing a flow node did not find expected node "
+        "content"
+    ]
+
+
 def test_files_outside_the_folder_are_not_read(tmp_path: Path) -> None:
     outside = "get: {operationId: secret}\n"
     spec = files(
