@@ -8,8 +8,10 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import types
 import typing
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -134,15 +136,18 @@ def _schema(target: object, parameters: Mapping[str, inspect.Parameter], doc: st
 
 
 def _hints(target: object) -> dict[str, Any]:
-    """Types of the parameters; of a type that cannot be resolved here nothing is known."""
-    function = target if inspect.isroutine(target) else type(target).__call__
-    try:
-        return typing.get_type_hints(inspect.unwrap(function), include_extras=True)
-    except (NameError, TypeError, AttributeError):
-        return {}
+    """Types of the parameters; nothing is known of one that cannot be resolved here, or is only prose."""
+    function = inspect.unwrap(target if inspect.isroutine(target) else type(target).__call__)
+    found: dict[str, Any] = {}
+    for name, hint in getattr(function, "__annotations__", {}).items():
+        alone = types.SimpleNamespace(__annotations__={name: hint})
+        with suppress(Exception):  # an annotation may be any text, which is run as code
+            scope = getattr(function, "__globals__", None)
+            found |= typing.get_type_hints(alone, globalns=scope, include_extras=True)
+    return found
 
 
-def schemas_of(types: Mapping[str, Any]) -> tuple[dict[str, JsonObject], JsonObject]:
+def schemas_of(kinds: Mapping[str, Any]) -> tuple[dict[str, JsonObject], JsonObject]:
     """JSON Schema of each type, and the definitions that they refer to; `{}` of a type that JSON has not."""
     definitions: JsonObject = {}
 
@@ -153,20 +158,20 @@ def schemas_of(types: Mapping[str, Any]) -> tuple[dict[str, JsonObject], JsonObj
         definitions.update(schema.pop("$defs", {}))
         return schema
 
-    def components(kinds: Collection[Any]) -> tuple[tuple[JsonObject, ...], JsonObject]:
-        return msgspec.json.schema_components(kinds, schema_hook=of_model, ref_template=_REFERENCE)
+    def components(wanted: Collection[Any]) -> tuple[tuple[JsonObject, ...], JsonObject]:
+        return msgspec.json.schema_components(wanted, schema_hook=of_model, ref_template=_REFERENCE)
 
     def has_schema(kind: object) -> bool:
         try:
             components([kind])
-        except (TypeError, ValueError, NotImplementedError):
+        except Exception:  # noqa: BLE001 - a model makes its schema by code of its own
             return False
         return True
 
-    known = {key: kind for key, kind in types.items() if has_schema(kind)}
+    known = {key: kind for key, kind in kinds.items() if has_schema(kind)}
     found, shared = components(list(known.values()))
     schemas = dict(zip(known, found, strict=True))
-    return {key: schemas.get(key, {}) for key in types}, definitions | shared
+    return {key: schemas.get(key, {}) for key in kinds}, definitions | shared
 
 
 def _annotated(hint: object) -> str:

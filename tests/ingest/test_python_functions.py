@@ -142,6 +142,20 @@ def test_a_type_that_is_not_there_at_run_time_leaves_the_input() -> None:
     assert inputs(load) == {"place": {}}
 
 
+def test_a_type_that_says_nothing_costs_only_itself() -> None:
+    def load(city: str, place: NotImported, day: "of the week", unit: Broken) -> None: ...  # type: ignore  # noqa: F821, F722, UP037
+
+    assert inputs(load) == {"city": {"type": "string"}, "place": {}, "day": {}, "unit": {}}
+
+
+class Broken:
+    """A model that cannot say what it takes, as pydantic's of something that can be called."""
+
+    @staticmethod
+    def model_json_schema(ref_template: str = "") -> dict[str, object]:
+        raise RuntimeError("no schema of a function")
+
+
 class Forecaster:
     """Says the weather."""
 

@@ -15,6 +15,7 @@ from kitpick_ingest.found_files import FoundFile
 from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, within
 from kitpick_ingest.sources.mcp_tools import McpServer, about, tool_document
 
+_UNFINISHED = "the last page has a nextCursor, so tools are missing"
 Reading = Generator[Converted, None, str]
 """Yields what a record holds and returns the cursor of the page after it, empty where there is none."""
 
@@ -68,8 +69,7 @@ class McpDumpSource(FilesSource):
         self._instructions = self._cursor = ""
         yield from read_records(self.name, file.path, self._read_record)
         if self._cursor:
-            what = "the last page has a nextCursor, so tools are missing"
-            raise SourceError(str(file.path), what, "save every page, one a line")
+            raise SourceError(str(file.path), _UNFINISHED, "save every page, one a line")
 
     def _read_record(self, record: Entry) -> Iterator[Converted]:
         self._cursor = ""
@@ -100,13 +100,14 @@ class McpDumpSource(FilesSource):
 
     def _registered(self, servers: Entry, found: _Record) -> Reading:
         """Servers of one registry entry: the entry's name is the tool where it has a single server."""
-        cursor = ""
         listings = decode_as(servers.raw, dict[str, msgspec.Raw])
         for key, raw in listings.items():
             tool = found.name if found.name and len(listings) == 1 else key
             server = McpServer(self.name, tool, found.category or "", about=_about(found.instructions))
-            cursor = yield from self._listing(Entry(within(servers.position, key), bytes(raw)), server)
-        return cursor
+            listing = Entry(within(servers.position, key), bytes(raw))
+            if (yield from self._listing(listing, server)):  # no other record goes on with this server
+                yield dead_letter(self.name, listing, f"{_UNFINISHED} (save every page of it)")
+        return ""
 
     def _listing(self, listing: Entry, server: McpServer) -> Reading:
         page = decode_as(listing.raw, _SavedPage)

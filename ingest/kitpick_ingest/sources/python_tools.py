@@ -42,8 +42,10 @@ class PythonTools:
             position = f"{self.name}[{place}]"
             try:
                 raw = msgspec.json.encode(declaration(tool))
-            except (BadEntry, TypeError, ValueError, RecursionError) as error:
-                yield DeadLetter(self.name, position, str(error), repr(tool)[:200])
+            except Exception as error:  # noqa: BLE001 - a tool runs code of its own to declare itself
+                own = isinstance(error, BadEntry | TypeError | ValueError | RecursionError)
+                why = str(error) if own else f"it does not declare itself: {type(error).__name__}: {error}"
+                yield DeadLetter(self.name, position, why, _shown(tool))
                 continue
             yield from self._converted(Entry(position, raw), tool)
 
@@ -55,6 +57,13 @@ class PythonTools:
 
     def _of_mcp(self, entry: Entry) -> ApiDocument:
         return tool_document(entry, McpServer(self.name, self.name))
+
+
+def _shown(tool: object) -> str:
+    try:
+        return repr(tool)[:200]
+    except Exception:  # noqa: BLE001 - as above
+        return f"an object of type {type(tool).__name__}"
 
 
 def declaration(tool: object) -> JsonObject:

@@ -72,6 +72,27 @@ def test_lists_within_a_declaration_are_read() -> None:
     assert [first.api, second.api] == ["a", "b"]  # type: ignore[union-attr]
 
 
+class Failing:
+    """A tool that asks a server what it takes."""
+
+    name = "failing"
+
+    @property
+    def input_schema(self) -> object:
+        raise ConnectionError("nobody answers")
+
+    def __repr__(self) -> str:
+        raise ConnectionError("nobody answers")
+
+
+def test_a_tool_that_fails_when_asked_costs_only_itself() -> None:
+    letter, document = read(Failing(), get_weather)
+    assert isinstance(document, ApiDocument)
+    assert isinstance(letter, DeadLetter)
+    assert letter.reason == "it does not declare itself: ConnectionError: nobody answers"
+    assert letter.excerpt == "an object of type Failing"
+
+
 def test_what_declares_no_tool_is_a_dead_letter_with_its_place() -> None:
     good, *bad = read(get_weather, None, 5, "x", b"x", {}, Effect, lambda city: city, {"name": object()})
     assert isinstance(good, ApiDocument)
