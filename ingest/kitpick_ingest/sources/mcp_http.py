@@ -26,6 +26,7 @@ _CALLS = frozenset({"tools/call", "resources/read", "prompts/get"})
 _ENDLESS = frozenset({"", "subscriptions/listen"})
 """What is asked for where the answer is a stream of events without an end; empty for a GET."""
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_LONGEST_END = 4
 _DATA = re.compile(rb"^data:? ?", re.MULTILINE)
 _REFUSAL = 300
 _NOT_FOUND = 404
@@ -171,6 +172,7 @@ class _Unpacked(httpx2.AsyncByteStream):
         self._answer = answer
         self._method = method
         self._limit = limit
+        self._before = b""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         assert isinstance(self._answer.stream, httpx2.AsyncByteStream)
@@ -188,9 +190,12 @@ class _Unpacked(httpx2.AsyncByteStream):
 
     def _counted(self, size: int, piece: bytes) -> int:
         """Bytes so far; of events, those since the end of the last."""
-        each_event = self._method in _ENDLESS
-        ends = max(piece.rfind(b"\n\n"), piece.rfind(b"\r\n\r\n")) if each_event else -1
-        return len(piece) - ends if ends >= 0 else size + len(piece)
+        if self._method not in _ENDLESS:
+            return size + len(piece)
+        joined = self._before + piece  # an end may come in two pieces
+        self._before = joined[-_LONGEST_END:]
+        *_, end = 0, *(found.end() for found in _EVENT_END.finditer(joined))
+        return len(joined) - end if end else size + len(piece)
 
     async def aclose(self) -> None:
         await self._answer.aclose()

@@ -175,7 +175,7 @@ class _Exchange:
 
     def _unreadable(self, line: bytes) -> types.JSONRPCError | None:
         """The answer to the request that a line answers, which is whole and no message; else none."""
-        if self._spread.held or not is_object(line) or not _OUTCOME.search(line):
+        if self._spread.size or not is_object(line) or not _OUTCOME.search(line):
             return None
         named = map(_id, _ID.findall(line[:_HEAD]))
         key = next((key for key in named if key in self._asked), None)
@@ -206,7 +206,7 @@ class _Exchange:
             return [error]
         else:
             found = self._spread_over_lines(line)
-        self._output.unfinished = self._spread.held[:_HEAD]
+        self._output.unfinished = self._spread.beginning(_HEAD)
         for message in found:
             if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
                 self._answered(message, line)
@@ -218,9 +218,8 @@ class _Exchange:
             self._output.write_lines(self._spread.drop() + line)
             return []
         whole = self._spread.add(line)
-        if len(self._spread.held) > self._limit():
-            error = self._too_large(self._spread.held)
-            self._spread.skip()
+        if self._spread.size > self._limit():
+            error = self._too_large(self._spread.skip())
             return [] if error is None else [error]
         found = messages_in(whole)
         if not found:

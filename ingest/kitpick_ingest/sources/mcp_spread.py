@@ -19,9 +19,13 @@ class SpreadMessage:
         self._skips = False
 
     @property
-    def held(self) -> bytes:
-        """What was put together so far; empty where nothing was begun, or too much."""
-        return bytes(self._held)
+    def size(self) -> int:
+        """Bytes that were put together so far; 0 where nothing was begun, or too much."""
+        return len(self._held)
+
+    def beginning(self, size: int) -> bytes:
+        """The first of them."""
+        return bytes(self._held[:size])
 
     def takes(self, line: bytes) -> bool:
         """Whether a line begins something that goes on, or goes on with what was begun."""
@@ -36,13 +40,15 @@ class SpreadMessage:
             self._held += line + b"\n"
         return b"" if self._depth else self.drop()
 
-    def skip(self) -> None:
-        """Forgets what was put together, and goes on to its end: it is too large."""
+    def skip(self) -> bytes:
+        """Gives out what was put together, and goes on to its end: it is too large."""
+        held = bytes(self._held)
         self._held, self._skips = bytearray(), True
+        return held
 
     def drop(self) -> bytes:
         """Gives out what was put together, and begins anew."""
-        held = self.held
+        held = bytes(self._held)
         self._held, self._depth, self._skips = bytearray(), 0, False
         return held
 
