@@ -139,7 +139,9 @@ class References:
         """The object at a path, which may lead through references."""
         for segment in path:
             for _ in range(_MAX_CHAIN):  # what refers to itself leads nowhere
-                aside = isinstance(node, dict) and _step(node, segment) is None and self.find(unresolved(node))
+                aside = (
+                    isinstance(node, dict) and _step(node, segment) is None and self.find(unresolved(node))
+                )
                 if not aside:
                     break
                 node, place = aside

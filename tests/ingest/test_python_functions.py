@@ -143,7 +143,7 @@ def test_a_type_that_is_not_there_at_run_time_leaves_the_input() -> None:
 
 
 def test_a_type_that_says_nothing_costs_only_itself() -> None:
-    def load(city: str, place: NotImported, day: "of the week", unit: Broken) -> None: ...  # type: ignore  # noqa: F821, F722, UP037
+    def load(city: str, place: NotImported, day: "of the week", unit: Broken) -> None: ...  # type: ignore  # noqa: F821, F722
 
     assert inputs(load) == {"city": {"type": "string"}, "place": {}, "day": {}, "unit": {}}
 

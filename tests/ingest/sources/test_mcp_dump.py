@@ -101,7 +101,9 @@ def test_a_dump_that_ends_before_the_last_page_stops_the_source(path: Path) -> N
 
 def test_a_server_of_a_registry_without_its_last_page_is_named_whatever_follows(path: Path) -> None:
     servers = {"a": {"tools": [FIND], "nextCursor": "2"}, "b": {"tools": [FIND]}}
-    items = read(path, [{"name": "Suite", "tools": servers}, {"name": "Other", "tools": {"c": {"tools": []}}}])
+    items = read(
+        path, [{"name": "Suite", "tools": servers}, {"name": "Other", "tools": {"c": {"tools": []}}}]
+    )
     (letter,) = [item for item in items if isinstance(item, DeadLetter)]
     assert letter.position == f"{path}#/0/tools/a"
     assert "nextCursor" in letter.reason
