@@ -20,10 +20,16 @@ def digest(key: str) -> str:
 class Bearers(Generic[Known]):
     """Those who may ask: `Known` by the digest of a key, and whom issuers sign for."""
 
-    def __init__(self, keys: Mapping[str, Known], issuers: Iterable[Issuer], folder: Path) -> None:
-        """Paths of key sets count from the folder; raises like `TokenCheck`."""
+    def __init__(
+        self,
+        keys: Mapping[str, Known],
+        issuers: Iterable[Issuer],
+        folder: Path,
+        before: Bearers[Known] | None = None,
+    ) -> None:
+        """Paths of key sets count from the folder; of `before`, fetched ones stay. Raises like `TokenCheck`."""
         self._keys = dict(keys)
-        self._tokens = TokenCheck(issuers, folder)
+        self._tokens = TokenCheck(issuers, folder, None if before is None else before._tokens)
 
     async def prepare(self, secret: str) -> None:
         """Fetches public keys that `of` will need: to be called before it, on the event loop."""

@@ -46,7 +46,7 @@ class KeySet:
     """The keys of one issuer. Safe to use from several threads."""
 
     def __init__(self, place: str, issuer: str) -> None:
-        """Reads a file at once; a URL is fetched when a token first asks for it.
+        """Takes a file or URL, and the name of the issuer. A file is read at once, a URL when a token asks.
 
         Raises:
             InvalidIssuer: a file that cannot be read, or a URL that is neither https nor on this machine.
@@ -62,6 +62,11 @@ class KeySet:
             self._require_safe()
         else:
             self._read_file()
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where the keys come from, and whose they are."""
+        return self._place, self._issuer
 
     def usable(self, key_id: str | None, algorithm: str) -> tuple[PyJWK, ...]:
         """Keys that may have signed: those of this id. Without an id, the one that fits the algorithm."""

@@ -164,7 +164,7 @@ class KeyRing:
             if stamp == self._stamp:
                 return
             try:
-                self._bearers, self._stamp, self.fault = _read(self._path), stamp, ""
+                self._bearers, self._stamp, self.fault = _read(self._path, self._bearers), stamp, ""
             except (InvalidSetting, MissingExtra) as error:
                 self._note_fault(str(error))
 
@@ -190,9 +190,9 @@ def _secret(authorization: str) -> str:
     return given.strip() if scheme.lower() == "bearer" else ""
 
 
-def _read(path: Path) -> Bearers[ApiKey]:
+def _read(path: Path, before: Bearers[ApiKey] | None = None) -> Bearers[ApiKey]:
     try:
         found = _parse(read_text(path), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidKeyFile(str(path), f"cannot be read: {error}") from error
-    return Bearers({key.sha256: key for key in found.keys}, found.issuers, path.absolute().parent)
+    return Bearers({key.sha256: key for key in found.keys}, found.issuers, path.absolute().parent, before)

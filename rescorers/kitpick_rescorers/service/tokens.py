@@ -97,8 +97,8 @@ class _Parts(msgspec.Struct, frozen=True):
 class TokenCheck:
     """Verifies the tokens of some issuers. Safe to use from several threads."""
 
-    def __init__(self, issuers: Iterable[Issuer], folder: Path) -> None:
-        """Paths of key sets count from the folder.
+    def __init__(self, issuers: Iterable[Issuer], folder: Path, before: TokenCheck | None = None) -> None:
+        """Paths of key sets count from the folder; of `before`, what was fetched stays.
 
         Raises:
             InvalidIssuer: two of one name or address, two tenants of one, or a key set that cannot be used.
@@ -113,7 +113,9 @@ class TokenCheck:
                 raise InvalidIssuer(issuer.name, "another entry has the same name or issuer")
             _check(issuer)
             names.add(issuer.name)
-            self._issuers[issuer.issuer] = issuer, KeySet(issuer.beside(folder).jwks, issuer.name)
+            place = (issuer.beside(folder).jwks, issuer.name)
+            held = {} if before is None else {keys.place: keys for _, keys in before._issuers.values()}
+            self._issuers[issuer.issuer] = issuer, held.get(place) or KeySet(*place)
 
     async def prepare(self, token: str) -> None:
         """Fetches the keys that this token may need, where they are not there yet."""

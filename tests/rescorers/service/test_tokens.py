@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from token_issuer import AUDIENCE, ISSUER, TokenIssuer, claims, encoded
 
 from kitpick_rescorers.service.bearers import Bearers, digest
-from kitpick_rescorers.service.errors import InvalidIssuer, InvalidKeyFile
+from kitpick_rescorers.service.errors import InvalidIssuer, InvalidKeyFile, Unauthorized
 from kitpick_rescorers.service.keys import KeyRing, new_key, parse_keys
 from kitpick_rescorers.service.tokens import Issuer, TokenBearer
 
@@ -175,6 +176,31 @@ def test_keys_come_from_the_address_once_and_again_for_a_new_one(
         now[0] += 100_000
         login.answer = b"<html>"
         assert asked(bearers, login.token()) is None, "what could not be fetched for a day is not believed"
+
+
+def test_fetched_keys_count_on_when_the_key_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while their address does not answer: a key that is added locks nobody out."""
+    monkeypatch.setattr("kitpick_rescorers.service.keys._RECHECK_SECONDS", 0)
+    login, file, key = TokenIssuer(), tmp_path / "keys.toml", new_key()
+
+    def lets_in(ring: KeyRing, secret: str) -> bool:
+        asyncio.run(ring.prepare(f"Bearer {secret}"))
+        with suppress(Unauthorized), ring.admit(f"Bearer {secret}"):
+            return True
+        return False
+
+    with login.listening() as url:
+        file.write_text(ENTRY.replace("keys.json", url))
+        ring = KeyRing(file)
+        assert lets_in(ring, login.token())
+        login.answer = b"<html>"
+        file.write_text(file.read_text() + f'[[keys]]\nname = "new"\nsha256 = "{digest(key)}"\n')
+        assert lets_in(ring, key)
+        assert lets_in(ring, login.token())
+        file.write_text(file.read_text().replace(url, f"{url}?other"))
+        assert not lets_in(ring, login.token()), "keys of another address are not believed"
 
 
 @pytest.mark.parametrize("answer", [b"[]", b'{"keys": 1}', b"{" * 9_000, b'{"keys": []}' + b" " * 300_000])
