@@ -12,6 +12,7 @@ from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint
 from kitpick_rescorers.service.dialects.native import NATIVE
 from kitpick_rescorers.service.errors import Unready
+from kitpick_rescorers.service.models import ServiceModels
 from kitpick_rescorers.service.protocol import ModelInfo
 from kitpick_rescorers.service.ticket import Ticket
 
@@ -55,7 +56,8 @@ def answer_ready(service: Service, call: None, ticket: Ticket) -> Ready:
         raise Unready("a model does not answer: another probe still waits for it")
     try:
         if time.perf_counter() - service.proved > _FRESH_SECONDS:
-            _prove(service, ticket)
+            for models in filter(None, (service.models, service.former)):
+                _prove(models, ticket)
             service.proved = time.perf_counter()
     finally:
         service.proving.release()
@@ -64,11 +66,11 @@ def answer_ready(service: Service, call: None, ticket: Ticket) -> Ready:
     return Ready(models, search_ms=round(1e3 * service.search_seconds, 1))
 
 
-def _prove(service: Service, ticket: Ticket) -> None:
+def _prove(models: ServiceModels, ticket: Ticket) -> None:
     ticket.probe = True
     try:
-        vectors = service.models.encode([_QUERY], ticket)
-        logits = service.models.scorer(ticket).score(_QUERY, [_TEXT])
+        vectors = models.encode([_QUERY], ticket)
+        logits = models.scorer(ticket).score(_QUERY, [_TEXT])
     except Exception as error:
         raise Unready(f"a model does not answer: {type(error).__name__}: {error}") from error
     if not (np.isfinite(vectors).all() and np.isfinite(logits).all()):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from waiting import eventually
 
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.lexical import FIELDS
@@ -367,6 +368,12 @@ class TestTwoEncoders:
             ranking = self.ranking(both, models)
             assert ranking["degraded"] == []
             assert ranking["models"]["encoder"]["identity"] == models.encoder.identity
+
+    def test_a_copy_is_not_ready_while_one_of_them_does_not_answer(self, start: Any) -> None:
+        with start(former_models="small") as running:
+            assert running.get("/health/ready").status_code == 200
+            running.service.former.close()
+            eventually(lambda: running.get("/health/ready").status_code == 503)
 
     def test_with_one_set_the_other_index_is_degraded(self, service: Any, both: Any) -> None:
         (degraded,) = self.ranking(service, both.service.former)["degraded"]
