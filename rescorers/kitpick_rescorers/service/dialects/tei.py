@@ -6,6 +6,7 @@ the answer of `/v1/rerank`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
@@ -56,6 +57,8 @@ class TeiDialect:
 
 Direction = Literal["left", "right", "Left", "Right"]
 _LABEL = "LABEL_0"
+_VLLMS = ("instruction", "truncate_prompt_tokens", "truncation_side", "max_tokens_per_query")
+"""Fields of vLLM's clients for what these models cannot do."""
 
 
 class Truncated(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,6 +161,7 @@ class Healthy(msgspec.Struct, frozen=True):
 
 def answer_rerank(service: Service, call: RerankCall, ticket: Ticket) -> list[Rank] | SharedAnswer:
     """Every text, best first; raises like `rank_documents`, and `Empty` where there is none."""
+    _require_untaken(call, _VLLMS)
     if call.documents is not None:
         return _documents_ranked(service, call, ticket)
     if call.texts is None:
@@ -174,7 +178,7 @@ def answer_rerank(service: Service, call: RerankCall, ticket: Ticket) -> list[Ra
             plain_number(item.logit if call.raw_scores else item.score),
             call.texts[item.index] if call.return_text else None,
         )
-        for item in rank_documents(service, ticket, PLAIN, call.query, documents)
+        for item in rank_documents(service, ticket, PLAIN, call.query, documents)[: call.top_n]
     ]
 
 
@@ -205,10 +209,9 @@ def answer_health(service: Service, call: None, ticket: Ticket) -> Healthy:
 
 
 def _documents_ranked(service: Service, call: RerankCall, ticket: Ticket) -> SharedAnswer:
-    refused = ("instruction", "truncate_prompt_tokens", "truncation_side", "max_tokens_per_query")
-    for name in refused:
-        if getattr(call, name) is not None:
-            raise Invalid(f"`{name}` is not taken here")
+    _require_untaken(call, ("texts", "raw_scores"))
+    if call.asks:
+        raise Invalid("`truncate`, `truncation_direction` and `prompt_name` are not taken beside `documents`")
     shared = SharedCall(
         query=call.query,
         documents=call.documents or [],
@@ -219,6 +222,17 @@ def _documents_ranked(service: Service, call: RerankCall, ticket: Ticket) -> Sha
         max_tokens_per_doc=call.max_tokens_per_doc,
     )
     return answer_shared(service, shared, ticket)
+
+
+def _require_untaken(call: RerankCall, names: Sequence[str]) -> None:
+    """Refuses what would be ignored.
+
+    Raises:
+        Invalid: the call has one of these fields.
+    """
+    for name in names:
+        if getattr(call, name) is not None and getattr(call, name) is not False:
+            raise Invalid(f"`{name}` is not taken here")
 
 
 def _all_fit(service: Service, ticket: Ticket, pairs: list[tuple[str, str]]) -> bool:

@@ -484,6 +484,23 @@ def test_vllm_sends_documents_to_tei_s_path(service: Any) -> None:
     assert answer["results"][0]["document"] == {"text": TEXTS[1]}
     assert answer["object"] == "list"
     assert answer["results"] == service.post("/v1/rerank", call).json()["results"]
+    more = service.post("/rerank", {**call, "truncate": True, "raw_scores": False}).json()
+    assert more["results"] == answer["results"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"instruction": "find"}, {"raw_scores": True}, {"truncate": False}, {"prompt_name": "query"},
+     {"truncation_direction": "left"}, {"texts": ["another"]}],
+)  # fmt: skip
+def test_nothing_that_comes_with_documents_is_ignored(service: Any, more: dict[str, Any]) -> None:
+    refused = service.post("/rerank", {"query": QUERY, "documents": TEXTS, **more})
+    assert (refused.status_code, refused.json()["error_type"]) == (422, "Validation")
+
+
+def test_nor_is_what_comes_with_texts(service: Any) -> None:
+    call = {"query": QUERY, "texts": TEXTS}
+    assert service.post("/rerank", {**call, "top_n": 1}).json() == service.post("/rerank", call).json()[:1]
     assert service.post("/rerank", {**call, "instruction": "find"}).status_code == 422
 
 
