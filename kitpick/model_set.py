@@ -78,7 +78,7 @@ class Once(Generic[Model]):
 _AnyModel = Once[Encoder] | Once[CrossEncoder] | Once[QueryKindClassifier] | Once[ListRanker]
 
 
-_ASKING: ContextVar[str] = ContextVar("kitpick_asking", default="")
+_ASKING: ContextVar[tuple[str, ...]] = ContextVar("kitpick_asking", default=())
 """The caller, so that no caller can learn from answers what another one asked before."""
 
 
@@ -89,7 +89,7 @@ def asked_by(permitted: Filter) -> Iterator[None]:
     The speed of an answer, and its trace, would tell others that a request was asked before.
     """
     nobody = not permitted.tenant and not permitted.principals
-    before = _ASKING.set("" if nobody else repr((permitted.tenant, sorted(permitted.principals))))
+    before = _ASKING.set(() if nobody else (permitted.tenant, *sorted(permitted.principals)))
     try:
         yield
     finally:

@@ -65,12 +65,12 @@ class ScoreCache:
         self._scores: OrderedDict[bytes, float] = OrderedDict()
         self._lock = fork_lock()
         self._counts = {"hits": 0, "misses": 0}
-        self.owner = ""
+        self.owner: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self._scores)
 
-    def of_owner(self, owner: str) -> ScoreCache:
+    def of_owner(self, owner: tuple[str, ...]) -> ScoreCache:
         """A view of the cache with pairs that only this owner can find."""
         view = copy(self)
         view.owner = owner
@@ -121,7 +121,7 @@ def score_pairs(
         InvalidScores: the model returned another number of scores, or one that is not finite.
         ScoredInPart: a deadline stopped the model. What it had scored is in the error, and in the cache.
     """
-    keys = _keys("" if cache is None else cache.owner, scorer.identity, query, texts)
+    keys = _keys(() if cache is None else cache.owner, scorer.identity, query, texts)
     unique = dict(zip(keys, texts, strict=True))
     scores = {key: BLANK_LOGIT for key, text in unique.items() if says_nothing(text)}
     if cache is not None:
@@ -155,10 +155,10 @@ def unscored(identity: str, cache: ScoreCache | None, query: str, texts: Sequenc
     return [text for text, lacking in zip(texts, missing, strict=True) if lacking]
 
 
-def _keys(owner: str, identity: str, query: str, texts: Sequence[str]) -> list[bytes]:
+def _keys(owner: tuple[str, ...], identity: str, query: str, texts: Sequence[str]) -> list[bytes]:
     """One digest a pair; the prefix is hashed once."""
     prefix = blake2b(digest_size=16)
-    for part in (owner, identity, query):
+    for part in (str(len(owner)), *owner, identity, query):
         data = part.encode("utf-8", "surrogatepass")
         prefix.update(len(data).to_bytes(8, "little") + data)
     keys = []

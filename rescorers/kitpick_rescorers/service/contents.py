@@ -21,6 +21,7 @@ from kitpick_engines.remote.server import Json
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_rescorers.service.body import decoded_bytes
 from kitpick_rescorers.service.errors import Invalid
+from kitpick_rescorers.service.ticket import Owner
 
 _HASH_BYTES = 15
 """Of SHA-256, 120 bits. To find another content with the hash of a given one takes 2¹²⁰ tries, and among a
@@ -31,8 +32,6 @@ _HASH_DIGITS = _HASH_BYTES * 8 // 6
 """In base64. Callers may send more of them: those of 24 bytes begin with these."""
 _LARGEST = 8
 """A content of more than one part in so many of the whole room is not kept."""
-Owner = tuple[str, str]
-"""Name of a key, and the tenant that its caller speaks for."""
 
 
 class Content(NamedTuple):

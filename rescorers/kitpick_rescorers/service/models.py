@@ -26,7 +26,7 @@ from kitpick_rescorers.service.metrics import Metrics, QueueMetrics
 from kitpick_rescorers.service.protocol import ModelInfo
 from kitpick_rescorers.service.queue import ModelQueue, QueueLimits
 from kitpick_rescorers.service.settings import ServiceSettings
-from kitpick_rescorers.service.ticket import Ticket
+from kitpick_rescorers.service.ticket import Owner, Ticket
 from kitpick_rescorers.stages import Requirement
 from kitpick_rescorers.state import Degradation
 
@@ -48,9 +48,9 @@ class QueryVectors:
     def __init__(self, most: int = _REMEMBERED) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, str], Vector] = OrderedDict()
+        self._known: OrderedDict[tuple[Owner, str], Vector] = OrderedDict()
 
-    def of(self, owner: str, texts: Sequence[str], encode: Encode) -> list[Vector]:
+    def of(self, owner: Owner, texts: Sequence[str], encode: Encode) -> list[Vector]:
         """Unit vectors, float32 (d,), one a text; `encode` makes those that are not known, together."""
         with self._lock:
             found = {text: self._known.get((owner, text)) for text in texts}
@@ -60,7 +60,7 @@ class QueryVectors:
         self._keep(owner, vectors)
         return [vectors[text] for text in texts]
 
-    def _keep(self, owner: str, vectors: dict[str, Vector]) -> None:
+    def _keep(self, owner: Owner, vectors: dict[str, Vector]) -> None:
         with self._lock:
             for text, vector in vectors.items():
                 self._known[owner, text] = vector

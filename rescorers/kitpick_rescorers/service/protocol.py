@@ -32,6 +32,7 @@ from kitpick_rescorers.state import (
 )
 
 Name = Annotated[str, msgspec.Meta(max_length=2_000)]
+Milliseconds = Annotated[int, msgspec.Meta(ge=1, le=600_000)]
 VectorBytes = Annotated[bytes, msgspec.Meta(min_length=4, max_length=4 * 16_384)]
 
 
@@ -112,7 +113,7 @@ class RescoreCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     profile: Name | Profile | None = None
     """Name of a profile of this service, or the stages themselves; its default profile when absent."""
     k: Annotated[int, msgspec.Meta(ge=0, le=MAX_CANDIDATES)] = 10
-    deadline_ms: Annotated[int, msgspec.Meta(ge=1, le=600_000)] | None = None
+    deadline_ms: Milliseconds | None = None
     """The answer is of no use later; the service's own limit when absent, and never more than that."""
     vector: VectorBytes | None = None
     """Vector of the query. When absent and a stage needs it, the service embeds the query."""
@@ -199,7 +200,7 @@ class SearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """A query of the caller's that every document must match."""
     profile: Name | Profile | None = None
     """As in `RescoreCall`."""
-    deadline_ms: Annotated[int, msgspec.Meta(ge=1, le=600_000)] | None = None
+    deadline_ms: Milliseconds | None = None
     held: HeldIdentifiers = ()
     """As in `RescoreCall`."""
     explain: bool = False

@@ -6,11 +6,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from kitpick_foundation.deadline import Deadline
 from kitpick_rescorers.service.errors import Cancelled, DeadlinePassed, ServiceError
 from kitpick_rescorers.service.keys import NOBODY, Bearer
 from kitpick_rescorers.service.turns import Turn, Turns
+
+
+class Owner(NamedTuple):
+    """Who alone finds what is remembered of requests."""
+
+    key: str
+    """Name of a key, or of who its token speaks of."""
+    tenant: str = ""
+    """That its bearer is of, or speaks for."""
 
 
 class Ticket:
@@ -51,9 +61,9 @@ class Ticket:
         self._turn: Turn | None = None
 
     @property
-    def owner(self) -> str:
-        """Who alone finds what is remembered of this request: the key, and the tenant that it speaks for."""
-        return f"{self.bearer.name}\0{self.tenant}" if self.tenant else self.bearer.name
+    def owner(self) -> Owner:
+        """Who alone finds what is remembered of this request. Two keys of one name may be of two tenants."""
+        return Owner(self.bearer.name, self.tenant or self.bearer.tenant)
 
     def spent(self, name: str, start: float, end: float | None = None) -> None:
         """Records what the time since `start` (`perf_counter`) was spent on."""

@@ -15,9 +15,10 @@ from kitpick_foundation.decoding import decode_as
 from kitpick_rescorers.service.contents import Content, Contents, hash_of
 from kitpick_rescorers.service.errors import Invalid
 from kitpick_rescorers.service.protocol import SearchCall
+from kitpick_rescorers.service.ticket import Owner
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
-OWNER = ("node", "")
+OWNER = Owner("node")
 WIRE = Path(__file__).resolve().parents[2] / "data" / "wire"
 BEGIN, WHOLE, APART = (
     json.loads((WIRE / f"{name}.json").read_text("utf-8"))["request"]["body"]
@@ -34,7 +35,7 @@ def hashed(content: bytes) -> bytes:
     return b'"' + hash_of(content).encode() + b'"'
 
 
-def found(contents: Contents, *documents: bytes, owner: tuple[str, str] = OWNER) -> list[Content | None]:
+def found(contents: Contents, *documents: bytes, owner: Owner = OWNER) -> list[Content | None]:
     return contents.of(owner, [msgspec.Raw(each) for each in documents])
 
 
@@ -72,8 +73,8 @@ def test_a_changed_document_is_another() -> None:
     assert found(contents, hashed(document("a", 11))) == [None]
 
 
-@pytest.mark.parametrize("owner", [("node", "acme"), ("other", ""), ("", "")])
-def test_nobody_else_learns_what_is_known(owner: tuple[str, str]) -> None:
+@pytest.mark.parametrize("owner", [Owner("node", "acme"), Owner("other"), Owner("")])
+def test_nobody_else_learns_what_is_known(owner: Owner) -> None:
     contents = Contents(10_000)
     equal = document("a")
     found(contents, equal)
@@ -123,10 +124,10 @@ def test_a_huge_document_does_not_push_out_the_others() -> None:
 def test_one_owner_cannot_push_out_all_others() -> None:
     contents = Contents(20_000)
     calm = document("calm")
-    found(contents, calm, owner=("node", "calm"))
+    found(contents, calm, owner=Owner("node", "calm"))
     for n in range(100):
-        found(contents, document(f"{n}", 1_000), owner=("node", "loud"))
-        assert found(contents, hashed(calm), owner=("node", "calm")) != [None]
+        found(contents, document(f"{n}", 1_000), owner=Owner("node", "loud"))
+        assert found(contents, hashed(calm), owner=Owner("node", "calm")) != [None]
     assert contents.bytes <= 20_000
 
 
@@ -178,7 +179,8 @@ def test_a_key_has_no_room_for_tenants_that_it_only_claims() -> None:
     ticket = Ticket("1", 60.0)
     unknown = {**APART, "documents": [hash_of(b"unknown"), msgspec.Raw(msgspec.json.encode(CONTENT))]}
     for bearer, kept in (
-        (ApiKey("eve", "", tenant="acme"), [("eve", "acme"), ("eve", "")]),
+        (ApiKey("eve", "", tenant="acme"), [("eve", "acme")]),
+        (ApiKey("eve", "", tenant="globex"), [("eve", "globex")]),
         (ApiKey("mallory", ""), [("mallory", "")]),
         (
             ApiKey("node", "", speaks_for_others=True),

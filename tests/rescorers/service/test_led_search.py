@@ -258,6 +258,8 @@ class TestWithoutTimeForScores:
         with start(deadline_seconds=600) as running:
             admission = running.service.admission
             monkeypatch.setattr(admission, "costs", SearchCosts(30.0, 0.0))
+            far = '{"deadline_ms": 1%s}' % ("0" * 400)
+            assert running.post("/v1/search", far.encode()).status_code == 422, "no number of any length"
             with admission.call("one", True, 0, 30.0), admission.call("other", True, 12, 30.0):
                 asked = [body_of(running, [], deadline_ms=n, unknown=1) for n in (20_000, 500_000)]
                 statuses = [running.post("/v1/search", body).status_code for body in asked]

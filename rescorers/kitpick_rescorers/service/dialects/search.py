@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -36,7 +36,7 @@ from kitpick_rescorers.service.dialect import Endpoint
 from kitpick_rescorers.service.dialects.native import NATIVE, Prepared, answered, ranked
 from kitpick_rescorers.service.errors import Invalid, Overloaded
 from kitpick_rescorers.service.keys import Bearer
-from kitpick_rescorers.service.protocol import RescoreAnswer, SearchAnswer, SearchCall
+from kitpick_rescorers.service.protocol import Milliseconds, RescoreAnswer, SearchAnswer, SearchCall
 from kitpick_rescorers.service.ticket import Ticket
 from kitpick_rescorers.state import Degradation, joined, without_places
 
@@ -128,7 +128,7 @@ class _Glimpse(msgspec.Struct, frozen=True):
     """What is seen of a call before it is decoded."""
 
     found: tuple[msgspec.Raw, ...] = ()
-    deadline_ms: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    deadline_ms: Milliseconds | None = None
     profile: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -173,7 +173,7 @@ def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchA
     # A tenant that the key does not have is nobody's: by inventing some, it would push out what others sent.
     permitted, _ = _permitted(call, ticket.bearer)
     ticket.tenant = permitted.tenant
-    contents = service.contents.of((ticket.bearer.name, permitted.tenant), call.documents)
+    contents = service.contents.of(ticket.owner, call.documents)
     known = [each for each in contents if each is not None]
     if len(known) < len(contents):
         return replace(answer, missing=tuple(n for n, each in enumerate(contents) if each is None))

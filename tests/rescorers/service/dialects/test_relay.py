@@ -14,6 +14,7 @@ from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_rescorers.service.dialects.search import Relay, RelayedState, SearchesAsked
 from kitpick_rescorers.service.errors import Invalid
 from kitpick_rescorers.service.models import QueryVectors
+from kitpick_rescorers.service.ticket import Owner
 
 SCHEMA = IndexSchema("m", 4, 1)
 COMMITTED = {"bool": {"filter": [{"range": {"born": {"lte": 3}}}]}}
@@ -50,11 +51,11 @@ class TestQueryVectors:
             asked.append(tuple(texts))
             return [np.full(2, len(text), np.float32) for text in texts]
 
-        known = QueryVectors(most=3)
-        assert [v[0] for v in known.of("ann", ["a", "bb"], encode)] == [1, 2]
-        assert [v[0] for v in known.of("ann", ["bb", "ccc", "a"], encode)] == [2, 3, 1]
-        known.of("bob", ["a"], encode)  # "bb", read longest ago, makes room
-        known.of("ann", ["a", "bb"], encode)
+        known, ann, bob = QueryVectors(most=3), Owner("ann"), Owner("bob")
+        assert [v[0] for v in known.of(ann, ["a", "bb"], encode)] == [1, 2]
+        assert [v[0] for v in known.of(ann, ["bb", "ccc", "a"], encode)] == [2, 3, 1]
+        known.of(bob, ["a"], encode)  # "bb", read longest ago, makes room
+        known.of(ann, ["a", "bb"], encode)
         assert asked == [("a", "bb"), ("ccc",), ("a",), ("bb",)]
 
 
