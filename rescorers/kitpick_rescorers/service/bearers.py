@@ -27,7 +27,7 @@ class Bearers(Generic[Known]):
         folder: Path,
         before: Bearers[Known] | None = None,
     ) -> None:
-        """Paths of key sets count from the folder; of `before`, fetched ones stay. Raises like `TokenCheck`."""
+        """Paths of key sets count from the folder; what `before` fetched stays. Raises like `TokenCheck`."""
         self._keys = dict(keys)
         self._tokens = TokenCheck(issuers, folder, None if before is None else before._tokens)
 
