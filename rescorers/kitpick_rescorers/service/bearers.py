@@ -29,7 +29,7 @@ class Bearers(Generic[Known]):
     ) -> None:
         """Paths of key sets count from the folder; what `before` fetched stays. Raises like `TokenCheck`."""
         self._keys = dict(keys)
-        self._tokens = TokenCheck(issuers, folder, None if before is None else before._tokens)
+        self._tokens: TokenCheck = TokenCheck(issuers, folder, None if before is None else before._tokens)
 
     async def prepare(self, secret: str) -> None:
         """Fetches public keys that `of` will need: to be called before it, on the event loop."""

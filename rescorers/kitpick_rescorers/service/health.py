@@ -56,8 +56,8 @@ def answer_ready(service: Service, call: None, ticket: Ticket) -> Ready:
         raise Unready("a model does not answer: another probe still waits for it")
     try:
         if time.perf_counter() - service.proved > _FRESH_SECONDS:
-            for models in filter(None, (service.models, service.former)):
-                _prove(models, ticket)
+            for served in filter(None, (service.models, service.former)):
+                _prove(served, ticket)
             service.proved = time.perf_counter()
     finally:
         service.proving.release()
