@@ -242,6 +242,7 @@ def decode_state(source: Json) -> CatalogState:
 
 
 _KEPT_ABORTED = 200
+"""Aborted sessions that stay listed after a commit: what they wrote is gone, but may still arrive."""
 
 
 def begin(state: CatalogState, index: str, token: str) -> CatalogState:
@@ -263,7 +264,8 @@ def end(state: CatalogState, index: str, session: int, commit: bool, at: float =
     if commit:
         still_open = tuple(number for number in chosen.open if number != session)
         generation, changed = max(chosen.generation, session), max(chosen.changed, at)
-        ended = replace(chosen, generation=generation, open=still_open, changed=changed)
+        aborted = chosen.aborted[-_KEPT_ABORTED:]  # before it wrote, this session removed what they left
+        ended = replace(chosen, generation=generation, aborted=aborted, open=still_open, changed=changed)
     else:
         ended = _without(chosen, (session,))
     return state.with_index(index, ended, writer="")
@@ -274,5 +276,5 @@ def _with_next(index: IndexState) -> IndexState:
 
 
 def _without(index: IndexState, sessions: tuple[int, ...]) -> IndexState:
-    aborted = (*index.aborted, *(each for each in sessions if each in index.open))[-_KEPT_ABORTED:]
+    aborted = (*index.aborted, *(each for each in sessions if each in index.open))
     return replace(index, aborted=aborted, open=tuple(each for each in index.open if each not in sessions))

@@ -36,3 +36,13 @@ def test_exactly_the_committed_sessions_count(steps):
         assert counting(state) == committed
         assert state.index(INDEX).open == ((open_,) if open_ else ())
         assert bool(state.writer) == bool(open_)
+
+
+def test_no_aborted_session_is_forgotten_before_another_has_cleaned_up_behind_it():
+    """As where a disk is full for a day, and every attempt ends before it can remove anything."""
+    state = EMPTY
+    for _ in range(300):
+        state = begin(state, INDEX, "token")
+    assert state.index(INDEX).aborted == tuple(range(1, 300))
+    state = end(state, INDEX, 300, commit=True)
+    assert state.index(INDEX).aborted == tuple(range(100, 300))
