@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from filelock import FileLock, Timeout
 
-from kitpick_evaluation.datasets.queries_file import QueryLine
+from kitpick_evaluation.datasets.queries_file import QueryLine, queries_file
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.json_lines import read_json_lines
 from kitpick_evaluation.report import write_whole
@@ -58,7 +58,7 @@ class Judgements:
         """The marks of a request, by API id.
 
         Raises:
-            InvalidDataset: the file is there, and is no file of judged requests.
+            InvalidDataset: the file is there, and is no file of judged requests, or has two of the same.
         """
         line = self._lines().get(query, {})
         marks: dict[str, Mark] = dict.fromkeys(line.get("irrelevant", ()), "wrong")
@@ -67,7 +67,8 @@ class Judgements:
     def mark(self, query: str, api: str, verdict: Mark) -> int:
         """Judges one API for one request, `none` takes that back; the number of requests in the file.
 
-        Lines keep their order and all their fields. A line whose last mark is taken back goes.
+        Lines keep their order and all their fields. A line whose last mark is taken back goes. One that says
+        that nothing in the catalog does it says so until something is marked right.
 
         Raises:
             InvalidDataset: as `of`.
@@ -77,9 +78,10 @@ class Judgements:
             with self._lock.acquire(timeout=_LOCK_SECONDS):
                 lines = self._lines()
                 line = _judged(lines.get(query, {"query": query, "relevant": []}), api, verdict)
-                lines[query] = line
-                if not (line["relevant"] or "irrelevant" in line):
-                    del lines[query]
+                if line["relevant"] or not _says_none(lines.get(query)):
+                    lines[query] = line
+                    if not (line["relevant"] or "irrelevant" in line):
+                        del lines[query]
                 content = b"".join(map(_encoded, lines.values()))
                 if len(content) > MAX_BYTES:
                     raise JudgementsRefused(f"{self.path} is full: begin another file")
@@ -94,8 +96,16 @@ class Judgements:
         """The lines by their requests, with all their fields."""
         if not self.path.exists():
             return {}
-        valid = (line.query for line in read_json_lines(self.path, QueryLine))
-        return dict(zip(valid, read_json_lines(self.path, dict), strict=True))
+        valid = [line.query for line in read_json_lines(self.path, QueryLine)]
+        found = dict(zip(valid, read_json_lines(self.path, dict), strict=True))
+        if len(found) < len(valid):
+            queries_file(self.path)  # refuses two lines that ask the same: only one would be written
+        return found
+
+
+def _says_none(line: _Line | None) -> bool:
+    """Whether a line says that nothing in the catalog does it."""
+    return line is not None and not line["relevant"] and not line.get("irrelevant")
 
 
 def _judged(line: _Line, api: str, verdict: Mark) -> _Line:

@@ -57,6 +57,29 @@ def test_lines_that_were_there_keep_their_names_and_subsets(tmp_path: Path) -> N
     assert (query.id, query.subset, query.relevant) == ("log-7", "single", {"a", "b"})
 
 
+@pytest.mark.parametrize("verdict", ["wrong", "none"])
+def test_that_nothing_does_it_stays_said_whatever_is_found_wrong(
+    tmp_path: Path, verdict: judgements.Mark
+) -> None:
+    file = tmp_path / "queries.jsonl"
+    line = '{"query":"play music","relevant":[],"subset":"none"}\n'
+    file.write_text(line)
+    assert Judgements(file).mark("play music", "a", verdict) == 1
+    assert file.read_text() == line
+    Judgements(file).mark("play music", "a", "right")
+    (query,) = queries_file(file)
+    assert (query.relevant, query.subset) == ({"a"}, "none")
+
+
+def test_of_two_lines_that_ask_the_same_none_is_lost(tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    twice = '{"query": "ask", "relevant": ["a"]}\n{"query": "ask", "relevant": ["b"]}\n'
+    file.write_text(twice)
+    with pytest.raises(InvalidDataset, match="keep one of them"):
+        Judgements(file).mark("ask", "c", "right")
+    assert file.read_text() == twice
+
+
 def test_fields_and_groups_of_their_authors_stay(tmp_path: Path) -> None:
     file = tmp_path / "queries.jsonl"
     other = '{"query":"other","relevant":[],"owner":{"team":["é",1.5,null]}}'
