@@ -120,12 +120,16 @@ class Feedback:
             return self._on_request(about, outcome, client, permitted)
         answers = {name: self._answer(name, permitted) for name in names}
         self._require_shown(list(outcome.verdicts), list(answers.values()), permitted)
+        known = {api for answer in answers.values() for api in answer.shown}
+        behind = [api for api in outcome.verdicts if api not in known]
         stored = 0
         for name, answer in answers.items():
-            for verdict, apis in _by_verdict(outcome, answer.shown).items():
+            named = (*answer.shown, *behind) if _is_cut(answer) else answer.shown
+            for verdict, apis in _by_verdict(outcome, named).items():
                 at = time.time()
                 kept = self._intents.judge(answer.request, apis, client, permitted, verdict)
-                self.answers.judge(name, kept, client or _ANONYMOUS, verdict, at)
+                remembered = [api for api in kept if api in answer.shown]
+                self.answers.judge(name, remembered, client or _ANONYMOUS, verdict, at)
                 stored += len(kept)
         return stored
 
@@ -160,7 +164,7 @@ class Feedback:
         if not (unknown := [api for api in named if api not in own]):
             return
         shown = self._intents.visible([api for answer in answers for api in answer.shown], permitted)
-        cut = any(len(answer.shown) >= MAX_SHOWN for answer in answers)
+        cut = any(map(_is_cut, answers))
         known = {*shown, *(self._intents.visible(unknown, permitted) if cut else ())}
         if wrong := [api for api in unknown if api not in known]:
             raise NotShown(wrong, shown)
@@ -189,6 +193,11 @@ class Feedback:
         if self.answers.path is None:
             return "this process remembers its latest answers alone, KITPICK_ANSWERS names a file for more"
         return "the file of answers, KITPICK_ANSWERS, does not hold it (any more)"  # callers may see no path
+
+
+def _is_cut(answer: RememberedAnswer) -> bool:
+    """Whether it may have shown more than is remembered."""
+    return len(answer.shown) >= MAX_SHOWN
 
 
 def _names(permitted: Filter) -> tuple[str, ...]:

@@ -90,6 +90,18 @@ def test_what_was_not_shown_is_refused_with_the_nearest(learner: Catalog) -> Non
     assert nothing_said(learner), "nothing of a refused outcome is stored"
 
 
+def test_of_a_long_answer_what_stands_behind_its_remembered_part_counts_too(
+    learner: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kitpick_rescorers.intents.answers.MAX_SHOWN", 2)
+    monkeypatch.setattr("kitpick.feedback.MAX_SHOWN", 2)
+    result = ask(learner)
+    behind = result.hits[5].id
+    assert learner.feedback(result.id, [behind], client="ann") == 1
+    assert learner.intents.behind(SLANG, Filter())[behind].choices
+    assert learner.learning.answers.judged() == []
+
+
 def test_in_words_an_id_of_no_api_is_refused_with_the_nearest(learner: Catalog) -> None:
     for wrong in (EMAIL.replace("email", "emial"), "send_mail", f"{EMAIL} ", EMAIL.upper()):
         with pytest.raises(UnknownIds, match=f"did you mean '{EMAIL}'"):
