@@ -109,7 +109,7 @@ def _check_query(name: str, query: JudgedQuery, known: Set[str]) -> None:
     if unknown:
         raise InvalidDataset(
             f"dataset {name!r}: query {query.id!r} names {len(unknown)} APIs that the catalog lacks,"
-            f" e.g. {unknown[0]!r}: {suggestion(unknown[0], sorted(known))}"
+            f" e.g. {unknown[0]!r}: {suggestion(unknown[0], sorted(known)) or 'it is empty'}"
         )
 
 

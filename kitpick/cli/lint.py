@@ -43,7 +43,8 @@ def lint_catalog(catalog: Catalog, permitted: Filter, sample: int | None, progre
         return [hit.document.id for hit in hits]
 
     with progress.phase("ask", len(asked_of)) as advance:
-        return find_faults(documents, np.stack([item.vector for item in items]), search, asked_of, advance)
+        vectors = np.stack([item.vector for item in items]) if items else np.empty((0, 0), np.float32)
+        return find_faults(documents, vectors, search, asked_of, advance)
 
 
 _SHOWN = 5

@@ -14,6 +14,7 @@ from kitpick_engines.contract import Filter
 from kitpick_evaluation.health.findings import FindingKind
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.progress import NullProgress
+from kitpick_ingest.sync import SyncOptions
 from kitpick_rescorers.errors import EmptyCatalog
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
@@ -48,3 +49,11 @@ def test_what_is_not_visible_is_checked_but_not_asked(catalog: Catalog, tmp_path
 def test_an_empty_catalog_says_so(settings: Settings) -> None:
     with Catalog.open(settings=settings) as empty, pytest.raises(EmptyCatalog):
         lint_catalog(empty, Filter(), None, NullProgress())
+
+
+def test_a_catalog_whose_last_source_went_has_no_faults(catalog: Catalog, tmp_path: Path) -> None:
+    (tmp_path / "none.json").write_text("[]")
+    source = open_source(f"functions:{tmp_path / 'none.json'}", name="functions")
+    catalog.ingest(source, options=SyncOptions(allow_shrink=True))
+    health = lint_catalog(catalog, Filter(), None, NullProgress())
+    assert (health.apis, health.asked, health.findings) == (0, 0, ())
