@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from kitpick.catalog import Catalog
-from kitpick.cli.console import note, print_json, print_table
+from kitpick.cli.console import complain, note, print_json, print_table
 from kitpick.cli.options import (
     CatalogOption,
     EnvironmentOption,
@@ -21,7 +21,9 @@ from kitpick.cli.options import (
     live_settings,
 )
 from kitpick.cli.progress import progress
-from kitpick.errors import ExitCode
+from kitpick.errors import ExitCode, exit_code
+from kitpick_engines.errors import EngineError
+from kitpick_foundation.errors import KitpickError
 from kitpick_ingest.approvals import Unapproved
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.source import Source, watch_source
@@ -119,7 +121,8 @@ def ingest(
 ) -> None:
     """Brings the catalog in line with one or more sources.
 
-    Only what changed is embedded and written. Entries that cannot be used are skipped and counted.
+    Only what changed is embedded and written. Entries that cannot be used are skipped and counted. A source
+    that fails does not keep the others out.
     """
     _require_one(sources, {"--name": name, "--dead-letters": dead_letters, "--watch": watch or None})
     if hold_back and lock is None:
@@ -146,9 +149,43 @@ def ingest(
         if watch:
             _follow(target, opened[0], options, as_json)
             return
-        reports = [target.ingest(source, options=options, progress=progress()) for source in opened]
-    print_json(reports) if as_json else _print(reports)
+        reports, failures = _taken_in(target, opened, options)
+    if len(failures) == len(opened) == 1:
+        raise failures[0]
+    if as_json:
+        print_json(reports)
+    elif reports:
+        _print(reports)
+    _name_failed(opened, reports, failures)
     _exit(reports)
+
+
+def _taken_in(
+    catalog: Catalog, sources: Sequence[Source], options: SyncOptions
+) -> tuple[list[SyncReport], list[KitpickError]]:
+    """Reports of the sources, and what was wrong with others; where the catalog is, none is tried any more."""
+    reports: list[SyncReport] = []
+    failures: list[KitpickError] = []
+    for source in sources:
+        try:
+            reports.append(catalog.ingest(source, options=options, progress=progress()))
+        except KitpickError as error:
+            failures.append(error)
+            if isinstance(error, EngineError):
+                break
+    return reports, failures
+
+
+def _name_failed(
+    sources: Sequence[Source], reports: Sequence[SyncReport], failures: Sequence[KitpickError]
+) -> None:
+    """Ends the command with the exit code of the first failure, if there is one."""
+    for error in failures:
+        complain(error)
+    if failures:
+        done = {report.source for report in reports}
+        note(f"not taken in: {', '.join(each.name for each in sources if each.name not in done)}")
+        raise typer.Exit(exit_code(failures[0]))
 
 
 def _require_one(sources: Sequence[str], options: Mapping[str, object]) -> None:

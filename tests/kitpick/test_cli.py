@@ -89,6 +89,25 @@ def test_dead_letters_have_an_exit_code_of_their_own(
     assert "functions.jsonl:2: Input data was truncated (column 9)" in taken.err
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_source_that_fails_does_not_keep_the_others_out(
+    settings: Settings, tmp_path: Path, kitpick: Run, as_json: bool
+) -> None:
+    for name in ("first", "last"):
+        (tmp_path / f"{name}.json").write_text('[{"name": "do", "description": "x", "parameters": {}}]')
+    (tmp_path / "broken.json").write_text("{")
+    files = [f"functions:{tmp_path / name}.json" for name in ("first", "broken", "gone", "last")]
+    taken = kitpick("ingest", *files, *(["--json"] if as_json else []))
+    assert taken.code == ExitCode.INPUT
+    if as_json:
+        assert [report["source"] for report in json.loads(taken.out)] == ["first", "last"]
+    else:
+        assert "first" in taken.out and "last" in taken.out
+    assert f"error: {tmp_path}/broken.json: cannot be parsed as JSON" in taken.err
+    assert f"error: {tmp_path}/gone.json: does not exist" in taken.err
+    assert "not taken in: broken, gone" in taken.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
