@@ -164,16 +164,19 @@ def _taken_in(
     catalog: Catalog, sources: Sequence[Source], options: SyncOptions
 ) -> tuple[list[SyncReport], list[KitpickError]]:
     """Reports of the sources, and what was wrong with others; where the catalog is, none is tried any more."""
-    reports: list[SyncReport] = []
-    failures: list[KitpickError] = []
+    found: list[SyncReport | KitpickError] = []
     for source in sources:
-        try:
-            reports.append(catalog.ingest(source, options=options, progress=progress()))
-        except KitpickError as error:
-            failures.append(error)
-            if isinstance(error, EngineError):
-                break
-    return reports, failures
+        if not any(isinstance(each, EngineError) for each in found):
+            found.append(_outcome(catalog, source, options))
+    reports = [each for each in found if isinstance(each, SyncReport)]
+    return reports, [each for each in found if isinstance(each, KitpickError)]
+
+
+def _outcome(catalog: Catalog, source: Source, options: SyncOptions) -> SyncReport | KitpickError:
+    try:
+        return catalog.ingest(source, options=options, progress=progress())
+    except KitpickError as error:
+        return error
 
 
 def _name_failed(

@@ -102,7 +102,8 @@ def test_a_source_that_fails_does_not_keep_the_others_out(
     if as_json:
         assert [report["source"] for report in json.loads(taken.out)] == ["first", "last"]
     else:
-        assert "first" in taken.out and "last" in taken.out
+        assert "first" in taken.out
+        assert "last" in taken.out
     assert f"error: {tmp_path}/broken.json: cannot be parsed as JSON" in taken.err
     assert f"error: {tmp_path}/gone.json: does not exist" in taken.err
     assert "not taken in: broken, gone" in taken.err
