@@ -163,7 +163,7 @@ def ingest(
 def _taken_in(
     catalog: Catalog, sources: Sequence[Source], options: SyncOptions
 ) -> tuple[list[SyncReport], list[KitpickError]]:
-    """Reports of the sources, and what was wrong with others; where the catalog is, none is tried any more."""
+    """Reports of the sources, and what was wrong with others: with the catalog, none is tried any more."""
     found: list[SyncReport | KitpickError] = []
     for source in sources:
         if not any(isinstance(each, EngineError) for each in found):
