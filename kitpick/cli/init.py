@@ -16,12 +16,16 @@ from kitpick.cli.mcp import print_client
 from kitpick.cli.progress import progress
 from kitpick.mcp.clients import McpClient, absolute_catalog, client_config
 from kitpick_engines.document import ApiDocument
+from kitpick_engines.opening import without_secrets
 from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.visible import one_line
+from kitpick_ingest.source_names import default_name
 
 NO_CLIENT = "none"
 FILE = "kitpick.toml"
 _LIVE = "mcp:"
+_MAX_NAME = 100
+"""Characters of an upstream's name."""
 CLIENTS = (*(client.value for client in McpClient), NO_CLIENT)
 
 
@@ -49,6 +53,18 @@ class Beginning(msgspec.Struct, frozen=True):
     store: str
     """URL of the catalog."""
 
+    @property
+    def upstream(self) -> str:
+        """The name of the live MCP server that the tools are of; empty where they are of none."""
+        target = self.tools.removeprefix(_LIVE)
+        is_live = self.tools.startswith(_LIVE) and not Path(target).exists()
+        return default_name("mcp", target)[:_MAX_NAME] if is_live else ""
+
+    @property
+    def shown_store(self) -> str:
+        """The URL of the catalog without what is secret in it."""
+        return without_secrets(self.store)
+
 
 def init(
     tools: Annotated[
@@ -75,17 +91,17 @@ def init(
         absolute_catalog(_answer("Where is the catalog stored?", "--store", store, "sqlite:tools.db")),
     )
     with Catalog.open(begun.store) as catalog:
-        report = catalog.ingest(begun.tools, progress=progress())
+        report = catalog.ingest(begun.tools, name=begun.upstream or None, progress=progress())
         file = write_config(Path(), begun, force)  # not before: what failed is begun anew with other answers
         request = example_request(catalog)
         found = catalog.search(request, 3).hits if request else ()
     typer.echo(
-        f"{report.added + report.changed + report.unchanged:,} tools are in {begun.store}; wrote {file}."
+        f"{report.added + report.changed + report.unchanged:,} tools are in {begun.shown_store}; wrote {file}."
     )
     if begun.client != NO_CLIENT:
         print_client(client_config(McpClient(begun.client), ["--config", str(file.absolute())]))
     if request:
-        note(f"a first search: {shlex.join(['kitpick', 'search', request, '-c', begun.store])}")
+        note(f"a first search: {shlex.join(['kitpick', 'search', request, '-c', begun.shown_store])}")
     for rank, hit in enumerate(found, 1):
         typer.echo(one_line(f"{rank}. {hit.document.tool}: {hit.document.api}"))
 
@@ -131,15 +147,15 @@ def write_config(folder: Path, begun: Beginning, force: bool = False) -> Path:
     """
     file = folder / FILE
     _require_new(file, force)
-    again = ["kitpick", "ingest", begun.tools, "-c", begun.store]
+    again = ["kitpick", "ingest", begun.tools, "-c", begun.shown_store]
     lines = [
         "# Made by `kitpick init`, for `kitpick mcp --config kitpick.toml`: docs/mcp.md names every field.",
         f"# Takes changes of the tools in: {one_line(shlex.join(again))}",
         f"catalog = {_quoted(begun.store)}",
     ]
-    if begun.tools.startswith(_LIVE) and not Path(begun.tools.removeprefix(_LIVE)).exists():
+    if begun.upstream:
         target = _quoted(begun.tools.removeprefix(_LIVE))
-        lines += ["", "[[upstreams]]", 'name = "tools"', f"target = {target}"]
+        lines += ["", "[[upstreams]]", f"name = {_quoted(begun.upstream)}", f"target = {target}"]
         lines += ['allow = []   # patterns of tools that may be called, such as "read_*"']
     try:
         file.write_text("\n".join(lines) + "\n", "utf-8")

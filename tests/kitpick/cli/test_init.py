@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -110,6 +112,33 @@ def test_a_configuration_that_cannot_be_written_is_named(tmp_path: Path) -> None
     (tmp_path / "kitpick.toml").mkdir()
     with pytest.raises(Unwritable, match=r"kitpick\.toml: cannot be written: "):
         write_config(tmp_path, Beginning("tools.json", "none", "sqlite:x.db"), force=True)
+
+
+def test_the_tools_of_a_live_server_are_taken_in_under_the_name_of_its_upstream(
+    folder: Path, kitpick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else `kitpick mcp` would take them in a second time, and every search would find each of them twice."""
+    server = Path(__file__).parents[2] / "ingest" / "sources" / "handshake_server.py"
+    tools = f"mcp:stdio:{shlex.join([sys.executable, str(server), 'notes'])}"
+    ran = kitpick("init", "--tools", tools, "--store", "sqlite:live.db")
+    assert ran.code == ExitCode.OK, ran.err
+    (upstream,) = read_config(folder / "kitpick.toml").upstreams
+    with Catalog.open("live.db") as catalog:
+        assert {document.source for document in catalog.documents()} == {upstream.name}
+
+
+def test_a_password_in_the_catalogs_url_is_shown_to_nobody(
+    catalog: Catalog, functions_file: Path, kitpick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(functions_file.parent)
+    monkeypatch.setattr("kitpick.cli.init.Catalog.open", lambda url: contextlib.nullcontext(catalog))
+    secret = "opensearch://ann:s3cret@search.internal/tools"
+    ran = kitpick("init", "--tools", "functions.json", "--store", secret)
+    assert ran.code == ExitCode.OK, ran.err
+    assert "s3cret" not in ran.out + ran.err
+    assert "opensearch://search.internal/tools" in ran.out
+    comments = [line for line in Path("kitpick.toml").read_text().splitlines() if line.startswith("#")]
+    assert "s3cret" not in "".join(comments)
 
 
 @pytest.mark.parametrize("client", list(McpClient))
