@@ -28,11 +28,10 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_foundation.errors import FailureKind, KitpickError, suggestion
-from kitpick_foundation.text_files import read_text
+from kitpick_foundation.text_files import read_utf8
 from kitpick_rescorers.llm.endpoint import ChatEndpoint, ChatTurn
 from kitpick_rescorers.llm.model import CallFailed
 
-MAX_TASKS_BYTES = 64 * 1024 * 1024
 MAX_TURNS = 12
 """Answers of the model in one task."""
 MAX_ANSWER_TOKENS = 1_000
@@ -123,10 +122,8 @@ def read_tasks(path: Path) -> list[AgentTask]:
         InvalidTasks: the file cannot be read, or a line is no task: which, and why.
     """
     try:
-        if path.stat().st_size > MAX_TASKS_BYTES:
-            raise InvalidTasks(f"{path}: larger than {MAX_TASKS_BYTES:,} bytes: split it")
-        lines = read_text(path).splitlines()
-    except OSError as error:
+        lines = read_utf8(path).split(b"\n")  # not where Unicode has other ends of lines: texts may hold them
+    except (OSError, UnicodeDecodeError) as error:
         raise InvalidTasks(f"{path}: cannot be read: {error}") from error
     tasks = [_task(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not tasks:
@@ -134,7 +131,7 @@ def read_tasks(path: Path) -> list[AgentTask]:
     return tasks
 
 
-def _task(path: Path, number: int, line: str) -> AgentTask:
+def _task(path: Path, number: int, line: bytes) -> AgentTask:
     try:
         task = decode_as(line, AgentTask)
     except UNDECODABLE as error:

@@ -152,6 +152,20 @@ def test_a_file_without_tasks_names_itself_and_the_line(tmp_path: Path, text: st
         read_tasks(tmp_path / "tasks.jsonl")
 
 
+def test_ends_of_lines_that_only_unicode_knows_may_stand_in_a_prompt(tmp_path: Path) -> None:
+    prompt = "two lines of a page\u2028and\x85 more"
+    task = json.dumps({"prompt": prompt, "needs": [{"tool": "t"}]}, ensure_ascii=False)
+    (tmp_path / "tasks.jsonl").write_text(f"{task}\n", "utf-8")
+    assert read_tasks(tmp_path / "tasks.jsonl")[0].prompt == prompt
+
+
+@pytest.mark.parametrize("content", ['{"prompt": "Fällt Regen?"}'.encode("latin-1"), b"\xff\xfe\x00"])
+def test_a_file_in_another_encoding_is_refused_with_its_name(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "tasks.jsonl").write_bytes(content)
+    with pytest.raises(InvalidTasks, match=r"tasks\.jsonl"):
+        read_tasks(tmp_path / "tasks.jsonl")
+
+
 def test_a_task_without_an_id_is_named_by_its_line(tmp_path: Path) -> None:
     (tmp_path / "tasks.jsonl").write_text('\n{"prompt": "x", "needs": [{"tool": "t"}]}\n')
     assert read_tasks(tmp_path / "tasks.jsonl") == [AgentTask("x", (NeededCall("t"),), {}, "line 2")]
