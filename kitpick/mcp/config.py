@@ -156,7 +156,11 @@ def _beside(config: McpConfig, folder: Path) -> McpConfig:
     lock = config.lock and folder / config.lock.expanduser()
     issuers = tuple(issuer.beside(folder) for issuer in config.issuers)
     catalog = catalog_beside(config.catalog, folder)
-    return replace(config, catalog=catalog, lock=lock, issuers=issuers)
+    upstreams = tuple(
+        replace(each, cwd=str(folder / Path(each.cwd).expanduser())) if each.cwd else each
+        for each in config.upstreams
+    )
+    return replace(config, catalog=catalog, lock=lock, issuers=issuers, upstreams=upstreams)
 
 
 def catalog_beside(url: str, folder: Path) -> str:

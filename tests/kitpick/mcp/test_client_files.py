@@ -79,6 +79,16 @@ def test_vs_code_writes_servers_with_comments_a_folder_and_a_file_of_variables(t
     assert live.folder == "/srv"
 
 
+@pytest.mark.parametrize(("cwd", "folder"), [("here", "here"), ("./a/../b", "a/../b"), ("", None)])
+def test_the_folder_of_a_server_counts_from_the_file_that_names_it(
+    tmp_path: Path, cwd: str, folder: str | None
+) -> None:
+    file = tmp_path / "mcp.toml"
+    file.write_text(f'[[upstreams]]\nname = "n"\ntarget = "stdio:n"\ncwd = "{cwd}"\n')
+    (upstream,) = read_config(file).upstreams
+    assert live_settings(upstream).folder == ("" if folder is None else str(tmp_path / folder))
+
+
 @pytest.mark.parametrize(
     "server", [{"command": "n", "args": ["x"]}, {"command": {"path": "n", "args": ["x"]}}]
 )
