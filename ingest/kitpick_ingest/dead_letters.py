@@ -35,7 +35,7 @@ class DeadLetterFile:
         self._remarks = 0
         self._remark: DeadLetter | None = None
         self._path = path
-        self._run = hashlib.blake2b(run.encode(), digest_size=6).hexdigest()
+        self._run = hashlib.blake2b(run.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
         self._partial: IO[bytes] | None = None
 
     def __enter__(self) -> DeadLetterFile:

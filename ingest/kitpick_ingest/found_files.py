@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from kitpick_engines.text import storable
 from kitpick_ingest.errors import SourceError
 
 LEADS_OUT = (
@@ -49,7 +50,12 @@ def find_files(path: Path, suffixes: frozenset[str]) -> list[FoundFile]:
     if not kept:
         what = "holds no" if path.is_dir() else "matches no"
         raise SourceError(str(path), f"{what} file with suffix {', '.join(sorted(suffixes))}")
-    return [FoundFile(file, file.relative_to(root).parts, problem_of(file, inside)) for file in kept]
+    return [FoundFile(file, _place(file, root), problem_of(file, inside)) for file in kept]
+
+
+def _place(file: Path, root: Path) -> tuple[str, ...]:
+    """The path below a folder, in text that every engine can hold."""
+    return tuple(map(storable, file.relative_to(root).parts))
 
 
 def problem_of(file: Path, folder: Path) -> str:

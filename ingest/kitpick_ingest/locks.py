@@ -78,7 +78,7 @@ def state_file(folder: Path | None, suffix: str, *parts: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LocalWriteFailed(f"folder of locks {folder}: {error.strerror or error}") from error
-    name = hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
+    name = hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return folder / f"{name}.{suffix}"
 
 

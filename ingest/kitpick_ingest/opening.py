@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from kitpick_engines.text import has_utf8
+from kitpick_engines.text import has_utf8, storable
 from kitpick_ingest.errors import SourceError, UnknownSource
 from kitpick_ingest.fetching import RemoteFileSource
 from kitpick_ingest.labels import LabelledSource, Labels
@@ -81,7 +81,7 @@ def open_source(
 
 def _open(spec: str, name: str | None, live: LiveSettings) -> Source:
     kind, text = _kind_and_target(spec)
-    name = name or default_name(kind, text)
+    name = name or storable(default_name(kind, text))
     at_url = READERS[kind].at_url if kind else "fetched"
     if at_url == "refused" and is_url(text):
         raise UnknownSource(

@@ -39,6 +39,7 @@ from kitpick.cli.options import (
 )
 from kitpick.cli.progress import progress
 from kitpick.evaluation.measuring import Plan
+from kitpick_engines.text import storable
 from kitpick_evaluation.abstention import ALARMS
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.report import write_whole
@@ -127,7 +128,7 @@ def _write(adapted: Adapted, output: Path, fitted_to: Sequence[JudgedQuery]) -> 
         write_whole(file, content)
         profile = replace(profile, first_stage=replace(profile.first_stage, request_matrix=file.name))
     told = [*_told(adapted.report), *(fitted_comment(adapted.report, fitted_to) if fitted_to else ())]
-    write_whole(output, profile_toml(profile, "\n".join(told)).encode())
+    write_whole(output, profile_toml(profile, storable("\n".join(told))).encode())
 
 
 def _print(adapted: Adapted) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +38,11 @@ ERR = TerminalConsole(stderr=True, highlight=False)
 
 def print_json(value: object) -> None:
     """One JSON document on standard output, on one line."""
-    typer.echo(harmless_json(msgspec.json.encode(value, enc_hook=_encode).decode()))
+    try:
+        text = msgspec.json.encode(value, enc_hook=_encode).decode()
+    except UnicodeEncodeError:  # the name of a file in another encoding: its odd bytes become escapes
+        text = json.dumps(msgspec.to_builtins(value, enc_hook=_encode), separators=(",", ":"))
+    typer.echo(harmless_json(text))
 
 
 def print_table(table: Table) -> None:

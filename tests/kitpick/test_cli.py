@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -87,6 +88,30 @@ def test_dead_letters_have_an_exit_code_of_their_own(
     assert json.loads(taken.out)[0]["dead_letters"] == 1
     assert "functions.jsonl:2" in letters.read_text()
     assert "functions.jsonl:2: Input data was truncated (column 9)" in taken.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are always text")
+def test_names_of_files_in_another_encoding_are_names_like_others(
+    functions_file: Path, tmp_path: Path, kitpick: Run
+) -> None:
+    odd = os.fsdecode(b"caf\xe9")
+    catalog = f"sqlite:{tmp_path / odd}.db"
+    (tmp_path / f"{odd}.json").write_bytes(functions_file.read_bytes())
+    (tmp_path / "specs").mkdir()
+    operation = {"openapi": "3.0.0", "paths": {"/a": {"get": {"operationId": "getA"}}}}
+    for name in (odd, "other"):
+        (tmp_path / "specs" / f"{name}.json").write_text(json.dumps(operation))
+    sources = [f"functions:{tmp_path / odd}.json", f"openapi:{tmp_path / 'specs'}"]
+    taken = kitpick("ingest", *sources, "-c", catalog)
+    assert taken.code == ExitCode.OK, taken.err
+    ids = {row["id"] for row in json.loads(kitpick("list", "-c", catalog, "--json").out)}
+    assert {r"caf\udce9/caf\udce9/get_weather", r"specs/caf\udce9.json/getA"} <= ids
+    assert len(ids) == 10
+    fitted = str(tmp_path / "fitted.toml")
+    adapted = kitpick("adapt", "--refuse-at-most", "0.05", "-c", catalog, "-o", fitted, "--json")
+    assert adapted.code == ExitCode.OK, adapted.err
+    assert json.loads(adapted.out)["catalog"] == catalog
+    assert kitpick("search", "weather", "-c", catalog, "-p", fitted).code == ExitCode.OK
 
 
 @pytest.mark.parametrize("as_json", [False, True])

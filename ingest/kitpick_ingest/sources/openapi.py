@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
+from kitpick_engines.text import storable
 from kitpick_ingest.chains import Field, with_chains
 from kitpick_ingest.declared import declared
 from kitpick_ingest.effects import effect_of_method
@@ -320,7 +321,7 @@ class _SpecificationReader:
 def _tool_name(info: JsonObject, file: FoundFile, taken: set[str]) -> str:
     """The title; with the service, the provider or the file where another description has the same title."""
     provider, service = as_string(info.get("x-providerName")), as_string(info.get("x-serviceName"))
-    title = as_string(info.get("title")) or service or provider or file.path.stem
+    title = as_string(info.get("title")) or service or provider or storable(file.path.stem)
     more = (service, provider, f"{provider} {service}", "/".join(file.place))
     names = (title, *(f"{title} ({which})" for which in more if which.strip()))
     name = next((name for name in names if name not in taken), names[-1])
