@@ -95,9 +95,8 @@ def init(
         file = write_config(Path(), begun, force)  # not before: what failed is begun anew with other answers
         request = example_request(catalog)
         found = catalog.search(request, 3).hits if request else ()
-    typer.echo(
-        f"{report.added + report.changed + report.unchanged:,} tools are in {begun.shown_store}; wrote {file}."
-    )
+    count = report.added + report.changed + report.unchanged
+    typer.echo(f"{count:,} tools are in {begun.shown_store}; wrote {file}.")
     if begun.client != NO_CLIENT:
         print_client(client_config(McpClient(begun.client), ["--config", str(file.absolute())]))
     if request:
