@@ -29,7 +29,7 @@ _LEAST = 3
 """APIs that say a sentence alike, at the least,"""
 _SHARE = 0.2
 """and of those of the tool."""
-_UNIT = re.compile(r"[^\n]+?(?:[.!?]+(?=\s+(?![a-z]))|(?=\n)|$)")
+_UNIT = re.compile(r"[^\n]+?(?:[.!?](?=\s+(?![a-z]))|(?=\n)|$)")
 _NUMBERED = re.compile(r"\s*(?:\d+|[-*•])[.)]?\s*$")
 _NUMBERS = re.compile(r"\d+")
 
