@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kitpick_engines.contract import Candidate, Filter, SearchRequest, Sentence
+from kitpick_engines.lexical import Terms, indexed_fields
 from kitpick_foundation.errors import MissingExtra
 from kitpick_models.errors import ModelError
 from kitpick_rescorers.contracts import QueryEncoder, SearchedIndex
@@ -95,10 +96,23 @@ class SecondLook:
         if len(right) < len({each.word for each in doubtful}):
             wider = self._index.search(SearchRequest(text, None, _WIDER, self._permitted))
             right = corrections(doubtful, words_of(item.text for item in (*found, *wider)))
-        if not right or self._index.search(SearchRequest(" ".join(right), None, 1, self._permitted)):
-            return text, []
+        right = self._unheld(right)
         notes = [f"{word} → {better}" for word, better in right.items()]
         return respelt(text, doubtful, right), notes
+
+
+    def _unheld(self, right: dict[str, str]) -> dict[str, str]:
+        """The corrections, by word, without those of words that a document the caller may see has."""
+        if not right or not self._index.search(SearchRequest(" ".join(right), None, 1, self._permitted)):
+            return right
+        if len(right) == 1:
+            return {}
+        alone = tuple(Sentence(word, None) for word in right)
+        near = self._index.search(SearchRequest("", None, 1, self._permitted, alone))
+        documents = self._index.fetch([item.id for item in near], self._permitted)
+        terms = Terms()
+        held = {term for one in terms.of_documents(list(map(indexed_fields, documents))) for term in one}
+        return {word: better for word, better in right.items() if held.isdisjoint(terms.of_request(word))}
 
 
 def _stands_in(short: str, found: Sequence[Candidate]) -> bool:

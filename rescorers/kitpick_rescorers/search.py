@@ -250,7 +250,8 @@ class Search:
         clock.lap("fetch")
         stages = {f"rescore.{stage}": spent for stage, spent in rescored.timings.items()}
         degraded = joined(query.degraded, rescored.degraded)
-        # Below which cosine nothing matches is known of vectors as they come, not of turned ones.
+        if request.read_as:  # below which cosine nothing matches is known of vectors as they come, not turned
+            asked = query if matrix is None else self.prepare(query.text, profile.needs())
         unmatched = () if faults(query.degraded) else self._unmatched(asked, request.candidates)
         return SearchOutcome(hits, rescored, slimmed, degraded, clock.laps | stages, seen, unmatched)
 

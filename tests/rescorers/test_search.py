@@ -352,6 +352,30 @@ def test_a_word_that_a_visible_document_has_is_right(stocked: SqliteEngine) -> N
     assert search(stocked, Speller()).run(asked, WORDS, 5, boss).seen.query == asked
 
 
+def test_a_word_that_stands_somewhere_takes_no_other_correction_with_it(stocked: SqliteEngine) -> None:
+    odd = api("shear", f"{'what is done to sheep. ' * 60} The wether is shorn.")
+    with stocked.writing(stocked.ensure(SCHEMA)) as writer:
+        writer.write([IndexedDocument(odd, np.array((0.7, 0.7), np.float32))])
+    found = search(stocked, Speller()).run("please send the wether of my citty", HYBRID, 5, NOBODY)
+    assert found.seen.query == "please send the wether of my city"
+
+
+def test_a_sentence_is_judged_as_it_is_understood(stocked: SqliteEngine) -> None:
+    class Typed(Axes):
+        def knows(self, word: str) -> bool:
+            return word != "wether"
+
+    turned = RequestMatrix("axes@1", np.array([[0, 1], [1, 0]], np.float32))
+    profile = Profile("p", (Fuse(sentence=1.0),))
+    for matrix in (None, turned):
+        way = search(stocked, Typed(unmatched_below=0.9))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Profile, "request_matrix", lambda _, matrix=matrix: matrix)
+            found = way.run("Tell me the wether of the city. Then book a table for two.", profile, 5, NOBODY)
+        assert found.seen.query.startswith("Tell me the weather")
+        assert found.unmatched == ("Then book a table for two.",)
+
+
 def test_a_name_is_found_however_much_is_said_around_it(stocked: SqliteEngine) -> None:
     found = search(stocked).run("which inputs has `t.send` in weather of the weather", WORDS, 5, NOBODY)
     assert found.hits[0].id == "s/t/send"

@@ -407,13 +407,15 @@ def relayed(search: dict[str, Any], documents: list[dict[str, Any]]) -> dict[str
     return found
 
 
+@pytest.mark.parametrize("query", ["list all PRs of `Zed`", "lisst the requst PRs of `Zed`"])
 def test_equal_scores_and_words_that_are_read_anew_take_no_more_rounds_than_the_plugin_plays(
-    voting: Any,
+    voting: Any, query: str
 ) -> None:
     size = voting.service.models.encoder.dimensions
-    documents = [stored(f"demo/t{number:04}/pull_request", size) for number in range(420)]
+    text = {"rerank_text": "lists a pull request"}
+    documents = [stored(f"demo/t{number:04}/pull_request", size) | text for number in range(420)]
     found: list[Any] = []
-    while (answer := call(voting, found, query="list all PRs of `Zed`", profile="hybrid"))["searches"]:
+    while (answer := call(voting, found, query=query, profile="hybrid"))["searches"]:
         found.append([relayed(search, documents) for search in answer["searches"]])
     assert answer["ranking"]["results"]
     assert 8 < len(found) <= most_rounds_of_the_plugin()
