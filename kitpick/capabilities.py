@@ -74,8 +74,8 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def fits(self) -> bool:
-        """Whether an API of the catalog does it, even if the hit was left out as a repetition."""
-        return bool(self.result.hits) and not self.result.abstained
+        """Whether an API of the catalog does it, also one that was left out as a repetition or for a budget."""
+        return bool(self.result.hits or self.result.over_budget) and not self.result.abstained
 
 
 class Steps(msgspec.Struct, frozen=True):

@@ -158,6 +158,7 @@ _FEEDBACK = (
 _CALL = "Calls a tool that search_tools found, and returns its result."
 _FIXED_MS, _CHANGING_MS = 300_000, 60_000
 """How long a list of tools holds: one that only a restart changes, and one that upstreams change."""
+_OVER_BUDGET = "tools were found, and none fits into `budget` by itself: ask again with a larger one"
 _MAX_LINE = 100
 """Characters of what a tool does."""
 _MAX_NEEDS = 8
@@ -278,6 +279,8 @@ class CatalogTools:
         rows = [self._row(hit, found, caller, definitions) for hit in hits]
         packed = wanted.definitions and single  # the search made them fit
         answer: dict[str, Any] = {"tools": rows} if packed else self._page(rows, wanted.budget, wanted.offset)
+        if any(one.over_budget for one in results) and not rows:
+            answer["problem"] = _OVER_BUDGET
         if single and results[0].abstained:
             answer["nothing_fits"] = results[0].abstained_because
         elif found.unmatched:
@@ -324,7 +327,9 @@ class CatalogTools:
             if budget < 0:
                 break
             fitting.append(row)
-        more = {"next_offset": offset + len(fitting)} if 0 < len(fitting) < len(rows) else {}
+        if rows and not fitting:
+            return {"tools": [], "problem": _OVER_BUDGET}
+        more = {"next_offset": offset + len(fitting)} if len(fitting) < len(rows) else {}
         return {"tools": fitting} | more
 
     async def _next(self, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:

@@ -18,7 +18,7 @@ from kitpick.mcp.errors import UpstreamFailed
 from kitpick_ingest.sources.mcp_changes import AnnouncesNothing, Changes, watch_changes, watch_unsaid
 from kitpick_ingest.sources.mcp_endpoint import Listing, overlaid
 from kitpick_ingest.sources.mcp_listing import list_tools
-from kitpick_ingest.sources.mcp_offers import Offer
+from kitpick_ingest.sources.mcp_offers import Offer, in_words
 from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.sources.mcp_session import Connection, SessionEnded, connected, failure_reason
 
@@ -124,7 +124,7 @@ class Upstream:
             raise
         except Exception as error:
             raise UpstreamFailed(self.config.name, failure_reason(error, self._live)) from error
-        size = len(result.model_dump_json())
+        size = len(result.model_dump_json().encode())
         if size > self.config.max_result_bytes:
             raise UpstreamFailed(self.config.name, f"its answer of {size:,} bytes is above the limit")
         return result
@@ -212,7 +212,7 @@ async def _asked(
     if offer is None:
         return await client.call_tool(tool, arguments)
     if offer.prompt:
-        texts = {name: str(value) for name, value in arguments.items()}
+        texts = {name: in_words(value) for name, value in arguments.items() if value is not None}
         prompt = await client.get_prompt(offer.prompt, texts)
         return types.CallToolResult(content=[message.content for message in prompt.messages])
     read = await client.read_resource(offer.uri(arguments))

@@ -18,7 +18,21 @@ from kitpick_foundation.decoding import convert_to, decode_as
 
 KEY = "kitpick/offer"
 """In `_meta` of a definition."""
-_VARIABLE = re.compile(r"\{[+#./;?&]?([\w,*.]+)\}")
+_VARIABLE = re.compile(r"\{([+#./;?&]?)([\w,*.]+)\}")
+_RESERVED = ":/?#[]@!$&'()*+,;="
+_OPERATORS = {
+    "": ("", ",", ""),
+    "+": ("", ",", _RESERVED),
+    "#": ("#", ",", _RESERVED),
+    ".": (".", ".", ""),
+    "/": ("/", "/", ""),
+    ";": (";", ";", ""),
+    "?": ("?", "&", ""),
+    "&": ("&", "&", ""),
+}
+"""What stands before the values and between them, and what of them is not escaped (RFC 6570)."""
+_NAMED = (";", "?", "&")
+"""Operators whose values stand behind their names."""
 
 
 class Offer(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,14 +46,34 @@ class Offer(msgspec.Struct, frozen=True, omit_defaults=True):
     """Name."""
 
     def uri(self, arguments: dict[str, Any]) -> str:
-        """The URI that is read; variables are filled with the arguments, without which they are empty."""
+        """The URI that is read. A template is filled as RFC 6570 says; a path, `{/path*}`, may be one text."""
         if self.resource:
             return self.resource
 
-        def filled(found: re.Match[str]) -> str:
-            return ",".join(quote(str(arguments.get(name, "")), safe="") for name in _names(found[1]))
+        return _VARIABLE.sub(lambda found: _filled(found[1], found[2], arguments), self.template)
 
-        return _VARIABLE.sub(filled, self.template)
+
+def _filled(operator: str, names: str, arguments: dict[str, Any]) -> str:
+    """What stands in a URI for one expression of a template."""
+    first, between, safe = _OPERATORS[operator]
+    values: list[str] = []
+    for name, each in ((said.rstrip("*"), said.endswith("*")) for said in names.split(",")):
+        items = [quote(item, safe=safe) for item in _items(arguments.get(name), operator == "/" and each)]
+        held = items if each or not items else [",".join(items)]
+        values += [f"{name}={item}" for item in held] if operator in _NAMED else held
+    return first + between.join(values) if values else ""
+
+
+def _items(value: object, is_path: bool) -> list[str]:
+    """The texts of an argument: none, one, or those of a list; of a path its parts."""
+    if is_path and isinstance(value, str):
+        return [part for part in value.split("/") if part]
+    return list(map(in_words, value)) if isinstance(value, list) else [] if value is None else [in_words(value)]
+
+
+def in_words(value: object) -> str:
+    """An argument as text: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 class _Definition(msgspec.Struct):
@@ -66,7 +100,7 @@ def resource_tool(resource: dict[str, Any]) -> dict[str, Any]:
 def template_tool(template: dict[str, Any]) -> dict[str, Any]:
     """A template of `resources/templates/list` as a tool."""
     uri = str(template.get("uriTemplate", ""))
-    names = [name for found in _VARIABLE.findall(uri) for name in _names(found)]
+    names = [name for _, found in _VARIABLE.findall(uri) for name in _names(found)]
     inputs = [{"name": name, "required": True} for name in dict.fromkeys(names)]
     return _tool("resource", template, _kind(template, "Resource"), inputs, Offer(template=uri))
 

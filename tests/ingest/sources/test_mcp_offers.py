@@ -35,6 +35,27 @@ def test_a_template_is_filled_with_its_inputs() -> None:
     assert found.uri({"user": "ann", "note": "a/b ../c"}) == "notes://ann/a%2Fb%20..%2Fc"
 
 
+@pytest.mark.parametrize(
+    ("template", "given", "expected"),
+    [
+        ("repo://{owner}/{repo}/contents{/path*}", {"owner": "a", "repo": "b", "path": "src/x y.py"},
+         "repo://a/b/contents/src/x%20y.py"),
+        ("repo://{owner}/contents{/path*}", {"owner": "a", "path": ["src", "x/y"]}, "repo://a/contents/src/x%2Fy"),
+        ("repo://{owner}/contents{/path*}", {"owner": "a"}, "repo://a/contents"),
+        ("file:///{+path}", {"path": "src/x y.py"}, "file:///src/x%20y.py"),
+        ("file:///{path}", {"path": "src/x.py"}, "file:///src%2Fx.py"),
+        ("https://x.org/find{?q,limit}", {"q": "a&b", "limit": 3}, "https://x.org/find?q=a%26b&limit=3"),
+        ("https://x.org/find?a=1{&q}{#part}", {"q": True}, "https://x.org/find?a=1&q=true"),
+        ("x://{a,b}{.kind}", {"a": 1, "b": "c", "kind": "png"}, "x://1,c.png"),
+    ],
+)  # fmt: skip
+def test_a_template_is_filled_by_the_rules_of_rfc_6570(
+    template: str, given: dict[str, Any], expected: str
+) -> None:
+    """`{/path*}` is how GitHub's server names a file of a repository."""
+    assert Offer(template=template).uri(given) == expected
+
+
 def test_a_prompt_has_its_own_arguments() -> None:
     arguments = [{"name": "text", "required": True, "description": "What to shorten"}, {"name": "style"}, 3]
     tool = prompt_tool({"name": "shorten", "title": "Shorten a text", "arguments": arguments})

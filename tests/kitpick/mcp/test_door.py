@@ -65,6 +65,11 @@ async def one_search(door: Door) -> None:
     assert "no server is configured" in described["not_callable_because"]
     narrow = await door.search("email the weather", k=5, budget=120)
     assert 0 < len(narrow["tools"]) < 5
+    for definitions in (False, True):
+        nothing = await door.search("email the weather", budget=3, definitions=definitions)
+        assert nothing["tools"] == []
+        assert "ask again with a larger one" in nothing["problem"]
+        assert "unmatched" not in nothing, "it is there"
     hedge = await door.search("paint the fence green")
     assert hedge["nothing_fits"]
 
@@ -183,7 +188,8 @@ def test_what_can_be_called_next_is_told_within_permissions_and_budget(settings:
         assert [tool["name"] for tool in rest["tools"]] == ["albums"]
         assert "next_offset" not in rest
         assert [tool["name"] for tool in (await next_tools(door, k=1))["tools"]] == ["concerts"]
-        assert (await next_tools(door, id="music/music/albums"))["tools"] == []
+        assert "larger one" in (await next_tools(door, budget=3))["problem"]
+        assert await next_tools(door, id="music/music/albums") == {"tools": []}
         for hidden in ("music/music/ban", "no/such/tool"):
             assert "no tool has the id" in await door.problem("next_tools", id=hidden)
 
