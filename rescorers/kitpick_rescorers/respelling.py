@@ -100,7 +100,6 @@ class SecondLook:
         notes = [f"{word} → {better}" for word, better in right.items()]
         return respelt(text, doubtful, right), notes
 
-
     def _unheld(self, right: dict[str, str]) -> dict[str, str]:
         """The corrections, by word, without those of words that a document the caller may see has."""
         if not right or not self._index.search(SearchRequest(" ".join(right), None, 1, self._permitted)):

@@ -46,7 +46,7 @@ class Offer(msgspec.Struct, frozen=True, omit_defaults=True):
     """Name."""
 
     def uri(self, arguments: dict[str, Any]) -> str:
-        """The URI that is read. A template is filled as RFC 6570 says; a path, `{/path*}`, may be one text."""
+        """The URI that is read. Templates are filled as RFC 6570 says; a path, `{/path*}`, may be one text."""
         if self.resource:
             return self.resource
 
@@ -68,7 +68,8 @@ def _items(value: object, is_path: bool) -> list[str]:
     """The texts of an argument: none, one, or those of a list; of a path its parts."""
     if is_path and isinstance(value, str):
         return [part for part in value.split("/") if part]
-    return list(map(in_words, value)) if isinstance(value, list) else [] if value is None else [in_words(value)]
+    given = value if isinstance(value, list) else [] if value is None else [value]
+    return list(map(in_words, given))
 
 
 def in_words(value: object) -> str:
