@@ -74,7 +74,7 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def fits(self) -> bool:
-        """Whether an API of the catalog does it, also one that was left out as a repetition or for a budget."""
+        """Whether an API of the catalog does it, even if it was left out as a repetition or for a budget."""
         return bool(self.result.hits or self.result.over_budget) and not self.result.abstained
 
 

@@ -46,7 +46,7 @@ class Offer(msgspec.Struct, frozen=True, omit_defaults=True):
     """Name."""
 
     def uri(self, arguments: dict[str, Any]) -> str:
-        """The URI that is read. Templates are filled as RFC 6570 says; a path, `{/path*}`, may be one text."""
+        """The URI that is read, a template filled by RFC 6570; a path, `{/path*}`, may be one text."""
         if self.resource:
             return self.resource
 
