@@ -46,6 +46,8 @@ CREATE TABLE IF NOT EXISTS chosen (
 ) WITHOUT ROWID;
 """
 _DAY = 86_400.0
+_TIDIED = 100
+"""Answers of a process between two times that the oldest are removed."""
 _FORGETS = (
     "DELETE FROM drawn WHERE (:until IS NULL OR at < :until) AND (:tenant IS NULL OR tenant = :tenant)",
     "DELETE FROM chosen WHERE (:tenant IS NULL OR tenant = :tenant) "
@@ -127,6 +129,7 @@ class ProfileTrial:
         """Opens the file when it is first used."""
         self.path = path
         self._lock = fork_lock()
+        self._remembered = 0
 
     def start(self, plan: TrialPlan) -> None:
         """Begins a trial.
@@ -213,10 +216,9 @@ class ProfileTrial:
         rows = [(answer, tenant, each.item, each.team, time.time()) for each in drafted]
         with self._connection() as connection:
             connection.executemany("INSERT OR IGNORE INTO drawn VALUES (?, ?, ?, ?, ?)", rows)
-            connection.execute(
-                "DELETE FROM drawn WHERE at < (SELECT at FROM drawn ORDER BY at DESC LIMIT 1 OFFSET ?)",
-                (MAX_ANSWERS * 5,),
-            )
+            self._remembered += 1
+            if self._remembered % _TIDIED == 1:
+                _forget_oldest(connection)
 
     def choose(self, answers: Iterable[str], tenant: str, apis: Iterable[str], client: str) -> None:
         """Counts what a client chose from answers; ends the trial where the baseline is surely better.
@@ -314,6 +316,12 @@ class ProfileTrial:
         except sqlite3.Error as error:
             why = full_disk(self.path) if is_full(error) else error
             raise EngineUnavailable(f"{self.path}: the trial cannot be read or written: {why}") from error
+
+
+def _forget_oldest(connection: sqlite3.Connection) -> None:
+    """Keeps as many as are to be remembered; it reads past all of them."""
+    oldest = "SELECT at FROM drawn ORDER BY at DESC LIMIT 1 OFFSET ?"
+    connection.execute(f"DELETE FROM drawn WHERE at < ({oldest})", (MAX_ANSWERS * 5,))  # noqa: S608
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:

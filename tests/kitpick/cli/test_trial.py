@@ -102,6 +102,19 @@ def test_a_trial_that_cannot_be_read_leaves_the_default_and_says_so(
     assert [each.stage for each in found.degraded if each.stage == "trial"] == ["trial"]
 
 
+def test_a_long_trial_makes_no_answer_slower(trial: ProfileTrial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever reads past all that is remembered is done for one answer of a hundred."""
+    ran: list[str] = []
+    monkeypatch.setattr("kitpick.trial.MAX_ANSWERS", 2)
+    monkeypatch.setattr(
+        "kitpick.trial.use_write_ahead_log", lambda connection, _: connection.set_trace_callback(ran.append)
+    )
+    for number in range(101):
+        trial.remember(f"answer-{number}", "", [Drafted(f"api-{place}", "baseline") for place in range(5)])
+    assert sum("OFFSET" in statement for statement in ran) == 2
+    assert trial.report().answers in (2, 3)
+
+
 def test_an_answer_that_the_trial_cannot_remember_is_given_all_the_same(
     tried: Catalog, trial: ProfileTrial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
