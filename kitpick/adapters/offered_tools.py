@@ -42,8 +42,10 @@ class OfferedTools:
         self._folder = tempfile.TemporaryDirectory(prefix="kitpick-offered-")
         self._path = Path(self._folder.name)
         self._catalog = Catalog.open(f"sqlite:{self._path / 'offered.db'}", settings=settings)
-        self._max_lists = max_lists
-        self._known: OrderedDict[str, None] = OrderedDict()
+        self._known: OrderedDict[str, str] = OrderedDict()
+        """The source that holds each list."""
+        self._free = [f"list-{number}" for number in range(max_lists)]
+        """Sources that hold none. There are never more: each has a lock file."""
         self._lock = fork_lock()
         self._taking_in = fork_lock()
 
@@ -78,34 +80,37 @@ class OfferedTools:
     def _take_in(self, name: str, listed: str) -> None:
         if self._touch(name):  # somebody else was quicker
             return
-        if len(self._known) >= self._max_lists:
-            with self._lock:
-                oldest, _ = self._known.popitem(last=False)
-            self._sync(oldest, "[]")
-        self._sync(name, listed)
         with self._lock:
-            self._known[name] = None
+            source = self._free.pop() if self._free else self._known.popitem(last=False)[1]
+        try:
+            self._sync(source, name, listed)
+        except BaseException:
+            self._free.append(source)
+            raise
+        with self._lock:
+            self._known[name] = source
 
-    def _sync(self, name: str, listed: str) -> None:
+    def _sync(self, source: str, name: str, listed: str) -> None:
         file = self._path / "tools.json"
         file.write_text(listed, "utf-8")
         options = SyncOptions(allow_shrink=True, locks=self._path, reread=True)
-        self._catalog.ingest(_Offered(file, name), options=options)
+        self._catalog.ingest(_Offered(file, source, name), options=options)
 
 
 class _Offered:
     """Functions of a file as the documents of a tenant."""
 
-    def __init__(self, file: Path, name: str) -> None:
+    def __init__(self, file: Path, name: str, tenant: str) -> None:
         self.name = name
+        self._tenant = tenant
         self._functions = FunctionSchemasSource(file, name)
 
     def read(self) -> Iterator[ApiDocument | DeadLetter]:
-        """The documents, without a trace of the list's name in what models read of them."""
+        """The documents, without a trace of the source's name in what models read of them."""
         for item in self._functions.read():
             if isinstance(item, ApiDocument):
                 tool = "functions" if item.tool == self.name else item.tool
-                yield replace(item, tool=tool, tenant=self.name)
+                yield replace(item, tool=tool, tenant=self._tenant)
 
 
 def function_name(tool: object) -> str:

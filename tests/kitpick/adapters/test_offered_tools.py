@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kitpick.adapters.errors import TooManyTools
 from kitpick.adapters.offered_tools import OfferedTools, forced_names, function_name
 from kitpick.settings import Settings
+from kitpick_ingest.errors import SourceError
 
 RANKING = pytest.mark.needs("weights", "onnxruntime")
 QUERY = "What will the weather be like in Paris?"
@@ -57,6 +58,34 @@ def test_old_lists_are_forgotten_and_come_back_when_they_are_offered_again(offer
         stats = offered._catalog.stats()
         assert stats is not None
         assert stats.documents <= 5
+
+
+@RANKING
+def test_however_many_lists_come_the_files_stay_the_same(offered: OfferedTools) -> None:
+    """Agents write the date into a description: then each of their lists comes once."""
+
+    def files() -> list[str]:
+        return sorted(file.name for file in offered._path.rglob("*"))
+
+    for day in range(2):
+        found(offered, [tool("get_weather", f"Weather. Today is day {day}.")])
+    before = files()
+    for day in range(2, 8):
+        assert found(offered, [tool("get_weather", f"Weather. Today is day {day}.")]) == ["get_weather"]
+    assert files() == before
+
+
+@RANKING
+def test_a_list_that_could_not_be_taken_in_takes_no_room(
+    offered: OfferedTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr("kitpick.adapters.offered_tools._Offered.read", lambda self: iter([5]))
+        for number in range(5):
+            with pytest.raises(SourceError):
+                found(offered, [tool(f"broken_{number}", "")])
+    for tools in (TOOLS, TOOLS[1:], TOOLS):
+        assert sorted(found(offered, tools)) == sorted(item["name"] for item in tools)
 
 
 @RANKING
