@@ -101,8 +101,11 @@ def resource_tool(resource: dict[str, Any]) -> dict[str, Any]:
 def template_tool(template: dict[str, Any]) -> dict[str, Any]:
     """A template of `resources/templates/list` as a tool."""
     uri = str(template.get("uriTemplate", ""))
-    names = [name for _, found in _VARIABLE.findall(uri) for name in _names(found)]
-    inputs = [{"name": name, "required": True} for name in dict.fromkeys(names)]
+    required: dict[str, bool] = {}  # what stands in a query may be left out
+    for operator, found in _VARIABLE.findall(uri):
+        for name in _names(found):
+            required[name] = required.get(name, False) or operator not in ("?", "&")
+    inputs = [{"name": name, "required": each} for name, each in required.items()]
     return _tool("resource", template, _kind(template, "Resource"), inputs, Offer(template=uri))
 
 

@@ -56,6 +56,13 @@ def test_a_template_is_filled_by_the_rules_of_rfc_6570(
     assert Offer(template=template).uri(given) == expected
 
 
+def test_what_stands_in_a_query_may_be_left_out() -> None:
+    template = "docs://{+path}{?q,limit}{&page,path}"
+    schema = template_tool({"uriTemplate": template, "name": "docs"})["inputSchema"]
+    assert list(schema["properties"]) == ["path", "q", "limit", "page"]
+    assert schema["required"] == ["path"]
+
+
 def test_a_prompt_has_its_own_arguments() -> None:
     arguments = [{"name": "text", "required": True, "description": "What to shorten"}, {"name": "style"}, 3]
     tool = prompt_tool({"name": "shorten", "title": "Shorten a text", "arguments": arguments})
