@@ -203,9 +203,8 @@ class ToolsApi:
         models = ServiceModelSource(self._service, self._catalog.models, ticket, Stopwatch())
         encoder = self._service.models.queries(ticket)
         catalog = self._catalog
-        return Search(
-            catalog.engine, encoder, LocalRescorer(models), measure_definitions, catalog.intents.votes
-        )
+        rescorer = LocalRescorer(models, ticket.working)
+        return Search(catalog.engine, encoder, rescorer, measure_definitions, catalog.intents.votes)
 
     @contextmanager
     def _problems(self) -> Iterator[None]:

@@ -277,7 +277,8 @@ class Desk:
         models = ServiceModelSource(self._service, self._catalog.models, ticket, watch)
         encoder = TimedEncoder(self._service.models.queries(ticket), watch)
         votes = self._catalog.intents.votes
-        return Search(self._catalog.engine, encoder, LocalRescorer(models), measure_definitions, votes)
+        rescorer = LocalRescorer(models, ticket.working)
+        return Search(self._catalog.engine, encoder, rescorer, measure_definitions, votes)
 
     def _answer(
         self, call: ExplainCall, profile: Profile, outcome: SearchOutcome, marks: Judgements | None

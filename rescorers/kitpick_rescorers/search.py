@@ -26,6 +26,7 @@ from kitpick_engines.contract import (
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineError
 from kitpick_engines.sentences import sentences_of
+from kitpick_foundation.deadline import UNLIMITED, Deadline
 from kitpick_foundation.errors import MissingExtra
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.visible import is_blank
@@ -61,8 +62,10 @@ MeasureDefinitions = Callable[[Sequence[ApiDocument]], PackingSizes]
 class LocalRescorer:
     """Ranks with the models of this process. Missing models are reported in `degraded`."""
 
-    def __init__(self, models: ModelSource) -> None:
+    def __init__(self, models: ModelSource, deadline: Callable[[], Deadline] = lambda: UNLIMITED) -> None:
+        """Takes what gives the models, and by when the stages of a request end."""
         self._models = models
+        self._deadline = deadline
 
     def __call__(self, request: RescoreRequest, profile: Profile) -> Rescored:
         """Ranks the candidates.
@@ -72,7 +75,7 @@ class LocalRescorer:
             ProviderRefused, RuntimeClash: a device was asked for that cannot be used.
         """
         models, missing = self._models.for_needs(profile.needs())
-        rescored = rescore(request, profile, models)
+        rescored = rescore(request, profile, models, self._deadline())
         return replace(rescored, degraded=(*missing, *rescored.degraded))
 
 

@@ -38,13 +38,12 @@ export async function ask(name, body, signal) {
 }
 
 async function refuse(response) {
-  let failure;
-  try {
-    failure = (await response.json()).error;
-  } catch {
+  // Whoever stands between has its own pages and forms of errors.
+  const { code, message } = (await response.json().catch(() => null))?.error ?? {};
+  if (typeof message !== "string") {
     throw new Problem("internal", `the server answered ${response.status}, and not in words: see its log`);
   }
   const wait = response.headers.get("retry-after");
   const again = response.status === 429 && wait ? `; try again in ${wait} s` : "";
-  throw new Problem(failure.code, failure.message + again);
+  throw new Problem(code, message + again);
 }

@@ -241,6 +241,37 @@ def test_a_budget_of_nothing_is_filled_with_nothing(shown: Any) -> None:
     assert answer["packing"]["definitions"] == []
 
 
+def test_stages_end_where_the_caller_leaves(shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kitpick.tools_api import ToolsApi, ToolSearchCall
+    from kitpick.ui.desk import Desk, UiSettings
+    from kitpick.ui.protocol import ExplainCall
+    from kitpick_engines.contract import Filter
+    from kitpick_rescorers.service.core import Service
+    from kitpick_rescorers.service.settings import ServiceSettings
+    from kitpick_rescorers.service.ticket import Ticket
+    from kitpick_rescorers.stages import Fuse
+
+    service, rank = Service(ServiceSettings(warm_up_seconds=0)), Fuse.apply
+    desk, api = Desk(service, UiSettings(catalog=shop)), ToolsApi(service, shop, Filter())
+    for answer in (
+        lambda ticket: str(desk.explain(ExplainCall("write an email", "nnn"), ticket).degraded),
+        lambda ticket: str(
+            api.search(ToolSearchCall(query="write an email", profile="nnn"), ticket).degraded
+        ),
+    ):
+        ticket = Ticket("t", 60)
+
+        def left(stage: Fuse, *given: Any, ticket: Ticket = ticket) -> Any:
+            ticket.cancel()
+            return rank(stage, *given)
+
+        monkeypatch.setattr(Fuse, "apply", left)
+        assert "not run" in answer(ticket)
+    api.close()
+    desk.close()
+    service.close()
+
+
 def test_the_answer_costs_little_beyond_the_models(shop: str) -> None:
     """Time of the thread that answers: models run in others, and a busy machine does not count."""
     from kitpick.ui.desk import Desk, UiSettings

@@ -381,6 +381,15 @@ def test_an_answer_that_was_cut_off_is_told(open_tab: Open, shown: Any) -> None:
     assert "the server's answer cannot be read" in tab.page.inner_text("#problem")
 
 
+@pytest.mark.parametrize("body", ["<html>", "null", '{"message": "bad gateway"}', '{"error": "bad gateway"}'])
+def test_a_refusal_of_whoever_stands_between_is_told(open_tab: Open, shown: Any, body: str) -> None:
+    tab = open_tab(shown.page)
+    tab.page.route("**/api/explain", lambda route: route.fulfill(status=502, body=body))
+    tab.page.fill("#request", REQUEST)
+    tab.page.keyboard.press("Enter")
+    tab.page.get_by_role("alert").filter(has_text="the server answered 502, and not in words").wait_for()
+
+
 def test_an_empty_catalog_is_told(open_tab: Open, show: Any, tmp_path: Path) -> None:
     with show(f"sqlite:{tmp_path / 'empty.db'}") as shown:
         tab = open_tab(shown.page)
