@@ -21,7 +21,7 @@ from kitpick_engines.contract import Vector
 from kitpick_foundation.errors import InvalidSetting
 from kitpick_rescorers.contracts import ModelSource, QueryEncoder
 from kitpick_rescorers.models import Models
-from kitpick_rescorers.reading.request_reading import BoundedReader
+from kitpick_rescorers.reading.request_reading import BoundedReader, LanguageReader
 from kitpick_rescorers.service.core import Service
 from kitpick_rescorers.service.dialect import Endpoint
 from kitpick_rescorers.service.dialects.native import NATIVE
@@ -113,6 +113,10 @@ class TimedEncoder:
     def reads_at_most(self, text: str) -> int:
         """What the encoder says; 0 of one that does not know."""
         return self._encoder.reads_at_most(text) if isinstance(self._encoder, BoundedReader) else 0
+
+    def reads_language(self, language: str) -> bool:
+        """What the encoder says; no of one that does not know."""
+        return isinstance(self._encoder, LanguageReader) and self._encoder.reads_language(language)
 
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         """The encoder's vectors of the texts; the time is measured."""

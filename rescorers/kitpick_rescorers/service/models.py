@@ -230,6 +230,10 @@ class QueuedEncoder:
         """As `Encoder.reads_at_most`."""
         return self._models.encoder.reads_at_most(text)
 
+    def reads_language(self, language: str) -> bool:
+        """As `Encoder.reads_language`."""
+        return self._models.encoder.reads_language(language)
+
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         """Unit vectors, float32 (d,), one a text; raises like `ServiceModels.encode`."""
         return list(self._models.encode(texts, self._ticket))

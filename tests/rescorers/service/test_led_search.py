@@ -15,6 +15,7 @@ from waiting import eventually
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.lexical import FIELDS
 from kitpick_engines.text import TEMPLATE_VERSION
+from kitpick_models.encoders import Encoder
 from kitpick_rescorers.intents.store import Intent, IntentStore
 from kitpick_rescorers.profiles import FirstStage, Profile, load_profile, profile_toml
 from kitpick_rescorers.request_matrix import RequestMatrix
@@ -393,6 +394,26 @@ def test_what_one_tenant_asked_is_read_again_for_another(voting: Any) -> None:
         (note,) = [each["note"] for each in ranking["trace"] if each["stage"] == "cross_encode"]
         known.append(int(note.split()[2]))
     assert known == [0, 2, 0]
+
+
+def test_a_request_that_only_the_encoder_reads_is_found_by_its_vector(
+    service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a process of its own: who asks the service has the same models."""
+    query, models = "σταμάτησε την υπηρεσία", service.service.models
+    candidates = [{"id": name, "text": name, "dense": {"rank": n}} for n, name in enumerate("ab", start=1)]
+    body = {"query": query, "index": f"tools-apis-{models.schema.fingerprint}-1",
+            "committed": {"match_all": {}}, "profile": "dense"}  # fmt: skip
+    searches = service.post("/v1/search", body).json()["searches"]
+    found = [[hits(stored("demo/mail/send", models.schema.dimensions)) for _ in searches]]
+    for languages, abstained in ((("el",), False), ((), True)):
+        monkeypatch.setattr(Encoder, "reads_language", lambda _, code, read=languages: code in read)
+        led = service.post("/v1/search", {**body, "found": found}).json()["ranking"]
+        vector = coded(np.eye(1, models.schema.dimensions))
+        sent = {"query": query, "candidates": candidates, "profile": "dense", "vector": vector}
+        rescored = service.post("/v1/rescore", sent).json()
+        assert [led["abstained"], rescored["abstained"]] == [abstained, abstained]
+        assert ("which the encoder reads" in str(rescored["degraded"])) is not abstained
 
 
 def relayed(search: dict[str, Any], documents: list[dict[str, Any]]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.passages import nearest_passage
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
+from kitpick_rescorers.reading.request_reading import is_read_by
 from kitpick_rescorers.request import Rescored, RescoreRequest
 from kitpick_rescorers.scoring import unscored
 from kitpick_rescorers.search import Query, prepare
@@ -167,10 +168,18 @@ def _with_passages(service: Service, prepared: Prepared, profile: Profile) -> Pr
     return replace(prepared, request=nearer, degraded=(*prepared.degraded, found))
 
 
+def _understood(service: Service, request: RescoreRequest) -> RescoreRequest:
+    """The request, which says whether the encoder of its vector reads its language."""
+    encoder = service.models.encoder
+    own = request.vector is not None and request.vector_model in ("", encoder.identity)
+    return replace(request, encoder_reads=own and is_read_by(encoder, request.reading))
+
+
 def _ranked(service: Service, prepared: Prepared, profile: Profile, ticket: Ticket) -> Rescored:
     profile, shortened = _in_time(service, prepared, profile, ticket)
+    request = _understood(service, prepared.request)
     started = time.perf_counter()
-    rescored = rescore(prepared.request, profile, prepared.models, deadline=ticket.working())
+    rescored = rescore(request, profile, prepared.models, deadline=ticket.working())
     for stage, milliseconds in rescored.timings.items():
         ticket.spent(f"stage {stage}", started, started := started + milliseconds / 1e3)
     if ticket.refusal is not None:
