@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import msgspec
 
 from kitpick.result import Depth, SearchResult
+from kitpick_rescorers.packing import PACKING
 from kitpick_rescorers.search import SearchHit
 
 MAX_STEPS = 10
@@ -75,7 +76,8 @@ class Step(msgspec.Struct, frozen=True):
     @property
     def fits(self) -> bool:
         """Whether an API of the catalog does it, even if it was left out as a repetition or for a budget."""
-        return bool(self.result.hits or self.result.over_budget) and not self.result.abstained
+        over_budget = any(each.stage == PACKING for each in self.result.degraded)
+        return bool(self.result.hits or over_budget) and not self.result.abstained
 
 
 class Steps(msgspec.Struct, frozen=True):

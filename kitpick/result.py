@@ -126,11 +126,6 @@ class SearchResult(msgspec.Struct, frozen=True):
         return in_namespaces(self._documents, functions) if provider == "openai-namespaces" else functions
 
     @property
-    def over_budget(self) -> bool:
-        """Whether something was found, and no definition of it fits into the budget."""
-        return not self.hits and any(entry.stage == "pack" and entry.reasons for entry in self.trace)
-
-    @property
     def unlikely(self) -> str:
         """Why nothing here is likely to do the job; empty if something is.
 

@@ -279,8 +279,6 @@ class CatalogTools:
         rows = [self._row(hit, found, caller, definitions) for hit in hits]
         packed = wanted.definitions and single  # the search made them fit
         answer: dict[str, Any] = {"tools": rows} if packed else self._page(rows, wanted.budget, wanted.offset)
-        if any(one.over_budget for one in results) and not rows:
-            answer["problem"] = _OVER_BUDGET
         if single and results[0].abstained:
             answer["nothing_fits"] = results[0].abstained_because
         elif found.unmatched:

@@ -114,6 +114,8 @@ export interface LinesAnswer {
   readonly nothing_fits?: string;
   readonly unmatched?: readonly string[];
   readonly next_offset?: number;
+  /** Why there are no lines although tools were found. */
+  readonly problem?: string;
   readonly degraded?: readonly string[];
 }
 

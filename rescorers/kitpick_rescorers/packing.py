@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kitpick_foundation.deadline import UNLIMITED, Deadline
 from kitpick_rescorers.request import Rescored
-from kitpick_rescorers.state import DefinitionSizes, StageTrace
+from kitpick_rescorers.state import DefinitionSizes, Degradation, StageTrace
 
 MAX_CELLS = 60_000_000
 """Items × number × budget up to which the problem is solved: about a second and 60 MB."""
@@ -96,6 +96,8 @@ def _traced(
     return tuple(found)
 
 
+PACKING = "pack"
+"""The step's name in traces, and in degradations where nothing fits."""
 _ENCODING = "o200k_base"
 VOCABULARY_VARIABLE = "TIKTOKEN_CACHE_DIR"
 """tiktoken would download its vocabulary unless this names the folder that holds it."""
@@ -176,6 +178,9 @@ def pack_results(
     tokens = {key: sizes.whole[key] if key in whole else sizes.slim[key] for key in kept}
     cut = {key: f"cut: {sizes.slim[key]} tokens, others are worth more" for key in order if key in sizes.slim}
     reasons = cut | {key: f"{size} tokens" for key, size in tokens.items()}
+    if count and cut and not kept:
+        why = f"none of {len(cut)} definitions fits into {budget:,} tokens: name a larger budget"
+        ranked = replace(ranked, degraded=(*ranked.degraded, Degradation(PACKING, why)))
     return _packed(ranked, tokens, reasons, budget, sizes.counter), frozenset(kept) - whole
 
 
@@ -197,7 +202,7 @@ def _packed(
     kept = [hit for hit in ranked.results if hit.id in tokens]
     used = sum(tokens.values())
     entry = StageTrace(
-        stage="pack",
+        stage=PACKING,
         milliseconds=0.0,
         order=tuple(hit.id for hit in kept),
         scores=tuple(hit.score for hit in kept),

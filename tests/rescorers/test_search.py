@@ -294,6 +294,14 @@ def test_a_document_that_vanished_meanwhile_is_left_out(stocked: SqliteEngine) -
     assert [(hit.rank, hit.document.api) for hit in found.hits] == [(1, "send")]
 
 
+def test_a_budget_that_nothing_fits_into_is_told(stocked: SqliteEngine) -> None:
+    for k, budget, reasons in ((5, 5, ["none of 2 definitions fits into 5 tokens: name a larger budget"]),
+                               (5, 6, []), (0, 5, [])):  # fmt: skip
+        found = search(stocked).run("weather and mail", HYBRID, k, NOBODY, budget)
+        assert [each.reason for each in found.degraded] == reasons
+        assert len(found.hits) == (budget == 6)
+
+
 PARTLY = "Tell me the weather of today. Then book a table for two. It is a rainy day."
 
 
