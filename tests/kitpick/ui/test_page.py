@@ -387,7 +387,8 @@ def test_a_refusal_of_whoever_stands_between_is_told(open_tab: Open, shown: Any,
     tab.page.route("**/api/explain", lambda route: route.fulfill(status=502, body=body))
     tab.page.fill("#request", REQUEST)
     tab.page.keyboard.press("Enter")
-    tab.page.get_by_role("alert").filter(has_text="the server answered 502, and not in words").wait_for()
+    tab.page.get_by_role("alert").filter(has_text="It did not work").wait_for()
+    assert "the server answered 502, and not in words" in tab.page.inner_text("#problem")
 
 
 def test_an_empty_catalog_is_told(open_tab: Open, show: Any, tmp_path: Path) -> None:
