@@ -155,7 +155,7 @@ class RemoteEngine:
     def _session(self, index: str, lease: Lease) -> Iterator[RemoteWriter]:
         try:
             refuse_later(self.server, index, lease.session, self.address.name)
-            clean(self.server, index, lease.before)
+            clean(self.server, index, lease.before, lease.beat)
             writer = RemoteWriter(self.server, index, lease, self._terms)
             yield writer
             if writer.changed:

@@ -9,7 +9,7 @@ What no search can need any more is removed at the beginning of a session, when 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kitpick_engines.contract import IndexedDocument, checked_vector
 from kitpick_engines.document import ApiDocument, validate_document
@@ -153,22 +153,27 @@ def refuse_later(server: SearchServer, index: str, session: int, name: str) -> N
         raise ForeignState(name, f"{index} holds what was written after its state")
 
 
-def clean(server: SearchServer, index: str, state: IndexState) -> None:
+Beat = Callable[[], None]
+"""Renews the lease of the session that cleans; raises where another one has it."""
+
+
+def clean(server: SearchServer, index: str, state: IndexState, beat: Beat) -> None:
     """Deletes versions that ended before the last commit, and undoes the writes of aborted sessions.
 
     What the last commit itself ended stays until the next one: a search may still read the state before.
     """
     if state.aborted:
         server.call("POST", f"/{index}/_refresh")
-        _unmark(server, index, list(state.aborted))
-        _delete(server, index, {"terms": {"born": list(state.aborted)}})
+        _unmark(server, index, list(state.aborted), beat)
+        _delete(server, index, {"terms": {"born": list(state.aborted)}}, beat)
     long_gone: Json = {"range": {"died": {"lt": state.generation}}}
     unless = [{"terms": {"died": list(state.aborted)}}] if state.aborted else []
-    _delete(server, index, {"bool": {"filter": [long_gone], "must_not": unless}})
+    _delete(server, index, {"bool": {"filter": [long_gone], "must_not": unless}}, beat)
 
 
-def _delete(server: SearchServer, index: str, query: Json) -> None:
+def _delete(server: SearchServer, index: str, query: Json, beat: Beat) -> None:
     while True:
+        beat()
         body = {"size": _DELETED_AT_ONCE, "query": query, "_source": False, "sort": BY_ID}
         hits = server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
         refused = send(server, index, [Action({"delete": {"_id": hit["_id"]}}) for hit in hits])
@@ -179,10 +184,11 @@ def _delete(server: SearchServer, index: str, query: Json) -> None:
         _require_progress(index, refused, len(hits))
 
 
-def _unmark(server: SearchServer, index: str, sessions: list[int]) -> None:
+def _unmark(server: SearchServer, index: str, sessions: list[int], beat: Beat) -> None:
     """Removes the marks of aborted sessions, before their numbers are forgotten."""
     query: Json = {"terms": {"died": sessions}}
     while True:
+        beat()
         body = {"size": _UNMARKED_AT_ONCE, "query": query, "sort": BY_ID, "seq_no_primary_term": True}
         hits = server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
         refused = send(server, index, [_unmarked(hit) for hit in hits])

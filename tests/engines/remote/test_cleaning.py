@@ -35,4 +35,28 @@ class StubbornCluster:
 @pytest.mark.parametrize("state", [STATE, ABORTED])
 def test_a_server_that_refuses_all_of_it_is_not_asked_for_ever(state: IndexState) -> None:
     with pytest.raises(EngineUnavailable, match="apis-1: 403: may not delete"):
-        clean(SearchServer(StubbornCluster(), "here", 1, 0), "apis-1", state)
+        clean(SearchServer(StubbornCluster(), "here", 1, 0), "apis-1", state, lambda: None)
+
+
+class LargeCluster:
+    """Holds so many versions that no search needs any more."""
+
+    def __init__(self, held: int) -> None:
+        self.held = held
+
+    def send(self, method: str, path: str, body: bytes | None, kind: str, timeout: float) -> tuple[int, Any]:
+        if path.partition("?")[0].endswith("_bulk"):
+            heads = [line for line in (body or b"").splitlines() if b'"_id"' in line]
+            self.held -= len(heads)
+            return 200, {"errors": False, "items": [{"delete": {"status": 200}}] * len(heads)}
+        asked = msgspec.json.decode(body).get("size", 0) if body else 0
+        return 200, {"hits": {"hits": [{"_id": str(n)} for n in range(min(asked, self.held))]}}
+
+    def close(self) -> None: ...
+
+
+def test_the_lease_is_renewed_while_much_is_removed() -> None:
+    """Minutes for a catalog that was rebuilt: another writer would take this one for dead."""
+    cluster, left = LargeCluster(5_000), []
+    clean(SearchServer(cluster, "here", 1, 0), "apis-1", STATE, lambda: left.append(cluster.held))
+    assert left == [5_000, 4_000, 3_000, 2_000, 1_000, 0]
