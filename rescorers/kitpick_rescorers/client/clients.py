@@ -73,20 +73,29 @@ class Breaker:
     def attempt(self) -> Iterator[None]:
         """A context for one request: it counts as failed if it ends with an exception.
 
+        That its caller goes away says nothing of the service.
+
         Raises:
             CircuitOpen: it may not be sent.
         """
         self.enter()
         try:
             yield
-        except BaseException:
+        except Exception:
             self.failed()
+            raise
+        except BaseException:
+            self._given_up()
             raise
 
     def succeeded(self) -> None:
         """Records that the service answered."""
         with self._lock:
             self._failures, self._trying = 0, False
+
+    def _given_up(self) -> None:
+        with self._lock:
+            self._trying = False
 
     def failed(self) -> None:
         """Records that the service did not answer, or could not do its work."""

@@ -249,6 +249,35 @@ def test_a_service_that_fails_is_left_alone() -> None:
     assert len(script.asked) == 2
 
 
+def test_callers_who_go_away_say_nothing_of_the_service() -> None:
+    script = Scripted((200, ANSWER, {}))
+    script.pause = 0.2
+    settings = ClientSettings(failures=2, rest=60)
+
+    async def go(url: str) -> Rescored:
+        async with AsyncRescorerClient(url, settings=settings) as client:
+            for _ in range(3):
+                asked = asyncio.create_task(client.rescore(REQUEST))
+                await asyncio.sleep(0.05)
+                asked.cancel()
+                await asyncio.wait([asked])
+            return await client.rescore(REQUEST)
+
+    with serving(script) as url:
+        assert [hit.id for hit in asyncio.run(go(url)).results] == ["a"]
+
+
+def test_one_who_tries_an_open_circuit_and_goes_away_leaves_it_to_the_next() -> None:
+    now = [0.0]
+    breaker = Breaker(failures=1, rest=5.0, clock=lambda: now[0])
+    _attempts(breaker, [False])
+    now[0] = 6.0
+    for _ in range(2):
+        with pytest.raises(asyncio.CancelledError), breaker.attempt():
+            raise asyncio.CancelledError
+    _attempts(breaker, [True, True])
+
+
 def test_an_open_circuit_lets_one_request_try() -> None:
     now = [0.0]
     breaker = Breaker(failures=1, rest=5.0, clock=lambda: now[0])
