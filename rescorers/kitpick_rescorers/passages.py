@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from math import log1p
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from math import fsum, log1p
 
 from kitpick_engines.lexical import request_words
 
@@ -23,11 +24,13 @@ _LEAST = 16
 """Tokens of a passage, however long the request is."""
 _PER_TOKEN = 4
 """Characters of a token, as a rule, where words have spaces between them."""
+_CHECKED = 1_000
+"""Sentences between two checks."""
 _LONG_WORDS = 20
 """Characters of a word, on average, from which on a text is one without spaces."""
 
 
-def nearest_passage(request: str, text: str, tokens: int) -> str:
+def nearest_passage(request: str, text: str, tokens: int, check: Callable[[], None] = lambda: None) -> str:
     """The best passage of a text: the title if it has one, then the sentences nearest to the request.
 
     A passage is near if it holds many of the request's words, and those that few sentences of the text hold.
@@ -37,24 +40,16 @@ def nearest_passage(request: str, text: str, tokens: int) -> str:
         request: what is wanted, in words.
         text: of a document, of any length.
         tokens: how many of the text's tokens are read.
+        check: called again and again; what it raises ends the reading.
     """
     title, body = _title_and_body(text)
     room = max(_LEAST, tokens - _length(title))
     sentences = _sentences(body, room)
     wanted = {word[:_LETTERS] for word in request_words(request)}
-    found = [wanted & _stems(sentence) for sentence in sentences]
-    rarity = _rarity(found)
-    if not rarity:
+    found = [wanted & _stems(sentence) for sentence in _checked(sentences, check)]
+    if not any(found):
         return text
-    lengths = [_length(sentence.strip()) for sentence in sentences]
-    passages = [_passage(found, lengths, place, room) for place, held in enumerate(found) if held]
-
-    def worth(passage: range) -> tuple[float, int]:
-        """What it holds of the request; of equal ones the shortest, which says least besides."""
-        held = set[str]().union(*(found[place] for place in passage))
-        return sum(rarity[stem] for stem in held), -sum(lengths[place] for place in passage)
-
-    best = max(passages, key=worth)
+    best = _best(found, [_length(sentence.strip()) for sentence in sentences], room)
     return "\n".join(filter(None, (title, "".join(sentences[best.start : best.stop]).strip())))
 
 
@@ -95,12 +90,29 @@ def _length(text: str) -> int:
     return len(text) // _PER_TOKEN + 1 if text.isascii() else len(text)
 
 
-def _passage(found: Sequence[set[str]], lengths: Sequence[int], start: int, room: int) -> range:
-    """The sentences from one on that are read, up to the last one that holds a word of the request."""
-    last = start
-    for place in range(start, len(found)):
-        if room <= 0:
-            break
-        last = place if found[place] else last
-        room -= lengths[place]
-    return range(start, last + 1)
+def _best(found: Sequence[set[str]], lengths: Sequence[int], room: int) -> range:
+    """The sentences that hold most of the request; of equal passages the shortest, which says least besides.
+
+    A passage begins and ends with a sentence that holds a word of the request. They are gone through once,
+    with what is read from a sentence on: a manual has many thousands.
+    """
+    rarity, ends = _rarity(found), list(accumulate(lengths, initial=0))
+    inside: Counter[str] = Counter()
+    stop, last, best, most = 0, 0, range(0), (-1.0, 0)
+    for start, held in enumerate(found):
+        while stop < len(found) and ends[stop] - ends[start] < room:
+            inside.update(found[stop])
+            last = stop if found[stop] else last
+            stop += 1
+        if held:
+            worth = fsum(rarity[stem] for stem in +inside), ends[start] - ends[last + 1]
+            best, most = (range(start, last + 1), worth) if worth > most else (best, most)
+        inside.subtract(held)
+    return best
+
+
+def _checked(sentences: Sequence[str], check: Callable[[], None]) -> Iterator[str]:
+    for place, sentence in enumerate(sentences):
+        if place % _CHECKED == 0:
+            check()
+        yield sentence

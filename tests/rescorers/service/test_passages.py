@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from kitpick_rescorers.passages import nearest_passage
+from kitpick_rescorers.service.errors import DeadlinePassed
 
 FILL = (
     "The quick general introduction describes the history of this product and thanks everybody who helped. "
 )
 ANSWER = "To reset a forgotten administrator password, hold the button for ten seconds."
 ASKED = "administrator forgot the password"
+
+
+MANY = """
+import random
+from kitpick_rescorers.passages import nearest_passage
+random.seed(3)
+words = "send mail box letter post stamp envelope parcel queue the of".split()
+some = lambda most: " ".join(random.choice(words) for _ in range(random.randint(1, most)))
+for _ in range(1_000):
+    text = ". ".join(some(9) for _ in range(random.randint(1, 120)))
+    print(nearest_passage(some(6), text, 50))
+"""
 
 
 class TestNearestPassage:
@@ -52,6 +68,25 @@ class TestNearestPassage:
         assert (
             nearest_passage("パスワードを忘れた", "この製品の歴史を説明します。" * 60 + answer, 60) == answer
         )
+
+    def test_it_is_the_same_in_every_process(self) -> None:
+        """Copies of the service answer alike: sums do not depend on the order in which a set gives words."""
+        command = [sys.executable, "-c", MANY]
+        seeds = [os.environ | {"PYTHONHASHSEED": seed} for seed in "123"]
+        chosen = {subprocess.run(command, env=env, capture_output=True, check=True).stdout for env in seeds}
+        assert len(chosen) == 1
+        assert b"." in chosen.pop()
+
+    def test_nobody_waits_for_a_text_that_is_not_wanted_any_more(self) -> None:
+        asked = []
+
+        def check() -> None:
+            asked.append(1)
+            if len(asked) == 3:
+                raise DeadlinePassed("over")
+
+        with pytest.raises(DeadlinePassed):
+            nearest_passage("send a mail", "A mail. " * 10_000, 100, check)
 
 
 @pytest.mark.needs("weights", "onnxruntime", "serve")

@@ -70,7 +70,7 @@ def answer_rescore(service: Service, call: RescoreCall, ticket: Ticket) -> Resco
     prepared = _prepared(service, request_of(call), profile, ticket)
     prepared = _embedded(service, profile, prepared, ticket)
     if call.passages:
-        prepared = _with_passages(service, prepared, profile)
+        prepared = _with_passages(service, prepared, profile, ticket)
     rescored = _ranked(service, prepared, profile, ticket)
     return answered(service, rescored, profile, prepared, ticket, call.explain)
 
@@ -141,7 +141,7 @@ def _embedded(service: Service, profile: Profile, prepared: Prepared, ticket: Ti
     )
 
 
-def _with_passages(service: Service, prepared: Prepared, profile: Profile) -> Prepared:
+def _with_passages(service: Service, prepared: Prepared, profile: Profile, ticket: Ticket) -> Prepared:
     """The request with the best passages of long texts, and how many they are."""
     stages = [each for each in profile.stages if isinstance(each, CrossEncode)]
     request, model = prepared.request, service.models.cross_encoder
@@ -155,7 +155,9 @@ def _with_passages(service: Service, prepared: Prepared, profile: Profile) -> Pr
 
     def nearest(candidates: Sequence[Candidate]) -> list[Candidate]:
         return [
-            replace(each, text=nearest_passage(request.query, each.text, room)) if each.id in long else each
+            replace(each, text=nearest_passage(request.query, each.text, room, ticket.check))
+            if each.id in long
+            else each
             for each in candidates
         ]
 
