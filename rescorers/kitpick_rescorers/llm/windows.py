@@ -50,7 +50,7 @@ def read_ranking(text: str, count: int) -> ModelOrder:
     known = _known(given, count)
     if len(known) < min(2, count):
         return ModelOrder(tuple(range(count)), "unscored")
-    rest = [place for place in range(count) if place not in set(known)]
+    rest = sorted({*range(count)} - {*known})
     exact = len(given) == count and not rest
     return ModelOrder((*known, *rest), "ok" if exact else "repaired")
 

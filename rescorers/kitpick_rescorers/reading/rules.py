@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -208,7 +208,7 @@ class _Rules:
         ranked = self._by_version(self._with_first(list(self._state.ranked)))
         ranked = self._unused_first(ranked)
         out = self._ruled_out(ranked)
-        self.reasons |= dict.fromkeys(out, _RULED_OUT)
+        self.reasons |= out
         if out:
             kept, last = _parted(ranked, out)
             ranked = [*self._counterpart_first(kept, last), *last]
@@ -388,8 +388,9 @@ class _Rules:
         if not self._used:
             return ranked
         keys = [name_key(name) for name in self._used]
-        done = {item.id for item in ranked if item.id not in self.first and _is_called(item.candidate, keys)}
-        self.reasons |= dict.fromkeys(done, _DONE)
+        late = (item for item in ranked if item.id not in self.first and _is_called(item.candidate, keys))
+        done = {item.id: _DONE for item in late}
+        self.reasons |= done
         kept, last = _parted(ranked, done)
         return [*kept[:_HEAD], *last, *kept[_HEAD:]]
 
@@ -410,14 +411,15 @@ class _Rules:
                 return [item, *kept[:place], *kept[place + 1 :]]
         return kept
 
-    def _ruled_out(self, ranked: Sequence[Ranked]) -> set[str]:
+    def _ruled_out(self, ranked: Sequence[Ranked]) -> dict[str, str]:
+        """Ids of what is ruled out, in the order of the list, with the reason."""
         if not self._reading.ruled_out:
-            return set()
+            return {}
         out = RuledOut(self._reading)
         held = [item for item in ranked if item.id not in self.first and out.holds(item.candidate)]
         rest = {item.id for item in ranked} - {item.id for item in held}
         least = max((out.covered(item.candidate) for item in ranked if item.id in rest), default=0)
-        return {item.id for item in held if not out.only_by_things(item.candidate, least)}
+        return {item.id: _RULED_OUT for item in held if not out.only_by_things(item.candidate, least)}
 
 
 def _is_called(candidate: Candidate, keys: Sequence[str]) -> bool:
@@ -449,6 +451,6 @@ def _with_front(ranked: list[Ranked], place: int) -> list[Ranked]:
     return [ranked[place], *ranked[:place], *ranked[place + 1 :]]
 
 
-def _parted(ranked: Sequence[Ranked], out: set[str]) -> tuple[list[Ranked], list[Ranked]]:
+def _parted(ranked: Sequence[Ranked], out: Container[str]) -> tuple[list[Ranked], list[Ranked]]:
     """The list without some ids, and those, each in their order."""
     return [item for item in ranked if item.id not in out], [item for item in ranked if item.id in out]

@@ -250,3 +250,21 @@ BUCKETS = ("s3/DeleteBucketLifecycle", "s3/DeleteObject", "s3/DeleteBucket")
 )
 def test_what_a_request_says_and_no_more_comes_first(bench, query: str, first: str) -> None:  # type: ignore[no-untyped-def]
     assert ids(answer(query, ranked(bench, BUCKETS)))[0] == first
+
+
+THINGS = ("All", "Old", "Few", "Many", "Big", "Own", "New", "Red")
+
+
+@pytest.mark.parametrize(
+    ("query", "used"),
+    [
+        ("list the objects, but do not delete objects", ()),
+        ("list the objects", tuple(f"s3_Delete{thing}Objects" for thing in THINGS)),
+    ],
+)
+def test_reasons_stand_in_the_order_of_the_list(bench, query: str, used: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
+    """A trace of one process is that of another, to the last byte."""
+    names = [f"s3/Delete{thing}Objects" for thing in THINGS]
+    found = answer(query, ranked(bench, ["s3/ListObjects", *names]), used=used)
+    reasons = [name for name in found.trace[-1].reasons if name in names]
+    assert reasons == names == ids(found)[1:]
