@@ -27,13 +27,15 @@ _BREAK = re.compile(
 )
 _LEADING = re.compile(
     r"^\s*(?:(?:please|but|and|just|so|also|then|only|yet|ok|okay|oh|now|whatever you do|be careful"
-    r"|make sure you|make sure to|make sure|careful|remember)\s+)*",
+    r"|make sure you|make sure to|make sure|careful|remember|(?:can|could|would|will) you please)\s+)*",
     re.I,
 )
 _DO_NOT = re.compile(
     r"(?:(?:i|we)\s+(?:[a-z]+ly\s+|also\s+)?(?:do\s*not|don['’]?t|would\s*n['’]?t|never)\s+(?:want|wish|need|like)\s+(?:to|you\s+to|it|them|this|that|anything)?\s*"
     r"(?:to\s+)?(?:be\s+)?"
-    r"|(?:you\s+)?(?:do\s*not|don['’]?t|dont|never|must\s+not|mustn['’]?t|should\s+not|shouldn['’]?t|may\s+not|must\s+never)\s+)"
+    r"|(?:you\s+)?(?:do\s*not|don['’]?t|dont)\s+(?:(?:have|need)\s+to|you\s+dare(?:\s+to)?)\s+"
+    r"|(?:you\s+)?(?:do\s*not|don['’]?t|dont|never|must\s+not|mustn['’]?t|should\s+not|shouldn['’]?t|may\s+not|must\s+never|need\s+not|needn['’]?t)\s+"
+    r"|(?:there(?:['’]s|\s+is)\s+)?no\s+need\s+to\s+|under\s+no\s+circumstances\s+(?:(?:should|may)\s+you\s+)?)"
     r"(?!\s*(?:just|only|merely|simply)\b)"
     r"(?:ever|actually|yet|accidentally|really|go\s+and|fully|permanently|completely)?\s*(?P<verb>[a-z]+)",
     re.I,
@@ -61,15 +63,17 @@ matter make we you they i he she it the there people his her my our
 _STATES = frozenset(_STATES_LIST.split())
 """Verbs behind "don't" that rule nothing out: "don't forget the attachment"."""
 _WITHOUT = re.compile(
-    r"\b(?:without|w/o|avoid(?:ing)?|and\s+not)\s+(?:ever\s+|actually\s+|accidentally\s+)?(?P<verb>[a-z]+ing)\b",
+    r"\b(?:without|w/o|avoid(?:ing)?|refrain(?:ing)?\s+from|and\s+not)\s+(?:ever\s+|actually\s+|accidentally\s+)?"
+    r"(?:having\s+to\s+)?(?P<verb>(?<=having\sto\s)[a-z]+|[a-z]+ing)\b",
     re.I,
 )
 _INSTEAD = re.compile(
     r"\b(?:instead\s+of|rather\s+than|as\s+opposed\s+to|in\s+lieu\s+of)\s+(?P<verb>[a-z']+)", re.I
 )
 _UNWANTED = re.compile(
-    r"(?P<verb>[a-z]+ing)\b[^,;.!?]*\b(?:is|are|was)(?:\s+not|n['’]t)\s+"
-    r"(?:wanted|needed|necessary|required|desired|allowed|ok(?:ay)?|an\s+option|the\s+idea)\W*\Z",
+    r"(?P<verb>[a-z]+ing)\b[^,;.!?]*\b(?:is|are|was)(?:(?:\s+not|n['’]t)\s+"
+    r"(?:wanted|needed|necessary|required|desired|allowed|ok(?:ay)?|an\s+option|the\s+idea)"
+    r"|\s+(?:forbidden|prohibited|off\s+limits))\W*\Z",
     re.IGNORECASE,
 )
 """A deed that is said not to be wanted: "terminating them is not wanted"."""

@@ -34,7 +34,8 @@ _ENOUGH = 3
 _WORD = re.compile(r"[^\W_]+")
 _MAY_RULE_OUT = re.compile(
     r"\b(?:not|no|nor|never|none|nothing|nobody|dont|without|avoid(?:ing)?|instead|rather|opposed|lieu"
-    r"|keep(?:ing)?|preserve|retain|leav(?:e|ing)|donot|w/o)\b|n['’]t\b",
+    r"|keep(?:ing)?|preserve|retain|leav(?:e|ing)|donot|w/o|refrain(?:ing)?|forbidden|prohibited"
+    r"|off limits)\b|n['’]t\b",
     re.IGNORECASE,
 )
 """Words without one of which nothing is ruled out."""

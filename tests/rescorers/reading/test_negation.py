@@ -19,6 +19,12 @@ from kitpick_rescorers.reading.negation import MAX_READ, split_ruled_out
         ("delete one message, no batch", "delete one message", "no batch"),
         ("archive the channel rather than deleting it", "archive the channel", "rather than deleting it"),
         ("save it as a draft, never send it", "save it as a draft", "never send it"),
+        ("archive the file, no need to delete it", "archive the file", "no need to delete it"),
+        ("archive the file, you needn't delete it", "archive the file", "you needn't delete it"),
+        ("archive the log, you don't have to delete it", "archive the log", "you don't have to delete it"),
+        ("archive the file, don't you dare delete it", "archive the file", "don't you dare delete it"),
+        ("archive the file without having to delete it", "archive the file", "without having to delete it"),
+        ("archive the file, deleting it is forbidden", "archive the file", "deleting it is forbidden"),
         ("let the alarm ring, don't silence it", "let the alarm ring", "don't silence it"),
         ("tag the queue, do not untag it", "tag the queue", "do not untag it"),
         ("which checks do we have? delete none", "which checks do we have?", "delete none"),
@@ -51,6 +57,8 @@ def test_what_is_to_stay_is_not_to_be_deleted(request_: str, wanted: str, out: s
 @pytest.mark.parametrize(
     "request_",
     ["don't delete the channel, archive it", "instead of deleting the channel, archive it",
+     "can you please not delete the channel but archive it", "refrain from deleting the channel, archive it",
+     "under no circumstances delete the channel, archive it", "no need to delete the channel, archive it",
      "I do not want to delete the channel, just archive it"],
 )  # fmt: skip
 def test_a_thing_that_only_the_ruled_out_part_names_stays(request_: str) -> None:
@@ -74,6 +82,8 @@ def test_a_thing_that_only_the_ruled_out_part_names_stays(request_: str) -> None
         "why is my build not working?",
         "it does not open and I can't log in",
         "not only list but also delete the files",
+        "you don't have to worry, send the mail",
+        "there is no need to hurry",
         "no batch",
         "do not delete",
         "never mind, cancel it",
