@@ -96,7 +96,7 @@ class SearchReply(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     nothing_fits: str = ""
     """Why nothing here is likely to do it; `hits` are the nearest then."""
     unmatched: tuple[str, ...] = ()
-    """Capabilities that nothing fits."""
+    """Capabilities that nothing fits, and sentences of the others that nothing resembles."""
     degraded: tuple[str, ...] = ()
     definitions: tuple[dict[str, Any], ...] | None = None
     references: tuple[dict[str, Any], ...] | None = None
@@ -289,12 +289,13 @@ def _reply(steps: Steps, call: ToolSearchCall) -> SearchReply:
     results = [step.result for step in steps.steps]
     single = len(results) == 1
     hits = results[0].hits if single else steps.joint
+    because = results[0].abstained_because if single and results[0].abstained else ""
     joint = replace(results[0], hits=hits, slimmed=frozenset().union(*(one.slimmed for one in results)))
     return SearchReply(
         answer=JOINT.join(one.id for one in results if one.id),
         hits=tuple(_tool(hit, steps) for hit in hits),
-        nothing_fits=results[0].abstained_because if single and results[0].abstained else "",
-        unmatched=() if single else steps.unmatched,
+        nothing_fits=because,
+        unmatched=() if because else steps.unmatched,
         degraded=tuple(dict.fromkeys(f"{d.stage}: {d.reason}" for one in results for d in one.degraded)),
         definitions=None if call.definitions is None else tuple(joint.definitions(call.definitions)),
         references=None if call.references is None else tuple(joint.references(call.references)),

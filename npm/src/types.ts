@@ -57,7 +57,7 @@ export interface SearchAnswer {
   readonly hits: readonly FoundTool[];
   /** Why nothing is likely to do it; `hits` are the nearest then. */
   readonly nothingFits?: string;
-  /** Capabilities that nothing fits. */
+  /** Capabilities that nothing fits, and sentences of the others that nothing resembles. */
   readonly unmatched?: readonly string[];
   /** What could not be done, and why. */
   readonly degraded?: readonly string[];

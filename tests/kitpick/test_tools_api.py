@@ -12,10 +12,14 @@ import httpx2
 import pytest
 from tool_service import SERVE, serving_tools
 
+from kitpick.capabilities import Step, Steps
 from kitpick.catalog import Catalog
+from kitpick.result import SearchResult
+from kitpick.tools_api import ToolSearchCall, _reply
 from kitpick_engines.contract import Filter
 from kitpick_ingest.opening import open_source
 from kitpick_rescorers.service.keys import digest
+from kitpick_rescorers.state import Degradation
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 
@@ -52,6 +56,17 @@ def test_tools_are_found_and_what_became_of_them_is_taken(catalog: Catalog) -> N
             assert (wrong.status_code, f"did you mean '{WEATHER}'" in wrong.text) == (422, True), wrong.text
     tally = catalog.intents.behind("will it rain in Paris?", Filter())[WEATHER]
     assert list(tally.choices) == ["ann"]
+
+
+@pytest.mark.parametrize(("abstained", "told"), [("", ("Feed the cat.",)), ("unlikely", ())])
+def test_a_sentence_that_nothing_resembles_is_named(abstained: str, told: tuple[str, ...]) -> None:
+    found = SearchResult(
+        "p", (), None, bool(abstained), abstained, (Degradation("pack", "too small"),), {},
+        unmatched=("Feed the cat.",),
+    )  # fmt: skip
+    text = "Send a mail. Feed the cat."
+    reply = _reply(Steps((Step(text, found),)), ToolSearchCall(query=text))
+    assert (reply.unmatched, reply.nothing_fits) == (told, abstained)
 
 
 @pytest.mark.parametrize(
