@@ -126,7 +126,9 @@ def _column(data: bytes, byte: int) -> str:
 
 def os_reason(error: Exception) -> str:
     """One line that says why a file could not be read, without its path."""
-    return getattr(error, "strerror", None) or str(error)
+    cause = getattr(error, "reason", None)  # urllib wraps what the system said
+    told = cause if isinstance(cause, OSError) else error
+    return getattr(told, "strerror", None) or str(told)
 
 
 def unusable_text(raw: bytes) -> str:

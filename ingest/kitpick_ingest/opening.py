@@ -12,7 +12,7 @@ from kitpick_ingest.errors import SourceError, UnknownSource
 from kitpick_ingest.fetching import RemoteFileSource
 from kitpick_ingest.labels import LabelledSource, Labels
 from kitpick_ingest.readers import READERS, Target
-from kitpick_ingest.sample import READABLE_SUFFIXES, look_at, user_path
+from kitpick_ingest.sample import READABLE_SUFFIXES, samples, user_path
 from kitpick_ingest.source import Source
 from kitpick_ingest.source_names import default_name
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
@@ -113,15 +113,17 @@ def detect_kind(spec: str) -> str:
     Raises:
         UnknownSource: no reader recognises it.
     """
+    problems: list[str] = []
     try:
-        sample = look_at(user_path(spec))
+        for sample in samples(user_path(spec)):
+            for kind, reader in READERS.items():
+                if reader.recognises(sample):
+                    return kind
+            problems.append(sample.problem)
     except SourceError as error:
         raise UnknownSource(spec, f"names no known kind, and as a path {error.what}", _known()) from error
-    for kind, reader in READERS.items():
-        if reader.recognises(sample):
-            return kind
-    if sample.problem:
-        raise UnknownSource(spec, sample.problem, "mend the file at this place")
+    if problems[0]:
+        raise UnknownSource(spec, problems[0], "mend the file at this place")
     raise UnknownSource(spec, f"looks like none of {', '.join(READERS)}", _known())
 
 

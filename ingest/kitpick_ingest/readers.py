@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from kitpick_ingest.errors import UnknownSource
 from kitpick_ingest.function_forms import is_registered
-from kitpick_ingest.sample import Sample, user_path
+from kitpick_ingest.sample import Sample, is_there, user_path
 from kitpick_ingest.source import Source
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.urls import is_url
@@ -82,6 +82,9 @@ def _open_mcp(target: Target) -> Source:
 
     if is_url(target.text) or target.text.startswith("stdio:"):
         return McpLiveSource(target.text, target.name, target.live)
+    if " " in target.text and not is_there(target.path):
+        cure = "write a command as mcp:stdio:COMMAND …, a server as mcp:https://HOST/PATH"
+        raise UnknownSource(target.text, "no such file", cure)
     return McpDumpSource(target.path, target.name)
 
 

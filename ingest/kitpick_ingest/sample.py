@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +18,14 @@ from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, os_reason, reas
 READABLE_SUFFIXES = JSON_SUFFIXES | {".yaml", ".yml"}
 _HEAD_BYTES = 64 * 1024
 _MAX_FOLDERS = 1_000
-"""How many folders are searched for a readable file: somebody may have written `/`."""
+"""How many folders are searched for readable files: somebody may have written `/`."""
+_MAX_FILES = 20
+"""How many files of a folder are looked at: a project has others before its description, by name."""
 
 
 class Sample(NamedTuple):
-    """The beginning of a path; for a folder, that of its first readable file."""
+    """The beginning of a file."""
 
-    path: Path
     record: dict[str, Any]
     """The first record of a JSON file, empty where it is not an object."""
     head: str
@@ -54,33 +57,48 @@ def user_path(text: str) -> Path:
         return Path(text)
 
 
-def look_at(path: Path) -> Sample:
-    """Reads the beginning of a file, or of the first readable file of a folder.
+def is_there(path: Path) -> bool:
+    """Whether a path leads somewhere; what no file can be called does not."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def samples(path: Path) -> Iterator[Sample]:
+    """Reads the beginning of a file, or of the first readable files of a folder.
 
     Raises:
         SourceError: nothing there, or not readable.
     """
+    if not (is_there(path) and path.is_dir()):
+        yield _sample(path)
+        return
+    empty = True
+    for file in islice(_readable_files(path), _MAX_FILES):
+        yield _sample(file)
+        empty = False
+    if empty:
+        raise SourceError(str(path), "holds no JSON or YAML file")
+
+
+def _sample(file: Path) -> Sample:
     try:
-        file = _first_file(path) if path.is_dir() else path
         with open_utf8(file) as stream:
             head = stream.read(_HEAD_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError) as error:
-        raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
+        raise SourceError(str(file), f"cannot be read: {os_reason(error)}") from error
     record, problem = _first_record(file)
-    return Sample(path, record, head, problem if file.suffix.lower() in JSON_SUFFIXES else "")
+    return Sample(record, head, problem if file.suffix.lower() in JSON_SUFFIXES else "")
 
 
-def _first_file(folder: Path) -> Path:
-    """The first readable file: those of a folder before those below it, each by name."""
+def _readable_files(folder: Path) -> Iterator[Path]:
+    """The files of a folder before those below it, each by name."""
     inside = folder.resolve()
-    for seen, (place, folders, files) in enumerate(os.walk(folder)):
+    for place, folders, files in islice(os.walk(folder), _MAX_FOLDERS):
         folders.sort()
         named = (Path(place, f) for f in sorted(files) if Path(f).suffix.lower() in READABLE_SUFFIXES)
-        if first := next((file for file in named if not problem_of(file, inside)), None):
-            return first
-        if seen >= _MAX_FOLDERS:
-            break
-    raise SourceError(str(folder), "holds no JSON or YAML file")
+        yield from (file for file in named if not problem_of(file, inside))
 
 
 def _first_record(file: Path) -> tuple[dict[str, Any], str]:

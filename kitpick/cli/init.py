@@ -20,6 +20,7 @@ from kitpick_engines.opening import without_secrets
 from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.visible import one_line
 from kitpick_ingest.source_names import default_name
+from kitpick_ingest.urls import is_url
 
 NO_CLIENT = "none"
 FILE = "kitpick.toml"
@@ -57,7 +58,7 @@ class Beginning(msgspec.Struct, frozen=True):
     def upstream(self) -> str:
         """The name of the live MCP server that the tools are of; empty where they are of none."""
         target = self.tools.removeprefix(_LIVE)
-        is_live = self.tools.startswith(_LIVE) and not Path(target).exists()
+        is_live = self.tools.startswith(_LIVE) and (is_url(target) or target.startswith("stdio:"))
         return default_name("mcp", target)[:_MAX_NAME] if is_live else ""
 
     @property

@@ -82,6 +82,24 @@ def test_a_folder_is_what_its_first_file_is(tmp_path: Path) -> None:
     assert len(list(source.read())) == 1
 
 
+def test_files_of_a_project_before_its_description_hide_nothing(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"name": "shop", "version": "1.0.0"}', encoding="utf-8")
+    (tmp_path / "config.yaml").write_text("debug: true\n", encoding="utf-8")
+    assert _refused(tmp_path).startswith(f"{tmp_path}: looks like none of")
+    (tmp_path / "shop.yaml").write_text("openapi: 3.1.0\npaths: {}\n", encoding="utf-8")
+    assert detect_kind(str(tmp_path)) == "openapi"
+
+
+def _refused(spec: object) -> str:
+    with pytest.raises(UnknownSource) as caught:
+        open_source(str(spec))
+    return str(caught.value)
+
+
+def test_a_command_that_is_written_like_a_file_is_told_how_it_is_written() -> None:
+    assert "mcp:stdio:COMMAND" in _refused("mcp:python server.py")
+
+
 def test_every_kind_of_file_is_recognised_by_content() -> None:
     assert SHAPES.keys() == READERS.keys() - {"botocore", "grpc", "skills"}, "grpc is no JSON"
 

@@ -117,7 +117,9 @@ class BoundedSockets(httpx2.AsyncBaseTransport):
     def _broken(self, error: httpx2.TransportError) -> str:
         if isinstance(error, httpx2.TimeoutException):
             return f"no answer within {self._settings.request_seconds:g} s"
-        return f"{type(error).__name__}: {error}"
+        asked = isinstance(error, httpx2.ConnectError)
+        cure = ": is the server running, are its host and port right?" if asked else ""
+        return f"{type(error).__name__}: {error}{cure}"
 
     def _note(self, request: httpx2.Request, answer: httpx2.Response) -> None:
         if request.method != "POST":

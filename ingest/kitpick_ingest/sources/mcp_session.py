@@ -219,15 +219,24 @@ def _single_errors(error: BaseException) -> Iterator[BaseException]:
 def _reason(error: BaseException, settings: LiveSettings) -> str:
     if isinstance(error, SourceError):
         return error.what
-    if isinstance(error, TimeoutError):
-        return f"not everything was listed within {settings.total_seconds:g} s"
-    if isinstance(error, httpx2.TimeoutException):
-        return f"no answer within {settings.request_seconds:g} s"
+    if isinstance(error, OSError) and error.filename:
+        return _not_started(error)
+    if isinstance(error, TimeoutError | httpx2.TimeoutException):
+        whole = f"not everything was listed within {settings.total_seconds:g} s"
+        one = f"no answer within {settings.request_seconds:g} s"
+        return whole if isinstance(error, TimeoutError) else one
     if isinstance(error, MCPError):
         return f"the session failed: {said_in(error)}"
     if isinstance(error, ValidationError):
         return f"the answer is no valid result: {invalid_place(error)}"
     return f"{type(error).__name__}: {error}"
+
+
+def _not_started(error: OSError) -> str:
+    """Why a program was not started, with the cure."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return f"there is no {error.filename!r}: install it, or write the whole path of the program or folder"
+    return f"{error.filename!r}: {error.strerror}: is it a program, and may this user run it?"
 
 
 def said_in(error: MCPError) -> str:

@@ -277,3 +277,17 @@ def test_reading_works_inside_a_running_event_loop() -> None:
         return names(legacy("notes"))
 
     assert anyio.run(main) == TOOLS
+
+
+def test_a_program_that_is_not_there_is_named_with_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="there is no 'no-such-program': install it"):
+        list(McpLiveSource("stdio:no-such-program --x").read())
+    plain = tmp_path / "no_program.txt"
+    plain.write_text("hello")
+    with pytest.raises(SourceError, match=r"no_program\.txt.*is it a program"):
+        list(McpLiveSource(f"stdio:{plain}").read())
+
+
+def test_an_address_where_nobody_answers_is_named_with_the_cure() -> None:
+    with pytest.raises(SourceError, match="is the server running, are its host and port right"):
+        list(McpLiveSource("http://127.0.0.1:9/mcp").read())
