@@ -12,8 +12,8 @@ from kitpick_evaluation.errors import InvalidGate, OtherBaseline
 from kitpick_evaluation.report import Report, ReportRow
 from kitpick_foundation.errors import suggestion
 
-_FLOOR = re.compile(r"^(?:(?P<subset>[^/]+)/)?(?P<figure>[^>=:/]+)>=(?P<bound>[^>=]+)$")
-_DROP = re.compile(r"^(?:(?P<subset>[^/]+)/)?(?P<figure>[^>=:/]+):(?P<bound>[^:]+)$")
+_FLOOR = re.compile(r"^(?:(?P<subset>.+)/)?(?P<figure>[^>=:/]+)>=(?P<bound>[^>=]+)$")
+_DROP = re.compile(r"^(?:(?P<subset>.+)/)?(?P<figure>[^>=:/]+):(?P<bound>[^:]+)$")
 
 
 class Floor(msgspec.Struct, frozen=True):

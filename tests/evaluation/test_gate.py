@@ -28,6 +28,8 @@ def test_conditions_are_read_as_they_are_written() -> None:
     assert parse_floor("recall@5>=0.80") == Floor("recall@5", 0.8)
     assert parse_floor("multi/comp@5>=.4") == Floor("comp@5", 0.4, "multi")
     assert parse_drop("ndcg@5:0.01") == Drop("ndcg@5", 0.01)
+    assert parse_floor("CI/CD: tests/mrr>=0.5") == Floor("mrr", 0.5, "CI/CD: tests"), "a category of the user's"
+    assert parse_drop("CI/CD: tests/mrr:0.5") == Drop("mrr", 0.5, "CI/CD: tests")
 
 
 @pytest.mark.parametrize(
