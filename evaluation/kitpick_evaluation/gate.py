@@ -14,6 +14,8 @@ from kitpick_foundation.errors import suggestion
 
 _FLOOR = re.compile(r"^(?:(?P<subset>.+)/)?(?P<figure>[^>=:/]+)>=(?P<bound>[^>=]+)$")
 _DROP = re.compile(r"^(?:(?P<subset>.+)/)?(?P<figure>[^>=:/]+):(?P<bound>[^:]+)$")
+_ROUNDED = 1e-12
+"""By so much a mean may be off."""
 
 
 class Floor(msgspec.Struct, frozen=True):
@@ -97,7 +99,7 @@ def _below(report: Report, floors: Sequence[Floor]) -> Iterator[str]:
         for profile in report.profiles:
             row = _row(report, profile, floor.subset)
             found = _figure(row, floor.figure)
-            if found < floor.bound:
+            if found < floor.bound - _ROUNDED:
                 yield f"{_name(row, floor.figure)} is {found:.4f}, below {floor.bound:g}"
 
 
@@ -111,7 +113,7 @@ def _dropped(report: Report, drops: Sequence[Drop], baseline: Report) -> Iterato
                 _figure(row, drop.figure),
                 _figure(_row(baseline, profile, drop.subset), drop.figure),
             )
-            if before - now > drop.bound + 1e-12:
+            if before - now > drop.bound + _ROUNDED:
                 lost = f"{before - now:.4f} below the baseline's {before:.4f}"
                 yield f"{_name(row, drop.figure)} is {now:.4f}, {lost}; allowed are {drop.bound:g}"
 

@@ -28,7 +28,9 @@ def test_conditions_are_read_as_they_are_written() -> None:
     assert parse_floor("recall@5>=0.80") == Floor("recall@5", 0.8)
     assert parse_floor("multi/comp@5>=.4") == Floor("comp@5", 0.4, "multi")
     assert parse_drop("ndcg@5:0.01") == Drop("ndcg@5", 0.01)
-    assert parse_floor("CI/CD: tests/mrr>=0.5") == Floor("mrr", 0.5, "CI/CD: tests"), "a category of the user's"
+    assert parse_floor("CI/CD: tests/mrr>=0.5") == Floor("mrr", 0.5, "CI/CD: tests"), (
+        "a category of the user's"
+    )
     assert parse_drop("CI/CD: tests/mrr:0.5") == Drop("mrr", 0.5, "CI/CD: tests")
 
 
@@ -42,6 +44,7 @@ def test_what_is_no_floor_is_refused_with_an_example(text: str) -> None:
 
 def test_a_report_passes_or_says_why_not() -> None:
     assert failures(report(0.8), [Floor("recall@5", 0.8)]) == []
+    assert failures(report(0.7999999999999999), [Floor("recall@5", 0.8)]) == [], "a mean is rounded"
     (reason,) = failures(report(0.79), [Floor("recall@5", 0.8)])
     assert reason == "p: recall@5 (mean, 4 requests) is 0.7900, below 0.8"
     (reason,) = failures(report(0.8), [Floor("recall@5", 0.8, "multi")])
