@@ -24,7 +24,7 @@ def open_engine(url: str) -> Engine:
     """
     if is_remote(url):
         return _open_remote(parse_address(url))
-    path = _sqlite_path(url)
+    path = sqlite_path(url)
     if path is not None and path.name == ":memory:":
         raise UnknownEngine(
             f"{url!r}: a catalog is a file, none is kept in memory: name one in a temporary folder"
@@ -46,7 +46,8 @@ def _open_remote(address: Address) -> Engine:
     return open_elasticsearch(address)
 
 
-def _sqlite_path(url: str) -> Path | None:
+def sqlite_path(url: str) -> Path | None:
+    """The file that a catalog's URL names; None where it names none."""
     scheme, colon, rest = url.partition(":")
     if colon and scheme.lower() == "sqlite":
         path = unquote(rest[2:]) if rest.startswith("///") else rest

@@ -20,6 +20,7 @@ from kitpick.cli.options import (
 )
 from kitpick.enrichment import EnrichReport, Estimate
 from kitpick.errors import ExitCode
+from kitpick.known_ids import require_known
 from kitpick.model_set import llm_settings
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 
@@ -55,6 +56,7 @@ def enrich(
             )
             return
         if show is not None:
+            require_known(opened.engine, [show])
             print_json(enricher.store.entries().get(show))
             return
         estimate = enricher.estimate(llm_settings(opened.settings))

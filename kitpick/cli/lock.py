@@ -13,11 +13,15 @@ from rich.table import Table
 from kitpick.cli.catalogs import existing_catalog
 from kitpick.cli.console import note, print_json, print_table
 from kitpick.cli.options import CatalogOption, EnvironmentOption, HeaderOption, JsonOption, live_settings
+from kitpick.errors import ExitCode
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.report import write_whole
 from kitpick_ingest.approvals import Approvals
+from kitpick_ingest.dead_letters import DeadLetterFile
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.source import Source
+from kitpick_ingest.source_reader import read_source
+from kitpick_ingest.sync import SyncOptions
 
 _SHOWN = 20
 
@@ -63,8 +67,9 @@ def lock(
         raise typer.BadParameter("is for one source", param_hint="--name")
     before = Approvals.read(file) if file.exists() else Approvals(2, {})
     live = live_settings(header, env)
+    letters = DeadLetterFile(None)
     if sources:
-        now = Approvals.of(_documents([open_source(spec, name=name, live=live) for spec in sources]))
+        now = Approvals.of(_documents([open_source(spec, name=name, live=live) for spec in sources], letters))
     else:
         with existing_catalog(catalog) as opened:
             index, _ = opened.live()
@@ -73,6 +78,10 @@ def lock(
     write_whole(file, approved.encode())
     report = compare(before, approved)
     print_json(report) if as_json else _print(report)
+    for summary in letters.summaries():
+        note(summary)
+    if letters.count:
+        raise typer.Exit(ExitCode.DEAD_LETTERS)
 
 
 def compare(before: Approvals, now: Approvals) -> LockReport:
@@ -87,9 +96,14 @@ def compare(before: Approvals, now: Approvals) -> LockReport:
     )
 
 
-def _documents(sources: Iterable[Source]) -> Iterator[ApiDocument]:
+def _documents(sources: Iterable[Source], letters: DeadLetterFile) -> Iterator[ApiDocument]:
+    """The documents of all sources; what cannot be used goes to the dead letters."""
     for source in sources:
-        yield from (item for item in source.read() if isinstance(item, ApiDocument))
+        for item in read_source(source, SyncOptions().source_timeout):
+            if isinstance(item, ApiDocument):
+                yield item
+            else:
+                letters.add(item)
 
 
 def _print(report: LockReport) -> None:

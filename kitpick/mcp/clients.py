@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-_SQLITE = "sqlite:"
+from kitpick_engines.opening import sqlite_path
 
 
 class McpClient(enum.Enum):
@@ -74,6 +74,5 @@ def own_command() -> tuple[str, ...]:
 
 def absolute_catalog(url: str) -> str:
     """A catalog's URL that means the same in every folder."""
-    if url.startswith(_SQLITE):
-        return f"{_SQLITE}{Path(url.removeprefix(_SQLITE)).expanduser().absolute()}"
-    return f"{_SQLITE}{Path(url).expanduser().absolute()}" if url.endswith(".db") else url
+    path = sqlite_path(url)
+    return url if path is None else f"sqlite:{path.absolute()}"

@@ -16,6 +16,7 @@ from kitpick.mcp.client_files import is_client_file, read_client_file
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
+from kitpick_engines.opening import sqlite_path
 from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.text_files import read_text
 from kitpick_ingest.approvals import Approvals
@@ -165,10 +166,8 @@ def _beside(config: McpConfig, folder: Path) -> McpConfig:
 
 def catalog_beside(url: str, folder: Path) -> str:
     """The URL of a catalog; a relative path of a file counts from the folder."""
-    scheme, path = ("sqlite:", url.removeprefix("sqlite:")) if url.startswith("sqlite:") else ("", url)
-    if not path or "://" in path or not (scheme or path.endswith(".db")):
-        return url
-    return f"{scheme}{folder / Path(path).expanduser()}"
+    path = sqlite_path(url)
+    return url if path is None else f"sqlite:{folder / path}"
 
 
 def _check(config: McpConfig, where: str) -> None:

@@ -370,6 +370,9 @@ def test_the_command_estimates_asks_shows_and_forgets(
     assert shown["model"] == "m@127.0.0.1"
     assert json.loads(kitpick("enrich", "--undo", "--json").out) == {"forgotten": 8}
     assert kitpick("enrich", "--show", "functions/functions/send_email").out.strip() == "null"
+    unknown = kitpick("enrich", "--show", "functions/functions/send_mail")
+    assert (unknown.code, unknown.out) == (ExitCode.INPUT, "")
+    assert "send_mail" in unknown.err
 
 
 def test_the_command_says_that_nobody_answers(

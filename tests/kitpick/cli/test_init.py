@@ -163,6 +163,19 @@ def test_a_configuration_that_names_the_catalog_is_not_overruled(tmp_path: Path,
     assert args("-c", "sqlite:/srv/other.db")[-4:-2] == ["--catalog", "sqlite:/srv/other.db"]
 
 
+def test_a_catalog_named_for_every_folder_is_the_one_that_the_commands_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for given, meant in (
+        ("sqlite:///srv/my%20tools.db", "sqlite:/srv/my tools.db"),
+        ("SQLite:tools.db", f"sqlite:{tmp_path}/tools.db"),
+        ("tools.db", f"sqlite:{tmp_path}/tools.db"),
+        ("opensearch://host/tools", "opensearch://host/tools"),
+    ):
+        assert absolute_catalog(given) == meant
+
+
 @pytest.mark.needs("mcp")
 def test_the_printed_command_starts_the_server_in_another_folder(
     catalog: Catalog, settings: Settings, tmp_path: Path

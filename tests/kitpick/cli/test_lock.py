@@ -71,6 +71,20 @@ def test_a_source_can_be_approved_before_it_is_in_any_catalog(
     assert (taken.code, json.loads(taken.out)[0]["added"]) == (ExitCode.OK, 8)
 
 
+def test_an_entry_that_cannot_be_used_is_named_and_the_others_are_approved(
+    settings: Settings, tmp_path: Path, kitpick
+) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps([{"name": "send", "description": "Sends."}, {"description": "No name."}]))
+
+    approved = kitpick("lock", str(tmp_path / "tools.lock"), f"functions:{tools}", "--json")
+
+    assert approved.code == ExitCode.DEAD_LETTERS
+    assert json.loads(approved.out)["approved"] == 1
+    assert "1 entr" in approved.err
+    assert str(tools) in approved.err
+
+
 def test_what_cannot_be_meant_is_refused(
     settings: Settings, functions_file: Path, tmp_path: Path, kitpick
 ) -> None:

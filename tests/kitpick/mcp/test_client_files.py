@@ -138,7 +138,9 @@ def test_paths_count_from_the_folder_of_the_configuration(tmp_path: Path) -> Non
     path = tmp_path / "mcp.toml"
     for given, meant in (
         ("sqlite:tools.db", f"sqlite:{tmp_path}/tools.db"),
-        ("tools.db", f"{tmp_path}/tools.db"),
+        ("tools.db", f"sqlite:{tmp_path}/tools.db"),
+        ("sqlite:///srv/my%20tools.db", "sqlite:/srv/my tools.db"),
+        ("SQLite:tools.db", f"sqlite:{tmp_path}/tools.db"),
         ("sqlite:/srv/tools.db", "sqlite:/srv/tools.db"),
         ("opensearch://host/tools", "opensearch://host/tools"),
     ):
