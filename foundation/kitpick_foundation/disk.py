@@ -18,6 +18,8 @@ from typing import Literal
 BUSY_SECONDS = 30.0
 """How long a connection waits for others that write, where no setting says otherwise."""
 
+_LEAST_BYTES = 64 * 1024
+
 
 class Disk:
     """The file system of this machine. Every method raises `OSError`, `connect` also `sqlite3.Error`."""
@@ -81,6 +83,14 @@ def is_full(error: Exception) -> bool:
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return "disk is full" in str(error)
+
+
+def has_room(path: Path) -> bool:
+    """Whether the least that SQLite needs fits beside a file: the shared memory of readers."""
+    try:
+        return shutil.disk_usage(path.parent).free >= _LEAST_BYTES
+    except OSError:
+        return True
 
 
 def use_write_ahead_log(connection: sqlite3.Connection, busy_seconds: float) -> None:

@@ -7,13 +7,14 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from kitpick_engines.errors import CorruptStore, EngineUnavailable
 from kitpick_engines.lexical import prepare
 from kitpick_engines.sqlite.tables import StrangeValue, create_catalog, is_catalog, refuse_strange_values
-from kitpick_foundation.disk import Disk, full_disk, is_full, use_write_ahead_log
+from kitpick_foundation.disk import Disk, full_disk, has_room, is_full, use_write_ahead_log
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 
@@ -30,6 +31,14 @@ _LOG_BYTES = 64 * 1024 * 1024
 """Size to which the log is cut after a large session."""
 
 
+class _Lent(NamedTuple):
+    """A connection for readers."""
+
+    connection: sqlite3.Connection
+    frozen: tuple[int, int, int] | None
+    """State of the file that was opened as one that does not change; None for any other."""
+
+
 class ConnectionPool:
     """Opens, checks and lends connections. Safe to use from several threads and after a fork."""
 
@@ -37,8 +46,8 @@ class ConnectionPool:
         self._path = path
         self._disk = disk
         self._busy_seconds = busy_seconds
-        self._idle: list[sqlite3.Connection] = []
-        self._inherited: list[sqlite3.Connection] = []
+        self._idle: list[_Lent] = []
+        self._inherited: list[_Lent] = []
         """Connections of the parent after a fork: neither used nor closed, hence the references."""
         self._lock = fork_lock()
         self._process = os.getpid()
@@ -49,18 +58,23 @@ class ConnectionPool:
         """A read transaction: everything read in it is of one committed state. None where nothing exists yet.
 
         Raises:
-            EngineUnavailable: the file cannot be opened or read.
+            EngineUnavailable: the file cannot be opened or read, or was written meanwhile where this process
+                cannot lock it.
         """
         with translated(self._path):
-            connection = self._take()
-            if connection is None:
+            lent = self._take()
+            if lent is None:
                 yield None
                 return
             try:
-                with damage_named(connection, self._path):
-                    yield _begun(connection)
+                with damage_named(lent.connection, self._path):
+                    yield _begun(lent.connection)
+                self._refuse_changed(lent, None)
+            except (CorruptStore, sqlite3.DatabaseError) as error:
+                self._refuse_changed(lent, error)
+                raise
             finally:
-                self._give(connection)
+                self._give(lent)
 
     @contextmanager
     def writing(self, create: bool = False) -> Iterator[sqlite3.Connection]:
@@ -98,8 +112,8 @@ class ConnectionPool:
         if self._process != os.getpid():
             self._inherited += idle
             return
-        for connection in idle:
-            connection.close()
+        for lent in idle:
+            lent.connection.close()
         if not (self._log.exists() and self._path.exists()):
             return
         if self._is_writable():
@@ -107,33 +121,35 @@ class ConnectionPool:
                 _merge_log(connection)
 
     @FORKS_WAIT
-    def _take(self) -> sqlite3.Connection | None:
+    def _take(self) -> _Lent | None:
         with self._lock:
             if self._closed:
                 raise EngineUnavailable(f"{self._path}: the engine is closed")
             if self._process != os.getpid():
                 self._inherited += self._idle
                 self._process, self._idle = os.getpid(), []
-            if self._idle:
-                return self._idle.pop()
+            while self._idle:
+                lent = self._idle.pop()
+                if lent.frozen is None or (self._is_frozen() and lent.frozen == self._state()):
+                    return lent
+                lent.connection.close()
         if not self._path.exists() or self._path.stat().st_size == 0:
             return None
-        return self._open(write=False)
+        frozen = self._state() if self._is_frozen() else None
+        return _Lent(self._open(write=False, frozen=frozen is not None), frozen)
 
     @FORKS_WAIT
-    def _give(self, connection: sqlite3.Connection) -> None:
-        connection.rollback()
+    def _give(self, lent: _Lent) -> None:
+        lent.connection.rollback()
         with self._lock:
             if not self._closed and len(self._idle) < _IDLE:
-                self._idle.append(connection)
+                self._idle.append(lent)
                 return
-        connection.close()
+        lent.connection.close()
 
     @FORKS_WAIT
-    def _open(self, write: bool) -> sqlite3.Connection:
-        mode = "mode=rwc" if write else "mode=ro"
-        if not write and self._is_frozen():
-            mode += "&immutable=1"
+    def _open(self, write: bool, frozen: bool = False) -> sqlite3.Connection:
+        mode = "mode=rwc" if write else "mode=ro&immutable=1" if frozen else "mode=ro"
         connection = self._disk.connect(f"{self._path.absolute().as_uri()}?{mode}", self._busy_seconds)
         try:
             if write:
@@ -149,12 +165,28 @@ class ConnectionPool:
         return connection
 
     def _is_frozen(self) -> bool:
-        """Whether the catalog lies in a folder this process cannot write to, as in a container image.
+        """Whether this process cannot write to the folder, as in a container image or on a full disk.
 
         Readers of a database with a log (WAL) must be able to create shared memory beside it. Where they
-        cannot, and there is no log of somebody who writes, the file is taken as one that does not change.
+        cannot, and there is nothing in the log, the file is taken as one that does not change. Somebody else
+        may write to it later: a connection is used again only while the file is what it was.
         """
-        return not self._is_writable() and not self._log.exists()
+        if self._is_writable() and has_room(self._path):
+            return False
+        return not (self._log.exists() and self._log.stat().st_size)
+
+    def _state(self) -> tuple[int, int, int]:
+        """What differs when somebody has written to the file."""
+        found = self._path.stat()
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def _refuse_changed(self, lent: _Lent, error: Exception | None) -> None:
+        """Refuses what was read of a file without locks while somebody wrote to it."""
+        if lent.frozen is not None and lent.frozen != self._state():
+            raise EngineUnavailable(
+                f"{self._path}: another process wrote to it while it was read, and this one cannot write to "
+                "its folder to wait for it: ask again"
+            ) from error
 
     def _is_writable(self) -> bool:
         effective = os.access in os.supports_effective_ids
@@ -191,7 +223,7 @@ def translated(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if is_damage(error):
             raise unreadable(path, error) from error
-        cure = full_disk(path) if is_full(error) else _cure(str(error))
+        cure = full_disk(path) if is_full(error) or not has_room(path) else _cure(str(error))
         raise EngineUnavailable(f"{path}: {error}; {cure}") from error
     except sqlite3.DatabaseError as error:
         raise CorruptStore(f"{path}: {error}; {REPLACED}") from error

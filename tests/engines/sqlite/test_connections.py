@@ -7,8 +7,9 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from catalogs import SCHEMA, fill, item, unit
@@ -171,6 +172,76 @@ def test_a_catalog_in_a_read_only_folder_is_searched(frozen):
         assert len(engine.search(SearchRequest("weather", unit(1), 5))) == 1
         assert engine.stats().documents == 1
     assert {file.name for file in frozen.parent.iterdir()} == {"tools.db", "tools.db.vectors"}
+
+
+@contextmanager
+def owning(path: Path) -> Iterator[None]:
+    """The process is the owner, who may write."""
+    superuser = os.getuid() == 0
+    if superuser:
+        os.seteuid(0)
+    path.parent.chmod(0o755)
+    path.chmod(0o644)
+    try:
+        yield
+    finally:
+        path.chmod(0o444)
+        path.parent.chmod(0o555)
+        if superuser:
+            os.seteuid(65534)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of folders are those of POSIX here")
+def test_what_the_owner_of_a_read_only_folder_writes_is_found_by_open_readers(frozen):
+    with closing(SqliteEngine(frozen)) as engine:
+        assert engine.stats().documents == 1
+        for others in (range(1, 3), range(3, 400)):
+            with owning(frozen), closing(SqliteEngine(frozen)) as owned:
+                fill(owned, [item(f"s/t/{number}", description="weather") for number in others])
+            assert engine.stats().documents == others.stop
+            assert len(engine.search(SearchRequest("weather", unit(1), 500))) == others.stop
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of folders are those of POSIX here")
+def test_what_is_read_of_a_read_only_folder_while_its_owner_writes_is_refused(frozen):
+    with closing(SqliteEngine(frozen)) as engine:
+        index, _ = engine.live()
+        documents = engine.documents(index)
+        next(documents)
+        with owning(frozen), closing(SqliteEngine(frozen)) as owned:
+            fill(owned, [item("s/t/other", description="weather")])
+        with pytest.raises(EngineUnavailable, match="ask again"):
+            list(documents)
+        assert len(list(engine.documents(index))) == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of processes are those of POSIX here")
+def test_a_catalog_on_a_full_disk_is_searched_until_there_is_room_to_write(tmp_path, monkeypatch):
+    with closing(SqliteEngine(tmp_path / "tools.db")) as engine:
+        index = fill(engine, [item(description="weather")])
+    with ExitStack() as stack:
+        with full(monkeypatch):
+            engine = stack.enter_context(closing(SqliteEngine(tmp_path / "tools.db")))
+            assert len(engine.search(SearchRequest("weather", unit(1), 5))) == 1
+            with pytest.raises(EngineUnavailable, match="is full"), engine.writing(index) as writer:
+                writer.delete(["s/t/a"])
+        fill(engine, [item("s/t/other", description="weather")])
+        assert len(engine.search(SearchRequest("weather", unit(1), 5))) == 2
+
+
+@contextmanager
+def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No file can grow, and no byte is free."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of folders are those of POSIX here")
