@@ -26,6 +26,7 @@ from kitpick_ingest.found_files import FoundFile
 from kitpick_ingest.function_forms import schema_of
 from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, within
 from kitpick_ingest.json_schema import parameters, schema_fields
+from kitpick_ingest.prose import MAX_RETURNS
 
 _MAX_NESTING = 4
 """A file, its tools, a namespace, its functions: nothing nests deeper."""
@@ -133,7 +134,7 @@ def _document(entry: Entry, source: str, namespace: str) -> ApiDocument:
         api=function.name,
         description=as_text(function.description),
         parameters=parameters(function.schema),
-        returns=as_text(function.response)[:2_000],
+        returns=as_text(function.response)[:MAX_RETURNS],
         definition=entry.raw.decode(),
         effect=effect_of_function_name(function.name),
     )

@@ -14,9 +14,9 @@ from kitpick_ingest.effects import effect_of_hints
 from kitpick_ingest.entries import as_text
 from kitpick_ingest.json_files import Entry
 from kitpick_ingest.json_schema import parameters, schema_fields
+from kitpick_ingest.prose import MAX_RETURNS
 
 Hint = TypeVar("Hint", bool, str)
-_MAX_RETURNS = 2_000
 _DEPENDS_ON = "kitpick/depends_on"
 """Key of `_meta` under which a tool names the calls that must come before."""
 _MAX_ABOUT = 1_500
@@ -71,7 +71,7 @@ def tool_document(entry: Entry, server: McpServer) -> ApiDocument:
         api=tool.name,
         description=as_text(tool.description) or title or tool.hint("title", str) or "",
         parameters=parameters(tool.input_schema),
-        returns=as_text(tool.output_schema)[:_MAX_RETURNS],
+        returns=as_text(tool.output_schema)[:MAX_RETURNS],
         version=server.version,
         effect=effect_of_hints(tool.hint("readOnlyHint", bool), tool.hint("destructiveHint", bool)),
         definition=entry.raw.decode(),

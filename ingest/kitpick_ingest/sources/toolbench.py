@@ -18,8 +18,7 @@ from kitpick_ingest.effects import effect_of_method
 from kitpick_ingest.entries import Converted, FilesSource, as_text, convert_entry, dead_letter, read_records
 from kitpick_ingest.found_files import FoundFile
 from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, within
-
-_MAX_RETURNS = 2_000
+from kitpick_ingest.prose import MAX_RETURNS
 
 
 class _ParameterRecord(msgspec.Struct):
@@ -115,7 +114,7 @@ class ToolBenchSource(FilesSource):
             api=endpoint.api,
             description=as_text(endpoint.description),
             parameters=_parameters(endpoint),
-            returns=as_text(endpoint.schema)[:_MAX_RETURNS] if endpoint.schema else "",
+            returns=as_text(endpoint.schema)[:MAX_RETURNS] if endpoint.schema else "",
             effect=effect_of_method(endpoint.method),
             definition=entry.raw.decode(),
         )
