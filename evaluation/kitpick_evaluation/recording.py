@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, MutableMapping, Sequence, Set
-from itertools import chain
+from collections.abc import Sequence, Set
 
 import msgspec
 from msgspec.structs import replace
@@ -54,12 +53,12 @@ class Recorded(msgspec.Struct, frozen=True, eq=False):
     def _rescore(self, request: RescoreRequest, profile: Profile, models: Models) -> Rescored:
         """Like `kitpick_rescorers.pipeline.rescore`, from the last cached state of these stages."""
         memo, stages = self._memo(request), profile.stages
-        known = (done for done in range(len(stages), 0, -1) if stages[:done] in memo)
-        done = next(known, 0)
-        state = memo[stages[:done]] if done else opening_state(request)
-        for place in range(done, len(stages)):
+        begun = ((done, memo.get(stages[:done])) for done in range(len(stages), 0, -1))
+        first, state = next(((done, found) for done, found in begun if found), (0, None))
+        state = state or opening_state(request)
+        for place in range(first, len(stages)):
             state = run_stage(stages[place], state, models)
-            memo[stages[: place + 1]] = state
+            memo.add(stages[: place + 1], state)
         return closing_answer(state, request.k)
 
     def _memo(self, request: RescoreRequest) -> RecentStates:
@@ -67,8 +66,8 @@ class Recorded(msgspec.Struct, frozen=True, eq=False):
         return self.memos.setdefault(fetched, RecentStates())
 
 
-class RecentStates(MutableMapping[tuple[Stage, ...], State]):
-    """A cache of the last states after each stage that runs a model."""
+class RecentStates:
+    """The last states after each stage that runs a model."""
 
     def __init__(self, capacity: int = _STATES) -> None:
         self._behind: dict[str, OrderedDict[tuple[Stage, ...], State]] = {
@@ -76,29 +75,20 @@ class RecentStates(MutableMapping[tuple[Stage, ...], State]):
         }
         self._capacity = capacity
 
-    def __getitem__(self, stages: tuple[Stage, ...]) -> State:
-        states = self._of(stages)
-        states.move_to_end(stages)
-        return states[stages]
+    def get(self, stages: tuple[Stage, ...]) -> State | None:
+        """The state after these stages, None where it is not remembered."""
+        states = self._behind.get(stages[-1].name, OrderedDict())
+        if stages in states:
+            states.move_to_end(stages)
+        return states.get(stages)
 
-    def __setitem__(self, stages: tuple[Stage, ...], state: State) -> None:
-        if stages[-1].name in _COSTLY:
-            states = self._of(stages)
-            states[stages] = state
-            while len(states) > self._capacity:
-                states.popitem(last=False)
-
-    def __delitem__(self, stages: tuple[Stage, ...]) -> None:
-        del self._of(stages)[stages]
-
-    def __iter__(self) -> Iterator[tuple[Stage, ...]]:
-        return chain.from_iterable(self._behind.values())
-
-    def __len__(self) -> int:
-        return sum(map(len, self._behind.values()))
-
-    def _of(self, stages: tuple[Stage, ...]) -> OrderedDict[tuple[Stage, ...], State]:
-        return self._behind.get(stages[-1].name, OrderedDict())
+    def add(self, stages: tuple[Stage, ...], state: State) -> None:
+        """Remembers the state if the last of these stages runs a model."""
+        if (states := self._behind.get(stages[-1].name)) is None:
+            return
+        states[stages] = state
+        if len(states) > self._capacity:
+            states.popitem(last=False)
 
 
 class _Lacking:

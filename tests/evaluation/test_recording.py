@@ -12,7 +12,11 @@ def test_only_states_behind_a_model_are_remembered_and_the_oldest_are_forgotten(
     state = opening_state(RescoreRequest("x", []))
     for candidates_ in (10, 20, 30):
         stages = (Fuse(), CrossEncode(candidates=candidates_))
-        states[stages[:1]] = state
-        states[stages] = state
-        states[(*stages, Blend())] = state
-    assert [stages[-1] for stages in states] == [CrossEncode(candidates=20), CrossEncode(candidates=30)]
+        states.add(stages[:1], state)
+        states.add(stages, state)
+        states.add((*stages, Blend()), state)
+        assert states.get(stages) is state
+        assert states.get(stages[:1]) is None
+        assert states.get((*stages, Blend())) is None
+    kept = [size for size in (10, 20, 30) if states.get((Fuse(), CrossEncode(candidates=size)))]
+    assert kept == [20, 30]
