@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from importlib.util import find_spec
@@ -144,7 +145,9 @@ def _together(additions: list[Addition]) -> Addition:
 def _print_key(name: str) -> None:
     key = new_key()
     note("this key is not shown again; add the entry to the file of --keys")
-    typer.echo(f"key: {key}\n\n[[keys]]\nname = {name!r}\nsha256 = '{digest(key)}'")
+    typer.echo(
+        f"key: {key}\n\n[[keys]]\nname = {json.dumps(name, ensure_ascii=False)}\nsha256 = '{digest(key)}'"
+    )
     typer.echo("# operator = true  # of somebody who runs the service: may adapt its profile from the page")
     typer.echo("# speaks_for_others = true  # of a search server, whose searches say for whom they are")
 

@@ -107,6 +107,8 @@ def test_an_option_of_its_own_beats_what_is_set_by_name(tmp_path: Path) -> None:
 def test_a_new_key_is_printed_with_its_entry() -> None:
     from kitpick_rescorers.service.keys import digest, parse_keys
 
-    told = CliRunner().invoke(app, ["serve", "--new-key", "plugin"]).stdout
-    key, _, entry = told.partition("\n\n")
-    assert list(parse_keys(entry, "file")) == [digest(key.removeprefix("key: "))]
+    for name in ("plugin", 'Anna\'s "own"', "a\\new", "名"):
+        told = CliRunner().invoke(app, ["serve", "--new-key", name]).stdout
+        key, _, entry = told.partition("\n\n")
+        ((held, read),) = parse_keys(entry, "file").items()
+        assert (held, read.name) == (digest(key.removeprefix("key: ")), name)
