@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from kitpick_engines.contract import Candidate, Filter, Place, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.document_vectors import document_vectors
+from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.text import rerank_text, storable
 from kitpick_rescorers.contracts import QueryEncoder, SearchedIndex, Voted
 from kitpick_rescorers.intents.confirmed import confirmed
@@ -51,6 +53,13 @@ class SampleVotes:
         self.samples = None if samples is None else IntentStore(samples)
         self.written = None if enriched is None else WrittenStore(enriched)
         """What `kitpick enrich` wrote about the APIs."""
+        self._renews = True
+
+    def as_they_are(self) -> SampleVotes:
+        """The votes for an encoder that is being replaced: two would embed the samples by turns for ever."""
+        other = copy(self)
+        other._renews = False
+        return other
 
     def add_votes(
         self,
@@ -72,7 +81,7 @@ class SampleVotes:
             request: in words; what was written votes by words as well.
 
         Raises:
-            EngineUnavailable: the samples cannot be read.
+            EngineUnavailable: the samples cannot be read, or an encoder that replaces this one embedded them.
         """
         stores = [store for store in self._stores() if store.path.exists()]
         if vector is None or not stores:
@@ -135,6 +144,10 @@ class SampleVotes:
     def _embed_stale(self, store: IntentStore, encoder: QueryEncoder) -> None:
         """Embeds a batch of samples of another encoder with every search."""
         stale = store.stale(encoder.identity, _BATCH)
+        if stale and not self._renews:
+            raise EngineUnavailable(
+                "they are embedded by a newer model set: ingest the catalog with that set"
+            )
         if stale:
             vectors = encoder.vectors(tuple(intent.request for intent, _ in stale))
             store.embedded(stale, list(vectors), encoder.identity)

@@ -109,7 +109,7 @@ class Service:
         ):
             return self
         other = copy(self)
-        other.models = former
+        other.models, other.votes = former, self.votes.as_they_are()
         return other
 
     @property

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
+import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -371,6 +374,28 @@ class TestTwoEncoders:
             ranking = self.ranking(both, models)
             assert ranking["degraded"] == []
             assert ranking["models"]["encoder"]["identity"] == models.encoder.identity
+
+    def test_they_do_not_embed_the_samples_by_turns(self, start: Any, samples: Path, tmp_path: Path) -> None:
+        """Each search would undo what the last one of the other index did, and votes would come and go."""
+        file = Path(shutil.copy(samples, tmp_path / "samples.db"))
+
+        def ranking(running: Any, models: Any) -> dict[str, Any]:
+            body = body_of(running, [], index=f"tools-apis-{models.schema.fingerprint}-1")
+            known = stored("demo/mail/send", models.schema.dimensions)
+            while (answer := running.post("/v1/search", body).json())["searches"]:
+                body["found"].append([hits(known) for _ in answer["searches"]])
+            led: dict[str, Any] = answer["ranking"]
+            return led
+
+        with start(former_models="small", intents=str(file)) as running:
+            own, former = running.service.models, running.service.former
+            assert ranking(running, own)["degraded"] == []
+            (lost,) = ranking(running, former)["degraded"]
+            assert "embedded by a newer model set" in lost["reason"]
+            with closing(sqlite3.connect(file)) as connection:
+                assert connection.execute("SELECT DISTINCT model FROM intents").fetchall() == [
+                    (own.encoder.identity,)
+                ]
 
     def test_a_copy_is_not_ready_while_one_of_them_does_not_answer(self, start: Any) -> None:
         with start(former_models="small") as running:
