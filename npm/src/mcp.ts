@@ -18,6 +18,12 @@ const MOST_IDS = 20;
 /** Characters that OpenAI takes of a description. */
 const MOST_DESCRIPTION = 1_024;
 
+/** What `get_definition` answers; `problem` says which ids it does not know. */
+interface Defined {
+  readonly tools: readonly { readonly definition: Record<string, unknown> }[];
+  readonly problem?: string;
+}
+
 /** An error that the MCP server told. */
 export class ToolProblem extends Error {
   override readonly name = "ToolProblem";
@@ -36,11 +42,10 @@ export class KitpickMcp {
     return (await this.#call("search_tools", { ...asked(request), ...options })) as unknown as LinesAnswer;
   }
 
-  /** Definitions by id, as MCP writes them. Throws `ToolProblem`. */
+  /** Definitions in the order of their ids, as MCP writes them. Throws `ToolProblem`, also where one is unknown. */
   async definitions(ids: readonly string[]): Promise<readonly Record<string, unknown>[]> {
-    const { tools } = (await this.#call("get_definition", { ids })) as {
-      tools: { definition: Record<string, unknown> }[];
-    };
+    const { tools, problem } = await this.#defined(ids);
+    if (problem !== undefined) throw new ToolProblem(problem);
     return tools.map((tool) => tool.definition);
   }
 
@@ -55,8 +60,8 @@ export class KitpickMcp {
   ): Promise<readonly Reference[]> {
     const { tools } = await this.search(request, options);
     const ids = tools.slice(0, MOST_IDS).map((tool) => tool.id);
-    const definitions = ids.length > 0 ? await this.definitions(ids) : [];
-    return definitions.map((definition) => referring(definition, provider));
+    const found = ids.length > 0 ? (await this.#defined(ids)).tools : [];
+    return found.map(({ definition }) => referring(definition, provider));
   }
 
   /** Calls a tool that was found; the result is that of the server behind it, errors included. */
@@ -69,6 +74,10 @@ export class KitpickMcp {
     const said = { answer, chosen: chosen ?? [], failed: failed ?? [], not_needed: notNeeded ?? [] };
     const { remembered } = (await this.#call("feedback", said)) as { remembered: number };
     return remembered;
+  }
+
+  async #defined(ids: readonly string[]): Promise<Defined> {
+    return (await this.#call("get_definition", { ids })) as unknown as Defined;
   }
 
   async #call(name: string, args: Record<string, unknown>): Promise<Record<string, unknown>> {

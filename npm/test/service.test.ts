@@ -148,6 +148,7 @@ test("the MCP server is searched, defines and takes feedback", { skip: mcpUrl ==
     }
     assert.equal(await door.feedback(found.answer ?? "", { chosen: [WEATHER] }), 1);
     await assert.rejects(door.definitions(["no/such/tool"]), ToolProblem);
+    await assert.rejects(door.definitions([WEATHER, "no/such/tool"]), /no\/such\/tool/, "none is left out in silence");
   } finally {
     await client.close();
   }
