@@ -73,7 +73,9 @@ def mcp(
     Agents search the catalog, and call the tools that they find where the configuration allows it.
     """
     if config_for is not None:
-        options = {"--config": config and str(config.absolute()), "--profile": profile, "--tenant": tenant}
+        is_file = profile is not None and profile.endswith(".toml")
+        chosen = str(Path(str(profile)).absolute()) if is_file else profile
+        options = {"--config": config and str(config.absolute()), "--profile": chosen, "--tenant": tenant}
         given = [part for name, value in options.items() if value for part in (name, value)]
         given += [part for one in principal or () for part in ("--principal", one)]
         print_client(client_config(config_for, [*_catalog_of(catalog, config), *given]))

@@ -88,7 +88,20 @@ def serve(
     # An option that was not given must not take away what --set says: a service without its keys is open.
     flags = _pairs(other or ()) | {name: value for name, value in own.items() if value is not None}
     shown = _Shown(catalog, marks, adapted, filter_of(tenant, principal))
+    _require_shown(shown, page=ui, tools=tools)
     _run(flags, config, shown, page=ui, tools=tools)
+
+
+def _require_shown(shown: _Shown, *, page: bool, tools: bool) -> None:
+    """Refuses options that would mean nothing.
+
+    Raises:
+        InvalidSetting: a catalog, or who sees it, and nothing that shows it; files of the page without it.
+    """
+    if not page and (shown.marks or shown.adapted):
+        raise InvalidSetting("--marks and --adapted are files of the explain page: add --ui")
+    if not (page or tools) and (shown.catalog or shown.permitted != Filter()):
+        raise InvalidSetting("--catalog, --tenant and --principal say what is shown: add --ui or --tools")
 
 
 def _run(flags: dict[str, Any], config: Path | None, shown: _Shown, *, page: bool, tools: bool) -> None:

@@ -126,7 +126,10 @@ class Upstream:
             raise UpstreamFailed(self.config.name, failure_reason(error, self._live)) from error
         size = len(result.model_dump_json().encode())
         if size > self.config.max_result_bytes:
-            raise UpstreamFailed(self.config.name, f"its answer of {size:,} bytes is above the limit")
+            limit = f"{self.config.max_result_bytes:,} (max_result_bytes)"
+            raise UpstreamFailed(
+                self.config.name, f"its answer of {size:,} bytes is above the limit of {limit}"
+            )
         return result
 
     async def _connected(self) -> Connection:

@@ -104,6 +104,20 @@ def test_an_option_of_its_own_beats_what_is_set_by_name(tmp_path: Path) -> None:
     assert "other" in str(CliRunner().invoke(app, ["serve", *COLD, *given]).exception)
 
 
+@pytest.mark.parametrize(
+    ("given", "cure"),
+    [
+        (["--catalog", "sqlite:tools.db"], "add --ui or --tools"),
+        (["--principal", "boss"], "add --ui or --tools"),
+        (["--marks", "marks.jsonl", "--tools"], "add --ui"),
+        (["--adapted", "mine.toml"], "add --ui"),
+    ],
+)
+def test_options_that_would_mean_nothing_are_refused(given: list[str], cure: str) -> None:
+    told = CliRunner().invoke(app, ["serve", *COLD, *given])
+    assert cure in str(told.exception)
+
+
 def test_a_new_key_is_printed_with_its_entry() -> None:
     from kitpick_rescorers.service.keys import digest, parse_keys
 

@@ -152,6 +152,15 @@ def test_every_clients_entry_names_an_absolute_command_and_catalog(client: McpCl
     assert started["args"][-2:] == ["--principal", "ann"]
 
 
+@pytest.mark.parametrize("profile", ["ours.toml", "chains"])
+def test_a_profiles_file_is_found_from_another_folder(profile: str, kitpick) -> None:
+    printed = kitpick("mcp", "--config-for", "cursor", "-c", "tools.db", "--profile", profile)
+    args = json.loads(printed.out)["mcpServers"]["kitpick"]["args"]
+    found = Path(args[args.index("--profile") + 1])
+    assert found.name == profile
+    assert found.is_absolute() is profile.endswith(".toml")
+
+
 def test_a_configuration_that_names_the_catalog_is_not_overruled(tmp_path: Path, kitpick) -> None:
     (tmp_path / "mine.toml").write_text('catalog = "sqlite:mine.db"\n')
 
