@@ -38,4 +38,6 @@ def _decoded(decoder: msgspec.json.Decoder[Record], line: bytes, where: str) -> 
     try:
         return decoder.decode(line)
     except UNDECODABLE as error:
-        raise InvalidDataset(f"{where}: {reason_in_line(line, error)}") from error
+        whole = line.lstrip().startswith(b"{") and line.rstrip().endswith(b"}")
+        cure = "" if whole else "; each line is one whole JSON object, without a list around them"
+        raise InvalidDataset(f"{where}: {reason_in_line(line, error)}{cure}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -60,6 +61,14 @@ def test_a_broken_line_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "q.jsonl"
     file.write_text('{"query": "a", "relevant": ["x"]}\n' + line + "\n")
     with pytest.raises(InvalidDataset, match=r"q\.jsonl:2"):
+        queries_file(file)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_list_of_lines_is_refused_with_the_cure(tmp_path: Path, indent: int | None) -> None:
+    file = tmp_path / "q.json"
+    file.write_text(json.dumps([{"query": "a", "relevant": ["x"]}], indent=indent))
+    with pytest.raises(InvalidDataset, match=r"q\.json:1: .*; each line is one whole JSON object"):
         queries_file(file)
 
 
