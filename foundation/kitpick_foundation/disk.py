@@ -93,6 +93,41 @@ def has_room(path: Path) -> bool:
         return True
 
 
+def is_writable(path: Path) -> bool:
+    """Whether this process may make files beside a file."""
+    effective = os.access in os.supports_effective_ids
+    return os.access(path.absolute().parent, os.W_OK, effective_ids=effective)
+
+
+def is_frozen(path: Path) -> bool:
+    """Whether a database lies where this process cannot write, as in a container image or on a full disk.
+
+    Readers of a database with a log (WAL) must be able to create shared memory beside it. Where they cannot,
+    and there is nothing in the log, it is opened as one that does not change (`immutable=1`). Somebody else
+    may write to it later: such a connection is used again only while the file is what it was.
+    """
+    if is_writable(path) and has_room(path):
+        return False
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size == 0
+    except OSError:
+        return True
+
+
+def connect_beside(path: Path) -> sqlite3.Connection:
+    """A connection to a small database that lies beside a catalog; only for reading where it is frozen."""
+    frozen = "?immutable=1" if is_frozen(path) else ""
+    return sqlite3.connect(f"{path.absolute().as_uri()}{frozen}", uri=True, timeout=BUSY_SECONDS)
+
+
+def cure(error: Exception, path: Path) -> str:
+    """The end of a message: what to do about an error of a file; empty where nobody knows."""
+    if is_full(error) or not has_room(path):
+        return f"; {full_disk(path)}"
+    refused = "readonly" in str(error) or "unable to open" in str(error)
+    return "; its folder is read-only for this user" if refused and not is_writable(path) else ""
+
+
 def use_write_ahead_log(connection: sqlite3.Connection, busy_seconds: float) -> None:
     """Lets others read while one connection writes.
 

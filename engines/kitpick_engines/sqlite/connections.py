@@ -14,7 +14,15 @@ import msgspec
 from kitpick_engines.errors import CorruptStore, EngineUnavailable
 from kitpick_engines.lexical import prepare
 from kitpick_engines.sqlite.tables import StrangeValue, create_catalog, is_catalog, refuse_strange_values
-from kitpick_foundation.disk import Disk, full_disk, has_room, is_full, use_write_ahead_log
+from kitpick_foundation.disk import (
+    Disk,
+    full_disk,
+    has_room,
+    is_frozen,
+    is_full,
+    is_writable,
+    use_write_ahead_log,
+)
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 
@@ -116,7 +124,7 @@ class ConnectionPool:
             lent.connection.close()
         if not (self._log.exists() and self._path.exists()):
             return
-        if self._is_writable():
+        if is_writable(self._path):
             with suppress(sqlite3.Error, OSError), closing(self._open(write=True)) as connection:
                 _merge_log(connection)
 
@@ -130,12 +138,12 @@ class ConnectionPool:
                 self._process, self._idle = os.getpid(), []
             while self._idle:
                 lent = self._idle.pop()
-                if lent.frozen is None or (self._is_frozen() and lent.frozen == self._state()):
+                if lent.frozen is None or (is_frozen(self._path) and lent.frozen == self._state()):
                     return lent
                 lent.connection.close()
         if not self._path.exists() or self._path.stat().st_size == 0:
             return None
-        frozen = self._state() if self._is_frozen() else None
+        frozen = self._state() if is_frozen(self._path) else None
         return _Lent(self._open(write=False, frozen=frozen is not None), frozen)
 
     @FORKS_WAIT
@@ -164,17 +172,6 @@ class ConnectionPool:
             raise
         return connection
 
-    def _is_frozen(self) -> bool:
-        """Whether this process cannot write to the folder, as in a container image or on a full disk.
-
-        Readers of a database with a log (WAL) must be able to create shared memory beside it. Where they
-        cannot, and there is nothing in the log, the file is taken as one that does not change. Somebody else
-        may write to it later: a connection is used again only while the file is what it was.
-        """
-        if self._is_writable() and has_room(self._path):
-            return False
-        return not (self._log.exists() and self._log.stat().st_size)
-
     def _state(self) -> tuple[int, int, int]:
         """What differs when somebody has written to the file."""
         found = self._path.stat()
@@ -187,10 +184,6 @@ class ConnectionPool:
                 f"{self._path}: another process wrote to it while it was read, and this one cannot write to "
                 "its folder to wait for it: ask again"
             ) from error
-
-    def _is_writable(self) -> bool:
-        effective = os.access in os.supports_effective_ids
-        return os.access(self._path.absolute().parent, os.W_OK, effective_ids=effective)
 
     @property
     def _log(self) -> Path:

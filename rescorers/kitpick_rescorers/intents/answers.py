@@ -16,7 +16,7 @@ from typing import Any, get_args
 import msgspec
 
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
+from kitpick_foundation.disk import BUSY_SECONDS, cure, use_write_ahead_log
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock, renew_after_fork
 from kitpick_rescorers.intents.store import Verdict, require_empty_log
@@ -217,8 +217,8 @@ class AnswerLog:
                     yield self._opened
         except (sqlite3.Error, OSError, UnicodeDecodeError, DamagedRow) as error:
             where = self.path or Path()
-            cure = f"; {full_disk(where)}" if is_full(error) else ""
-            raise EngineUnavailable(f"{self.path or 'memory'}: answers: {error}{cure}") from error
+            told = f"{self.path or 'memory'}: answers: {error}{cure(error, where)}"
+            raise EngineUnavailable(told) from error
 
     def _open(self) -> sqlite3.Connection:
         if self.path is not None:

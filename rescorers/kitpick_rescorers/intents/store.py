@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
-from kitpick_foundation.disk import BUSY_SECONDS, empty_log, full_disk, is_full, use_write_ahead_log
+from kitpick_foundation.disk import BUSY_SECONDS, connect_beside, cure, empty_log, use_write_ahead_log
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 from kitpick_rescorers.intents.stored import DamagedRow, checked, one_of
@@ -287,14 +287,14 @@ class IntentStore:
         try:
             with (
                 FORKS_WAIT,
-                closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection,
+                closing(connect_beside(self.path)) as connection,
                 connection,
             ):
                 connection.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten
                 yield connection
         except (sqlite3.Error, UnicodeDecodeError, DamagedRow) as error:
-            cure = f"; {full_disk(self.path)}" if is_full(error) else ""
-            raise EngineUnavailable(f"{self.path}: sample requests: {error}{cure}") from error
+            told = f"{self.path}: sample requests: {error}{cure(error, self.path)}"
+            raise EngineUnavailable(told) from error
 
 
 def _covered(rows: Sequence[Sequence[Any]]) -> frozenset[str]:

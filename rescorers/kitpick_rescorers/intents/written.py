@@ -21,7 +21,7 @@ from kitpick_engines.contract import Filter, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.lexical import Mask, Terms
-from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full
+from kitpick_foundation.disk import connect_beside, cure
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
 from kitpick_rescorers.intents.permitted import ApiRanking, PermittedApis
@@ -248,14 +248,13 @@ class WrittenStore:
         try:
             with (
                 FORKS_WAIT,
-                closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection,
+                closing(connect_beside(self.path)) as connection,
                 connection,
             ):
                 connection.executescript(_TABLES)
                 yield connection
         except (sqlite3.Error, UnicodeDecodeError, DamagedRow) as error:
-            cure = f"; {full_disk(self.path)}" if is_full(error) else ""
-            raise EngineUnavailable(f"{self.path}: enrichments: {error}{cure}") from error
+            raise EngineUnavailable(f"{self.path}: enrichments: {error}{cure(error, self.path)}") from error
 
 
 class NearTexts:

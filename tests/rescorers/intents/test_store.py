@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 import struct
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,25 @@ def test_another_process_sees_a_change_at_once(store: IntentStore) -> None:
     assert len(other.of_model("m@1").apis) == 2
     store.remove("email")
     assert other.of_model("m@1").apis == ("weather",)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of folders are those of POSIX here")
+def test_samples_in_a_read_only_folder_vote_and_are_not_changed() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        store = IntentStore(Path(name) / "catalog.intents")
+        put(store, ("rain?", "weather"))
+        Path(name).chmod(0o555)
+        superuser = os.geteuid() == 0
+        if superuser:
+            os.seteuid(65534)
+        try:
+            assert IntentStore(store.path).of_model("m@1").apis == ("weather",)
+            with pytest.raises(EngineUnavailable, match="its folder is read-only for this user"):
+                put(store, ("mail it", "email"))
+        finally:
+            if superuser:
+                os.seteuid(0)
+            Path(name).chmod(0o755)
 
 
 def test_a_flood_of_one_client_drowns_only_its_own(store: IntentStore) -> None:
