@@ -119,6 +119,25 @@ def test_an_answer_without_hits_is_refused(voting: Any) -> None:
         assert "no answers of a search server" in refused.text
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("tool", [[]]), ("category", False), ("text", 3), ("needs", [None]), ("gives", 7), ("effect", "odd")],
+)
+def test_a_document_that_no_index_holds_is_refused(service: Any, name: str, value: object) -> None:
+    odd = stored("demo/mail/send", service.service.models.encoder.dimensions) | {name: value}
+    refused = service.post("/v1/search", body_of(service, [[hits(odd)]]))
+    assert (refused.status_code, "no answers of a search server" in refused.text) == (422, True)
+
+
+def test_counts_of_any_length_are_refused(service: Any) -> None:
+    size, profile = service.service.models.encoder.dimensions, "bm25"
+    odd = stored("demo/mail/send", size) | {"counts": {"ping": [10**400, 0, 0, 0, 0, 0]}}
+    searches = service.post("/v1/search", body_of(service, [], profile=profile)).json()["searches"]
+    found = [[relayed(search, [odd]) for search in searches]]
+    refused = service.post("/v1/search", body_of(service, found, profile=profile))
+    assert (refused.status_code, "no answers of a search server" in refused.text) == (422, True)
+
+
 def asked_for(search: dict[str, Any]) -> list[str]:
     filters = search["query"]["bool"]["filter"]
     (ids,) = [each["terms"]["id"] for each in filters if "id" in each.get("terms", {})]

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from kitpick_engines.contract import Filter, IndexSchema
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.elasticsearch import ElasticsearchDialect
+from kitpick_engines.errors import CorruptStore
 from kitpick_engines.opensearch import OpenSearchDialect
 from kitpick_engines.remote.indexes import is_of_schema
 from kitpick_engines.remote.live_index import LiveIndex
@@ -44,6 +45,9 @@ _DIALECTS: dict[str, ServerDialect] = {
     "opensearch": OpenSearchDialect("hnsw", "lucene"),
     "elasticsearch": ElasticsearchDialect("hnsw"),
 }
+_TEXTS = ("id", "category", "tool", "api", "text")
+_UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, CorruptStore)
+"""What reading answers raises that are none of a search server."""
 _NO_ANSWERS = "found: no answers of a search server to the searches asked for"
 _CLAIMED = (
     "the call names a tenant or principals that its key does not have: they were left out "
@@ -238,7 +242,7 @@ def _ranking(led: _Led) -> RescoreAnswer:
     size = profile.first_stage.size_for(call.k)
     try:
         query, request = search.candidates(query, profile.needs(), size, permitted, profile.request_matrix())
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise Invalid(_NO_ANSWERS) from error
     rescored, _ = search.rank(replace(request, k=MAX_CANDIDATES, held=call.held), profile, permitted)
     degraded = joined(bound, query.degraded, rescored.degraded)
@@ -296,7 +300,7 @@ def whole(found: Sequence[Sequence[Json]], documents: Sequence[Json] = ()) -> li
     contents = dict(enumerate(documents))
     try:
         return [[_whole(answer, known, contents) for answer in answers] for answers in found]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise Invalid(_NO_ANSWERS) from error
 
 
@@ -308,8 +312,22 @@ def _whole(answer: Json, known: dict[str, Json], contents: dict[int, Json]) -> J
             content = contents[hit["document"]]
             source = {**content, **source} if source else content
         known[source["id"]] = merged = _joined(known.get(source["id"]), source)
+        _require_texts(merged)
         hits.append({**hit, "_source": merged})
     return {**answer, "hits": {**answer["hits"], "hits": hits}}
+
+
+def _require_texts(source: Json) -> None:
+    """Refuses what no index holds, before a stage stumbles over it.
+
+    Raises:
+        TypeError: a name, or a thing that it needs or gives, is no text.
+    """
+    names = (source[name] for name in _TEXTS if name in source)
+    if not all(
+        isinstance(each, str) for each in (*names, *source.get("needs", ()), *source.get("gives", ()))
+    ):
+        raise TypeError("no document")
 
 
 def _joined(known: Json | None, source: Json) -> Json:
