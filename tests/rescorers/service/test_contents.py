@@ -156,7 +156,7 @@ def test_answers_are_the_same_with_and_without_hashes(service: Any) -> None:
     assert (first["missing"], first["ranking"], first["searches"]) == ([0], None, [])
     assert ranked(posted(service, {**tenant, "documents": [msgspec.Raw(content)]})) == expected
     assert ranked(posted(service, {**tenant, "documents": [hash_of(content)]})) == expected
-    other = posted(service, {**tenant, "tenant": "", "documents": [hash_of(content)]})
+    other = posted(service, {**tenant, "tenant": "another", "documents": [hash_of(content)]})
     assert other["missing"] == [0], "another tenant sends its own"
 
 
