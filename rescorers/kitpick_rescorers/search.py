@@ -25,7 +25,6 @@ from kitpick_engines.contract import (
 )
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import EngineError
-from kitpick_engines.sentences import sentences_of
 from kitpick_foundation.deadline import UNLIMITED, Deadline
 from kitpick_foundation.errors import MissingExtra
 from kitpick_foundation.fork_gate import FORKS_WAIT
@@ -150,8 +149,8 @@ def prepare(text: str, needs: frozenset[Requirement], encoder: QueryEncoder) -> 
             must not get slow answers instead of an error; other failures of the model are degradations.
     """
     text, cut = as_read(text)
-    wanted = read_request(text).embedded
-    parts = sentences_of(wanted) if "sentence" in needs else ()
+    reading = read_request(text)
+    wanted, parts = reading.embedded, reading.sentences if "sentence" in needs else ()
     bare = Query(text, sentences=tuple(Sentence(part, None) for part in parts), degraded=cut)
     if needs.isdisjoint(_OF_A_VECTOR) or is_blank(text):
         return bare
@@ -160,7 +159,7 @@ def prepare(text: str, needs: frozenset[Requirement], encoder: QueryEncoder) -> 
         vectors = encoder.vectors(parts) if parts else ()
         sentences = tuple(Sentence(part, own) for part, own in zip(parts, vectors, strict=True))
         cut = (*cut, *cut_by(encoder, "encoder", wanted))
-        own = is_read_by(encoder, read_request(text))
+        own = is_read_by(encoder, reading)
         return Query(text, vector, encoder.identity, sentences, cut, own)
     except (ProviderRefused, RuntimeClash):
         raise

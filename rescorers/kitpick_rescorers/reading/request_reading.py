@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from kitpick_engines.lexical import STOP_WORDS
+from kitpick_engines.sentences import MAX_SENTENCES, sentences_of
 from kitpick_engines.text import has_utf8
 from kitpick_rescorers.reading.foreign_negation import split_foreign
 from kitpick_rescorers.reading.glossary import UNSPACED, gloss
@@ -29,6 +30,10 @@ _VERSION_OF_CALL = re.compile(
 _MAX_READ = 4_000
 _PARTED = ": "
 """Stands between the English words and those of the request."""
+_ENDS = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+")
+"""Ends of sentences in the languages that a glossary has."""
+_LEAST_ENGLISH = 2
+"""English words that a sentence of another language needs, to be searched by itself."""
 _ENOUGH = 3
 """English words from which on they say more than a script that the models cannot read."""
 _WORD = re.compile(r"[^\W_]+")
@@ -79,11 +84,21 @@ class Reading(msgspec.Struct, frozen=True):
     @property
     def embedded(self) -> str:
         """What models read: in a script of which they know single letters only, the English words alone."""
-        return (
-            " ".join(self.english)
-            if self.language in UNSPACED and len(self.english) >= _ENOUGH
-            else self.searched
-        )
+        unread = self.language in UNSPACED and len(self.english) >= _ENOUGH
+        return " ".join(self.english) if unread else self.searched
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Its sentences as models read them, each of another language beside its own English words.
+
+        None of a single sentence, and none where only one of them can be read.
+        """
+        if not self.english:
+            return sentences_of(self.embedded)
+        parts = [part.strip() for part in _ENDS.split(self.wanted)]
+        glossed = [(gloss(part, self.language), part) for part in parts if part]
+        found = [_beside(*each, self.language) for each in glossed if len(each[0]) >= _LEAST_ENGLISH]
+        return tuple(found[:MAX_SENTENCES]) if len(found) > 1 else ()
 
     @property
     def foreign(self) -> str:
@@ -94,6 +109,11 @@ class Reading(msgspec.Struct, frozen=True):
     def unread(self) -> bool:
         """Whether it is in another language, and the glossary has no word of it: no model reads it."""
         return self.language != ENGLISH and not self.english
+
+
+def _beside(english: Sequence[str], own: str, language: str) -> str:
+    """A sentence with its English words; these alone, where models know only single letters of its script."""
+    return " ".join(english) if language in UNSPACED else f"{' '.join(english)}{_PARTED}{own}"
 
 
 def shortened(text: str, most: int = MAX_READ, end: int = _END) -> str:

@@ -439,3 +439,32 @@ def test_portuguese_is_told_by_its_polite_forms(text: str) -> None:
 def test_words_that_are_written_as_names_tell_no_language() -> None:
     assert language_of("Van Gogh in the Met") == "en"
     assert language_of("Können Sie den Ordner löschen") == "de"
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (
+            "Erstelle einen Kanal. Dann sende eine Nachricht an das Team.",
+            (
+                "create channel: Erstelle einen Kanal.",
+                "send message team: Dann sende eine Nachricht an das Team.",
+            ),
+        ),
+        ("先创建一个频道。然后发送一条消息给团队。", ("create channel", "send message team")),
+        (
+            "먼저 채널을 만드세요. 그런 다음 팀에 메시지를 보내세요.",
+            ("channel create", "next team message send"),
+        ),
+        ("Hallo! Erstelle einen Kanal.", ()),
+        ("创建频道，发送消息", ()),
+        (
+            "Create a channel in the workspace. Then send a message.",
+            ("Create a channel in the workspace.", "Then send a message."),
+        ),
+    ],
+)
+def test_each_sentence_of_another_language_has_its_own_english_words(
+    request_: str, expected: tuple[str, ...]
+) -> None:
+    assert read_request(request_).sentences == expected
