@@ -3,6 +3,7 @@
 | part | asks | figures |
 |---|---|---|
 | `foreign` | requests said in fourteen languages (`../shared/data/languages/test.jsonl`) and the same in English | `foreign_share` of R@5, refusals of both |
+| `translated` | the foreign requests, put into English by a scripted endpoint that knows the English ones, and by one that fails | `translated_share` of R@5, `translation_calls` a request, characters sent and answered, `failed_share` |
 | `contrasts` | `datasets/contrasts.jsonl`: "stop them, but do not terminate them" | first hit right, `contrast_wrong` (one that is ruled out), `destructive_first` (one that ends something unasked) |
 | `ruled_out` | `datasets/contrasts_languages.jsonl`: such contrasts in fourteen languages, and statements that rule nothing out ("the server does not start, …") | `ruled_out_first`, `statement_first`, `ruled_out_ends` |
 | `exact` | every name of the twelve services, of `../shared/data/openapi` and of `toucan` as it is, and a fifth of them in other styles and in a question | `exact_first`; `exact_front`: all that have the name come before all others |
@@ -37,6 +38,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from translations import scripted_translations
 
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
@@ -179,6 +181,29 @@ def foreign(options: Options) -> Figures:
         "english_recall": means["english"],
         "foreign_refused": mean(refused for _, _, refused in found["foreign"]),
         "english_refused": mean(refused for _, _, refused in found["english"]),
+    }
+
+
+def translated(options: Options) -> Figures:
+    """Foreign requests by a scripted endpoint: what a translation can give at best, and one that fails."""
+    written = {api.id: api.document("written") for api in read_apis(options.data / "written")}
+    asked = list(read_records(options.data / "written" / "requests.jsonl.gz"))
+    rows = list(read_records(options.data / "languages" / "test.jsonl"))[: options.limit]
+    needed = dict.fromkeys(written[api].id for row in rows for api in asked[row["n"]]["relevant"])
+    documents = sampled({each.id: each for each in written.values()}, needed, options.documents)
+    opened(options, "translated", _Documents(documents)).close()
+    english = {row["request"]: asked[row["n"]]["request"] for row in rows}
+    recalls, counts = scripted_translations(
+        options.folder / "translated.db",
+        options.profile,
+        english,
+        [{written[api].id for api in asked[row["n"]]["relevant"]} for row in rows],
+    )
+    return {
+        "translated_share": share(recalls["translated"], recalls["english"]),
+        "untranslated_share": share(recalls["foreign"], recalls["english"]),
+        "failed_share": share(recalls["failed"], recalls["english"]),
+        **counts,
     }
 
 
@@ -446,6 +471,7 @@ def narratives(options: Options) -> Figures:
 
 PARTS: Mapping[str, Callable[[Options], Figures]] = {
     "foreign": foreign,
+    "translated": translated,
     "contrasts": contrasts,
     "ruled_out": ruled_out,
     "exact": exact,

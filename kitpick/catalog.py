@@ -69,12 +69,14 @@ class Catalog:
         """Answers that were given, and what was said about them."""
         self._remote = remote_rescorer(settings)
         self._trial = self._open_trial(settings.trial) if settings.trial else None
+        local = LocalRescorer(self.models)
         self.way = Search(
             engine,
             self.models.queries,
-            self._remote or LocalRescorer(self.models),
+            self._remote or local,
             measure_definitions,
             self.intents.votes,
+            local.in_english,
         )
         """The steps of a search, for callers that need some of them, or another index."""
 

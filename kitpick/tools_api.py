@@ -203,8 +203,8 @@ class ToolsApi:
         models = ServiceModelSource(self._service, self._catalog.models, ticket, Stopwatch())
         encoder = self._service.models.queries(ticket)
         catalog = self._catalog
-        rescorer = LocalRescorer(models, ticket.working)
-        return Search(catalog.engine, encoder, rescorer, measure_definitions, catalog.intents.votes)
+        rescorer, votes = LocalRescorer(models, ticket.working), catalog.intents.votes
+        return Search(catalog.engine, encoder, rescorer, measure_definitions, votes, rescorer.in_english)
 
     @contextmanager
     def _problems(self) -> Iterator[None]:

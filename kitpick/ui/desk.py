@@ -278,7 +278,8 @@ class Desk:
         encoder = TimedEncoder(self._service.models.queries(ticket), watch)
         votes = self._catalog.intents.votes
         rescorer = LocalRescorer(models, ticket.working)
-        return Search(self._catalog.engine, encoder, rescorer, measure_definitions, votes)
+        engine = self._catalog.engine
+        return Search(engine, encoder, rescorer, measure_definitions, votes, rescorer.in_english)
 
     def _answer(
         self, call: ExplainCall, profile: Profile, outcome: SearchOutcome, marks: Judgements | None

@@ -38,14 +38,24 @@ from kitpick_rescorers.packing import PackingSizes, pack_results
 from kitpick_rescorers.pipeline import in_rounds, rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.reading.request_reading import Reading, as_read, cut_by, is_read_by, read_request
-from kitpick_rescorers.request import MAX_PLACED, NOTHING_SPOKEN, Hit, Rescored, RescoreRequest, Spoken
+from kitpick_rescorers.request import (
+    MAX_PLACED,
+    MAX_READ_AS,
+    NOTHING_SPOKEN,
+    Hit,
+    Rescored,
+    RescoreRequest,
+    Spoken,
+)
 from kitpick_rescorers.request_matrix import RequestMatrix
 from kitpick_rescorers.respelling import SecondLook
 from kitpick_rescorers.stages import Requirement
-from kitpick_rescorers.state import Degradation, faults, joined
+from kitpick_rescorers.state import TRANSLATE, Degradation, faults, joined
 
 MAX_SIBLINGS = 500
 """Most APIs that are fetched of needed tools: some have hundreds, and each costs a cross-encoder score."""
+_TOLD = 240
+"""Characters of a request and of its translation that a trace shows."""
 PACKED_FROM = 50
 """How far down the list something may be taken from for a budget: behind that, room is worth more."""
 ALL_RANKINGS: frozenset[Requirement] = frozenset({"lexical", "dense", "intent", "sentence"})
@@ -56,6 +66,10 @@ Rescorer = Callable[[RescoreRequest, Profile], Rescored]
 """Ranks the candidates of a request by the stages of a profile."""
 MeasureDefinitions = Callable[[Sequence[ApiDocument]], PackingSizes]
 """Sizes of the documents' definitions, whole and slimmed."""
+
+
+Translate = Callable[[str], tuple[str, tuple[Degradation, ...]]]
+"""A request in English, or as it is with the reason."""
 
 
 class LocalRescorer:
@@ -76,6 +90,16 @@ class LocalRescorer:
         models, missing = self._models.for_needs(profile.needs())
         rescored = rescore(request, profile, models, self._deadline())
         return replace(rescored, degraded=(*missing, *rescored.degraded))
+
+    def in_english(self, request: str) -> tuple[str, tuple[Degradation, ...]]:
+        """A request of another language as the language model puts it; English ones as they are."""
+        from kitpick_rescorers.llm.translation import in_english, is_foreign
+
+        if not is_foreign(request):
+            return request, ()
+        models, missing = self._models.for_needs(frozenset({"llm"}))
+        english, told = in_english(request, models.llm, self._deadline().left)
+        return english, (*missing, *told)
 
 
 class Query(msgspec.Struct, frozen=True, eq=False):
@@ -201,16 +225,18 @@ class Search:
         rescorer: Rescorer,
         measure: MeasureDefinitions,
         voters: Voters | None = None,
+        translate: Translate | None = None,
     ) -> None:
         self._index = index
         self._encoder = encoder
         self._rescorer = rescorer
         self._measure = measure
         self._voters = voters
+        self._translate = translate
 
     def over(self, index: SearchedIndex) -> Search:
         """The same search in another index."""
-        return Search(index, self._encoder, self._rescorer, self._measure, self._voters)
+        return Search(index, self._encoder, self._rescorer, self._measure, self._voters, self._translate)
 
     @FORKS_WAIT
     def run(
@@ -238,11 +264,17 @@ class Search:
             ProviderRefused, RuntimeClash: the device asked for cannot be used.
         """
         clock = _Clock()
-        asked = self.prepare(text, profile.needs())
+        english, told = self._in_english(text, profile)
+        if profile.first_stage.translate:
+            clock.lap("translate")
+        asked = self.prepare(english, profile.needs())
+        asked = replace(asked, degraded=(*told, *asked.degraded))
         clock.lap("embed")
         size = profile.first_stage.size_for(k)
         matrix = profile.request_matrix()
-        query, request = self.candidates(asked, profile.needs(), size, permitted, matrix)
+        query, request = self.candidates(
+            asked, profile.needs(), size, permitted, matrix, text if english != text else ""
+        )
         clock.lap("first_stage")
         rescored, seen, slimmed = self._ranked(
             replace(request, k=k, held=spoken.held, used=spoken.used), profile, permitted, budget
@@ -257,6 +289,15 @@ class Search:
         unmatched = () if faults(query.degraded) else self._unmatched(asked, request.candidates)
         return SearchOutcome(hits, rescored, slimmed, degraded, clock.laps | stages, seen, unmatched)
 
+    def _in_english(self, text: str, profile: Profile) -> tuple[str, tuple[Degradation, ...]]:
+        """The request in English, where the profile wants that and it is not."""
+        if not profile.first_stage.translate:
+            return text, ()
+        if self._translate is None:
+            reason = "the request was not translated: this service has no language model"
+            return text, (Degradation(TRANSLATE, reason),)
+        return self._translate(text)
+
     def prepare(self, text: str, needs: frozenset[Requirement]) -> Query:
         """Calls `prepare` of this module with the encoder of this search."""
         return prepare(text, needs, self._encoder)
@@ -268,11 +309,13 @@ class Search:
         size: int,
         permitted: Filter,
         matrix: RequestMatrix | None = None,
+        as_asked: str = "",
     ) -> tuple[Query, RescoreRequest]:
         """The candidates: at most `size` of each ranking that is needed.
 
         The query comes back as it was asked: turned by the matrix, and as the index understands it, see
-        `Query.over`. Sample requests are compared with the request as it came, for they are requests, too.
+        `Query.over`. Sample requests are compared with the request as it came, for they are requests, too:
+        with `as_asked`, where the query is a translation.
 
         If the samples cannot be read, nobody votes, and the query says so in `degraded`.
 
@@ -280,11 +323,13 @@ class Search:
             EmptyCatalog: nothing is in the index yet.
             EngineError: it cannot be searched.
         """
-        asked = query.text
+        asked = as_asked or query.text
+        translated = (f"{as_asked[:_TOLD]} → {query.text[:_TOLD]}",) if as_asked else ()
         query, found, read_as = self._read(query, needs, size, permitted, matrix)
         if found.schema is None:
             raise EmptyCatalog(self._index.url)
-        turned, said = query.turned(matrix), query.over(found.schema).vector
+        as_it_came = self.prepare(as_asked, needs) if as_asked else query
+        turned, said = query.turned(matrix), as_it_came.over(found.schema).vector
         query = turned.over(found.schema).over_damage(found.damaged)
         voted, lost = Voted(found), None
         if "intent" in needs:
@@ -297,7 +342,7 @@ class Search:
             vector_model=query.model,
             encoder_reads=query.encoder_reads and query.vector is not None,
             placed_first=dict(islice(voted.confirmed.items(), MAX_PLACED)),
-            read_as=read_as,
+            read_as=(*translated, *read_as)[:MAX_READ_AS],
         )
         query = query if lost is None else replace(query, degraded=(*query.degraded, lost))
         return query, self._with_named(request, read_request(query.text), permitted)

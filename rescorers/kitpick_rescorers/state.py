@@ -110,6 +110,8 @@ class Degradation(msgspec.Struct, frozen=True):
 
 LONG_REQUEST = "long_request"
 """Name of what is said of a request that is not read, by everything or by one model, to its end."""
+TRANSLATE = "translate"
+"""The step that puts requests of other languages into English, where a profile wants it."""
 
 
 def joined(*lists: Iterable[Degradation]) -> tuple[Degradation, ...]:

@@ -47,6 +47,8 @@ class FirstStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """At least this many candidates for each of the k hits."""
     request_matrix: Annotated[str, msgspec.Meta(max_length=4_096)] = ""
     """File of the matrix that turns vectors of requests, beside the profile's own; see `RequestMatrix`."""
+    translate: bool = False
+    """Whether the language model of `KITPICK_LLM_URL` puts requests of other languages into English first."""
 
     def size_for(self, k: int) -> int:
         """Candidates of each ranking for k hits, at most 10,000 in all."""
