@@ -26,7 +26,7 @@ def as_source(given: Given, name: str | None = None) -> Source:
     """The source that a program names: itself, a specification, a path, or a list of its own tools.
 
     Raises:
-        UnknownSource: it is nothing of these.
+        UnknownSource: it is nothing of these, or a source whose own name is another one.
         MissingExtra: the kind needs a package that is not installed.
     """
     if isinstance(given, (str, os.PathLike)):
@@ -36,7 +36,10 @@ def as_source(given: Given, name: str | None = None) -> Source:
 
         return PythonTools(given, name or "")
     if hasattr(given, "read") and hasattr(given, "name"):
-        return cast("Source", given)
+        source = cast("Source", given)
+        if name is not None and name != source.name:
+            raise UnknownSource(source.name, f"is not {name!r}", "give the source itself that name")
+        return source
     raise UnknownSource(
         f"a {type(given).__name__}",
         "is no source",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kitpick_engines.document import ApiDocument
 from kitpick_ingest.errors import IngestError, UnknownSource
 from kitpick_ingest.labels import LabelledSource
-from kitpick_ingest.opening import detect_kind, open_source
+from kitpick_ingest.opening import as_source, detect_kind, open_source
 from kitpick_ingest.readers import READERS
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
@@ -183,3 +183,12 @@ def test_a_json_file_that_is_broken_is_refused_with_line_and_column(tmp_path: Pa
     (tmp_path / "x.json").write_text('{\n "openapi": "3.0.0",\n "paths": {\n}', encoding="utf-8")
     with pytest.raises(UnknownSource, match=r"cannot be parsed as JSON: .* \(line 4, column 2\)"):
         open_source(str(tmp_path / "x.json"))
+
+
+def test_a_source_keeps_its_own_name_and_another_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("[]", encoding="utf-8")
+    source = open_source(f"functions:{tmp_path / 'x.json'}", name="mine")
+    assert as_source(source) is source
+    assert as_source(source, "mine") is source
+    with pytest.raises(UnknownSource, match="mine: is not 'other'"):
+        as_source(source, "other")
