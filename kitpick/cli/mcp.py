@@ -17,7 +17,22 @@ from kitpick.cli.console import ERR, OneLine, note
 from kitpick.cli.options import CatalogOption, ProfileOption, TenantOption
 from kitpick.mcp.clients import ClientConfig, McpClient, absolute_catalog, client_config
 from kitpick.settings import Settings
-from kitpick_foundation.errors import MissingExtra
+from kitpick_foundation.errors import InvalidSetting, MissingExtra
+
+_HOST, _PORT = "127.0.0.1", 8_081
+"""Where the server listens over HTTP."""
+
+
+def _require_sense(*, http: bool, addressed: bool, started: bool) -> None:
+    """Refuses options that would mean nothing.
+
+    Raises:
+        InvalidSetting: an address without HTTP, or HTTP for a client that starts the server itself.
+    """
+    if addressed and not http:
+        raise InvalidSetting("--host and --port say where the server listens over HTTP: add --http")
+    if http and started:
+        raise InvalidSetting("--config-for names a client that starts the server itself: leave --http out")
 
 
 def print_client(config: ClientConfig) -> None:
@@ -57,10 +72,18 @@ def mcp(
     http: Annotated[
         bool, typer.Option("--http", help="Serve over streamable HTTP instead of standard input and output.")
     ] = False,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on, with --http.")] = "127.0.0.1",
+    host: Annotated[
+        str | None, typer.Option("--host", help=f"Address to listen on, with --http; {_HOST} without it.")
+    ] = None,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65_535, help="Port, with --http; 0 takes a free one.")
-    ] = 8_081,
+        int | None,
+        typer.Option(
+            "--port",
+            min=0,
+            max=65_535,
+            help=f"Port, with --http; 0 takes a free one, without it {_PORT} is taken.",
+        ),
+    ] = None,
     config_for: Annotated[
         McpClient | None,
         typer.Option(
@@ -72,6 +95,7 @@ def mcp(
 
     Agents search the catalog, and call the tools that they find where the configuration allows it.
     """
+    _require_sense(http=http, addressed=host is not None or port is not None, started=config_for is not None)
     if config_for is not None:
         is_file = profile is not None and profile.endswith(".toml")
         chosen = str(Path(str(profile)).absolute()) if is_file else profile
@@ -100,9 +124,13 @@ def mcp(
             note(str(absent))
         server = CatalogServer(opened, read, local, profile)
         if http:
-            server.serve_http(host, port, lambda url: ERR.print(f"kitpick mcp serves {url}", soft_wrap=True))
+            server.serve_http(host or _HOST, _PORT if port is None else port, _tell)
         else:
             anyio.run(server.serve_stdio)
+
+
+def _tell(url: str) -> None:
+    ERR.print(f"kitpick mcp serves {url}", soft_wrap=True)
 
 
 def _opened(url: str) -> str:

@@ -215,3 +215,17 @@ def test_this_python_has_a_command_beside_it() -> None:
         .content["context_servers"]["kitpick"]["command"]
         .startswith(str(Path(sys.executable).parent))
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "cure"),
+    [
+        (("--port", "9000"), "add --http"),
+        (("--host", "0.0.0.0"), "add --http"),
+        (("--http", "--config-for", "cursor"), "leave --http out"),
+    ],
+)
+def test_options_that_would_mean_nothing_are_refused(options: tuple[str, ...], cure: str, kitpick) -> None:
+    refused = kitpick("mcp", *options)
+    assert refused.code == ExitCode.USAGE
+    assert cure in refused.err
