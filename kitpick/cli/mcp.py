@@ -73,7 +73,7 @@ def mcp(
         bool, typer.Option("--http", help="Serve over streamable HTTP instead of standard input and output.")
     ] = False,
     host: Annotated[
-        str | None, typer.Option("--host", help=f"Address to listen on, with --http; {_HOST} without it.")
+        str | None, typer.Option("--host", help=f"Address to listen on, with --http. Default: {_HOST}.")
     ] = None,
     port: Annotated[
         int | None,
@@ -81,7 +81,7 @@ def mcp(
             "--port",
             min=0,
             max=65_535,
-            help=f"Port, with --http; 0 takes a free one, without it {_PORT} is taken.",
+            help=f"Port, with --http; 0 takes a free one. Default: {_PORT}.",
         ),
     ] = None,
     config_for: Annotated[
