@@ -157,22 +157,42 @@ def share(one: float, other: float) -> float:
     return one / other if other else 0.0
 
 
-def foreign(options: Options) -> Figures:
-    """Requests in fourteen languages, and the same in English; of each language its share, too."""
+class ForeignRequest(NamedTuple):
+    """A request said in another language, and what is right for it."""
+
+    language: str
+    text: str
+    english: str
+    right: frozenset[str]
+    also: frozenset[str]
+    """What would do as well."""
+
+
+def _foreign_requests(options: Options) -> tuple[list[ForeignRequest], list[ApiDocument]]:
+    """The requests, and the operations that they are asked of."""
     written = {api.id: api.document("written") for api in read_apis(options.data / "written")}
     asked = list(read_records(options.data / "written" / "requests.jsonl.gz"))
-    rows = list(read_records(options.data / "languages" / "test.jsonl"))[: options.limit]
-    needed = dict.fromkeys(written[api].id for row in rows for api in asked[row["n"]]["relevant"])
-    documents = sampled({each.id: each for each in written.values()}, needed, options.documents)
+    requests = []
+    for row in list(read_records(options.data / "languages" / "test.jsonl"))[: options.limit]:
+        english = asked[row["n"]]
+        right, also = (frozenset(written[api].id for api in english[key]) for key in ("relevant", "also"))
+        requests.append(
+            ForeignRequest(row["language"], row["request"], english["request"], right, also - right)
+        )
+    needed = dict.fromkeys(id_ for each in requests for id_ in sorted(each.right))
+    return requests, sampled({each.id: each for each in written.values()}, needed, options.documents)
+
+
+def foreign(options: Options) -> Figures:
+    """Requests in fourteen languages, and the same in English; of each language its share, too."""
+    requests, documents = _foreign_requests(options)
     found: dict[str, list[tuple[str, float, bool]]] = {"foreign": [], "english": []}
     with opened(options, "foreign", _Documents(documents)) as catalog:
-        for row in rows:
-            english = asked[row["n"]]
-            right, also = ({written[api].id for api in english[key]} for key in ("relevant", "also"))
-            for kind, text in (("foreign", row["request"]), ("english", english["request"])):
+        for each in requests:
+            for kind, text in (("foreign", each.text), ("english", each.english)):
                 result = catalog.search(text, 2 * DEPTH)
-                value = recall(result, right, also - right)
-                found[kind].append((row["language"], value, result.abstained))
+                value = recall(result, each.right, each.also)
+                found[kind].append((each.language, value, result.abstained))
     means = {kind: mean(value for _, value, _ in values) for kind, values in found.items()}
     return {
         **_by_language(found),
@@ -186,18 +206,13 @@ def foreign(options: Options) -> Figures:
 
 def translated(options: Options) -> Figures:
     """Foreign requests by a scripted endpoint: what a translation can give at best, and one that fails."""
-    written = {api.id: api.document("written") for api in read_apis(options.data / "written")}
-    asked = list(read_records(options.data / "written" / "requests.jsonl.gz"))
-    rows = list(read_records(options.data / "languages" / "test.jsonl"))[: options.limit]
-    needed = dict.fromkeys(written[api].id for row in rows for api in asked[row["n"]]["relevant"])
-    documents = sampled({each.id: each for each in written.values()}, needed, options.documents)
+    requests, documents = _foreign_requests(options)
     opened(options, "translated", _Documents(documents)).close()
-    english = {row["request"]: asked[row["n"]]["request"] for row in rows}
     recalls, counts = scripted_translations(
         options.folder / "translated.db",
         options.profile,
-        english,
-        [{written[api].id for api in asked[row["n"]]["relevant"]} for row in rows],
+        {each.text: each.english for each in requests},
+        [each.right for each in requests],
     )
     return {
         "translated_share": share(recalls["translated"], recalls["english"]),
