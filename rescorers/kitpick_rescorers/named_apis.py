@@ -6,7 +6,7 @@ candidates however the rest of the request reads. Only a whole name counts then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -62,14 +62,27 @@ def find_named(index: SearchedIndex, names: Sequence[str], permitted: Filter) ->
     sentences = tuple(Sentence(each, None) for each in others)
     found = index.search(SearchRequest(first, None, _SIZE, permitted, sentences))
     meant = named(found, names)
-    paths = {name_key(name): name for name in names if "/" in name}
-    by_path = _by_path(index, paths, found, permitted) if paths else {}
+    paths = {_path_key(name): name for name in names if "/" in name}
+    by_path = (
+        _by_path(index, paths, found, permitted) if paths and not _is_whole(names[0], meant, found) else {}
+    )
     wanted = {*meant, *by_path}
     return NamedApis([_placeless(item) for item in found if item.id in wanted], by_path)
 
 
+def _is_whole(name: str, meant: Mapping[str, str], found: Iterable[Candidate]) -> bool:
+    """Whether something is called exactly as the request says, as `tool.api`: then no path of it counts."""
+    return any(name == f"{item.tool}.{item.api}" for item in found if item.id in meant)
+
+
+def _path_key(call: str) -> tuple[str, str]:
+    """Method, if it says one, and the letters of the path; those of the root are none: `GET /` → GET, /."""
+    method, _, path = call.strip().rpartition(" ")
+    return method, name_key(path) or path
+
+
 def _by_path(
-    index: SearchedIndex, paths: dict[str, str], found: Sequence[Candidate], permitted: Filter
+    index: SearchedIndex, paths: dict[tuple[str, str], str], found: Sequence[Candidate], permitted: Filter
 ) -> dict[str, str]:
     """Ids of the candidates whose call has one of the paths, by the last line of what they say."""
     documents = index.fetch([item.id for item in found[:_READ]], permitted)
@@ -77,14 +90,14 @@ def _by_path(
     return {key: f"its path is asked for: {name[:80]!r}" for key, name in named_by.items()}
 
 
-def _path_named(document: ApiDocument, paths: dict[str, str]) -> str | None:
+def _path_named(document: ApiDocument, paths: dict[tuple[str, str], str]) -> str | None:
     """The path that a document's call has, where it is one of these."""
     call = document.description.rstrip().rpartition("\n")[2]
     for said in (call, document.api):
         method, _, path = said.partition(" ")
         for text in (said, path):
-            if path.startswith("/") and method.isupper() and name_key(text) in paths:
-                return paths[name_key(text)]
+            if path.startswith("/") and method.isupper() and _path_key(text) in paths:
+                return paths[_path_key(text)]
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -67,3 +68,31 @@ def test_the_whole_request_is_searched_as_a_name_where_something_found_is_called
 ) -> None:
     found = [bench.candidate("s3/PutObjectAcl", lexical=1), bench.candidate("s3/PutObject", lexical=2)]
     assert names_to_find(read_request(request_), found) == searched
+
+
+def calls(folder: Path, *names: tuple[str, str]) -> SqliteEngine:
+    """A catalog of calls by tool and name: "GET /things"."""
+    opened = SqliteEngine(folder / "calls.db")
+    with opened.writing(opened.ensure(IndexSchema("none@1", 1, 1))) as writer:
+        writer.write([IndexedDocument(api(*each), np.ones(1, np.float32)) for each in names])
+    return opened
+
+
+def placed_first(engine: SqliteEngine, request_: str) -> list[str]:
+    reading = read_request(request_)
+    with closing(engine):
+        return [
+            id_.partition("/")[2] for id_ in find_named(engine, reading.whole + reading.names, NOBODY).by_path
+        ]
+
+
+def test_a_call_of_the_root_is_no_call_of_a_path_with_the_methods_name(tmp_path: Path) -> None:
+    engine = calls(tmp_path, ("a", "GET /get"), ("b", "GET /"), ("c", "POST /"))
+    assert placed_first(engine, "GET /") == ["b/GET /"]
+
+
+def test_a_path_places_every_call_of_it_and_a_whole_name_none(tmp_path: Path) -> None:
+    both = ("a", "GET /things/{id}"), ("a", "DELETE /things/{id}"), ("b", "GET /things/{id}")
+    assert len(placed_first(calls(tmp_path, *both), "what does /things/{id} do?")) == 3
+    (tmp_path / "again").mkdir()
+    assert placed_first(calls(tmp_path / "again", *both), "a.GET /things/{id}") == []
