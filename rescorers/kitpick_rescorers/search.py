@@ -93,10 +93,10 @@ class LocalRescorer:
 
     def in_english(self, request: str) -> tuple[str, tuple[Degradation, ...]]:
         """A request of another language as the language model puts it; English ones as they are."""
-        from kitpick_rescorers.llm.translation import in_english, is_foreign
-
-        if not is_foreign(request):
+        if not read_request(request).foreign:
             return request, ()
+        from kitpick_rescorers.llm.translation import in_english
+
         models, missing = self._models.for_needs(frozenset({"llm"}))
         english, told = in_english(request, models.llm, self._deadline().left)
         return english, (*missing, *told)
@@ -296,7 +296,9 @@ class Search:
         if self._translate is None:
             reason = "the request was not translated: this service has no language model"
             return text, (Degradation(TRANSLATE, reason),)
-        return self._translate(text)
+        read, cut = as_read(text)
+        english, told = self._translate(read)
+        return (text, told) if english == read else (english, (*cut, *told))
 
     def prepare(self, text: str, needs: frozenset[Requirement]) -> Query:
         """Calls `prepare` of this module with the encoder of this search."""
@@ -328,12 +330,11 @@ class Search:
         query, found, read_as = self._read(query, needs, size, permitted, matrix)
         if found.schema is None:
             raise EmptyCatalog(self._index.url)
-        as_it_came = self.prepare(as_asked, needs) if as_asked else query
-        turned, said = query.turned(matrix), as_it_came.over(found.schema).vector
-        query = turned.over(found.schema).over_damage(found.damaged)
+        plain, query = query, query.turned(matrix).over(found.schema).over_damage(found.damaged)
         voted, lost = Voted(found), None
         if "intent" in needs:
-            voted, lost = self._voted(found, said, permitted, asked)
+            as_it_came = self.prepare(as_asked, frozenset({"intent"})) if as_asked else plain
+            voted, lost = self._voted(found, as_it_came.over(found.schema).vector, permitted, asked)
         request = RescoreRequest(
             query.text,
             voted.candidates,

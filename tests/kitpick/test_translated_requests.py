@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from kitpick.catalog import Catalog
 from kitpick_rescorers.intents.store import Intent
 from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_rescorers.reading.request_reading import MAX_READ
+from kitpick_rescorers.state import LONG_REQUEST
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "llm")
 
@@ -87,3 +89,14 @@ def test_an_operators_sample_stands_for_the_words_of_its_own_language(catalog: C
         weather = opened.search(ENGLISH).hits[0].document.id
         opened.intents.add([Intent(GERMAN, weather)])
         assert opened.search(GERMAN, profile=profile()).hits[0].document.id == weather
+
+
+def test_no_more_is_sent_than_is_read_and_what_was_left_out_is_told(catalog: Catalog, fake) -> None:
+    endpoint = fake(answer=said(ENGLISH))
+    with with_model(catalog, endpoint.url) as opened:
+        found = opened.search(f"{GERMAN} \ud83d " * 1_000, profile=profile())
+    sent = json.loads(endpoint.asked[0]["messages"][1]["content"])["request"]
+    assert len(sent) == MAX_READ
+    assert "\ufffd" in sent, "half of a pair of surrogates is no character"
+    assert [each.stage for each in found.degraded] == [LONG_REQUEST]
+    assert found.hits[0].document.api == "get_weather"

@@ -12,7 +12,6 @@ import msgspec
 
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_rescorers.llm.model import CallFailed, LanguageModel, Message
-from kitpick_rescorers.reading.languages import ENGLISH, language_of
 from kitpick_rescorers.reading.request_reading import MAX_READ
 from kitpick_rescorers.state import TRANSLATE, Degradation
 
@@ -36,18 +35,13 @@ class _Translation(msgspec.Struct):
     english: str
 
 
-def is_foreign(request: str) -> bool:
-    """Whether a request is in another language than English, as far as it is told."""
-    return language_of(request) != ENGLISH
-
-
 def in_english(
     request: str, model: LanguageModel | None, seconds: float
 ) -> tuple[str, tuple[Degradation, ...]]:
     """The request in English; as it is, with the reason, where that fails.
 
     Args:
-        request: in another language.
+        request: in another language, as far as it is read.
         model: None where none is configured.
         seconds: how long it may take at most.
     """

@@ -97,8 +97,10 @@ class Reading(msgspec.Struct, frozen=True):
             return sentences_of(self.embedded)
         parts = [part.strip() for part in _ENDS.split(self.wanted)]
         glossed = [(gloss(part, self.language), part) for part in parts if part]
-        found = [_beside(*each, self.language) for each in glossed if len(each[0]) >= _LEAST_ENGLISH]
-        return tuple(found[:MAX_SENTENCES]) if len(found) > 1 else ()
+        known = [each for each in glossed if len(each[0]) >= _LEAST_ENGLISH][:MAX_SENTENCES]
+        alone = self.language in UNSPACED
+        found = tuple(" ".join(english) if alone else _beside(english, own) for english, own in known)
+        return found if len(found) > 1 else ()
 
     @property
     def foreign(self) -> str:
@@ -111,9 +113,8 @@ class Reading(msgspec.Struct, frozen=True):
         return self.language != ENGLISH and not self.english
 
 
-def _beside(english: Sequence[str], own: str, language: str) -> str:
-    """A sentence with its English words; these alone, where models know only single letters of its script."""
-    return " ".join(english) if language in UNSPACED else f"{' '.join(english)}{_PARTED}{own}"
+def _beside(english: Sequence[str], own: str) -> str:
+    return f"{' '.join(english)}{_PARTED}{own}"
 
 
 def shortened(text: str, most: int = MAX_READ, end: int = _END) -> str:
@@ -210,7 +211,7 @@ def read_request(text: str) -> Reading:
         wanted = bare + wanted[_MAX_READ:]
     english = () if language == ENGLISH else gloss(wanted, language)
     return Reading(
-        searched=f"{' '.join(english)}{_PARTED}{wanted}" if english else wanted,
+        searched=_beside(english, wanted) if english else wanted,
         ruled_out=out,
         whole=_whole(text, versions),
         names=names_in(wanted),
