@@ -18,6 +18,7 @@ from jdk import INSTALL, INSTALL_GUARDED, find_guarded_java, has_jdk_and_maven
 from node_fixtures import elasticsearch_url, opensearch_url
 from once import this_run
 from outside import mark_outside
+from resumed import resume
 from shared_certificates import read_once
 from shared_models import share, unshared
 from sizes import LARGE
@@ -150,6 +151,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"KITPICK_REQUIRE names {sorted(unknown)}; known are {sorted(NEEDS)}")
     config.add_cleanup(this_run().end)
     os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_START)  # of nodes, and of Maven
+    resume(config)
     read_once()
     share()
     unsync()
