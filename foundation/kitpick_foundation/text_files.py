@@ -25,6 +25,13 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ": "xz",
+    b"BZh": "bzip2",
+}
 
 
 def encoding_of(head: bytes) -> tuple[str, int]:
@@ -59,11 +66,12 @@ def read_utf8(path: Path, limit: int = MAX_TEXT_BYTES) -> bytes:
         limit: bytes that it may have, as it lies there and in UTF-8.
 
     Raises:
-        OSError: the file cannot be read, or is larger (`EFBIG`).
+        OSError: the file cannot be read, is compressed, or is larger (`EFBIG`).
         UnicodeDecodeError: it is damaged in UTF-16 or UTF-32.
     """
     with path.open("rb") as file:
         data = file.read(limit + 1)
+    _refuse_packed(data, path)
     if len(data) <= limit:
         data = as_utf8(data)
     if len(data) > limit:
@@ -75,7 +83,7 @@ def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
     """The content of a text file, see `read_utf8`.
 
     Raises:
-        OSError: the file cannot be read, or is larger.
+        OSError: the file cannot be read, is compressed, or is larger.
         UnicodeDecodeError: it is damaged.
     """
     return read_utf8(path, limit).decode("utf-8")
@@ -87,11 +95,13 @@ def open_utf8(path: Path) -> BinaryIO:
     Reading raises UnicodeDecodeError at a damaged place of UTF-16 or UTF-32. Bytes of UTF-8 are not checked.
 
     Raises:
-        OSError: the file cannot be opened or read.
+        OSError: the file cannot be opened or read, or is compressed.
     """
     file = path.open("rb")
     try:
-        encoding, mark = encoding_of(file.peek(_HEAD))
+        head = file.peek(_HEAD)
+        _refuse_packed(head, path)
+        encoding, mark = encoding_of(head)
         file.read(mark)
     except OSError:
         file.close()
@@ -122,6 +132,12 @@ class _Converted(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def _refuse_packed(head: bytes, path: Path) -> None:
+    for mark, name in _PACKED.items():
+        if head.startswith(mark):
+            raise OSError(errno.EINVAL, f"it is compressed ({name}): unpack it first", str(path))
 
 
 def _encoded(text: str) -> bytes:

@@ -42,7 +42,7 @@ _NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximu
 _TEXTS = frozenset({"format", "pattern", "contentEncoding", "contentMediaType"})
 _FLAGS = frozenset({"uniqueItems", "readOnly", "writeOnly", "deprecated"})
 _PLAIN_KEYS = frozenset({"type", "description"})
-_GROUPED = ("allOf", "anyOf", "oneOf", "not", "if", "dependentRequired", "dependentSchemas", "minProperties")
+_GROUPED = ("anyOf", "oneOf", "not", "if", "dependentRequired", "dependentSchemas", "minProperties")
 _GROUPED_TOO = ("maxProperties", "patternProperties", "propertyNames", "unevaluatedProperties")
 
 Target = Callable[[str], JsonObject | None]
@@ -126,9 +126,12 @@ class InputSchemas:
         used.update(parts)
         return written
 
-    def _is_grouped(self, whole: object) -> bool:
+    def _is_grouped(self, whole: object, depth: int = _MAX_DEPTH) -> bool:
+        """Whether an object says more of its fields together than `allOf` does, which is written out."""
         schema = self.resolved(whole)
-        return any(schema.get(key) for key in (*_GROUPED, *_GROUPED_TOO))
+        if depth and any(schema.get(key) for key in (*_GROUPED, *_GROUPED_TOO)):
+            return True
+        return depth > 0 and any(self._is_grouped(each, depth - 1) for each in as_list(schema.get("allOf")))
 
     def resolved(self, schema: object) -> JsonObject:
         """The schema at the end of a chain of references."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 import msgspec
 
@@ -24,15 +25,18 @@ MAX_PARAMETERS = 10_000
 _MAX_ALTERNATIVES = 8
 _MAX_MEMBERS = 32
 """Members of `allOf`, `anyOf` and `oneOf` of an answer that are looked into, however they hang together."""
+_MAX_JOINED = 100
+"""Alternatives of one input that are joined; of more only the description is left."""
 _COMBINATORS = ("allOf", "anyOf", "oneOf")
 
 
 def parameters(schema: object, references: References | None = None) -> tuple[Parameter, ...]:
     """Top-level properties of an object schema, those of its `allOf`, `anyOf` and `oneOf` members included.
 
-    The first of two properties of one name is kept, and none that only the server sets (`readOnly`). Only
-    `allOf` members make a property required, as the others are alternatives; what is required and described
-    nowhere comes out as well. At most 10,000 come out: the full schema is in the definition.
+    Of two properties of one name the first that always holds is kept; alternatives are joined. None that only
+    the server sets (`readOnly`) comes out. Only `allOf` members make a property required, as the others are
+    alternatives; what is required and described nowhere comes out as well. At most 10,000 come out: the full
+    schema is in the definition.
 
     Args:
         schema: the schema; anything that is not an object has no parameters.
@@ -54,7 +58,8 @@ def property_schemas(schema: object, references: References) -> dict[str, JsonOb
 
 def _inputs(schema: object, references: References) -> tuple[dict[str, JsonObject], dict[str, JsonObject]]:
     """Schemas of the inputs by name, and of required ones what is said of inputs without a schema."""
-    found: dict[str, JsonObject] = {}
+    found: dict[str, list[JsonObject]] = {}
+    always: set[str] = set()
     required: dict[str, JsonObject] = {}
     is_object = False
     for part, binding in _object_schemas(schema, references):
@@ -63,12 +68,48 @@ def _inputs(schema: object, references: References) -> tuple[dict[str, JsonObjec
             if isinstance(name, str):
                 required.setdefault(name, _of_others(part))
         for name, value in as_object(part.get("properties")).items():
-            if len(found) < MAX_PARAMETERS:
-                found.setdefault(name, as_object(value))
+            if name in always or (name not in found and len(found) >= MAX_PARAMETERS):
+                continue
+            if binding:
+                always.add(name)
+                found[name] = []
+            found.setdefault(name, []).append(as_object(value))
     for name, value in required.items():
         if is_object and len(found) < MAX_PARAMETERS:
-            found.setdefault(name, value)
-    return found, required
+            found.setdefault(name, [value])
+    return {name: _any_of(values) for name, values in found.items()}, required
+
+
+def _any_of(values: list[JsonObject]) -> JsonObject:
+    """The schema of an input that several alternatives have: whatever one of them allows."""
+    usable = [value for value in values if value.get("readOnly") is not True] or values[:1]
+    different: list[JsonObject] = _each_once(usable[:_MAX_JOINED])
+    if len(different) == 1 and len(usable) <= _MAX_JOINED:
+        return different[0]
+    text = as_string(usable[0].get("description"))
+    joined = {"description": text} if text else {}
+    if len(usable) > _MAX_JOINED:
+        return joined
+    allowed = [_allowed(value) for value in different]
+    if not all(allowed):
+        return joined | {"anyOf": different}
+    kinds = _each_once(value.get("type") for value in different)
+    kind = {"type": kinds[0]} if len(kinds) == 1 and kinds[0] else {}
+    return joined | kind | {"enum": _each_once(one for some in allowed for one in some)}
+
+
+def _allowed(schema: JsonObject) -> list[Any]:
+    """The only values that a schema allows, none where it names no values."""
+    values: list[Any] = as_list(schema.get("enum"))
+    return [schema["const"]] if "const" in schema else values
+
+
+def _each_once(values: Iterable[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found
 
 
 def _of_others(part: JsonObject) -> JsonObject:

@@ -12,7 +12,7 @@ from kitpick_ingest.errors import SourceError, UnknownSource
 from kitpick_ingest.fetching import RemoteFileSource
 from kitpick_ingest.labels import LabelledSource, Labels
 from kitpick_ingest.readers import READERS, Target
-from kitpick_ingest.sample import READABLE_SUFFIXES, samples, user_path
+from kitpick_ingest.sample import READABLE_SUFFIXES, is_there, samples, user_path
 from kitpick_ingest.source import Source
 from kitpick_ingest.source_names import default_name
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
@@ -117,13 +117,16 @@ def detect_kind(spec: str) -> str:
         UnknownSource: no reader recognises it.
     """
     problems: list[str] = []
+    path = user_path(spec)
     try:
-        for sample in samples(user_path(spec)):
+        for sample in samples(path):
             for kind, reader in READERS.items():
                 if reader.recognises(sample):
                     return kind
             problems.append(sample.problem)
     except SourceError as error:
+        if is_there(path) and path.is_file():
+            raise UnknownSource(spec, error.what, error.cure) from error
         raise UnknownSource(spec, f"names no known kind, and as a path {error.what}", _known()) from error
     if problems[0]:
         raise UnknownSource(spec, problems[0], "mend the file at this place")

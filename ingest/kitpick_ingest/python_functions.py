@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping
@@ -112,21 +114,29 @@ def _parameters(
     except (TypeError, ValueError) as error:
         raise BadEntry(f"{name}: Python tells no signature of it: give its declaration as a dict") from error
     found = {key: each for key, each in signature.parameters.items() if key not in bound}
+    if _is_unbound(function, found):
+        raise BadEntry(f"{name}: a method needs its object: give the method of an instance")
     if any(each.kind is inspect.Parameter.POSITIONAL_ONLY for each in found.values()):
         raise BadEntry(f"{name}: has parameters that are positional only: no model can name them")
     return {key: each for key, each in found.items() if each.kind not in _NO_INPUT}
 
 
+def _is_unbound(function: Callable[..., object], parameters: Mapping[str, object]) -> bool:
+    """Whether a method was taken from its class, so that its object would be an input."""
+    within = getattr(function, "__qualname__", "").rpartition(".")[0]
+    return next(iter(parameters), "") == "self" and bool(within) and not within.endswith("<locals>")
+
+
 def _schema(target: object, parameters: Mapping[str, inspect.Parameter], doc: str) -> JsonObject:
     hints = _hints(target)
     texts = described(doc, parameters.keys())
-    schemas, definitions = schemas_of({key: hints.get(key, Any) for key in parameters})
+    kinds = {key: _kind(hints.get(key, Any), each.default) for key, each in parameters.items()}
+    schemas, definitions = schemas_of(kinds)
     for key, parameter in parameters.items():
-        if text := texts.get(key) or _annotated(hints.get(key)):
-            schemas[key] = {"description": text} | schemas[key]
-        if parameter.default is not parameter.empty:
-            schemas[key] |= _default(parameter.default)
-    required = [key for key, each in parameters.items() if each.default is each.empty]
+        if text := texts.get(key) or _annotated(kinds[key]):
+            schemas[key] = {**schemas[key], "description": text}
+        schemas[key] |= _default(parameter.default)
+    required = [key for key, each in parameters.items() if _is_required(each.default)]
     schema: JsonObject = {"type": "object", "properties": schemas}
     return (
         schema
@@ -168,15 +178,64 @@ def schemas_of(kinds: Mapping[str, Any]) -> tuple[dict[str, JsonObject], JsonObj
             return False
         return True
 
-    known = {key: kind for key, kind in kinds.items() if has_schema(kind)}
+    known = {
+        key: kind for key, kind in kinds.items() if not any(map(_is_field, _notes(kind))) and has_schema(kind)
+    }
     found, shared = components(list(known.values()))
     schemas = dict(zip(known, found, strict=True))
-    return {key: schemas.get(key, {}) for key in kinds}, definitions | shared
+    definitions |= shared
+    others = {key: _other_schema(kind, definitions) for key, kind in kinds.items() if key not in known}
+    return {key: schemas[key] if key in known else others[key] for key in kinds}, definitions
+
+
+def _other_schema(kind: Any, definitions: JsonObject) -> JsonObject:  # noqa: ANN401 - any annotation
+    """The schema of what pydantic knows better, or of several classes; `definitions` gets their parts."""
+    if _is_of_pydantic(kind):
+        with suppress(Exception):  # a model makes its schema by code of its own
+            schema: JsonObject = (
+                sys.modules["pydantic"].TypeAdapter(kind).json_schema(ref_template="#/$defs/{model}")
+            )
+            definitions.update(schema.pop("$defs", {}))
+            return schema
+    kind = kind.__origin__ if _notes(kind) else kind
+    if typing.get_origin(kind) not in (typing.Union, types.UnionType):
+        return {}
+    members, parts = schemas_of({str(place): each for place, each in enumerate(typing.get_args(kind))})
+    definitions |= parts
+    return {"anyOf": list(members.values())} if all(members.values()) else {}
+
+
+def _is_of_pydantic(kind: object) -> bool:
+    """Whether a type names a model of pydantic, or a `Field`."""
+    return (
+        hasattr(kind, "model_json_schema")
+        or _is_field(kind)
+        or any(map(_is_of_pydantic, typing.get_args(kind)))
+    )
+
+
+def _is_field(value: object) -> bool:
+    """Whether it is pydantic's `Field(…)`."""
+    return type(value).__module__.partition(".")[0] == "pydantic" and hasattr(value, "is_required")
+
+
+def _notes(kind: object) -> tuple[object, ...]:
+    """What stands behind the type in `Annotated`."""
+    return getattr(kind, "__metadata__", ())
+
+
+def _kind(hint: Any, default: object) -> Any:  # noqa: ANN401 - any annotation
+    """The type of a parameter, with what `= Field(…)` says of it."""
+    return typing.Annotated[hint, default] if _is_field(default) else hint
+
+
+def _is_required(default: Any) -> bool:  # noqa: ANN401 - any value
+    return bool(default.is_required()) if _is_field(default) else default is inspect.Parameter.empty
 
 
 def _annotated(hint: object) -> str:
     """What `Annotated[T, "…"]` says, or a `Field`, `Meta` or `Doc` in it."""
-    for each in getattr(hint, "__metadata__", ()):
+    for each in _notes(hint):
         text = (
             each
             if isinstance(each, str)
@@ -188,6 +247,10 @@ def _annotated(hint: object) -> str:
 
 
 def _default(value: object) -> JsonObject:
+    """The default as JSON has it, nothing of one that it has not."""
+    unwritten = value is inspect.Parameter.empty or _is_field(value)
+    if unwritten or (isinstance(value, float) and not math.isfinite(value)):
+        return {}
     try:
         return {"default": msgspec.to_builtins(value)}
     except (TypeError, ValueError, RecursionError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitpick_foundation.text_files import as_utf8, open_utf8, read_text, read_utf8
+from kitpick_ingest.errors import SourceError
 from kitpick_ingest.opening import open_source
 from kitpick_ingest.source import DeadLetter
 
@@ -101,3 +103,12 @@ def test_the_kind_of_a_file_is_told_and_it_is_read(tmp_path: Path, file: str, en
     found = list(open_source(str(path)).read())
     assert len(found) == (2 if file.endswith("jsonl") else 1)
     assert not any(isinstance(each, DeadLetter) for each in found)
+
+
+@pytest.mark.parametrize("spec", ["functions:{}", "openapi:{}", "{}"])
+def test_a_compressed_file_is_called_so(tmp_path: Path, spec: str) -> None:
+    path = tmp_path / "tools.json"
+    path.write_bytes(gzip.compress(b'{"name": "store_crate"}'))
+    with pytest.raises(SourceError) as refused:
+        list(open_source(spec.format(path)).read())
+    assert str(refused.value) == f"{path}: cannot be read: it is compressed (gzip): unpack it first"

@@ -305,6 +305,21 @@ def test_combinations_that_cannot_be_shown_are_stated(tmp_path: Path) -> None:
     assert rendered(one_document(tmp_path, body, {}), "openai")["description"] == COMBINED
 
 
+def test_members_that_all_hold_are_written_out_and_nothing_is_left_to_state(tmp_path: Path) -> None:
+    body = {"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {"enum": ["x"]}}, "required": ["b"]}]}
+    schema = rendered(one_document(tmp_path, body, {}), "openai")
+    assert (list(schema["properties"]), schema["required"], "description" in schema) == (
+        ["a", "b"],
+        ["b"],
+        False,
+    )
+
+
+def test_alternatives_among_members_that_all_hold_are_stated(tmp_path: Path) -> None:
+    body = {"properties": {"a": {}}, "allOf": [{"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}]}
+    assert rendered(one_document(tmp_path, body, {}), "openai")["description"] == COMBINED
+
+
 def test_siblings_of_a_reference_count_since_3_1_only(tmp_path: Path) -> None:
     body = {
         "type": "object",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kitpick_engines.document import Parameter
-from kitpick_ingest.json_schema import parameters, property_names, type_name
+from kitpick_ingest.json_schema import parameters, property_names, property_schemas, type_name
 from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION
 from kitpick_ingest.references import References, unresolved
 
@@ -36,6 +36,30 @@ def test_required_counts_over_all_members_of_all_of_but_not_for_alternatives() -
         ("c", False),
         ("d", False),
     ]
+
+
+def test_an_input_that_alternatives_have_in_common_allows_what_one_of_them_does() -> None:
+    cat = {"properties": {"kind": {"const": "cat"}, "name": {"type": "string", "description": "Its name"}}}
+    dog = {"properties": {"kind": {"const": "dog"}, "name": {"type": "integer"}}}
+    found = property_schemas({"oneOf": [cat, dog, cat]}, References({}))
+    assert found == {
+        "kind": {"enum": ["cat", "dog"]},
+        "name": {
+            "description": "Its name",
+            "anyOf": [{"type": "string", "description": "Its name"}, {"type": "integer"}],
+        },
+    }
+
+
+def test_an_input_that_always_holds_beats_the_alternatives() -> None:
+    one, other = {"properties": {"kind": {"const": 1}}}, {"properties": {"kind": {"const": 2}}}
+    schema = {"allOf": [{"oneOf": [one, other]}, {"properties": {"kind": {"type": "integer"}}}]}
+    assert property_schemas(schema, References({})) == {"kind": {"type": "integer"}}
+
+
+def test_of_very_many_alternatives_only_the_description_is_left() -> None:
+    many = [{"properties": {"v": {"maximum": number, "description": "A value"}}} for number in range(101)]
+    assert property_schemas({"anyOf": many}, References({})) == {"v": {"description": "A value"}}
 
 
 def test_what_only_the_server_sets_is_no_input_but_comes_out() -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypedDict, overload
 
 import msgspec
 import pytest
+from pydantic import BaseModel, Field
 
 from kitpick_ingest.entries import BadEntry
 from kitpick_ingest.python_functions import declared_function
@@ -201,6 +202,75 @@ def test_of_overloads_the_function_itself_counts() -> None:
     assert inputs(double) == {"value": {"anyOf": [{"type": "integer"}, {"type": "string"}]}}
 
 
+class Cat(BaseModel):
+    """A cat."""
+
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+@dataclass
+class Street:
+    number: int
+
+
+def test_what_a_field_of_pydantic_says_stays() -> None:
+    def forecast(
+        days: Annotated[int, Field(ge=1, le=14)] = 3, city: str = Field(description="Where")
+    ) -> None: ...
+
+    declared = declared_function(forecast)["parameters"]
+    assert declared["properties"] == {
+        "days": {"type": "integer", "minimum": 1, "maximum": 14, "default": 3},
+        "city": {"type": "string", "description": "Where"},
+    }
+    assert declared["required"] == ["city"]
+
+
+def test_a_field_as_the_default_of_a_parameter_holds_its_default() -> None:
+    def forecast(days: int = Field(3, le=14)) -> None: ...
+
+    declared = declared_function(forecast)["parameters"]
+    assert declared["properties"] == {"days": {"type": "integer", "maximum": 14, "default": 3}}
+    assert "required" not in declared
+
+
+@pytest.mark.parametrize("union", [Cat | Dog, Annotated[Cat | Dog, Field(discriminator="kind")]])
+def test_one_of_several_models_may_be_given(union: Any) -> None:
+    def adopt(pet: Cat) -> None: ...
+
+    adopt.__annotations__["pet"] = union
+    text = msgspec.json.encode(declared_function(adopt)["parameters"]).decode()
+    assert ('"cat"' in text, '"dog"' in text) == (True, True)
+
+
+def test_one_of_several_classes_may_be_given() -> None:
+    def send(to: Place | Street, cc: list[Cat | Dog] | None = None) -> None: ...
+
+    declared = declared_function(send)["parameters"]
+    assert declared["properties"]["to"] == {"anyOf": [{"$ref": "#/$defs/Place"}, {"$ref": "#/$defs/Street"}]}
+    assert {"Place", "Street", "Cat", "Dog"} <= declared["$defs"].keys()
+
+
+def test_the_docstring_says_more_of_an_input_than_the_class_of_all_such_inputs() -> None:
+    def adopt(pet: Cat) -> None:
+        """Adopts.
+
+        :param pet: whom to take home
+        """
+
+    assert inputs(adopt)["pet"]["description"] == "whom to take home"
+
+
+def test_a_default_that_json_has_not_is_left_out() -> None:
+    def wait(seconds: float = float("inf")) -> None: ...
+
+    assert declared_function(wait)["parameters"]["properties"] == {"seconds": {"type": "number"}}
+
+
 def test_variable_arguments_are_no_inputs() -> None:
     def log(text: str, *values: object, **fields: object) -> None: ...
 
@@ -212,8 +282,9 @@ def test_variable_arguments_are_no_inputs() -> None:
     [
         (lambda city: city, "without a name"),
         (len, "positional only"),
-        (dict.get, "positional only"),
+        (dict.get, "needs its object"),
         (dict, "no signature"),
+        (Forecaster.ask, "needs its object"),
     ],
 )
 def test_what_no_model_can_call_says_why(function: Callable[..., object], why: str) -> None:

@@ -36,6 +36,7 @@ from kitpick_ingest.json_values import (
     pointer,
     segments,
 )
+from kitpick_ingest.path_inputs import with_places
 from kitpick_ingest.prose import MAX_RETURNS, clip
 from kitpick_ingest.references import References, file_of, unresolved
 from kitpick_ingest.repeated_keys import lost_values
@@ -249,6 +250,7 @@ class _SpecificationReader:
         last = levels[-1]
         self._callbacks += [within(last.position, "callbacks")] * len(as_object(found.get("callbacks")))
         entry = Entry(last.position, last.file.text(last.place, last.value))
+        whole = with_places(whole, found, path, self._references)
         make = partial(self._document, path=path, method=method, item=whole, operation=found)
         converted = convert_entry(self._source, entry, make)
         if isinstance(converted, ApiDocument):

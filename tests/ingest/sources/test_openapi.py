@@ -522,3 +522,22 @@ def test_a_pattern_picks_files(tmp_path: Path) -> None:
 
 def test_every_method_is_read(tmp_path: Path) -> None:
     assert len(read_all(tmp_path, {"/x": {method: {} for method in METHODS}})) == len(METHODS)
+
+
+def places(tmp_path: Path, path: str, parameters: list[dict[str, Any]]) -> list[tuple[str, bool]]:
+    paths = {path: {"get": {"summary": "Reads it", "parameters": parameters}}}
+    text = {"openapi": "3.0.3", "info": {"title": "Crates"}, "paths": paths}
+    (tmp_path / "crates.json").write_text(json.dumps(text))
+    (document,) = OpenApiSource(tmp_path / "crates.json", "crates").read()
+    assert isinstance(document, ApiDocument)
+    return [(each.name, each.required) for each in document.parameters]
+
+
+def test_a_place_of_the_path_that_nothing_describes_is_an_input(tmp_path: Path) -> None:
+    box = {"name": "box", "in": "path", "required": True, "schema": {"type": "integer"}}
+    assert places(tmp_path, "/halls/{hall}/boxes/{box}", [box]) == [("box", True), ("hall", True)]
+
+
+def test_a_place_that_is_described_under_another_name_is_no_second_input(tmp_path: Path) -> None:
+    box = {"name": "boxId", "in": "path", "required": True, "schema": {"type": "integer"}}
+    assert places(tmp_path, "/boxes/{box}", [box]) == [("boxId", True)]
