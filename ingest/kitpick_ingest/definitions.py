@@ -39,6 +39,11 @@ _TYPES = {
 _ACCEPTED = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 """Names of properties that Anthropic and OpenAI accept."""
 _MAX_DEPTH = 64
+_OBJECTS = frozenset(
+    {"properties", "patternProperties", "additionalProperties", "items", "$defs", "definitions"}
+)
+_VALUES = frozenset({"default", "const", "enum", "example", "examples"})
+"""Keywords that hold values, and no schemas."""
 
 
 def native_definition(document: ApiDocument) -> JsonObject:
@@ -59,14 +64,33 @@ def input_schema(document: ApiDocument) -> JsonObject:
     """JSON Schema of an object that holds the inputs.
 
     A native schema comes back as it was written, with `type: object` where it says no type; types of Gemini
-    (`STRING`) are written as JSON Schema writes them.
+    (`STRING`) are written as JSON Schema writes them, and an object that came as an empty list (as PHP writes
+    it) as an object: providers refuse the whole request for either.
     """
     schema = schema_of(native_definition(document))
     if schema is None:
         return listed_schema(document.parameters, read_inputs(document.inputs))
     if _is_gemini(schema):
         schema = InputSchemas(References(schema).target).whole(schema)
+    if "[]" in document.definition:
+        schema = _with_objects(schema)
     return schema if "type" in schema else {"type": "object", **schema}
+
+
+def _with_objects(schema: JsonObject, depth: int = _MAX_DEPTH) -> JsonObject:
+    """A schema without empty lists where objects belong."""
+    return {
+        key: {} if key in _OBJECTS and value == [] else _with_objects_in(key, value, depth)
+        for key, value in schema.items()
+    }
+
+
+def _with_objects_in(key: str, value: Any, depth: int) -> Any:  # noqa: ANN401 - any JSON
+    if key in _VALUES or depth == 0:
+        return value
+    if isinstance(value, list):
+        return [_with_objects_in("", each, depth - 1) for each in value]
+    return _with_objects(value, depth - 1) if isinstance(value, dict) else value
 
 
 def listed_schema(parameters: tuple[Parameter, ...], inputs: Mapping[str, Any] | None = None) -> JsonObject:

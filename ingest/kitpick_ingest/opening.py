@@ -101,8 +101,8 @@ def _open_file(file: Path, kind: str, name: str, live: LiveSettings) -> Source:
 
 def _kind_and_target(spec: str) -> tuple[str, str]:
     """Kind and target. The kind is empty for a file that has to be downloaded first."""
-    kind, _, target = spec.partition(":")
-    if kind in READERS:
+    kind, colon, target = spec.partition(":")
+    if kind in READERS and (colon or not is_there(Path(spec))):
         return kind, target
     if is_url(spec):
         suffix = PurePosixPath(split_url(spec).path).suffix.lower()

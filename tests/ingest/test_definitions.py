@@ -171,6 +171,14 @@ def test_gemini_types_are_written_as_json_schema_writes_them() -> None:
     }
 
 
+def test_an_object_that_php_wrote_as_a_list_is_one() -> None:
+    inner = {"type": "object", "properties": [], "default": {"properties": []}}
+    given = {"type": "object", "properties": {"place": inner, "tags": {"enum": [[]]}}, "required": []}
+    schema = input_schema(document({"name": "forecast", "parameters": given}))
+    assert schema["properties"] == {"place": {**inner, "properties": {}}, "tags": {"enum": [[]]}}
+    assert schema["required"] == []
+
+
 def test_a_function_without_parameters_takes_an_empty_object() -> None:
     schema = input_schema(document({"type": "function", "name": "forecast"}))
     assert schema == {"type": "object", "properties": {}}

@@ -114,6 +114,19 @@ def test_a_kind_can_be_said(tmp_path: Path) -> None:
     assert document.id == "calls/calls/f"
 
 
+def test_a_folder_that_is_called_as_a_kind_is_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "functions").mkdir()
+    (tmp_path / "functions/calls.json").write_text(
+        json.dumps({"name": "f", "parameters": {}}), encoding="utf-8"
+    )
+    monkeypatch.chdir(tmp_path)
+    (document,) = open_source("functions").read()
+    assert isinstance(document, ApiDocument)
+    assert document.id == "functions/functions/f"
+
+
 @pytest.mark.parametrize("spec", ["nope:x", "no/such.json", "", "x" * 5000, "~no-such-user/x", "a\0b"])
 def test_what_no_reader_understands_is_refused(spec: str) -> None:
     with pytest.raises(UnknownSource):

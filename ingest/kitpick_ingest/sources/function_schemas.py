@@ -121,10 +121,10 @@ def read_function(
 def _document(entry: Entry, source: str, namespace: str) -> ApiDocument:
     declared = decode_as(entry.raw, Function)
     function = declared.function or declared.tool_spec or declared
-    if not function.name:
-        raise BadEntry("a function without a name")
     if function.schema is None and declared.type not in {None, "function", "custom"}:
         raise BadEntry(f"a hosted tool of type {declared.type!r}, not a function")
+    if not function.name:
+        raise BadEntry("a function without a name")
     tool = namespace or function.name.rpartition(".")[0] or source
     document = ApiDocument(
         id=document_id(source, tool, function.name),

@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Any
 
@@ -19,7 +20,9 @@ from mcp import Client, MCPError
 from mcp.client.session import MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from pydantic import ValidationError
+from mcp_types.methods import SERVER_RESULTS
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
 
 from kitpick_foundation.visible import one_line
 from kitpick_ingest.errors import SourceError
@@ -189,12 +192,23 @@ def _relieve_introduction(result: dict[str, Any]) -> None:
 
 
 def _is_tool(entry: object) -> bool:
+    """Whether the SDK can read a tool, whatever version of the protocol was agreed on."""
     try:
         found = mcp_types.Tool.model_validate(entry, by_name=False)
         found.model_dump_json()
+        for form in _tool_forms():
+            form.validate_python([entry], by_name=False)
     except ValueError:  # no tool, or one that is nested too deeply
         return False
     return found.input_schema.get("type") == "object"
+
+
+@cache
+def _tool_forms() -> tuple[TypeAdapter[Any], ...]:
+    """The list of tools in each version of the protocol, as the SDK checks it."""
+    results = dict.fromkeys(SERVER_RESULTS["tools/list", version] for version in KNOWN_PROTOCOL_VERSIONS)
+    fields = (getattr(result, "model_fields", {}).get("tools") for result in results)
+    return tuple(TypeAdapter(field.annotation) for field in fields if field is not None)
 
 
 def failure_reason(error: BaseException, settings: LiveSettings, output: ServerOutput | None = None) -> str:

@@ -61,7 +61,7 @@ class SkillsSource:
             SourceError: no folder, or no skill in it.
         """
         if not self.path.is_dir():
-            raise SourceError(str(self.path), "is no folder")
+            raise SourceError(str(self.path), "is no folder", "name the folder that holds the skills")
         root = self.path.resolve()
         empty = True
         for found in _walk(root):

@@ -19,6 +19,15 @@ PAGED = ("poisoned", "notes", "dying", "hanging", "loop", "endless")
 """Behaviours of a server of notes; the others have one tool."""
 
 
+ODD: tuple[dict[str, Any], ...] = (
+    {"name": "of_php", "inputSchema": {"type": "object", "properties": []}},
+    {"name": "short", "inputSchema": {"type": "object", "properties": {"city": "string"}}},
+    {"name": "draft_3", "inputSchema": {"type": "object", "properties": {}, "required": True}},
+    {"name": "drawn", "inputSchema": {"type": "object"}, "icons": "drawn.png"},
+)
+"""Tools that say one thing wrongly."""
+
+
 class Server:
     def __init__(self, behaviour: str) -> None:
         self.behaviour = behaviour
@@ -60,6 +69,8 @@ class Server:
         """A page, or what the behaviour makes of it."""
         if self.behaviour == "malformed":
             return {"tools": [{"title": "no name"}]}
+        if self.behaviour == "odd":
+            return {"tools": [self.tool("old_tool"), *ODD]}
         if start and self.behaviour == "dying":
             print("out of memory, says the server", file=sys.stderr, flush=True)
             os._exit(3)

@@ -97,7 +97,7 @@ def test_a_namespace_is_a_tool(path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ({"type": "web_search_preview"}, "a function without a name"),
+        ({"type": "web_search_preview"}, "a hosted tool of type 'web_search_preview', not a function"),
         ({"type": "bash_20250124", "name": "bash"}, "a hosted tool of type 'bash_20250124', not a function"),
         ({"description": "?"}, "a function without a name"),
         ({"tools": [{"tools": [{"tools": [{"tools": [{"tools": []}]}]}]}]}, "nested too deeply"),

@@ -174,6 +174,10 @@ def test_a_tool_without_a_name_costs_only_itself() -> None:
     assert "name" in letter.reason
 
 
+def test_a_tool_that_says_one_thing_wrongly_is_read_and_costs_no_other() -> None:
+    assert names(legacy("odd")) == ["old_tool", "of_php", "short", "draft_3", "drawn"]
+
+
 def test_a_handshake_era_server_is_read_too() -> None:
     assert names(legacy()) == ["old_tool"]
 
