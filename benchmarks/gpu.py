@@ -26,12 +26,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from rescoring import DATA, QUERY, interleaved
 from rich.console import Console
 from rich.table import Table
 from serving.load import Load
 from serving.process import UNCACHED, serving, tool_texts
 from serving.weights import state, write
+from timed_reranker import DATA, QUERY, interleaved
 
 from kitpick_models.encoders import CrossEncoder
 from kitpick_models.errors import ModelError

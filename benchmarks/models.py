@@ -1,12 +1,12 @@
 """What int8 costs and gains, other runtimes on the same weights, and the query classifier.
 
-Speed: 50 pairs as in `rescoring`, all sides interleaved; beside it what the processor can do at all. Quality:
+Speed: 50 pairs of real texts, all sides interleaved; beside it what the processor can do at all. Quality:
 NDCG@5 of the reranked first stage by float32 and by int8, on ToolBench dev and ToolLens test.
 Classifier: the query kinds of the default profile on ToolBench dev (G1 is single, G2 and G3 are multi), of
 which nothing was trained on.
 
-`--weights FOLDER`: a model folder or a transformers folder; by default the seeded random head of `rescoring`,
-which is good for speed but not for quality.
+`--weights FOLDER`: a model folder or a transformers folder; by default the shipped encoder's weights with a
+seeded random head, which is good for speed but not for quality.
 `--data FOLDER`, `--limit N` requests (default 150), `--repeats N`, `--only PART` (repeatable: speed, quality,
 classifier). `--keep FOLDER`: exported forms are left there, and found there by the next run. FlashRank and
 OpenVINO are compared where they are installed.
@@ -26,12 +26,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from model_forms import Forms, forms_of
 from numpy.typing import NDArray
-from rescoring import DATA, MAX_TOKENS, QUERY, THREADS, interleaved, theirs, tool_texts
 from rich.console import Console
 from rich.table import Table
 from runtimes import arithmetic_limit, flash_rank, open_vino
+from timed_reranker import (
+    DATA,
+    MAX_TOKENS,
+    QUERY,
+    THREADS,
+    Forms,
+    forms_of,
+    interleaved,
+    sample_pairs,
+    theirs,
+    tool_texts,
+)
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
@@ -43,7 +53,6 @@ from kitpick_models.runtime import load_cross_encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.tokens import TokenIds, pair
 from kitpick_rescorers.profiles import load_profile
-from kitpick_training.export.shipped import sample_pairs
 
 PARTS = ["speed", "quality", "classifier"]
 _WIDTH, _UNITS = 384, 1536

@@ -43,8 +43,8 @@ from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_r
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.request import RescoreRequest
 from kitpick_rescorers.stages import Abstain, CrossEncode, Learned, Stage
+from kitpick_training.calibration import calibration_error
 from kitpick_training.data.operations import read_toucan
-from kitpick_training.reliability import calibration_error
 
 HELD_OUT = ROOT / "kitpick" / "adaptation" / "held_out.json"
 READ = (16, 12)

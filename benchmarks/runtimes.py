@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rescoring import MAX_TOKENS, QUERY, THREADS
+from timed_reranker import MAX_TOKENS, QUERY, THREADS
 
 from kitpick_models.manifest import MODEL
 from kitpick_models.session import import_runtime

@@ -71,8 +71,8 @@ from kitpick_models.manifest import MANIFEST, read_manifest
 from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.profiles import Profile, load_profile
+from kitpick_training.calibration import reliability_bins
 from kitpick_training.data.split import Split
-from kitpick_training.reliability import reliability_bins
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"

@@ -17,7 +17,7 @@ from battery.systems import DEPTH, TOP, RequestOutcome
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.significance import RESAMPLES, mean_intervals
-from kitpick_training.reliability import Pair, calibration_error, calibration_floor
+from kitpick_training.calibration import Pair, calibration_error, calibration_floor
 
 Float64 = NDArray[np.float64]
 Headline = dict[str, float | str | None]

@@ -25,13 +25,12 @@ from kitpick_evaluation.dataset import Dataset
 from kitpick_evaluation.datasets.published import beir, toolbench
 from kitpick_evaluation.errors import EvaluationError, InvalidDataset
 from kitpick_ingest.chains import with_chains
-from kitpick_training.data.bfcl import read_bfcl
 from kitpick_training.data.kits import read_kits
 from kitpick_training.data.operations import copies, full_lists, read_toucan, versions
 from kitpick_training.data.readers import KITS
 from kitpick_training.data.records import LabelledCatalog, read_records
-from kitpick_training.data.split import HOLDOUT, Split, split_of, split_of_request, take_split
-from kitpick_training.data.tool_sets import read_metatool, read_sealtools
+from kitpick_training.data.split import Split, split_of, split_of_request, take_split
+from kitpick_training.data.tool_sets import read_bfcl, read_metatool, read_sealtools
 from kitpick_training.data.whole import known_tool
 from kitpick_training.data.written import MCP, WrittenApi, WrittenRequest, read_written
 
@@ -357,7 +356,7 @@ SETS: dict[str, Callable[[DataFolders, Split], BatterySet]] = {
     "written-joined": _written_joined,
     "written-mixed": lambda folders, split: _mixed(_written(folders, split)),
     "written-mcp-mixed": lambda folders, split: _mixed(_written_mcp(folders, split)),
-    "kits": lambda _, split: _of_catalog(take_split(read_kits(KITS), split, HOLDOUT), split, {}),
+    "kits": lambda _, split: _of_catalog(take_split(read_kits(KITS), split), split, {}),
     "toollinkos": lambda folders, _: _of_catalog(read_toollinkos(folders.shared / "toollinkos"), None, {}),
 }
 """Name → reader. Held out are providers, servers, catalogs (`kits`); for the others tools and fields."""

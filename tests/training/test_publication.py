@@ -37,7 +37,9 @@ def published(recipe, make_encoder, source, folder, tmp_path):
     publication = publish_reranker(
         task.encoder, manifest, task.validation, pairs, out, ("2000-01-01", "test")
     )
-    write_report(tmp_path / "report.json", recipe, curve, run.load_best(), publication, {"openapi": 1.0})
+    write_report(
+        tmp_path / "report.json", recipe, curve, run.load_best(), publication, mixture={"openapi": 1.0}
+    )
     return publication, out, tmp_path / "report.json"
 
 

@@ -14,7 +14,7 @@ from kitpick_models.verify import verify
 from kitpick_training.encoder_tasks import EncoderTask
 from kitpick_training.examples import RankingList, RetrievalSet
 from kitpick_training.loop import TrainingRun
-from kitpick_training.publication import publish_encoder, write_encoder_report
+from kitpick_training.publication import publish_encoder, write_report
 from kitpick_training.recipe import EncoderRecipe
 
 pytestmark = [pytest.mark.needs("torch"), pytest.mark.needs("onnxruntime")]
@@ -55,7 +55,7 @@ def published(make_sentence_encoder, folder, tmp_path):
     texts = [f"{a} {b}" for a in WORDS for b in WORDS] * 5
     out = tmp_path / "model"
     publication = publish_encoder(task.encoder, manifest, task.validation, texts, out, ("2000-01-01", "test"))
-    write_encoder_report(tmp_path / "report.json", recipe, run.curve, run.load_best(), publication)
+    write_report(tmp_path / "report.json", recipe, run.curve, run.load_best(), publication)
     return publication, out, tmp_path / "report.json"
 
 

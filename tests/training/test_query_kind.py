@@ -26,7 +26,7 @@ def labelled(count: int, seed: int) -> LabelledVectors:
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(count, 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return LabelledVectors(vectors, vectors[:, 0] * vectors[:, 1] < 0, np.ones(count, np.float32))
+    return LabelledVectors(vectors, vectors[:, 0] * vectors[:, 1] < 0)
 
 
 @pytest.fixture(scope="module")
@@ -69,19 +69,3 @@ def test_a_split_of_one_kind_is_refused(splits):
     only = msgspec.structs.replace(splits.train, multi=np.ones(1500, bool))
     with pytest.raises(EmptyTrainingSet, match="both kinds"):
         train_head(only, splits.validation, RECIPE)
-
-
-def test_without_a_hidden_layer_it_is_logistic_regression(tmp_path):
-    x = np.random.default_rng(0).normal(size=(400, 2)).astype(np.float32)
-    line = LabelledVectors(x, x[:, 0] > 0.3, np.ones(400, np.float32))
-    recipe = QueryKindRecipe(name="line", encoder="tiny", hidden=0, epochs=60, learning_rate=0.05)
-    head = train_head(line, line, recipe)
-    assert head.keys() == {"weight_0", "bias_0"}
-    assert (
-        publish_query_kind(
-            head, recipe, "", KindSplits(line, line, ("a",) * 400, ()), tmp_path, ("2000-01-01", "test")
-        )
-        .figures[0]
-        .value
-        > 0.95
-    )

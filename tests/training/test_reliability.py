@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.calibration import calibration_curve
 
-from kitpick_training.reliability import (
+from kitpick_training.calibration import (
     calibration_error,
     calibration_floor,
     reliability_bins,

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from kitpick_models.manifest import Manifest, read_manifest
 from kitpick_models.runtime import load_encoder
 from kitpick_training.cross_encoder import RerankerTask, TrainableCrossEncoder
-from kitpick_training.encoder import PartlyFrozenEncoder, TrainableEncoder
+from kitpick_training.encoder import JoinedEncoder, PartlyFrozenEncoder, TrainableEncoder
 from kitpick_training.encoder_tasks import CatalogTask, PreferenceTask, retrieval_figures
 from kitpick_training.errors import NotBetter
 from kitpick_training.examples import (
@@ -24,7 +24,6 @@ from kitpick_training.examples import (
     ranking_figures,
 )
 from kitpick_training.export.apart import is_pair, take_apart
-from kitpick_training.joined_encoder import JoinedEncoder
 from kitpick_training.loop import Report, Task, TrainingRun
 from kitpick_training.publication import ExportedScorer, publish_encoder, publish_reranker, replacement_of
 from kitpick_training.recipe import (

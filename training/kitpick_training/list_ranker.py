@@ -24,10 +24,10 @@ from kitpick_models.manifest import HEAD, MODEL, REFERENCE, Figure, Manifest, Tr
 from kitpick_models.runtime import load_list_ranker
 from kitpick_models.verify import MOST_LOGIT_DIFFERENCE, ListReference
 from kitpick_rescorers.features import FEATURES, LIST_EVIDENCE, OF_LIST, RISING, list_evidence
+from kitpick_training.calibration import calibration_error
 from kitpick_training.data.readers import LICENCES, TITLES
 from kitpick_training.errors import EmptyTrainingSet, InvalidFeatures, UnfaithfulExport
 from kitpick_training.recipe import RankerRecipe
-from kitpick_training.reliability import calibration_error
 
 Rows = NDArray[np.float32]
 Labels = NDArray[np.bool_]

@@ -5,10 +5,7 @@
 The document encoder is frozen: its vectors pass a two-layer adapter and are mixed with what they were by a
 scalar that starts near 0, so that training begins at the untrained decoder.
 
-Gradients reach the vectors in one of two ways. Unrolling lets autograd walk back through every step of the
-solver. The implicit way needs the solution only: on its support S the optimum solves
-(D_S D_Sᵀ + λ2 I) z_S = D_S q − λ1, a linear system that is differentiable in q and D, as long as S does not
-change.
+Gradients reach the vectors by unrolling: autograd walks back through every step of the solver.
 """
 
 from __future__ import annotations
@@ -76,9 +73,8 @@ class NnnTask:
         chosen = chosen_requests(self.catalog, recipe.seed, step, recipe.lists_per_step)
         queries = self.encoder.vectors([self.catalog.queries[i] for i in chosen])
         documents, relevant = self.adapter(self._frozen), relevance(self.catalog, chosen)
-        margin = margin_loss(
-            self._coefficients(documents, queries), relevant, recipe.margin, recipe.margin_temperature
-        )
+        z = unrolled_fista(documents, queries, recipe.l1, recipe.l2, recipe.solver_steps)
+        margin = margin_loss(z, relevant, recipe.margin, recipe.margin_temperature)
         contrast = contrastive_loss(queries @ documents.T / recipe.temperature, relevant)
         return margin + recipe.contrast_weight * contrast
 
@@ -98,23 +94,11 @@ class NnnTask:
             adapted: NDArray[np.float32] = self.adapter(self._frozen).numpy()
         return adapted
 
-    def _coefficients(self, documents: Tensor, queries: Tensor) -> Tensor:
-        l1, l2, steps = self.recipe.l1, self.recipe.l2, self.recipe.solver_steps
-        if self.recipe.gradient == "unrolled":
-            return unrolled_fista(documents, queries, l1, l2, steps)
-        with torch.no_grad():
-            support = unrolled_fista(documents, queries, l1, l2, steps) > 0
-        return implicit_solution(documents, queries, support, l1, l2)
 
-
-def unrolled_fista(
-    documents: Tensor, queries: Tensor, l1: float, l2: float, steps: int, *, restart: bool = False
-) -> Tensor:
+def unrolled_fista(documents: Tensor, queries: Tensor, l1: float, l2: float, steps: int) -> Tensor:
     """Coefficients after `steps` steps of FISTA from 0 (Beck and Teboulle 2009), (b, n) for queries (b, d).
 
-    The step is 1/L with L = λ_max(DDᵀ) + λ2; L is treated as a constant of the backward pass. With `restart`
-    a query's momentum is forgotten when it points uphill (O'Donoghue and Candès 2015). Runs where the
-    tensors are.
+    The step is 1/L with L = λ_max(DDᵀ) + λ2; L is treated as a constant of the backward pass.
     """
     step = 1.0 / (largest_eigenvalue(documents) + l2)
     z = moved = queries.new_zeros(len(queries), len(documents))
@@ -123,34 +107,10 @@ def unrolled_fista(
         residual = queries - moved @ documents
         gradient = l1 + l2 * moved - residual @ documents.T
         following = torch.relu(moved - step * gradient)
-        if restart:
-            uphill = ((moved - following) * (following - z)).sum(dim=1, keepdim=True) > 0
-            momentum = torch.where(uphill, torch.ones_like(momentum), momentum)
         next_momentum = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         moved = following + (momentum - 1) / next_momentum * (following - z)
         z, momentum = following, next_momentum
     return z
-
-
-def implicit_solution(documents: Tensor, queries: Tensor, support: Tensor, l1: float, l2: float) -> Tensor:
-    """Coefficients (b, n) with exact gradients, given the support (b, n) bool of the exact solution.
-
-    Raises:
-        torch.linalg.LinAlgError: two identical rows share a support and `l2` is 0.
-    """
-    rows = [
-        _on_support(documents, query, chosen, l1, l2) for query, chosen in zip(queries, support, strict=True)
-    ]
-    return torch.stack(rows)
-
-
-def _on_support(documents: Tensor, query: Tensor, chosen: Tensor, l1: float, l2: float) -> Tensor:
-    z = query.new_zeros(len(documents))
-    if not bool(chosen.any()):
-        return z
-    active = documents[chosen]
-    system = active @ active.T + l2 * torch.eye(len(active), dtype=active.dtype)
-    return z.masked_scatter(chosen, torch.linalg.solve(system, active @ query - l1))
 
 
 def largest_eigenvalue(documents: Tensor) -> float:

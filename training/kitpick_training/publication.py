@@ -28,7 +28,7 @@ from kitpick_training.examples import RankingFigures, RankingList, RetrievalSet,
 from kitpick_training.export import export_cross_encoder
 from kitpick_training.export.original import Original
 from kitpick_training.loop import Milestone
-from kitpick_training.recipe import EncoderRecipe, RerankerRecipe, RunSettings
+from kitpick_training.recipe import RunSettings
 
 MOST_LOST = 0.003
 """NDCG@5 on what was held out that static int8 may cost, in comparison with what it is exported from."""
@@ -243,52 +243,25 @@ def _cleared(folder: Path) -> None:
 
 def write_report(
     path: Path,
-    recipe: RerankerRecipe,
+    recipe: RunSettings,
     curve: Sequence[Milestone],
     best_step: int,
-    published: Publication,
-    mixture: dict[str, Any],
+    published: Publication | EncoderPublication,
+    **more: Any,  # noqa: ANN401
 ) -> None:
     """Writes indented JSON; the list of seen tools stays in the manifest."""
     record = {
-        **_run_record(recipe, curve, best_step),
-        "mixture": mixture,
-        "model": published.manifest.identity,
-        "first_stage": published.first_stage,
-        "trained_float32": published.trained,
-        "exported": published.exported,
-        "calibration": published.calibration,
-    }
-    _write(path, record)
-
-
-def write_encoder_report(
-    path: Path,
-    recipe: EncoderRecipe,
-    curve: Sequence[Milestone],
-    best_step: int,
-    published: EncoderPublication,
-) -> None:
-    """Writes indented JSON, figures by held-out catalog."""
-    record = {
-        **_run_record(recipe, curve, best_step),
-        "model": published.manifest.identity,
-        "trained_float32": published.trained,
-        "exported": published.exported,
-    }
-    _write(path, record)
-
-
-def _run_record(recipe: RunSettings, curve: Sequence[Milestone], best_step: int) -> dict[str, Any]:
-    return {
         "date": datetime.date.today().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "recipe": recipe,
         "curve": list(curve),
         "best_step": best_step,
+        **more,
+        "model": published.manifest.identity,
+        "trained_float32": published.trained,
+        "exported": published.exported,
     }
-
-
-def _write(path: Path, record: dict[str, Any]) -> None:
+    if isinstance(published, Publication):
+        record |= {"first_stage": published.first_stage, "calibration": published.calibration}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")

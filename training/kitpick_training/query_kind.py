@@ -28,11 +28,10 @@ Arrays = dict[str, Vectors]
 
 
 class LabelledVectors(msgspec.Struct, frozen=True):
-    """Vectors float32 (n, d), whether each request needs several tools (n,), weights (n,)."""
+    """Vectors float32 (n, d), and whether each request needs several tools (n,)."""
 
     vectors: Vectors
     multi: Labels
-    weights: Vectors
 
 
 def train_head(
@@ -65,8 +64,6 @@ def train_head(
 
 
 def _head(dimensions: int, recipe: QueryKindRecipe) -> nn.Sequential:
-    if recipe.hidden == 0:
-        return nn.Sequential(nn.Linear(dimensions, 1))
     return nn.Sequential(
         nn.Linear(dimensions, recipe.hidden),
         nn.ReLU(),
@@ -75,16 +72,12 @@ def _head(dimensions: int, recipe: QueryKindRecipe) -> nn.Sequential:
     )
 
 
-def _tensors(split: LabelledVectors) -> tuple[Tensor, Tensor, Tensor]:
-    return (
-        torch.from_numpy(split.vectors),
-        torch.from_numpy(split.multi.astype(np.float32)),
-        torch.from_numpy(split.weights),
-    )
+def _tensors(split: LabelledVectors) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy(split.vectors), torch.from_numpy(split.multi.astype(np.float32))
 
 
 def _epoch(
-    head: nn.Module, optimizer: torch.optim.Optimizer, data: tuple[Tensor, Tensor, Tensor], batch: int
+    head: nn.Module, optimizer: torch.optim.Optimizer, data: tuple[Tensor, Tensor], batch: int
 ) -> None:
     head.train()
     for chosen in torch.randperm(len(data[0])).split(batch):
@@ -93,8 +86,8 @@ def _epoch(
         optimizer.step()
 
 
-def _loss(head: nn.Module, vectors: Tensor, multi: Tensor, weights: Tensor) -> Tensor:
-    return nn.functional.binary_cross_entropy_with_logits(head(vectors)[:, 0], multi, weights)
+def _loss(head: nn.Module, vectors: Tensor, multi: Tensor) -> Tensor:
+    return nn.functional.binary_cross_entropy_with_logits(head(vectors)[:, 0], multi)
 
 
 def _arrays(head: nn.Sequential) -> dict[str, Vectors]:
@@ -115,43 +108,34 @@ class KindSplits(msgspec.Struct, frozen=True):
     data: tuple[TrainingData, ...]
 
 
-def kind_vectors(data: Path, recipe: QueryKindRecipe, holdout: float, encode: Encode) -> KindSplits:
-    """Both splits as vectors. Synthetic requests weigh 1, written ones what the recipe says.
+def kind_vectors(data: Path, recipe: QueryKindRecipe, encode: Encode) -> KindSplits:
+    """Both splits as vectors.
 
     Args:
         data: folder with one folder per data set.
         recipe: how many requests of which sort.
-        holdout: share of the groups in the validation split, in (0, 1).
         encode: unit vectors of texts.
 
     Raises:
         EvaluationError: data is missing or broken.
     """
-    train = query_kind_examples(data, "train", holdout, recipe.seed, recipe.joined, recipe.most_written)
+    seed = recipe.seed
+    train = query_kind_examples(data, "train", seed, recipe.joined, recipe.most_written)
     validation = query_kind_examples(
-        data,
-        "validation",
-        holdout,
-        recipe.seed,
-        recipe.validation_joined,
-        recipe.validation_written,
+        data, "validation", seed, recipe.validation_joined, recipe.validation_written
     )
     counts = Counter(example.source for example in train)
     return KindSplits(
-        _vectors(train, recipe, encode),
-        _vectors(validation, recipe, encode),
+        _vectors(train, encode),
+        _vectors(validation, encode),
         tuple(example.source for example in validation),
         tuple(TrainingData(TITLES[name], LICENCES[name], counts[name]) for name in sorted(counts)),
     )
 
 
-def _vectors(examples: Sequence[KindExample], recipe: QueryKindRecipe, encode: Encode) -> LabelledVectors:
-    written = recipe.written_weight
-    return LabelledVectors(
-        encode([example.text for example in examples]),
-        np.array([example.multi for example in examples]),
-        np.array([1.0 if example.source == "openapi" else written for example in examples], np.float32),
-    )
+def _vectors(examples: Sequence[KindExample], encode: Encode) -> LabelledVectors:
+    texts = [example.text for example in examples]
+    return LabelledVectors(encode(texts), np.array([example.multi for example in examples]))
 
 
 def publish_query_kind(
@@ -178,7 +162,7 @@ def publish_query_kind(
         name=recipe.name,
         kind="query_kind",
         version="1",
-        base_model=_form(recipe),
+        base_model=f"one hidden layer of {recipe.hidden} on vectors of {recipe.encoder}",
         licence="Apache-2.0",
         training=splits.data,
         score_scale="probability",
@@ -191,11 +175,6 @@ def publish_query_kind(
     manifest = msgspec.structs.replace(manifest, figures=_figures(classifier, splits, measured))
     write_manifest(out, manifest)
     return manifest
-
-
-def _form(recipe: QueryKindRecipe) -> str:
-    layer = f"one hidden layer of {recipe.hidden}" if recipe.hidden else "logistic regression"
-    return f"{layer} on vectors of {recipe.encoder}"
 
 
 def _figures(

@@ -100,8 +100,6 @@ class NnnRecipe(RunSettings, frozen=True, forbid_unknown_fields=True):
     """0 is the L2 variant."""
     l2: Annotated[float, msgspec.Meta(ge=0.0)] = 1.0
     """0 is the L1 variant."""
-    gradient: Literal["unrolled", "implicit"] = "unrolled"
-    """Through every step of FISTA, or through the linear system on the support it ends with."""
     solver_steps: Positive = 60
     margin: PositiveNumber = 1.5
     """How many times larger the weakest right coefficient should be than the strongest wrong one."""
@@ -126,10 +124,8 @@ class QueryKindRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """At most this many written requests of each source and kind."""
     validation_joined: Positive = 800
     validation_written: Positive = 300
-    written_weight: Share = 1.0
-    """Weight of a written request beside a synthetic one."""
-    hidden: Annotated[int, msgspec.Meta(ge=0)] = 128
-    """Width of the hidden layer; 0: none, which is logistic regression."""
+    hidden: Positive = 128
+    """Width of the hidden layer."""
     dropout: Share = 0.2
     epochs: Positive = 80
     batch: Positive = 256

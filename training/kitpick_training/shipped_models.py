@@ -21,7 +21,6 @@ from kitpick_training.data.ranking_lists import MIXTURES, ListSampler
 from kitpick_training.data.readers import seen_tools, training_data
 from kitpick_training.data.records import LabelledCatalog
 from kitpick_training.data.sources import (
-    HOLDOUT,
     encoder_source,
     held_out_sets,
     reranker_source,
@@ -41,7 +40,6 @@ from kitpick_training.publication import (
     measured_encoder,
     publish_encoder,
     publish_reranker,
-    write_encoder_report,
     write_report,
 )
 from kitpick_training.query_kind import kind_vectors, publish_query_kind, train_head
@@ -137,7 +135,7 @@ def train_encoder(job: TransformerJob, report: Report) -> Manifest:
     texts = list(dict.fromkeys(text for item in lists for text in (item.query, item.texts[0])))[:PAIRS]
     published = publish_encoder(encoder, manifest, task.validation, texts, job.out, job.measured)
     if job.report:
-        write_encoder_report(job.report, recipe, run.curve, after.steps[0], published)
+        write_report(job.report, recipe, run.curve, after.steps[0], published)
     return published.manifest
 
 
@@ -174,8 +172,8 @@ def train_reranker(job: RerankerJob, report: Report) -> Manifest:
     pairs = sampler.sample_pairs(PAIRS)
     published = publish_reranker(encoder, manifest, task.validation, pairs, job.out, job.measured)
     if job.report:
-        mixture = msgspec.to_builtins(MIXTURES[recipe.mixture])
-        write_report(job.report, recipe, run.curve, after.steps[0], published, mixture)
+        mixture = MIXTURES[recipe.mixture]
+        write_report(job.report, recipe, run.curve, after.steps[0], published, mixture=mixture)
     return published.manifest
 
 
@@ -209,7 +207,7 @@ def train_query_kind(job: TrainingJob) -> Manifest:
     """
     recipe = read_recipe(recipe_path(job.recipe), QueryKindRecipe)
     encoder = load_encoder(recipe.encoder)
-    splits = kind_vectors(job.data, recipe, HOLDOUT, encoder.encode)
+    splits = kind_vectors(job.data, recipe, encoder.encode)
     head = train_head(splits.train, splits.validation, recipe)
     return publish_query_kind(head, recipe, encoder.identity, splits, job.out, job.measured)
 

@@ -14,7 +14,7 @@ from kitpick_engines.document import ApiDocument, document_id, encode_document
 from kitpick_training.data.kits import group_of, read_kits
 from kitpick_training.data.readers import KITS
 from kitpick_training.data.records import BrokenRecord, MissingData, UnknownDocument
-from kitpick_training.data.split import HOLDOUT, Split, take_split
+from kitpick_training.data.split import Split, take_split
 
 
 def lines(path: Path, rows: Sequence[bytes]) -> None:
@@ -85,7 +85,7 @@ def test_the_real_ones_are_whole_and_catalogs_are_held_out() -> None:
     assert len({request.text.lower() for request in catalog.requests}) == 4386, "no request twice"
     assert Counter(len(request.relevant) > 1 for request in catalog.requests) == {True: 2835, False: 1551}
     splits: tuple[Split, ...] = ("train", "validation", "test")
-    found = {split: take_split(catalog, split, HOLDOUT) for split in splits}
+    found = {split: take_split(catalog, split) for split in splits}
     assert {split: len(part.requests) for split, part in found.items()} == {
         "train": 3537,
         "validation": 435,

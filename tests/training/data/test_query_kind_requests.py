@@ -2,19 +2,12 @@ from __future__ import annotations
 
 import random
 
-from kitpick_training.data.query_kind_requests import (
-    ClauseBook,
-    JoinShares,
-    joined_requests,
-    query_kind_examples,
-)
-
-PLAIN = JoinShares(tool_named=0.0)
+from kitpick_training.data.query_kind_requests import ClauseBook, joined_requests, query_kind_examples
 
 
 def test_half_of_the_joined_requests_need_several_tools(catalog):
     book = ClauseBook(catalog, "train", 0.3)
-    examples = list(joined_requests(book, 40, PLAIN, random.Random(0)))
+    examples = list(joined_requests(book, 40, random.Random(0)))
     assert sum(example.multi for example in examples) == 20
 
 
@@ -44,8 +37,7 @@ def test_the_clauses_of_a_book_are_of_its_split(catalog):
 
 def test_real_examples_are_equal_for_equal_seeds_and_disjoint_by_split(shared_data):
     train, again, validation = (
-        query_kind_examples(shared_data, split, 0.1, 1, 200, 300)
-        for split in ("train", "train", "validation")
+        query_kind_examples(shared_data, split, 1, 200, 300) for split in ("train", "train", "validation")
     )
     assert train == again
     assert {example.source for example in train} == {"openapi", "taskbench", "metatool", "sealtools", "bfcl"}

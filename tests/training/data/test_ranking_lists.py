@@ -38,17 +38,6 @@ def test_a_step_draws_the_same_lists_whenever_it_is_asked(prepared):
     assert sampler(prepared, seed=2).batch(3, 4) != drawn[3]
 
 
-def test_a_catalog_is_left_out_of_the_lists_and_not_of_the_validation(prepared):
-    mixture = Mixture({"openapi": 0.5, "other": 0.5})
-    held_out = validation_lists(prepared, MIXTURE, 3, lambda asks: [[0, 1]] * len(asks), seed=1)
-    both = ListSampler({"openapi": prepared, "other": prepared}, held_out, mixture, 1, list_size=6)
-    alone = both.without("other")
-    assert alone.batch(3, 4) == sampler(prepared).batch(3, 4)
-    assert alone.validation() == held_out
-    with pytest.raises(IndexError):
-        both.without("other").without("openapi").batch(3, 4)
-
-
 def test_labels_mark_the_texts_that_answer(prepared):
     rng = random.Random(0)
     for _ in range(200):

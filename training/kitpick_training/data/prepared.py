@@ -25,29 +25,10 @@ _BLOCK = 512
 TextOf = Callable[[ApiDocument], str]
 NEIGHBOURS = 40
 _SAME = 0.6
-_LITTLE_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "for",
-        "by",
-        "to",
-        "in",
-        "on",
-        "with",
-        "and",
-        "or",
-        "from",
-        "all",
-        "given",
-        "specific",
-        "specified",
-        "its",
-        "this",
-    ]
-)
+_LITTLE_WORDS = frozenset([
+    "a", "an", "the", "of", "for", "by", "to", "in", "on", "with", "and", "or", "from", "all", "given",
+    "specific", "specified", "its", "this",
+])  # fmt: skip
 
 
 def fused_neighbours(

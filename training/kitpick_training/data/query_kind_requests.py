@@ -9,10 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from kitpick_training.data.bfcl import read_bfcl
 from kitpick_training.data.readers import read_openapi, read_taskbench
 from kitpick_training.data.records import LabelledCatalog, LabelledRequest
-from kitpick_training.data.split import Split, split_of
+from kitpick_training.data.split import HOLDOUT, Split, split_of
 from kitpick_training.data.styles import (
     enumerating_request,
     in_tool,
@@ -20,7 +19,7 @@ from kitpick_training.data.styles import (
     roughened,
     short_request,
 )
-from kitpick_training.data.tool_sets import read_metatool, read_sealtools
+from kitpick_training.data.tool_sets import read_bfcl, read_metatool, read_sealtools
 
 
 class KindExample(msgspec.Struct, frozen=True):
@@ -32,23 +31,18 @@ class KindExample(msgspec.Struct, frozen=True):
     group: str
 
 
-class JoinShares(msgspec.Struct, frozen=True):
-    """How synthetic requests are made of clauses, each share in [0, 1]."""
-
-    asks_if_single: tuple[float, float, float] = (0.35, 0.40, 0.25)
-    """Shares of one, two and three asks of one tool."""
-    asks_if_multi: tuple[float, float, float] = (0.0, 0.6, 0.4)
-    same_category: float = 0.5
-    """Of requests for several tools."""
-    tool_named: float = 0.3
-    styles: tuple[float, float, float] = (0.5, 0.3, 0.2)
-    """Narrative, enumerating, short."""
+_ASKS_IF_SINGLE, _ASKS_IF_MULTI = (0.35, 0.40, 0.25), (0.0, 0.6, 0.4)
+"""Shares of synthetic requests with one, two and three clauses."""
+_SAME_CATEGORY = 0.5
+"""Share of those for several tools whose tools are of one category."""
+_TOOL_NAMED = 0.3
+_STYLES = {narrative_request: 0.5, enumerating_request: 0.3, short_request: 0.2}
 
 
 class ClauseBook:
     """The clauses of one split, found by tool and by category."""
 
-    def __init__(self, catalog: LabelledCatalog, split: Split, holdout: float) -> None:
+    def __init__(self, catalog: LabelledCatalog, split: Split, holdout: float = HOLDOUT) -> None:
         self.by_tool: dict[str, list[LabelledRequest]] = defaultdict(list)
         tools: dict[str, set[str]] = defaultdict(set)
         for request in catalog.requests:
@@ -76,21 +70,19 @@ class ClauseBook:
         return [rng.choice(self.by_tool[key]).text for key in keys], keys[0]
 
 
-def joined_requests(
-    book: ClauseBook, count: int, shares: JoinShares, rng: random.Random
-) -> Iterator[KindExample]:
+def joined_requests(book: ClauseBook, count: int, rng: random.Random) -> Iterator[KindExample]:
     """`count` synthetic requests, half of them for several tools; both halves are worded alike."""
     for number in range(count):
         multi = number % 2 == 1
-        asks = 1 + rng.choices((0, 1, 2), shares.asks_if_multi if multi else shares.asks_if_single)[0]
+        asks = 1 + rng.choices((0, 1, 2), _ASKS_IF_MULTI if multi else _ASKS_IF_SINGLE)[0]
         if multi:
-            clauses, key = book.of_several_tools(asks, rng.random() < shares.same_category, rng)
+            clauses, key = book.of_several_tools(asks, rng.random() < _SAME_CATEGORY, rng)
         else:
             clauses, key = book.of_one_tool(asks, rng)
-        if rng.random() < shares.tool_named:
+        if rng.random() < _TOOL_NAMED:
             clauses[0] = in_tool(clauses[0], book.names[key], rng)
         rng.shuffle(clauses)
-        style = rng.choices((narrative_request, enumerating_request, short_request), shares.styles)[0]
+        style = rng.choices(list(_STYLES), list(_STYLES.values()))[0]
         yield KindExample(roughened(style(clauses, rng), rng), multi, "openapi", key)
 
 
@@ -114,14 +106,13 @@ def written_requests(data: Path) -> Iterator[KindExample]:
 
 
 def query_kind_examples(
-    data: Path, split: Split, holdout: float, seed: int, joined: int, most_written: int
+    data: Path, split: Split, seed: int, joined: int, most_written: int
 ) -> list[KindExample]:
     """Examples of one split: written ones, balanced within each source, and synthetic ones.
 
     Args:
         data: folder with one folder per data set.
         split: which part.
-        holdout: share of the validation split, in (0, 1).
         seed: of the draw.
         joined: synthetic requests.
         most_written: at most this many of each source and kind.
@@ -130,11 +121,11 @@ def query_kind_examples(
         EvaluationError: data is missing or broken.
     """
     rng = random.Random(f"query-kind/{split}/{seed}")
-    book = ClauseBook(read_openapi(data / "openapi" / "apis.jsonl.gz"), split, holdout)
-    examples = list(joined_requests(book, joined, JoinShares(), rng))
+    book = ClauseBook(read_openapi(data / "openapi" / "apis.jsonl.gz"), split)
+    examples = list(joined_requests(book, joined, rng))
     shelves: dict[tuple[str, bool], list[KindExample]] = defaultdict(list)
     for example in written_requests(data):
-        if split_of(example.group, holdout) == split:
+        if split_of(example.group) == split:
             shelves[example.source, example.multi].append(example)
     for shelf in shelves.values():
         examples += _at_most(shelf, most_written, rng)

@@ -99,12 +99,6 @@ class ListSampler:
         chosen = rng.choices(names, list(self._mixture.catalogs.values()), k=size)
         return [draw_list(self._catalogs[name], self._mixture, self._size, rng) for name in chosen]
 
-    def without(self, name: str) -> ListSampler:
-        """Draws from the other catalogs only; validates as before."""
-        others = {each: share for each, share in self._mixture.catalogs.items() if each != name}
-        mixture = msgspec.structs.replace(self._mixture, catalogs=others)
-        return ListSampler(self._catalogs, self._validation, mixture, self._seed, self._size)
-
     def validation(self) -> Sequence[RankingList]:
         """Lists of held-out groups."""
         return self._validation

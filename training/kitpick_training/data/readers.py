@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_evaluation.health.self_retrieval import clause, first_sentence, without_clause
 from kitpick_models.manifest import TrainingData, hash_tool
-from kitpick_training.data import bfcl, kits, tool_sets, written
+from kitpick_training.data import kits, tool_sets, written
 from kitpick_training.data.records import LabelledCatalog, LabelledRequest, read_records
 from kitpick_training.data.whole import read_newest_servers, read_operations, read_servers
 
@@ -32,7 +32,7 @@ TITLES = {
 }
 LICENCES = {
     "openapi": "CC0-1.0 (APIs.guru directory), package MIT",
-    "bfcl": bfcl.LICENCE,
+    "bfcl": tool_sets.BFCL_LICENCE,
     "sealtools": tool_sets.SEALTOOLS_LICENCE,
     "metatool": tool_sets.METATOOL_LICENCE,
     "tldr": "CC-BY-4.0",
@@ -184,7 +184,7 @@ def read_written(*folders: Path) -> LabelledCatalog:
 
 READERS: dict[str, Callable[[Path], LabelledCatalog]] = {
     "openapi": lambda data: read_openapi(data / "openapi" / "apis.jsonl.gz"),
-    "bfcl": lambda data: bfcl.read_bfcl(data / "bfcl"),
+    "bfcl": lambda data: tool_sets.read_bfcl(data / "bfcl"),
     "sealtools": lambda data: tool_sets.read_sealtools(data / "sealtools"),
     "metatool": lambda data: tool_sets.read_metatool(data / "metatool"),
     "written": lambda data: read_written(OURS, data / "written"),

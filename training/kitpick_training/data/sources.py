@@ -16,7 +16,6 @@ from kitpick_training.data.records import LabelledCatalog
 from kitpick_training.data.split import take_split
 from kitpick_training.examples import RankingList, RetrievalSet
 
-HOLDOUT = 0.1
 VALIDATION_LISTS = 720
 """With 240 what an int8 form costs has a standard error of 0.4 points of NDCG@5, enough to notice 0.3."""
 VALIDATION_CANDIDATES = 16
@@ -53,8 +52,8 @@ def reranker_source(
     validation: list[RankingList] = []
     for name, share in mixture.catalogs.items():
         catalog = READERS[name](data)
-        train[name] = prepare(take_split(catalog, "train", HOLDOUT), encode, cache)
-        held_out = prepare(take_split(catalog, "validation", HOLDOUT), encode, cache)
+        train[name] = prepare(take_split(catalog, "train"), encode, cache)
+        held_out = prepare(take_split(catalog, "validation"), encode, cache)
         count = round(VALIDATION_LISTS * share)
         validation += validation_lists(held_out, mixture, count, _first_stage(held_out, encode), seed)
     sampler = ListSampler(train, validation, mixture, seed, list_size)
@@ -114,7 +113,7 @@ def training_catalogs(data: Path) -> list[LabelledCatalog]:
     Raises:
         EvaluationError: data is missing, broken or empty after splitting.
     """
-    return [take_split(READERS[name](data), "train", HOLDOUT) for name in ENCODER_MIXTURE.catalogs]
+    return [take_split(READERS[name](data), "train") for name in ENCODER_MIXTURE.catalogs]
 
 
 def sample_texts(catalogs: Sequence[LabelledCatalog], count: int, seed: int) -> list[str]:
@@ -139,8 +138,8 @@ def held_out_sets(data: Path, encode: Encode, cache: Path | None, seed: int) -> 
         retrieval_set(prepare(catalog, encode, cache, retrieval_text), ENCODER_MIXTURE, seed)
         for catalog in (
             READERS[HELD_OUT_CATALOG](data),
-            take_split(READERS["openapi"](data), "validation", HOLDOUT),
-            take_split(READERS["written"](data), "validation", HOLDOUT),
+            take_split(READERS["openapi"](data), "validation"),
+            take_split(READERS["written"](data), "validation"),
         )
     ]
 

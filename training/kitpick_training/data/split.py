@@ -46,13 +46,13 @@ def split_of_request(groups: Iterable[str]) -> Split:
 
     Training takes a request only where all of its groups are of the split `train`.
     """
-    splits = {split_of(group, HOLDOUT) for group in groups}
+    splits = {split_of(group) for group in groups}
     if "test" in splits:
         return "test"
     return "validation" if "validation" in splits else "train"
 
 
-def take_split(catalog: LabelledCatalog, split: Split, holdout: float) -> LabelledCatalog:
+def take_split(catalog: LabelledCatalog, split: Split, holdout: float = HOLDOUT) -> LabelledCatalog:
     """The documents of one split, and the requests all of whose answers are among them.
 
     Of what was offered with a request, or would also answer it, only documents of the same split are kept:

@@ -1,4 +1,4 @@
-"""MetaTool and Seal-Tools: both teach models, so neither is an unseen benchmark."""
+"""MetaTool, Seal-Tools and BFCL: all three teach models, so none is an unseen benchmark."""
 
 from __future__ import annotations
 
@@ -76,5 +76,44 @@ def _document(record: dict[str, Any]) -> ApiDocument:
         parameters=tuple(
             Parameter(name, p.get("type", ""), name in required, p.get("description", ""))
             for name, p in record["parameters"].items()
+        ),
+    )
+
+
+BFCL_LICENCE = "Apache-2.0"
+
+
+def read_bfcl(folder: Path) -> LabelledCatalog:
+    """Functions and requests; functions of one name are held out together.
+
+    Raises:
+        MissingData, BrokenRecord, UnknownDocument: the files cannot be read or do not fit together.
+    """
+    documents = {record["id"]: _function(record) for record in read_records(folder / "tools.jsonl")}
+    requests = tuple(
+        LabelledRequest(record["query"], tuple(dict.fromkeys(record["relevant"])), _others(record))
+        for record in read_records(folder / "queries.jsonl")
+    )
+    groups = {i: d.api for i, d in documents.items()}
+    titles = {i: f"{d.api} {d.description}" for i, d in documents.items()}
+    return LabelledCatalog("bfcl", BFCL_LICENCE, documents, groups, titles, requests)
+
+
+def _others(record: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(i for i in record["offered"] if i not in set(record["relevant"]))
+
+
+def _function(record: dict[str, Any]) -> ApiDocument:
+    namespace, _, name = record["api"].rpartition(".")
+    return ApiDocument(
+        id=record["id"],
+        source="bfcl",
+        category="",
+        tool=namespace or name,
+        api=name,
+        description=record["description"] or "",
+        parameters=tuple(
+            Parameter(name=p["name"], required=bool(p["required"]), description=p["description"] or "")
+            for p in record["parameters"]
         ),
     )

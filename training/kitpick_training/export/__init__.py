@@ -1,7 +1,4 @@
-"""From trained weights to a model folder that runs without torch. Needs the extra `train`.
-
-`python -m kitpick_training.export FOLDER --data DATA` writes the shipped encoder again.
-"""
+"""From trained weights to a model folder that runs without torch. Needs the extra `train`."""
 
 from __future__ import annotations
 
