@@ -122,6 +122,7 @@ def test_hits_of_another_cluster_are_rescored(cluster: Cluster, double: Double, 
     assert report(there)["status"] == report(both)["status"] == "rescored"
     assert ids(there) == numbered(range(19, 16, -1))
     assert there["_clusters"]["successful"] == 1
+    assert {hit["index"] for hit in report(there)["hits"]} == {f"{far}:apis"}, "as its `_index`"
     assert {hit["_index"] for hit in both["hits"]["hits"]} == {"apis", f"{far}:apis"}
 
 

@@ -204,6 +204,19 @@ RESTRICTED = {
         {"query": {"knn": {"vector": {"vector": [1, 0, 0, 0], "k": 9, "filter": ACME}}}},
         "catalog",
     ),
+    "a least score": (
+        {
+            "query": {
+                "function_score": {
+                    "query": bool_query(),
+                    "functions": [{"filter": {"term": {"tenant": "globex"}}, "weight": 0.0}],
+                    "boost_mode": "replace",
+                }
+            },
+            "min_score": 0.5,
+        },
+        "catalog",
+    ),
     "constant score": ({"query": bool_query(filter=[{"constant_score": {"filter": ACME}}])}, "catalog"),
 }  # fmt: skip
 

@@ -259,8 +259,9 @@ class TestWhatIsLeftAlone:
         assert ("message" in said) == (reason == "no_query_text"), "where the request can be mended"
         assert not double.calls
 
-    def test_a_scroll(self, search: Search) -> None:
-        body = {"size": 4, "query": {"match": {"text": QUERY}}}
+    @pytest.mark.parametrize("section", [{}, {"k": 2}], ids=["whole pages", "k below its pages"])
+    def test_a_scroll(self, search: Search, section: dict[str, int]) -> None:
+        body = {"size": 4, "query": {"match": {"text": QUERY}}, "ext": {"kitpick": section}}
         answer = search.call("POST", "/apis/_search?scroll=1m&search_pipeline=kitpick", body)
         seen = ids(answer)
         assert report(answer)["reason"] == "scroll"

@@ -125,8 +125,8 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
 
   /** How many hits the user wants, earlier pages included. */
   private static int end(SearchSourceBuilder source) {
-    int size = source.size() < 0 ? DEFAULT_SIZE : source.size();
-    return Math.min(MOST_HITS, Math.max(0, source.from()) + size);
+    long size = source.size() < 0 ? DEFAULT_SIZE : source.size();
+    return (int) Math.min(MOST_HITS, Math.max(0, source.from()) + size);
   }
 
   /**

@@ -9,6 +9,7 @@ import java.util.Set;
 import org.kitpick.opensearch.wire.Candidate;
 import org.kitpick.opensearch.wire.Place;
 import org.opensearch.search.SearchHit;
+import org.opensearch.transport.RemoteClusterAware;
 
 /** The hits of one rescoring under the ids by which service and plugin speak of them. */
 final class Documents {
@@ -81,7 +82,7 @@ final class Documents {
     known.add(identity(hit));
     String id = hit.getId() == null ? "" : hit.getId();
     for (int n = 1; id.isEmpty() || hits.containsKey(id); n++) {
-      id = hit.getIndex() + "/" + hit.getId() + (n == 1 ? "" : "/" + n);
+      id = index(hit) + "/" + hit.getId() + (n == 1 ? "" : "/" + n);
     }
     hits.put(id, hit);
     return id;
@@ -89,9 +90,13 @@ final class Documents {
 
   /** Tells a document from all others, wherever it was found. */
   static List<String> identity(SearchHit hit) {
-    return List.of(
-        String.valueOf(hit.getClusterAlias()),
-        String.valueOf(hit.getIndex()),
-        String.valueOf(hit.getId()));
+    return List.of(String.valueOf(index(hit)), String.valueOf(hit.getId()));
+  }
+
+  /** The hit's index as the response calls it: another cluster's with the name of that. */
+  static String index(SearchHit hit) {
+    return hit.getIndex() == null
+        ? null
+        : RemoteClusterAware.buildRemoteIndexName(hit.getClusterAlias(), hit.getIndex());
   }
 }

@@ -6,6 +6,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.stream.Stream;
 import org.kitpick.opensearch.dsl.Dsl;
 import org.kitpick.opensearch.wire.Need;
 import org.opensearch.action.search.SearchRequest;
@@ -53,8 +55,12 @@ public final class NeedSearch {
     if (source != null && source.collapse() != null) {
       return "the search collapses its hits";
     }
-    boolean derives = source != null && source.getDerivedFieldsObject() != null;
-    return derives ? "the search defines derived fields" : null;
+    if (source != null && source.getDerivedFieldsObject() != null) {
+      return "the search defines derived fields";
+    }
+    return forms().anyMatch(each -> each.minScore() != null)
+        ? "the search has a min_score, which nothing that is fetched could be held to"
+        : null;
   }
 
   /** At most two searches that together bring what is wanted. */
@@ -124,14 +130,14 @@ public final class NeedSearch {
   }
 
   private List<QueryBuilder> restrictions() {
-    List<QueryBuilder> all = new ArrayList<>();
-    if (question.restriction() != null) {
-      all.add(wrapped(question.restriction()));
-    }
-    if (original.source() != null && original.source().postFilter() != null) {
-      all.add(original.source().postFilter());
-    }
-    return all;
+    return Stream.concat(
+            question.restrictions().stream().map(NeedSearch::wrapped),
+            forms().map(SearchSourceBuilder::postFilter).filter(Objects::nonNull).distinct())
+        .toList();
+  }
+
+  private Stream<SearchSourceBuilder> forms() {
+    return page.forms(original).stream().map(SearchRequest::source).filter(Objects::nonNull);
   }
 
   /** k-NN filters while it searches: filtering afterwards would leave fewer than k. */

@@ -38,6 +38,9 @@ public record Options(
   private static final int MAX_ROUNDS = 5;
   private static final int MAX_DEADLINE_MILLIS = 600_000;
 
+  /** Every way to cut a path at its dots is tried. */
+  private static final int MAX_PATH = 1_000;
+
   static final Options NONE =
       new Options(null, null, null, null, null, null, null, null, null, null, null);
 
@@ -48,7 +51,7 @@ public record Options(
   static Options read(String type, String tag, Map<String, Object> values) {
     return new Options(
         text(type, tag, values, "query"),
-        text(type, tag, values, "query_path"),
+        path(type, tag, values),
         profile(values),
         text(type, tag, values, "vector_model"),
         within(values, "k", 0, Integer.MAX_VALUE),
@@ -82,6 +85,14 @@ public record Options(
 
   private static String text(String type, String tag, Map<String, Object> values, String name) {
     return ConfigurationUtils.readOptionalStringProperty(type, tag, values, name);
+  }
+
+  private static String path(String type, String tag, Map<String, Object> values) {
+    String path = text(type, tag, values, "query_path");
+    if (path == null || path.length() <= MAX_PATH) {
+      return path;
+    }
+    throw new OpenSearchParseException("[query_path] has at most {} characters", MAX_PATH);
   }
 
   private static Object profile(Map<String, Object> values) {

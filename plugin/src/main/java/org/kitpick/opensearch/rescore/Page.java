@@ -1,5 +1,6 @@
 package org.kitpick.opensearch.rescore;
 
+import java.util.List;
 import java.util.Map;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.opensearch.action.search.SearchRequest;
@@ -17,6 +18,7 @@ import org.opensearch.search.pipeline.PipelineProcessingContext;
  *     search is none to rank
  * @param shown how much of each hit's source goes back to the user
  * @param query the query as the user wrote it; the search may have rewritten it since
+ * @param ran the search that was widened: processors behind that one change it in place
  */
 record Page(
     int from,
@@ -25,7 +27,8 @@ record Page(
     boolean widened,
     RescoreFailure away,
     SourceView shown,
-    Map<String, Object> query) {
+    Map<String, Object> query,
+    SearchRequest ran) {
 
   /** Of a search that names no size, in OpenSearch as everywhere. */
   private static final int DEFAULT_SIZE = 10;
@@ -44,7 +47,21 @@ record Page(
         false,
         null,
         SourceView.WHOLE,
+        null,
         null);
+  }
+
+  /** Behind the last hit of the page. */
+  long end() {
+    return (long) from + size;
+  }
+
+  /**
+   * The search in all its forms: as it was handed over, and as it ran. OpenSearch 2 hands it over
+   * as it was before any processor of the pipeline, which may have added filters.
+   */
+  List<SearchRequest> forms(SearchRequest request) {
+    return ran == null || ran == request ? List.of(request) : List.of(request, ran);
   }
 
   /** What the window processor left, or what the request says. */

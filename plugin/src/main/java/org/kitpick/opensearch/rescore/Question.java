@@ -2,6 +2,7 @@ package org.kitpick.opensearch.rescore;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.kitpick.opensearch.dsl.Dsl;
 import org.kitpick.opensearch.dsl.QueryText;
 import org.kitpick.opensearch.dsl.QueryVector;
@@ -17,9 +18,9 @@ import org.opensearch.search.builder.SearchSourceBuilder;
  * @param named whether ext or path name the text. A text that was only found in the query may be a
  *     filter in disguise, so nothing is fetched on its account.
  * @param vector base64, or null
- * @param restriction what every document must satisfy; null for nothing
+ * @param restrictions what every document must satisfy
  */
-record Question(String text, boolean named, String vector, Map<String, Object> restriction) {
+record Question(String text, boolean named, String vector, List<Map<String, Object>> restrictions) {
 
   static Question of(SearchRequest request, Page page, Options options, FieldNames names) {
     SearchSourceBuilder source = request.source();
@@ -32,9 +33,18 @@ record Question(String text, boolean named, String vector, Map<String, Object> r
     }
     String text = named == null && written != null ? QueryText.only(written) : named;
     List<?> vector = names.vector().isEmpty() ? null : QueryVector.of(query, names.vector());
-    // The restriction is read from the query that ran: other processors may have added filters to
-    // it.
-    return new Question(text, named != null, Vectors.encode(vector), Restriction.of(query, named));
+    return new Question(
+        text, named != null, Vectors.encode(vector), restrictions(page.forms(request), named));
+  }
+
+  /** Not of the query as it was written alone: other processors may have added filters to it. */
+  private static List<Map<String, Object>> restrictions(List<SearchRequest> forms, String named) {
+    return forms.stream()
+        .filter(each -> each.source() != null)
+        .map(each -> Restriction.of(Dsl.asMap(each.source().query()), named))
+        .filter(Objects::nonNull)
+        .distinct()
+        .toList();
   }
 
   boolean isEmpty() {

@@ -31,7 +31,7 @@ record Ranking(
 
     Map<String, Object> explained(int rank) {
       Map<String, Object> values = new LinkedHashMap<>();
-      values.put("index", hit.getIndex());
+      values.put("index", Documents.index(hit));
       values.put("id", hit.getId());
       values.put("rank", rank);
       if (firstRank != null) {

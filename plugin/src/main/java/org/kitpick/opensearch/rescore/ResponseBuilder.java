@@ -172,9 +172,13 @@ final class ResponseBuilder {
     return Arrays.asList(response.getHits().getHits());
   }
 
-  /** Only a widened response holds more than the page; any other starts with it. */
+  /**
+   * Only a widened response holds more than the page; any other starts with it. The next page of a
+   * scroll begins behind what was found, so nothing is left out of the first.
+   */
   private <T> List<T> cut(List<T> whole) {
-    int limit = options.k() == null ? page.size() : Math.min(page.size(), options.k());
+    boolean all = options.k() == null || response.getScrollId() != null;
+    int limit = all ? page.size() : Math.min(page.size(), options.k());
     int from = Math.min(page.widened() ? page.from() : 0, whole.size());
     return whole.subList(from, Math.min(whole.size(), from + limit));
   }

@@ -117,7 +117,7 @@ final class SearchRescore extends UserSearch<Ranking, SearchResponse> {
             documents.window(),
             documents.fetched(),
             Set.of(),
-            window().stream().allMatch(hit -> node.models().of(hit.getIndex()) == null),
+            window().stream().allMatch(hit -> node.models().of(Documents.index(hit)) == null),
             Boolean.TRUE.equals(options.trace()));
     return new Job(
         call,
@@ -175,6 +175,6 @@ final class SearchRescore extends UserSearch<Ranking, SearchResponse> {
     return new HitReader(
         names,
         windowSize() + config.maxFetched(),
-        hit -> model.takes(node.models().of(hit.getIndex())));
+        hit -> model.takes(node.models().of(Documents.index(hit))));
   }
 }

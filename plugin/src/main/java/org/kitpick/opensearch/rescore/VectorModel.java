@@ -25,7 +25,7 @@ record VectorModel(String name, String conflict) {
     }
     String name = said;
     String from = "vector_model";
-    for (String index : hits.stream().map(SearchHit::getIndex).distinct().toList()) {
+    for (String index : hits.stream().map(Documents::index).distinct().toList()) {
       String model = index == null ? null : modelOf.apply(index);
       if (name == null) {
         name = model;

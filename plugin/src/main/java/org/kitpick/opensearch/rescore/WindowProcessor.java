@@ -91,10 +91,11 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
     RescoreFailure failure = read ? away.get() : null;
     boolean widened = read && failure == null;
     if (widened) {
-      source.from(0).size(Math.max(wanted, asked.from() + asked.size()));
+      source.from(0).size(Math.max(wanted, (int) asked.end()));
     }
     SourceView shown = widened ? SourceView.widen(source, fields) : SourceView.WHOLE;
-    new Page(asked.from(), asked.size(), wanted, widened, failure, shown, query).leaveIn(context);
+    new Page(asked.from(), asked.size(), wanted, widened, failure, shown, query, request)
+        .leaveIn(context);
     return request;
   }
 
@@ -103,7 +104,8 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
    * that are is known only by rescoring the window again; too far behind it is not worth its cost.
    */
   private static boolean isOutOfReach(Page asked, int wanted, Integer rounds) {
-    boolean far = asked.from() + asked.size() > Options.MAX_WINDOW;
-    return asked.from() >= wanted && (far || Integer.valueOf(0).equals(rounds));
+    boolean far = asked.end() > Options.MAX_WINDOW;
+    return asked.end() > Integer.MAX_VALUE
+        || (asked.from() >= wanted && (far || Integer.valueOf(0).equals(rounds)));
   }
 }

@@ -24,7 +24,7 @@ import org.opensearch.test.OpenSearchTestCase;
 public class NeedSearchTests extends OpenSearchTestCase {
 
   private static final long LEFT = 321;
-  private static final Page WIDENED = new Page(0, 10, 50, true, null, SourceView.WHOLE, null);
+  private static final Page WIDENED = new Page(0, 10, 50, true, null, SourceView.WHOLE, null, null);
   private static final Need TOOLS = new Need(List.of("Weather/weather"), null, 0);
   private static final Need NEIGHBOURS = new Need(List.of(), new float[] {1f, 2f}, 70);
   private static final QueryBuilder QUERY =
@@ -61,6 +61,26 @@ public class NeedSearchTests extends OpenSearchTestCase {
     assertTrue(unwrapped(filters.get(1)).toString().contains("acme"));
     assertFalse(unwrapped(filters.get(1)).toString().contains("rain"));
     assertTrue(filters.get(2).toString().contains("effect"));
+  }
+
+  /** OpenSearch 2 hands the search over as it was before any processor. */
+  public void testWhatAProcessorAddedRestrictsAsWell() {
+    SearchRequest user = user(new SearchSourceBuilder().query(QUERY));
+    QueryBuilder more =
+        QueryBuilders.boolQuery().must(QUERY).filter(QueryBuilders.termQuery("public", true));
+    SearchRequest ran = user(new SearchSourceBuilder().query(more));
+    ran.source().postFilter(QueryBuilders.termQuery("effect", "read"));
+    Page page = new Page(0, 10, 50, true, null, SourceView.WHOLE, null, ran);
+    Question question = question(user, page, "rain");
+    NeedSearch search = new NeedSearch(user, page, question, fields(), 50);
+    Map<String, Object> query = Dsl.asMap(search.requests(TOOLS, LEFT).get(0).source().query());
+    List<?> filters = (List<?>) ((Map<?, ?>) query.get("bool")).get("filter");
+    assertEquals("the tool, the search twice, its post filter", 4, filters.size());
+    assertFalse(unwrapped(filters.get(1)).toString().contains("public"));
+    assertTrue(unwrapped(filters.get(2)).toString().contains("public"));
+    assertTrue(filters.get(3).toString().contains("effect"));
+    ran.source().minScore(1f);
+    assertTrue(search.obstacle().contains("min_score"));
   }
 
   public void testNeighboursAreFilteredWhileTheyAreSearched() {
@@ -102,7 +122,7 @@ public class NeedSearchTests extends OpenSearchTestCase {
     SearchSourceBuilder widened = new SearchSourceBuilder().query(QUERY).fetchSource("id", null);
     SourceView shown = SourceView.widen(widened, List.of("api"));
     SearchRequest user = user(new SearchSourceBuilder().query(QUERY).fetchSource("id", null));
-    Page page = new Page(0, 10, 50, true, null, shown, null);
+    Page page = new Page(0, 10, 50, true, null, shown, null, null);
     FieldNames names = FieldNames.read("t", "tag", new HashMap<>());
     NeedSearch search = new NeedSearch(user, page, question(user, "rain"), names, 50);
     SearchSourceBuilder fetched = search.requests(TOOLS, LEFT).get(0).source();
@@ -124,7 +144,9 @@ public class NeedSearchTests extends OpenSearchTestCase {
     assertTrue(search(user, null).obstacle().contains("guessed"));
     user.source().collapse(new CollapseBuilder("tool"));
     assertTrue(search(user, "rain").obstacle().contains("collapse"));
-    user.source().collapse(null).derivedField("n", "long", new Script("emit(1)"));
+    user.source().collapse(null).minScore(2f);
+    assertTrue(search(user, "rain").obstacle().contains("min_score"));
+    user.source().derivedField("n", "long", new Script("emit(1)"));
     Page unwidened = Page.of(user);
     FieldNames names = FieldNames.read("t", "tag", new HashMap<>());
     NeedSearch narrow = new NeedSearch(user, unwidened, question(user, "rain"), names, 50);
@@ -138,17 +160,24 @@ public class NeedSearchTests extends OpenSearchTestCase {
   }
 
   private static NeedSearch search(SearchRequest user, String named) {
-    FieldNames names = FieldNames.read("t", "tag", new HashMap<>(Map.of("vector_field", "v")));
-    return new NeedSearch(user, WIDENED, question(user, named), names, 50);
+    return new NeedSearch(user, WIDENED, question(user, named), fields(), 50);
+  }
+
+  private static FieldNames fields() {
+    return FieldNames.read("t", "tag", new HashMap<>(Map.of("vector_field", "v")));
   }
 
   private static Question question(SearchRequest user, String named) {
+    return question(user, Page.of(user), named);
+  }
+
+  private static Question question(SearchRequest user, Page page, String named) {
     Map<String, Object> said = new HashMap<>();
     if (named != null) {
       said.put("query", named);
     }
     FieldNames names = FieldNames.read("t", "tag", new HashMap<>());
-    return Question.of(user, Page.of(user), Options.read("t", "tag", said), names);
+    return Question.of(user, page, Options.read("t", "tag", said), names);
   }
 
   private static SearchRequest user(SearchSourceBuilder source) {

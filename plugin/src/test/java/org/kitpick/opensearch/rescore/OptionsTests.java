@@ -5,9 +5,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.opensearch.OpenSearchParseException;
+import org.opensearch.action.search.SearchRequest;
 import org.opensearch.common.io.stream.BytesStreamOutput;
 import org.opensearch.common.xcontent.json.JsonXContent;
 import org.opensearch.core.xcontent.XContentParser;
+import org.opensearch.search.builder.SearchSourceBuilder;
 import org.opensearch.test.OpenSearchTestCase;
 
 public class OptionsTests extends OpenSearchTestCase {
@@ -44,6 +46,7 @@ public class OptionsTests extends OpenSearchTestCase {
             Map.of("explain", "yes"),
             Map.of("trace", "yes"),
             Map.of("profile", List.of()),
+            Map.of("query_path", ".".repeat(1_001)),
             Map.of("query", 3))) {
       expectThrows(OpenSearchParseException.class, () -> read(values));
     }
@@ -66,6 +69,23 @@ public class OptionsTests extends OpenSearchTestCase {
 
   public void testAnUnknownKeyOfTheExtIsRefused() {
     expectThrows(OpenSearchParseException.class, () -> parsed(Map.of("endpoint", "http://x")));
+  }
+
+  public void testAnExtThatIsNoObjectIsRefused() throws IOException {
+    for (String json : List.of("\"hybrid\"", "[{\"k\": 1}]", "3", "true")) {
+      expectThrows(OpenSearchParseException.class, () -> parsed(json));
+    }
+    assertEquals(parsed(Map.of()), parsed("null"));
+  }
+
+  /** In a cluster that is being upgraded, shards are searched on nodes that know less. */
+  public void testANodeOfAnotherVersionTakesTheExtOfANewerOne() throws IOException {
+    try (BytesStreamOutput out = new BytesStreamOutput()) {
+      out.writeMap(Map.of("k", 3, "of_a_later_version", true));
+      RequestExt ext = new RequestExt(out.bytes().streamInput());
+      SearchSourceBuilder source = new SearchSourceBuilder().ext(List.of(ext));
+      assertEquals((Integer) 3, RequestExt.optionsOf(new SearchRequest().source(source)).k());
+    }
   }
 
   private static Map<String, Object> everything() {
@@ -97,8 +117,13 @@ public class OptionsTests extends OpenSearchTestCase {
   }
 
   private RequestExt parsed(Map<String, Object> values) throws IOException {
-    String json = JsonXContent.contentBuilder().map(values).toString();
+    return parsed(JsonXContent.contentBuilder().map(values).toString());
+  }
+
+  /** As it is read inside of a body. */
+  private RequestExt parsed(String json) throws IOException {
     try (XContentParser parser = createParser(JsonXContent.jsonXContent, json)) {
+      parser.nextToken();
       return RequestExt.fromXContent(parser);
     }
   }

@@ -42,7 +42,10 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
     for (int from = 0; from < hits; from += size) {
       SearchResponse page =
           rescored(
-              hits, window, ranked, new Page(from, size, null, true, null, SourceView.WHOLE, null));
+              hits,
+              window,
+              ranked,
+              new Page(from, size, null, true, null, SourceView.WHOLE, null, null));
       seen.addAll(ids(page));
     }
     List<String> expected = new ArrayList<>(ranked);
@@ -55,7 +58,8 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
     List<String> ranked = new ArrayList<>(names(hits));
     Collections.shuffle(ranked, random());
     SearchResponse response =
-        rescored(hits, hits, ranked, new Page(0, hits, null, true, null, SourceView.WHOLE, null));
+        rescored(
+            hits, hits, ranked, new Page(0, hits, null, true, null, SourceView.WHOLE, null, null));
     float before = Float.POSITIVE_INFINITY;
     for (SearchHit hit : response.getHits().getHits()) {
       assertTrue(hit.getScore() <= before);
@@ -67,7 +71,7 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
   public void testWhatIsNoHitStays() throws IOException {
     SearchResponse before = response(5);
     SearchResponse after =
-        rescored(5, 5, names(5), new Page(0, 2, null, true, null, SourceView.WHOLE, null));
+        rescored(5, 5, names(5), new Page(0, 2, null, true, null, SourceView.WHOLE, null, null));
     assertEquals(before.getHits().getTotalHits(), after.getHits().getTotalHits());
     assertEquals(before.getTook().millis() + 1, after.getTook().millis()); // took_ms is 1.2345
     assertEquals(before.getTotalShards(), after.getTotalShards());
@@ -79,7 +83,7 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
 
   public void testItTravelsToAnotherNode() throws IOException {
     SearchResponse response =
-        rescored(5, 5, names(5), new Page(0, 3, null, true, null, SourceView.WHOLE, null));
+        rescored(5, 5, names(5), new Page(0, 3, null, true, null, SourceView.WHOLE, null, null));
     NamedWriteableRegistry known =
         new NamedWriteableRegistry(
             List.of(
@@ -96,7 +100,7 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
   }
 
   public void testAWindowThatTheOperatorMadeSmallerIsToldOf() {
-    Page page = new Page(0, 2, null, true, null, SourceView.WHOLE, null);
+    Page page = new Page(0, 2, null, true, null, SourceView.WHOLE, null, null);
     SearchResponse small = rescored(response(5), 5, names(5), page, 30);
     assertEquals(
         List.of(Map.of("stage", "window", "reason", "kitpick.max_window is 30")),
@@ -108,15 +112,27 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
     SearchResponse explained = response(3);
     Explanation before = Explanation.match(7, "first");
     explained.getHits().forEach(hit -> hit.explanation(before));
-    Page page = new Page(0, 3, null, true, null, SourceView.WHOLE, null);
+    Page page = new Page(0, 3, null, true, null, SourceView.WHOLE, null, null);
     for (SearchHit hit : rescored(explained, 3, List.of("h2"), page, 50).getHits()) {
       assertEquals(hit.getScore(), hit.getExplanation().getValue().floatValue(), 0f);
       assertSame(before, hit.getExplanation().getDetails()[0]);
     }
   }
 
+  /** The next page of a scroll begins behind all that was found. */
+  public void testAScrollLosesNothingToK() {
+    Options three = Options.read("t", "tag", new HashMap<>(Map.of("k", 3))).over(Options.DEFAULTS);
+    Page page = new Page(0, 5, null, false, null, SourceView.WHOLE, null, null);
+    for (String scroll : new String[] {null, "id"}) {
+      SearchResponse shown =
+          new ResponseBuilder(response(5, scroll), page, three, 50, null)
+              .skipped(SkipReason.SCROLL);
+      assertEquals(scroll == null ? 3 : 5, ids(shown).size());
+    }
+  }
+
   public void testAFailureIsToldAndLeavesTheOrder() {
-    Page page = new Page(1, 2, null, true, null, SourceView.WHOLE, null);
+    Page page = new Page(1, 2, null, true, null, SourceView.WHOLE, null, null);
     SearchResponse response =
         new ResponseBuilder(response(5), page, Options.DEFAULTS, 50, null)
             .original(new RescoreFailure(FailureReason.BUSY, "no time"), 1.23456);
@@ -146,6 +162,10 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
   }
 
   private static SearchResponse response(int count) {
+    return response(count, null);
+  }
+
+  private static SearchResponse response(int count, String scroll) {
     SearchHit[] hits = new SearchHit[count];
     for (int i = 0; i < count; i++) {
       hits[i] = new SearchHit(i, "h" + i, new HashMap<>(), new HashMap<>());
@@ -156,7 +176,7 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
     InternalSearchResponse inner =
         new InternalSearchResponse(all, null, null, null, true, true, 3, List.of(), List.of());
     return new SearchResponse(
-        inner, null, 4, 3, 1, 56, ShardSearchFailure.EMPTY_ARRAY, Clusters.EMPTY, null);
+        inner, scroll, 4, 3, 1, 56, ShardSearchFailure.EMPTY_ARRAY, Clusters.EMPTY, null);
   }
 
   private static List<String> names(int count) {

@@ -20,9 +20,11 @@ public class VectorModelTests extends OpenSearchTestCase {
     return Stream.of(indexes)
         .map(
             index -> {
+              String[] name = index.split(":");
+              ShardId shard = new ShardId(new Index(name[name.length - 1], "u"), 0);
+              String cluster = name.length > 1 ? name[0] : null;
               SearchHit hit = new SearchHit(0);
-              hit.shard(
-                  new SearchShardTarget("n", new ShardId(new Index(index, "u"), 0), null, null));
+              hit.shard(new SearchShardTarget("n", shard, cluster, null));
               return hit;
             })
         .toList();
@@ -52,6 +54,11 @@ public class VectorModelTests extends OpenSearchTestCase {
 
   public void testTwoIndexesMustAgree() {
     assertEquals("a1 is of A, the vectors of b are of B", of(null, "a1", "b").conflict());
+  }
+
+  public void testOfAnotherClustersIndexNobodyKnowsIt() {
+    assertEquals(new VectorModel("A", null), of(null, "a1", "far:b"));
+    assertEquals(new VectorModel(null, null), of(null, "far:a1"));
   }
 
   public void testAnEmptyNameComparesNothing() {

@@ -161,6 +161,13 @@ public class WindowProcessorTests extends OpenSearchTestCase {
     }
   }
 
+  public void testAPageBeyondAllNumbersIsLeftForTheEngineToRefuse() throws Exception {
+    int large = Integer.MAX_VALUE - 5;
+    SearchRequest request = processed(new SearchSourceBuilder().from(large).size(large));
+    assertEquals(large, request.source().from());
+    assertEquals(large, request.source().size());
+  }
+
   public void testTheQueryIsKeptAsItWasWritten() throws Exception {
     SearchRequest request =
         processed(new SearchSourceBuilder().query(QueryBuilders.matchQuery("text", "rain")));
