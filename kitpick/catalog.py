@@ -171,6 +171,7 @@ class Catalog:
         text, spoken = _as_spoken(request, held)
         if not isinstance(filter, Filter):
             raise TypeError(f"filter: a kitpick.Filter is wanted, not {type(filter).__name__}")
+        _require_numbers(k, budget)
 
         def by(name: str | Path | Profile) -> SearchResult:
             return self._found(text, k, filter, name, budget, spoken)
@@ -463,6 +464,14 @@ def _require_messages(request: object) -> None:
     if not isinstance(request, Sequence) or isinstance(request, bytes):
         said = "give a text, or the messages of a conversation"
         raise InvalidRequest(f"the request is of type {type(request).__name__}: {said}")
+
+
+def _require_numbers(k: object, budget: object) -> None:
+    """Raises `InvalidRequest` for a number of hits or tokens that is none."""
+    if not isinstance(k, int) and k != "auto":
+        raise InvalidRequest(f'k is {k!r}: give a whole number, or "auto"')
+    if not isinstance(budget, int | None):
+        raise InvalidRequest(f"budget is {budget!r}: give a whole number of tokens, or None for no budget")
 
 
 def _listed(ids: Sequence[str]) -> Sequence[str]:

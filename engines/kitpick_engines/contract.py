@@ -110,11 +110,19 @@ class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise TypeError(f"tenant: a text is wanted, empty for none, not {type(self.tenant).__name__}")
         for name in ("principals", "categories", "tools"):
             msgspec.structs.force_setattr(self, name, _names(name, getattr(self, name)))
-        effects = frozenset(map(Effect, _names("effects", self.effects)))
+        effects = frozenset(map(_effect, _names("effects", self.effects)))
         msgspec.structs.force_setattr(self, "effects", effects)
         if self.deprecated not in _DEPRECATED:
             ways = ", ".join(_DEPRECATED)
             raise ValueError(f"deprecated: one of {ways} is wanted, not {self.deprecated!r}")
+
+
+def _effect(name: str) -> Effect:
+    try:
+        return Effect(name)
+    except ValueError as error:
+        known = ", ".join(Effect)
+        raise ValueError(f"effects: each is one of {known}, not {name!r}") from error
 
 
 def _names(field: str, given: object) -> frozenset[str]:

@@ -7,6 +7,7 @@ import copy
 import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -20,7 +21,7 @@ from kitpick_engines.contract import Filter
 from kitpick_ingest.errors import SuspiciousShrink
 from kitpick_ingest.opening import open_source
 from kitpick_models.errors import ProviderRefused
-from kitpick_rescorers.errors import EmptyCatalog, RescorerError
+from kitpick_rescorers.errors import EmptyCatalog, InvalidRequest, RescorerError
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 
@@ -132,6 +133,17 @@ def test_k_beyond_the_catalog_and_k_of_nothing(catalog: Catalog) -> None:
     assert found(catalog, "weather", k=0) == []
     with pytest.raises(RescorerError):
         catalog.search("weather", -1)
+
+
+@pytest.mark.parametrize("k", [1.5, "3", None])
+def test_a_number_of_hits_that_is_none_is_refused(catalog: Catalog, k: Any) -> None:
+    with pytest.raises(InvalidRequest, match='give a whole number, or "auto"'):
+        catalog.search("weather", k)
+
+
+def test_a_budget_that_is_no_number_is_refused(catalog: Catalog) -> None:
+    with pytest.raises(InvalidRequest, match="budget is '100': give a whole number of tokens"):
+        catalog.search("weather", budget="100")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
