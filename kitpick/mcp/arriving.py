@@ -17,7 +17,7 @@ from kitpick_rescorers.service.waits import Waits
 
 BODY_SECONDS = 60.0
 """How long the server waits for the whole body of a request."""
-_BEGUN_ESCAPE = re.compile(rb"(?<!\\)\\+(?:u[0-9a-fA-F]{0,4}(?:\\(?:u[0-9a-fA-F]{0,4})?)?)?$")
+_BEGUN_ESCAPE = re.compile(rb"(?<!\\)(\\+)(?:u[0-9a-fA-F]{0,4}(?:\\(?:u[0-9a-fA-F]{0,4})?)?)?$")
 """What the next part of a body may make a pair of surrogates of."""
 
 
@@ -89,5 +89,7 @@ class _Arriving:
     def _repaired(self, message: Message) -> MutableMapping[str, Any]:
         data, self._held = self._held + message.get("body", b""), b""
         if not self._whole and (begun := _BEGUN_ESCAPE.search(data)) is not None:
-            data, self._held = data[: begun.start()], data[begun.start() :]
+            # Pairs of backslashes are text, and go on: what is held stays short, however many come.
+            held_from = begun.start() + (len(begun[1]) - 1) // 2 * 2
+            data, self._held = data[:held_from], data[held_from:]
         return {**message, "body": without_lone_surrogates(data)}

@@ -15,11 +15,17 @@ BODIES = [
     rb'{"a": "\ud83d\ude00 \ude00 \ud83d"}',
     rb'{"a": "\\\\ud83d \\\ud83d \\"}',
     rb'{"a": "\u1234\ud83d\u1234\"\ud83d\ud83d\ude00"}',
+    rb'{"a": "\\\\\\\\\\\\\ud83d \\\\\\\\\\\\ud83d"}',
 ]
 
 
 def read(*parts: bytes) -> bytes:
     """What an application gets of a body in parts."""
+    return b"".join(pieces(*parts))
+
+
+def pieces(*parts: bytes) -> list[bytes]:
+    """The same, message by message."""
     from kitpick.mcp.arriving import ArrivingRequests
     from kitpick_rescorers.service.connections import ConnectionCount
     from kitpick_rescorers.service.waits import Waits
@@ -46,7 +52,7 @@ def read(*parts: bytes) -> bytes:
         await ArrivingRequests(app, Waits(), ConnectionCount(10))({"type": "http"}, receive, send)
 
     anyio.run(ask)
-    return b"".join(got)
+    return got
 
 
 @pytest.mark.parametrize("body", BODIES)
@@ -62,3 +68,12 @@ def test_a_body_is_repaired_alike_in_one_part_and_in_two(body: bytes) -> None:
 def test_other_bodies_are_left_as_they_are() -> None:
     body = rb'{"a": "\ud83d\ude00 \\ud83d \n"}'
     assert read(body[:9], body[9:]) == body
+
+
+@pytest.mark.parametrize("part", [b"\\" * 1000, b"\\" * 999, rb"\ud83d" * 100, b"\\" * 999 + b"ud83d"])
+def test_a_body_goes_on_as_it_comes_whatever_it_consists_of(part: bytes) -> None:
+    """The application counts the bytes of a body: nothing may collect in front of it."""
+    came = pieces(*[part] * 50)
+    behind = [len(part) * number - sum(map(len, came[:number])) for number in range(1, 51)]
+    assert max(behind) < 20
+    assert b"".join(came) == without_lone_surrogates(part * 50)
