@@ -227,7 +227,7 @@ class SqliteEngine:
             asked = searches_of(request.over(schema))
             rankings = [self._ranked(snapshot, each) for each in asked]
             found = with_sentences(found_together(*snapshot, rankings))
-            return Candidates(found, schema, _lost(snapshot))
+            return Candidates(found, schema, _lost(snapshot, request.filter))
 
     def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002
         """All visible APIs of these tools (keys), ordered by id, at most `limit`, without places."""
@@ -423,11 +423,14 @@ def _places(positions: NDArray[np.intp], scores: NDArray[np.float64]) -> dict[in
     return {position: Place(rank, score) for rank, (position, score) in enumerate(pairs, 1)}
 
 
-def _lost(snapshot: Snapshot) -> dict[str, int]:
-    """Number of documents whose vector is lost, by source."""
+def _lost(snapshot: Snapshot, shown: Filter | None = None) -> dict[str, int]:
+    """Number of documents whose vector is lost, by source: of all, or of those that a filter shows."""
     if snapshot.view.searchable.all():
         return {}
-    lost = snapshot.view.rows[~snapshot.view.searchable].tolist()
+    lost = ~snapshot.view.searchable
+    if shown is not None:
+        lost &= snapshot.view.visible(snapshot.connection, shown).mask
     statement = snapshot.view.index.sql("SELECT source FROM docs_# WHERE row IN")
-    sources = [source for (source,) in select_in(snapshot.connection, statement, lost)]
+    rows = snapshot.view.rows[lost].tolist()
+    sources = [source for (source,) in select_in(snapshot.connection, statement, rows)]
     return dict(sorted(Counter(sources).items()))

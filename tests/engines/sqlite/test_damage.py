@@ -17,7 +17,7 @@ from asking import dense_of, words_of
 from catalogs import DIMENSIONS, fill, item, unit
 from children import importing
 
-from kitpick_engines.contract import CheckedEngine, Filter
+from kitpick_engines.contract import CheckedEngine, Filter, SearchRequest
 from kitpick_engines.errors import CorruptStore
 from kitpick_engines.sqlite import SqliteEngine, SqliteSettings
 
@@ -122,6 +122,22 @@ def test_a_damaged_vector_is_named_and_left_out_of_searches(path: Path, name: st
             np.testing.assert_array_equal(held[name_], expected)
             np.testing.assert_array_equal(shown[name_], expected)
         assert {key for key, content in engine.hashes(index, "s") if not content} == {IDS[n] for n in lost}
+
+
+def test_a_caller_is_told_of_damage_to_what_they_may_see_alone(tmp_path: Path) -> None:
+    path = tmp_path / "tools.db"
+    with closing(SqliteEngine(path)) as engine:
+        fill(engine, [item("public/t/1", angle(1), source="public")])
+        fill(engine, [item("acme/t/1", angle(2), source="acme's", tenant="acme")])
+        fill(engine, [item("board/t/1", angle(3), source="board's", allowed=("board",))])
+    change(vectors_of(path), 0, bytes(3 * ROW))
+
+    told = {"public": Filter(), "acme's": Filter(tenant="acme"), "board's": Filter(principals=frozenset({"board"}))}
+    with closing(SqliteEngine(path)) as engine:
+        for own, caller in told.items():
+            found = engine.search(SearchRequest("weather", unit(1), 5, caller))
+            assert found.damaged == dict.fromkeys(("public", own), 1)
+        assert set(engine.damaged()) == set(told), "the operator is told of all"
 
 
 @pytest.mark.parametrize("name", DAMAGES)
