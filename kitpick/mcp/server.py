@@ -23,6 +23,7 @@ from kitpick.mcp.credentials import bringing
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick.mcp.listeners import Listeners
 from kitpick.mcp.proxy import Proxy
+from kitpick.mcp.sessions import BoundedSessions
 from kitpick.mcp.standard_streams import standard_streams
 from kitpick.mcp.tools import CatalogTools
 from kitpick.places import places_of
@@ -101,7 +102,8 @@ class CatalogServer:
             raise InvalidMcpConfig(
                 f"--host {host}", "others could reach it, and no [[callers]] are configured"
             )
-        return self._callers.guarded(self._server.streamable_http_app(streamable_http_path=PATH, host=host))
+        app = self._server.streamable_http_app(streamable_http_path=PATH, host=host)
+        return self._callers.guarded(BoundedSessions(app))
 
     def serve_http(self, host: str, port: int, started: Callable[[str], None]) -> None:
         """Answers over HTTP until interrupted; `started` gets the URL.

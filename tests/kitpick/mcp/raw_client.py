@@ -21,11 +21,18 @@ class RawClient:
 
     def say(self, method: str, **params: Any) -> Any:
         """The HTTP answer to a request."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return self._http.post("/mcp", json=body, headers=self.headers())
+
+    def headers(self) -> dict[str, str]:
+        """Those of each of its requests."""
         headers = {"accept": "application/json, text/event-stream"}
         headers |= {"authorization": f"Bearer {self._token}"} if self._token else {}
-        headers |= {"mcp-session-id": self._session} if self._session else {}
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        return self._http.post("/mcp", json=body, headers=headers)
+        return headers | ({"mcp-session-id": self._session} if self._session else {})
+
+    def close(self) -> None:
+        """Ends the session."""
+        assert self._http.delete("/mcp", headers=self.headers()).status_code == 200
 
     def answer(self, method: str, **params: Any) -> dict[str, Any]:
         """The message that answers a request."""
