@@ -54,7 +54,7 @@ class Proxy:
         self._listed: dict[str, dict[str, str]] = {}
         self._lock, self._hold_back = config.lock, config.hold_back
         self._upstreams = {
-            upstream.name: Upstream(upstream, partial(self._take_in, upstream))
+            upstream.name: Upstream(upstream, partial(self._take_in, upstream), shared=config.guarded)
             for upstream in config.upstreams
         }
 
@@ -121,7 +121,7 @@ class Proxy:
             raise CallRefused(document.id, reason)
         _log.info("%s calls %s", caller.name, document.id)
         return await self._upstreams[document.source].call(
-            document.api, arguments, offer_of(document.definition)
+            document.api, arguments, offer_of(document.definition), caller.name
         )
 
     async def _take_in(self, config: UpstreamConfig, listing: Listing) -> bool:

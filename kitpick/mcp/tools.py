@@ -20,6 +20,7 @@ from kitpick.mcp.config import Caller
 from kitpick.mcp.errors import NotListedYet, ToolProblem, UnknownTool
 from kitpick.mcp.found import QueriedTools, as_listed
 from kitpick.mcp.proxy import Proxy
+from kitpick.mcp.turns import CallerTurns
 from kitpick.result import sureness
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, Effect
@@ -156,6 +157,8 @@ _FEEDBACK = (
     "Says what became of tools that search_tools found, once the job is done, so that it finds better."
 )
 _CALL = "Calls a tool that search_tools found, and returns its result."
+_AT_ONCE = 8
+"""Requests that are worked on for one caller at the same time, of 40 in all."""
 _FIXED_MS, _CHANGING_MS = 300_000, 60_000
 """How long a list of tools holds: one that only a restart changes, and one that upstreams change."""
 _OVER_BUDGET = "tools were found, and none fits into `budget` by itself: ask again with a larger one"
@@ -194,8 +197,8 @@ class CatalogTools:
             "describe_tool": self._describe,
             "feedback": self._feedback,
         }
-        if calls:
-            self._answers["call_tool"] = self._call
+        self._calls = calls
+        self._turns = CallerTurns(_AT_ONCE)
 
     async def listed(self, caller: Caller) -> types.ListToolsResult:
         """The answer to `tools/list`: the server's own tools, and those that the operator wants listed.
@@ -215,10 +218,11 @@ class CatalogTools:
             _tool("feedback", _FEEDBACK, FeedbackArguments, says),
             _tool("call_tool", _CALL, CallArguments, types.ToolAnnotations(open_world_hint=True)),
         ]
-        own = [tool for tool in tools if tool.name in self._answers]
+        own = [tool for tool in tools if tool.name in self._names]
         if not self._proxy.lists:
             return types.ListToolsResult(tools=own, ttl_ms=_FIXED_MS, cache_scope="public")
-        documents = await self._proxy.listed(caller)
+        async with self._turns.of(caller.name):
+            documents = await self._proxy.listed(caller)
         others = map(as_listed, documents, render_definitions(documents, "mcp"))
         tools = [*own, *(tool for tool in others if tool)]
         return types.ListToolsResult(
@@ -227,28 +231,37 @@ class CatalogTools:
 
     async def queried(self, query: object, cursor: str | None, caller: Caller) -> types.ListToolsResult:
         """The answer to `tools/list` with a `query`: see `QueriedTools.page`."""
-        return await self._queried_tools.page(query, cursor, caller)
+        async with self._turns.of(caller.name):
+            return await self._queried_tools.page(query, cursor, caller)
 
     async def answer(self, name: str, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
         """Runs a tool. What goes wrong becomes an error result, which the model can read and mend."""
         try:
-            if name in self._answers:
-                return await self._answers[name](given, caller)
-            return await self._call_by_name(name, given, caller)
+            async with self._turns.of(caller.name):
+                if name in self._answers:
+                    return await self._answers[name](given, caller)
+                document, arguments = await self._called(name, given or {}, caller)
+            return await self._proxy.call(document, arguments, caller)
         except KitpickError as error:
             return _problem(self._places.hidden(str(error)))
 
-    async def _call_by_name(
-        self, name: str, given: dict[str, Any] | None, caller: Caller
-    ) -> types.CallToolResult:
-        """Calls a tool that the operator wants listed, or that a query of `tools/list` found."""
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*self._answers, *(("call_tool",) if self._calls else ()))
+
+    async def _called(
+        self, name: str, given: dict[str, Any], caller: Caller
+    ) -> tuple[ApiDocument, dict[str, Any]]:
+        """What is called, with which arguments: by its id, or by a name that this caller was shown."""
+        if name == "call_tool" and self._calls:
+            wanted = read_arguments(given, CallArguments)
+            return await self._document(wanted.id, caller), wanted.arguments
         listed = documents_by_name(await self._proxy.listed(caller))
         document = listed.get(name) or await self._queried_tools.named(name, caller)
         if document is None:
-            raise ToolProblem(
-                f"there is no tool {name[:100]!r}: there are {', '.join([*self._answers, *listed])}"
-            )
-        return await self._proxy.call(document, given or {}, caller)
+            there = ", ".join([*self._names, *listed])
+            raise ToolProblem(f"there is no tool {name[:100]!r}: there are {there}")
+        return document, given
 
     async def _search(self, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
         wanted = read_arguments(given, SearchArguments)
@@ -365,11 +378,6 @@ class CatalogTools:
         about |= {"definition": render_definitions([document], "mcp")[0], "published": document.definition}
         about |= {"callable": not refusal} | ({"not_callable_because": refusal} if refusal else {})
         return _result(about)
-
-    async def _call(self, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
-        wanted = read_arguments(given, CallArguments)
-        document = await self._document(wanted.id, caller)
-        return await self._proxy.call(document, wanted.arguments, caller)
 
     async def _feedback(self, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
         said = read_arguments(given, FeedbackArguments)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from kitpick.mcp.config import UpstreamConfig, live_settings
 from kitpick.mcp.credentials import brought
 from kitpick.mcp.errors import UpstreamFailed
+from kitpick.mcp.turns import CallerTurns
 from kitpick_ingest.sources.mcp_changes import AnnouncesNothing, Changes, watch_changes, watch_unsaid
 from kitpick_ingest.sources.mcp_endpoint import Listing, overlaid
 from kitpick_ingest.sources.mcp_listing import list_tools
@@ -37,6 +38,8 @@ class Upstream:
         config: UpstreamConfig,
         on_listing: Callable[[Listing], Awaitable[bool]],
         sockets: Sockets = lambda: None,
+        *,
+        shared: bool = False,
     ) -> None:
         """Not connected yet.
 
@@ -44,6 +47,7 @@ class Upstream:
             config: where the server is, and its limits.
             on_listing: is given every new list of tools, and says whether it could use it.
             sockets: makes what carries the requests of one session to a URL.
+            shared: whether different callers use it: then one has half of the calls at the same time at most.
         """
         self.config = config
         self._on_listing = on_listing
@@ -55,6 +59,7 @@ class Upstream:
         self._fault = "it is not connected yet"
         self._changed, self._wanted = anyio.Event(), anyio.Event()
         self._limiter = anyio.CapacityLimiter(config.max_calls)
+        self._turns = CallerTurns((config.max_calls + 1) // 2 if shared else config.max_calls)
         self.has_listed = False
         """It has answered with its tools once."""
         self.settled = anyio.Event()
@@ -76,7 +81,7 @@ class Upstream:
                 await self._wanted.wait()
 
     async def call(
-        self, tool: str, arguments: dict[str, Any], offer: Offer | None = None
+        self, tool: str, arguments: dict[str, Any], offer: Offer | None = None, caller: str = ""
     ) -> types.CallToolResult:
         """The server's answer to one call; with an offer, that to reading its resource or getting its prompt.
 
@@ -86,7 +91,7 @@ class Upstream:
         seconds = self.config.timeout_seconds
         try:
             with anyio.fail_after(seconds):
-                async with self._limiter:
+                async with self._turns.of(caller), self._limiter:
                     if self.config.forward:
                         return await self._called_as_user(tool, arguments, offer)
                     connection = await self._connected()

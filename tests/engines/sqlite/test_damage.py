@@ -132,7 +132,8 @@ def test_a_caller_is_told_of_damage_to_what_they_may_see_alone(tmp_path: Path) -
         fill(engine, [item("board/t/1", angle(3), source="board's", allowed=("board",))])
     change(vectors_of(path), 0, bytes(3 * ROW))
 
-    told = {"public": Filter(), "acme's": Filter(tenant="acme"), "board's": Filter(principals=frozenset({"board"}))}
+    board = Filter(principals=frozenset({"board"}))
+    told = {"public": Filter(), "acme's": Filter(tenant="acme"), "board's": board}
     with closing(SqliteEngine(path)) as engine:
         for own, caller in told.items():
             found = engine.search(SearchRequest("weather", unit(1), 5, caller))
