@@ -1,4 +1,4 @@
-"""Bounds the sessions that clients of older protocols open over HTTP, so that no caller takes those of others."""
+"""Bounds the sessions that clients of older protocols open over HTTP: no caller takes those of others."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _REFUSED, _GONE = 400, 404
 
 
 class BoundedSessions:
-    """An application in which a session ends where there are too many: the one that its caller used longest ago.
+    """An application in which a session ends where there are too many: the one used longest ago.
 
-    It is one of the caller who has most of them. Its client is told that there is none of that id, and opens
+    It is one of the caller who has most. Its client is told that there is none of that id, and opens
     another.
     """
 
@@ -33,7 +33,8 @@ class BoundedSessions:
         user = scope.get("user")
         caller = getattr(user, "display_name", "")
         asked = _session_of(scope["headers"])
-        if asked in (mine := self._open.get(caller, {})):
+        mine = self._open.get(caller)
+        if mine and asked in mine:
             mine.move_to_end(asked)
 
         async def sent(message: Message) -> None:
@@ -57,7 +58,8 @@ class BoundedSessions:
             self._open.setdefault(caller, OrderedDict()).setdefault(session, user)
 
     def _forget(self, caller: str, session: bytes) -> None:
-        if session in (mine := self._open.get(caller, {})):
+        mine = self._open.get(caller)
+        if mine and session in mine:
             del mine[session]
             if not mine:
                 del self._open[caller]

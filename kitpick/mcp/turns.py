@@ -1,4 +1,4 @@
-"""Bounds how much is done for one caller at the same time, so that nobody waits for all that another asked."""
+"""Bounds how much is done for one caller at a time: nobody waits for all that another asked."""
 
 from __future__ import annotations
 
