@@ -136,6 +136,13 @@ class TestLimits:
             assert len(double.calls) == 1
         assert report(answer)["rounds"] == 0
 
+    def test_a_search_that_the_cluster_refuses_is_named(self, search: Search, double: Double) -> None:
+        """More tools than a `terms` query may have values: no defect of the plugin."""
+        with double.behaving(needing(*(f"Weather/{n}" for n in range(65_537)))):
+            answer = search_with(search, bool_query())
+        assert report(answer)["status"] == "rescored"
+        assert report(answer)["degraded"][0]["reason"].endswith("could not be used: first_stage")
+
     def test_rounds_can_be_switched_off(self, search: Search, double: Double) -> None:
         with double.behaving(needing("Weather/tool1")):
             search_with(search, bool_query(), ext={"kitpick": {"rounds": 0}})

@@ -2,6 +2,8 @@ package org.kitpick.opensearch;
 
 import java.net.URI;
 import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
 import org.kitpick.opensearch.http.TlsStores;
 import org.opensearch.common.settings.SecureSetting;
 import org.opensearch.common.settings.Setting;
@@ -93,6 +95,8 @@ public final class NodeSettings {
   public static final Setting<Boolean> ENABLED =
       Setting.boolSetting("kitpick.enabled", true, Property.NodeScope, Property.Dynamic);
 
+  private static final int MAX_PORT = 65_535;
+
   private NodeSettings() {}
 
   /** All of them, for registration. */
@@ -115,9 +119,17 @@ public final class NodeSettings {
 
   /**
    * The key, empty where the keystore has none. Only to be called while secure settings are open.
+   *
+   * @throws IllegalArgumentException where it could not be sent
    */
   public static String keyIn(Settings settings) {
-    return secret(KEY, settings);
+    String key = secret(KEY, settings);
+    if (!key.chars().allMatch(each -> each >= ' ' && each <= '~')) {
+      throw new IllegalArgumentException(
+          "kitpick.key holds a line's end or a character beyond ASCII, which no HTTP header takes:"
+              + " put it into the keystore again");
+    }
+    return key;
   }
 
   /**
@@ -152,9 +164,12 @@ public final class NodeSettings {
     }
     URI uri = URI.create(value);
     boolean http = "http".equals(uri.getScheme()) || "https".equals(uri.getScheme());
-    if (!http || uri.getHost() == null || uri.getUserInfo() != null || uri.getQuery() != null) {
+    boolean more =
+        Stream.of(uri.getRawUserInfo(), uri.getRawQuery(), uri.getRawFragment())
+            .anyMatch(Objects::nonNull);
+    if (!http || uri.getHost() == null || uri.getPort() > MAX_PORT || more) {
       throw new IllegalArgumentException(
-          "kitpick.endpoint is http(s)://HOST[:PORT][/PATH], without user, password or query;"
+          "kitpick.endpoint is http(s)://HOST[:PORT][/PATH], without user, password, query or #;"
               + " the key belongs into the keystore as kitpick.key");
     }
   }

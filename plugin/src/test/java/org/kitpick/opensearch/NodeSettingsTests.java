@@ -26,6 +26,8 @@ public class NodeSettingsTests extends OpenSearchTestCase {
             "http://",
             "http://user:password@rescorer",
             "http://rescorer/?to=elsewhere",
+            "http://rescorer/#below",
+            "http://rescorer:65536",
             "http://a b")) {
       expectThrows(
           IllegalArgumentException.class, () -> NodeSettings.ENDPOINT.get(settings(endpoint)));
@@ -61,6 +63,18 @@ public class NodeSettingsTests extends OpenSearchTestCase {
     Settings settings = Settings.builder().setSecureSettings(keystore).build();
     assertEquals("secret", NodeSettings.keyIn(settings));
     assertEquals("", NodeSettings.keyIn(Settings.EMPTY));
+  }
+
+  public void testAKeyThatNoHeaderTakesIsRefusedAndNotRepeated() {
+    for (String key : List.of("secret\n", "sécret", "se\u0000cret")) {
+      MockSecureSettings keystore = new MockSecureSettings();
+      keystore.setString("kitpick.key", key);
+      Settings settings = Settings.builder().setSecureSettings(keystore).build();
+      Exception refused =
+          expectThrows(IllegalArgumentException.class, () -> NodeSettings.keyIn(settings));
+      assertTrue(refused.getMessage().startsWith("kitpick.key holds a line's end"));
+      assertFalse(refused.getMessage().contains("cret"));
+    }
   }
 
   public void testAKeyOutsideOfTheKeystoreIsRefused() {

@@ -6,10 +6,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
-import org.kitpick.opensearch.catalog.SearchExchange.FirstStageFailure;
 import org.kitpick.opensearch.dsl.Dsl;
 import org.kitpick.opensearch.guard.FailureReason;
 import org.kitpick.opensearch.guard.Failures;
+import org.kitpick.opensearch.guard.FirstStageFailure;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.rescore.NeedSearch;
@@ -180,7 +180,7 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
   protected SearchReport unranked(Throwable failure) throws Exception {
     throwIfCancelled();
     throwIfTheUsers(failure);
-    RescoreFailure named = named(failure);
+    RescoreFailure named = Failures.of(failure);
     node.unranked(named);
     if (options.onFailure() == OnFailure.FAIL) {
       throw named;
@@ -193,17 +193,6 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
     int most = Math.min(found.size(), node.maxWindow().getAsInt());
     findRanked(found.subList(0, most));
     return SearchReport.unranked(named, "in the order of the fused first stage, and not ranked");
-  }
-
-  private static RescoreFailure named(Throwable failure) {
-    Throwable ended = ExceptionsHelper.unwrap(failure, FirstStageFailure.class);
-    if (ended == null) {
-      return Failures.of(failure);
-    }
-    return ExceptionsHelper.unwrap(ended, TaskCancelledException.class) != null
-        ? new RescoreFailure(FailureReason.TIMEOUT, "no answer within the deadline")
-        : new RescoreFailure(
-            FailureReason.FIRST_STAGE, "the cluster could not run what the service asked for");
   }
 
   /**
@@ -259,9 +248,10 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
             JsonXContent.jsonXContent.createParser(
                 runtime.registry(), LoggingDeprecationHandler.INSTANCE, json.toString())) {
       return SearchSourceBuilder.fromXContent(parser);
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) { // parsers of queries throw what they like
       throw new RescoreFailure(
-          FailureReason.INVALID_ANSWER, "the service wrote a search that is none");
+          FailureReason.INVALID_ANSWER,
+          "the service wrote a search that this version of OpenSearch does not read");
     }
   }
 }

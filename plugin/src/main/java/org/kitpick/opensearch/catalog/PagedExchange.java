@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.IntFunction;
+import java.util.stream.Stream;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.wire.RescoreAnswer;
 import org.kitpick.opensearch.wire.RescoreAnswer.Hit;
@@ -95,7 +96,7 @@ final class PagedExchange {
         answer.need(),
         answer.totalMillis() + longer.totalMillis(),
         answer.notes(),
-        answer.degraded());
+        Stream.of(answer, longer).flatMap(each -> each.degraded().stream()).distinct().toList());
   }
 
   private RescoreAnswer cut(RescoreAnswer answer) {

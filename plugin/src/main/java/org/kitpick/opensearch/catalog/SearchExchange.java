@@ -1,11 +1,11 @@
 package org.kitpick.opensearch.catalog;
 
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 import java.util.function.IntPredicate;
@@ -42,7 +42,10 @@ final class SearchExchange extends TimedExchange<RescoreAnswer> {
   private final boolean fullTime;
   private final Function<Map<?, ?>, SearchRequest> written;
   private final FoundDocuments documents = new FoundDocuments();
-  private final Set<String> missing = new HashSet<>();
+
+  /** Read after the run; searches that are still under way then may write. */
+  private final Set<String> missing = ConcurrentHashMap.newKeySet();
+
   private volatile int protocol = 1;
 
   /** Set after the first round, and read after it: what was found can be read by another thread. */
@@ -183,19 +186,5 @@ final class SearchExchange extends TimedExchange<RescoreAnswer> {
     }
     answers.add(answer);
     return answers;
-  }
-
-  @Override
-  protected Exception named(Exception failure) {
-    return new FirstStageFailure(failure);
-  }
-
-  /** A search of the first stage that the search engine refused or could not run. */
-  static final class FirstStageFailure extends RuntimeException {
-    private static final long serialVersionUID = 1L;
-
-    FirstStageFailure(Exception cause) {
-      super(cause);
-    }
   }
 }

@@ -3,6 +3,8 @@ package org.kitpick.opensearch.guard;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeoutException;
+import org.opensearch.ExceptionsHelper;
+import org.opensearch.core.tasks.TaskCancelledException;
 
 /** Names whatever a future failed with. */
 public final class Failures {
@@ -10,8 +12,8 @@ public final class Failures {
   private Failures() {}
 
   /**
-   * The failure beneath what futures wrap around it; a future is only ever cancelled by the
-   * deadline.
+   * The failure beneath what futures wrap around it; a future or a search is only ever cancelled by
+   * the deadline.
    */
   public static RescoreFailure of(Throwable failure) {
     Throwable root = failure;
@@ -21,7 +23,14 @@ public final class Failures {
     if (root instanceof RescoreFailure named) {
       return named;
     }
-    if (root instanceof TimeoutException || root instanceof CancellationException) {
+    if (root instanceof FirstStageFailure
+        && ExceptionsHelper.unwrap(root, TaskCancelledException.class) == null) {
+      return new RescoreFailure(
+          FailureReason.FIRST_STAGE, "the cluster could not run what the service asked for");
+    }
+    if (root instanceof TimeoutException
+        || root instanceof CancellationException
+        || root instanceof FirstStageFailure) {
       return new RescoreFailure(FailureReason.TIMEOUT, "no answer within the deadline");
     }
     return new RescoreFailure(FailureReason.INTERNAL, place(root));

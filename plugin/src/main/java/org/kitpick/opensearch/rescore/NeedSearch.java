@@ -93,6 +93,9 @@ public final class NeedSearch {
     request.indicesOptions(original.indicesOptions());
     request.routing(original.routing());
     request.preference(original.preference());
+    if (original.allowPartialSearchResults() != null) {
+      request.allowPartialSearchResults(original.allowPartialSearchResults());
+    }
     request.setCancelAfterTimeInterval(left);
     // Else an index with a default pipeline would rescore the answer to its own question.
     request.pipeline(SearchPipelineService.NOOP_PIPELINE_ID);

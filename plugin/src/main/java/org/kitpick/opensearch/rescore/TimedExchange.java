@@ -4,6 +4,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
+import org.kitpick.opensearch.guard.FirstStageFailure;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.core.action.ActionListener;
@@ -52,18 +53,14 @@ public abstract class TimedExchange<R> {
             });
   }
 
-  /** What a search finds; it fails as {@link #named} says. */
+  /** What a search finds. */
   protected final CompletableFuture<SearchResponse> found(SearchRequest request) {
     CompletableFuture<SearchResponse> response = new CompletableFuture<>();
     search.accept(
         request,
-        ActionListener.wrap(response::complete, e -> response.completeExceptionally(named(e))));
+        ActionListener.wrap(
+            response::complete, e -> response.completeExceptionally(new FirstStageFailure(e))));
     return response;
-  }
-
-  /** What a search that failed is called here. */
-  protected Exception named(Exception failure) {
-    return failure;
   }
 
   /** Less than is left: what the service can do in time must still get here. */

@@ -36,11 +36,13 @@ public class NeedSearchTests extends OpenSearchTestCase {
     SearchRequest user = user(new SearchSourceBuilder().query(QUERY));
     user.indices("apis", "of-acme").routing("r").preference("_local");
     user.indicesOptions(IndicesOptions.STRICT_EXPAND_OPEN);
+    user.allowPartialSearchResults(false);
     SearchRequest search = only(user, TOOLS);
     assertArrayEquals(user.indices(), search.indices());
     assertEquals("r", search.routing());
     assertEquals("_local", search.preference());
     assertEquals(IndicesOptions.STRICT_EXPAND_OPEN, search.indicesOptions());
+    assertEquals(false, search.allowPartialSearchResults());
   }
 
   public void testItEndsWithTheTimeAndPassesNoPipeline() {
