@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_host import agent_host
 from building import build
 from double import Double
 from keystore import write_key
@@ -18,6 +17,7 @@ from real_service import Service, serving
 from searching import KEY, Search
 from secured import ROLES, SETTINGS, USERS, Secured
 from secured_node import RECIPE, secured_node
+from stand_ins import agent_host
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -39,9 +39,9 @@ def settings_for(double: Double) -> list[str]:
 
 
 @contextmanager
-def searched(folder: Path, plugin: Path, double: Double, recipe: Path) -> Iterator[Search]:
-    """A running node of a recipe with the plugin, and the index `apis` in it."""
-    node = opensearch_node(folder, [plugin], settings=settings_for(double), recipe=recipe)
+def searched(folder: Path, plugin: Path, double: Double, recipe: Path, *others: Path) -> Iterator[Search]:
+    """A running node of a recipe with the plugin and others, and the index `apis` in it."""
+    node = opensearch_node(folder, [plugin, *others], settings=settings_for(double), recipe=recipe)
     write_key(folder, KEY)
     try:
         yield Search(node.start().url)

@@ -1,4 +1,4 @@
-"""A query `kitpick` led by a double: what the node makes of searches and rankings that no good service writes."""
+"""A query `kitpick` led by a double: what the node makes of answers that no good service gives."""
 
 from __future__ import annotations
 
