@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +34,8 @@ class OneLine(logging.Formatter):
         return one_line(super().format(record))
 
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
 OUT = TerminalConsole(highlight=False)
 ERR = TerminalConsole(stderr=True, highlight=False)
 
@@ -42,7 +46,17 @@ def print_json(value: object) -> None:
         text = msgspec.json.encode(value, enc_hook=_encode).decode()
     except UnicodeEncodeError:  # the name of a file in another encoding: its odd bytes become escapes
         text = json.dumps(msgspec.to_builtins(value, enc_hook=_encode), separators=(",", ":"))
-    typer.echo(harmless_json(text))
+    typer.echo(_encodable(harmless_json(text)))
+
+
+def _encodable(text: str) -> str:
+    """JSON as standard output can take it: on Windows, a file or pipe has the encoding of the country."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return text
 
 
 def print_table(table: Table) -> None:

@@ -6,6 +6,8 @@ none of the numerical libraries, which take a second.
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -92,6 +94,9 @@ class LazyCommands(TyperGroup):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
+_FULL = (errno.ENOSPC, errno.EIO)
+
+
 def load_command(name: str) -> _Click:
     """The command of this name."""
     place, _ = COMMANDS[name]
@@ -139,6 +144,7 @@ def main() -> None:
 
 def guarded(program: Callable[[], object]) -> None:
     """Runs a program; what goes wrong becomes one line and an exit code."""
+    _show_what_can_be_shown()
     try:
         program()
     except BrokenPipeError as error:
@@ -153,3 +159,20 @@ def guarded(program: Callable[[], object]) -> None:
 
         complain(error)
         sys.exit(exit_code(error))
+    except OSError as error:
+        if error.filename is not None or error.errno not in _FULL:
+            raise
+        from kitpick.cli.console import complain
+        from kitpick.errors import ExitCode
+
+        complain(
+            OSError(f"standard output: {error.strerror}: free some space on its disk, or write elsewhere")
+        )
+        sys.exit(ExitCode.UNAVAILABLE)
+
+
+def _show_what_can_be_shown() -> None:
+    """A character that the encoding of an output lacks becomes a question mark, and ends no command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
