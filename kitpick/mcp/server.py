@@ -5,13 +5,15 @@ The bearer token of an HTTP request tells who calls; on standard streams it is w
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
 from typing import Any
 
 import mcp_types as types
 import uvicorn
+from mcp import MCPError
 from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
 from starlette.types import ASGIApp
 
@@ -29,6 +31,7 @@ from kitpick.mcp.tools import CatalogTools
 from kitpick.places import places_of
 from kitpick_foundation.places import NOWHERE
 from kitpick_rescorers.service.connections import ConnectionCount, patient_for
+from kitpick_rescorers.service.logs import where_raised
 from kitpick_rescorers.service.origin import LOOPBACK
 from kitpick_rescorers.service.waits import Waits
 
@@ -49,6 +52,7 @@ class _Announcing(Server[Any]):
         return super().create_initialization_options(announced, experimental_capabilities, extensions)
 
 
+_log = logging.getLogger("kitpick.mcp")
 PATH = "/mcp"
 _SESSION = "mcp-session-id"
 _DRAIN_SECONDS = 5
@@ -136,7 +140,7 @@ class CatalogServer:
             self._listeners.remember(context.session, headers.get(_SESSION, ""))
         caller = self._callers.of(context.request)
         given = context.params or {}
-        with bringing(headers):
+        with bringing(headers), _nothing_told_of_defects():
             if "query" in given:  # SEP-1821: the SDK does not know it, and leaves it in the raw parameters
                 return await self._tools.queried(given["query"], params.cursor if params else None, caller)
             return await self._tools.listed(caller)
@@ -145,8 +149,23 @@ class CatalogServer:
         self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         caller = self._callers.of(context.request)
-        with bringing(_headers(context.request)):
+        with bringing(_headers(context.request)), _nothing_told_of_defects():
             return await self._tools.answer(params.name, params.arguments, caller)
+
+
+@contextmanager
+def _nothing_told_of_defects() -> Iterator[None]:
+    """A context whose unforeseen errors go to the log without their texts, and to the caller without anything.
+
+    A text may hold a path of this machine, or what somebody asked.
+    """
+    try:
+        yield
+    except MCPError:
+        raise
+    except Exception as error:
+        _log.error("a defect: %s", where_raised(error))  # noqa: TRY400 - its trace would hold the text
+        raise MCPError(types.INTERNAL_ERROR, "a defect of this server; its log has the details") from None
 
 
 def _calling(config: McpConfig) -> Iterable[bool]:

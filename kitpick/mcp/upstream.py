@@ -16,6 +16,7 @@ from kitpick.mcp.config import UpstreamConfig, live_settings
 from kitpick.mcp.credentials import brought
 from kitpick.mcp.errors import UpstreamFailed
 from kitpick.mcp.turns import CallerTurns
+from kitpick_foundation.masking import masked
 from kitpick_ingest.sources.mcp_changes import AnnouncesNothing, Changes, watch_changes, watch_unsaid
 from kitpick_ingest.sources.mcp_endpoint import Listing, overlaid
 from kitpick_ingest.sources.mcp_listing import list_tools
@@ -47,12 +48,15 @@ class Upstream:
             config: where the server is, and its limits.
             on_listing: is given every new list of tools, and says whether it could use it.
             sockets: makes what carries the requests of one session to a URL.
-            shared: whether different callers use it: then one has half of the calls at the same time at most.
+            shared: whether different callers use it: then one has half of the calls at the same time at most,
+                and none is told what the server wrote.
         """
         self.config = config
         self._on_listing = on_listing
         self._sockets = sockets
         self._live = live_settings(config)
+        self._secrets = (*self._live.headers.values(), *self._live.environment.values())
+        self._shared = shared
         self._connection: Connection | None = None
         self._failures = 0
         """Attempts to connect that failed."""
@@ -72,9 +76,9 @@ class Upstream:
             started, output = anyio.current_time(), ServerOutput()
             try:
                 await self._session(output)
-                self._disconnected("it ended the session")
+                self._disconnected("it ended the session", output)
             except Exception as error:  # noqa: BLE001 - whatever an upstream does, this server goes on
-                self._disconnected(failure_reason(error, self._live, output))
+                self._disconnected(failure_reason(error, self._live), output)
             lived_long = anyio.current_time() - started > _LONGEST_PAUSE
             pause = _FIRST_PAUSE if lived_long else min(2 * pause, _LONGEST_PAUSE)
             with anyio.move_on_after(pause):
@@ -97,7 +101,7 @@ class Upstream:
                     connection = await self._connected()
                     return await self._answered(connection, tool, arguments, offer)
         except TimeoutError as error:
-            raise UpstreamFailed(self.config.name, f"no answer within {seconds:g} s") from error
+            raise self._failed(f"no answer within {seconds:g} s") from error
 
     async def _called_as_user(
         self, tool: str, arguments: dict[str, Any], offer: Offer | None
@@ -112,7 +116,7 @@ class Upstream:
         except (TimeoutError, UpstreamFailed):
             raise
         except Exception as error:  # noqa: BLE001 - whatever a foreign server does; its trace may hold headers
-            raise UpstreamFailed(self.config.name, output.added_to(_innermost(error))) from None
+            raise self._failed(output.added_to(_innermost(error))) from None
 
     async def _answered(
         self, connection: Connection, tool: str, arguments: dict[str, Any], offer: Offer | None
@@ -121,20 +125,16 @@ class Upstream:
             result = await _asked(connection.client, tool, arguments, offer)
         except MCPError as error:
             # Whether the session goes on does not depend on the code: servers use those of the SDK, too.
-            reason = error.message
-            if connection.ended.is_set() or connection.output.status:
-                reason = connection.output.added_to(reason)
-            raise UpstreamFailed(self.config.name, reason) from error
+            alone = not (connection.ended.is_set() or connection.output.status)
+            raise self._failed(error.message, None if alone else connection.output) from error
         except TimeoutError:
             raise
         except Exception as error:
-            raise UpstreamFailed(self.config.name, failure_reason(error, self._live)) from error
+            raise self._failed(failure_reason(error, self._live)) from error
         size = len(result.model_dump_json().encode())
         if size > self.config.max_result_bytes:
             limit = f"{self.config.max_result_bytes:,} (max_result_bytes)"
-            raise UpstreamFailed(
-                self.config.name, f"its answer of {size:,} bytes is above the limit of {limit}"
-            )
+            raise self._failed(f"its answer of {size:,} bytes is above the limit of {limit}")
         return result
 
     async def _connected(self) -> Connection:
@@ -142,7 +142,7 @@ class Upstream:
         failures = self._failures
         while self._connection is None or self._connection.ended.is_set():
             if self._failures > failures:
-                raise UpstreamFailed(self.config.name, self._fault)
+                raise self._failed(self._fault)
             self._wanted.set()
             await self._changed.wait()
         return self._connection
@@ -191,12 +191,21 @@ class Upstream:
             await anyio.sleep(min(self.config.poll_seconds, newest.fresh_seconds))
             newest.put(await list_tools(connection, self._live))
 
-    def _disconnected(self, reason: str) -> None:
+    def _failed(self, reason: str, output: ServerOutput | None = None) -> UpstreamFailed:
+        """What a caller is told, with what is known beside it.
+
+        What a server wrote is told where it has one caller: elsewhere it may be of what another one asked.
+        """
+        told = reason if output is None else output.added_to(reason, written=not self._shared)
+        return UpstreamFailed(self.config.name, masked(told, self._secrets))
+
+    def _disconnected(self, reason: str, output: ServerOutput) -> None:
         """Calls that wait for an attempt to connect hear that it failed, or wait for the next."""
-        _log.warning("upstream %s: %s", self.config.name, reason)
+        told = masked(output.added_to(reason), self._secrets)
+        _log.warning("upstream %s: %s", self.config.name, told)
         if self._connection is None:
             self._failures += 1
-        self._connection, self._fault = None, reason
+        self._connection, self._fault = None, output.added_to(reason, written=not self._shared)
         self.settled.set()
         self._change()
 

@@ -71,6 +71,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.close()
         elif behaviour == "busy":
             self.reply(429, b"later", {"retry-after": "0"})
+        elif behaviour == "repeats the key":
+            self.reply(401, f"no such key: {self.headers.get('authorization')}".encode())
         elif behaviour.isdigit():
             self.reply(int(behaviour), b'{"error": {"message": "no such thing"}}')
         else:

@@ -78,10 +78,12 @@ class ServerOutput:
         lines = [*self._lines, self._begun] if self._begun.strip() else list(self._lines)
         return " | ".join(_shown(line) for line in lines[-_SHOWN_LINES:])
 
-    def added_to(self, reason: str) -> str:
-        """A reason with what is known beside it."""
+    def added_to(self, reason: str, *, written: bool = True) -> str:
+        """A reason with what is known beside it; what the server wrote may be about what anybody asked it."""
         refused = f" ({status_reason(self.status)})" if self.status else ""
         ended = "" if self.exit_code is None else f"; it ended with exit code {self.exit_code}"
+        if not written:
+            return f"{reason}{refused}{ended}"
         wrote = self.last_lines()
         told = f"; it wrote: {wrote}" if wrote else ""
         if self.unfinished:

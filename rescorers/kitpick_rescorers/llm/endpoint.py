@@ -14,6 +14,7 @@ import msgspec
 
 from kitpick_foundation.decoding import convert_to, decode_as
 from kitpick_foundation.errors import MissingExtra
+from kitpick_foundation.masking import masked
 from kitpick_rescorers.llm.model import (
     CallFailed,
     Completion,
@@ -34,7 +35,7 @@ _REFUSALS = frozenset({400, 404, 422, 501})
 """How an endpoint may say that it does not know a field of the request."""
 _ALTERNATIVES = 20
 """First tokens of an answer that are asked for: as many as the hosted services give."""
-_SHOWN = 200
+_SHOWN, _OK = 200, 200
 
 
 class LlmSettings(msgspec.Struct, frozen=True):
@@ -193,11 +194,16 @@ class ChatEndpoint:
             raise CallFailed("no time is left for another call")
         content = msgspec.json.encode(body)
         try:
-            return self._here.run(lambda client: self._exchanged(client, content, left))
+            status, data = self._here.run(lambda client: self._exchanged(client, content, left))
+            return status, data if status == _OK else self._without_key(data)
         except TimeoutError as error:
             raise CallFailed(f"no answer within {left:.3g} s") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             raise CallFailed(f"{type(error).__name__}: {str(error)[:_SHOWN]}", retry_after=0.0) from error
+
+    def _without_key(self, data: bytes) -> bytes:
+        """What an endpoint says to a request that it refuses: it may repeat the key."""
+        return masked(data.decode("utf-8", "replace"), (self._settings.key,)).encode()
 
     async def _exchanged(self, client: AsyncClient, content: bytes, seconds: float) -> tuple[int, bytes]:
         """Status and body of the answer: connecting, its head and its body all take so many seconds.
@@ -242,7 +248,7 @@ async def _closed(client: AsyncClient) -> None:
 
 
 def _decoded(status: int, data: bytes) -> tuple[_ChatChoice, _ChatUsage | None]:
-    if status != 200:
+    if status != _OK:
         raise CallFailed(f"HTTP {status}: {_excerpt(data)}")
     try:
         body = decode_as(data, _ChatResponse)

@@ -74,13 +74,18 @@ def log_answer(path: str, status: int, ticket: Ticket) -> None:
 
 
 def log_defect(error: BaseException, ticket: Ticket) -> None:
-    """Logs an unforeseen error: its kind, and where it happened.
+    """Logs an unforeseen error."""
+    _LOG.error("defect", extra={"request_id": ticket.request_id, "traceback": where_raised(error)})
 
-    Its message is left out, and those of what caused it: they may hold what somebody asked or sent.
+
+def where_raised(error: BaseException) -> str:
+    """The kind of an error, and where it happened; likewise of what caused it.
+
+    Their messages are left out: they may hold what somebody asked or sent.
     """
     frames: list[str] = []
     cause: BaseException | None = error
     while cause is not None and len(frames) < _MOST_CAUSES:
         frames.append(f"{type(cause).__name__}\n" + "".join(traceback.format_tb(cause.__traceback__)))
         cause = cause.__cause__ or cause.__context__
-    _LOG.error("defect", extra={"request_id": ticket.request_id, "traceback": "\n".join(frames)})
+    return "\n".join(frames)

@@ -59,6 +59,7 @@ def test_an_endpoint_without_schemas_is_asked_without_from_then_on(fake) -> None
         ("huge", "larger than"),
         ("hang up", "Error"),
         ("401", "HTTP 401: .*no such thing"),
+        ("repeats the key", r"HTTP 401: no such key: Bearer \*+$"),
         ("404", "HTTP 404"),
         ("503", "HTTP 503"),
         ("busy", "HTTP 429"),
