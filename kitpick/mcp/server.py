@@ -155,7 +155,7 @@ class CatalogServer:
 
 @contextmanager
 def _nothing_told_of_defects() -> Iterator[None]:
-    """A context whose unforeseen errors go to the log without their texts, and to the caller without anything.
+    """A context whose unforeseen errors go to the log without their texts; callers are told that there was one.
 
     A text may hold a path of this machine, or what somebody asked.
     """
@@ -163,8 +163,8 @@ def _nothing_told_of_defects() -> Iterator[None]:
         yield
     except MCPError:
         raise
-    except Exception as error:
-        _log.error("a defect: %s", where_raised(error))  # noqa: TRY400 - its trace would hold the text
+    except Exception as error:  # noqa: BLE001 - whatever it is, its text stays here
+        _log.error("a defect: %s", where_raised(error))
         raise MCPError(types.INTERNAL_ERROR, "a defect of this server; its log has the details") from None
 
 

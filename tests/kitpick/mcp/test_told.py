@@ -1,4 +1,4 @@
-"""What a caller is told where a server or this one fails: nothing of others, of secrets or of this machine."""
+"""What a caller is told where a server or this one fails: nothing of others, secrets or this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
-from plain_server import USUAL, PlainServer
+from plain_server import UNKNOWN, USUAL, PlainServer
 from raw_client import RawClient
 
 from kitpick.catalog import Catalog
@@ -28,8 +28,8 @@ for line in sys.stdin:
         print("called with", params["arguments"], {SECRET!r}, file=sys.stderr, flush=True)
         if params["name"] == "die":
             sys.exit(3)
-    said = {USUAL!r}.get(method)
-    if "id" in message and said is not None:
+    said = {USUAL!r}.get(method, {UNKNOWN!r})
+    if "id" in message:
         print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], **said}}), flush=True)
 """
 
