@@ -155,7 +155,7 @@ class CatalogServer:
 
 @contextmanager
 def _nothing_told_of_defects() -> Iterator[None]:
-    """A context whose unforeseen errors go to the log without their texts; callers are told that there was one.
+    """A context whose unforeseen errors go to the log without their texts; callers hear that one was.
 
     A text may hold a path of this machine, or what somebody asked.
     """
