@@ -36,7 +36,9 @@ _LOUD = (ProviderRefused, RuntimeClash)
 """An operator who asked for a GPU must not get slow answers instead of an error."""
 _UNAVAILABLE = "unavailable"
 _QUERIES = 2_048
-"""A request of several sentences counts twice."""
+"""Requests whose vectors are remembered, with those of their sentences."""
+_TOGETHER = MAX_SENTENCES + 1
+"""Texts of one request."""
 
 
 class Once(Generic[Model]):
@@ -118,7 +120,7 @@ class RememberedQueries:
         Raises:
             ModelError, MissingExtra: the encoder cannot be loaded, or fails.
         """
-        return self._remembered(texts, _ASKING.get()) if len(texts) <= MAX_SENTENCES else self._encode(texts)
+        return self._remembered(texts, _ASKING.get()) if len(texts) <= _TOGETHER else self._encode(texts)
 
     @property
     def unmatched_below(self) -> float | None:

@@ -214,20 +214,39 @@ class Visible(NamedTuple):
     """Words per field, (fields,)."""
 
 
-def bm25f(terms: Iterable[Postings], visible: Visible, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores by position, float64 (n,): above 0 exactly for the visible documents that hold a term.
+class TermScores(NamedTuple):
+    """What one term of a request adds to the scores of the visible documents that hold it."""
+
+    positions: NDArray[np.int64]
+    """Documents, int (m,), each once."""
+    scores: NDArray[np.float64]
+    """Above 0, (m,)."""
+
+
+def term_scores(term: Postings, visible: Visible, weights: NDArray[np.float64]) -> TermScores:
+    """The part of BM25F that is one term's.
 
     Args:
-        terms: of the request, in a fixed order, so that equal documents get equal sums.
+        term: its postings.
         visible: who may be scored.
         weights: per field, (fields,), not negative.
     """
-    scores = np.zeros(len(visible.mask))
+    positions, frequencies = _frequencies(term, visible, weights)
+    found = len(positions) if term.holders is None else term.holders
+    rarity = math.log1p((visible.documents - found + 0.5) / (found + 0.5))
+    return TermScores(positions, rarity * frequencies * (K1 + 1) / (frequencies + K1))
+
+
+def bm25f(terms: Iterable[TermScores], documents: int) -> NDArray[np.float64]:
+    """Scores by position, float64 (documents,): above 0 exactly for those that hold a term.
+
+    Args:
+        terms: of the request, in a fixed order, so that equal documents get equal sums.
+        documents: how many there are, visible or not.
+    """
+    scores = np.zeros(documents)
     for term in terms:
-        positions, frequencies = _frequencies(term, visible, weights)
-        found = len(positions) if term.holders is None else term.holders
-        rarity = math.log1p((visible.documents - found + 0.5) / (found + 0.5))
-        scores[positions] += rarity * frequencies * (K1 + 1) / (frequencies + K1)
+        scores[term.positions] += term.scores
     return scores
 
 

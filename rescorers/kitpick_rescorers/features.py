@@ -123,7 +123,7 @@ class _List:
     def _covered(self) -> Matrix:
         if not self.asked:
             return np.zeros(self.count)
-        texts = [stems(item.candidate.text) for item in self.items]
+        texts = [text_stems(item.candidate.text) for item in self.items]
         return np.array([len(self.asked & words) / len(self.asked) for words in texts])
 
     def best_of_tool(self, values: Matrix) -> Matrix:
@@ -167,6 +167,12 @@ def stems(text: str) -> frozenset[str]:
 def name_stems(name: str) -> frozenset[str]:
     """Stems of the name of an API or of a tool: the same few hundred are asked for again and again."""
     return stems(split_identifier(name))
+
+
+@lru_cache(4_096)
+def text_stems(text: str) -> frozenset[str]:
+    """Stems of a candidate's text: of a catalog in use the same texts are asked for again and again."""
+    return stems(text)
 
 
 @lru_cache(65_536)

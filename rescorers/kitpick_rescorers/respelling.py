@@ -92,8 +92,9 @@ class SecondLook:
         doubtful = suspects(text, is_known)
         if not doubtful:
             return text, []
-        right = corrections(doubtful, words_of(item.text for item in found))
-        if len(right) < len({each.word for each in doubtful}):
+        near = words_of(item.text for item in found)
+        right = corrections(doubtful, near)
+        if any(each.word not in right and each.word.lower() not in near for each in doubtful):
             wider = self._index.search(SearchRequest(text, None, _WIDER, self._permitted))
             right = corrections(doubtful, words_of(item.text for item in (*found, *wider)))
         right = self._unheld(right)

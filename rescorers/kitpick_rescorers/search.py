@@ -179,8 +179,7 @@ def prepare(text: str, needs: frozenset[Requirement], encoder: QueryEncoder) -> 
     if needs.isdisjoint(_OF_A_VECTOR) or is_blank(text):
         return bare
     try:
-        (vector,) = encoder.vectors((wanted,))
-        vectors = encoder.vectors(parts) if parts else ()
+        vector, *vectors = encoder.vectors((wanted, *parts))
         sentences = tuple(Sentence(part, own) for part, own in zip(parts, vectors, strict=True))
         cut = (*cut, *cut_by(encoder, "encoder", wanted))
         own = is_read_by(encoder, reading)

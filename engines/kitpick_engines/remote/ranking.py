@@ -30,7 +30,7 @@ from kitpick_engines.contract import (
     by_best_rank,
     checked_vector,
 )
-from kitpick_engines.lexical import FIELDS, Postings, Visible, bm25f
+from kitpick_engines.lexical import FIELDS, Postings, Visible, bm25f, term_scores
 from kitpick_engines.remote.queries import MAX_WINDOW, CommittedIndex, holding
 from kitpick_engines.remote.server import Json, ServerDialect
 from kitpick_engines.remote.sources import CANDIDATE_FIELDS, candidate_of, vector_of
@@ -290,7 +290,8 @@ def lexical_places(
             if term in held:
                 held[term].append((position, by_field))
     postings = (_postings(hits, lengths, counts.holders[term]) for term, hits in held.items() if hits)
-    return _places([source["id"] for source in sources], bm25f(postings, shown, weights))
+    scores = bm25f((term_scores(each, shown, weights) for each in postings), len(sources))
+    return _places([source["id"] for source in sources], scores)
 
 
 def dense_places(sources: Sequence[Json], vectors: Sequence[Vector], query: Vector) -> Places:

@@ -225,7 +225,9 @@ class SqliteEngine:
                 return Candidates()
             schema = snapshot.view.index.schema
             asked = searches_of(request.over(schema))
-            rankings = [self._ranked(snapshot, each) for each in asked]
+            dense = self._dense(snapshot, asked)
+            lexical = [self._lexical(snapshot, each) for each in asked]
+            rankings = list(zip(lexical, dense, strict=True))
             found = with_sentences(found_together(*snapshot, rankings))
             return Candidates(found, schema, _lost(snapshot, request.filter))
 
@@ -247,7 +249,7 @@ class SqliteEngine:
         with self._snapshot() as snapshot:
             if snapshot is None:
                 return []
-            places = self._dense(snapshot, vector, k, filter)
+            (places,) = self._dense(snapshot, [SearchRequest("", vector, k, filter)])
             return found_together(*snapshot, [({}, places)])[0]
 
     def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
@@ -340,8 +342,12 @@ class SqliteEngine:
         if connection is None or index is None:
             return None
         generation = tables.generation(connection)
+
+        def build(before: View | None) -> View:
+            return View(connection, index, self._folder, self._weights, before)
+
         try:
-            return self._latest.get(generation, lambda before: View(connection, index, self._folder, before))
+            return self._latest.get(generation, build)
         except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
             raise unreadable(self._path, error) from error
 
@@ -372,28 +378,34 @@ class SqliteEngine:
         file = self._folder / index.matrix
         return Matrix(file, index.slots, index.schema.dimensions, may_be_missing=may_be_missing)
 
-    def _ranked(self, snapshot: Snapshot, request: SearchRequest) -> BothRankings:
-        lexical = self._lexical(snapshot, request)
-        return lexical, self._dense(snapshot, request.vector, request.size, request.filter)
-
     def _lexical(self, snapshot: Snapshot, request: SearchRequest) -> dict[int, Place]:
         connection, view = snapshot
-        visible = view.visible(connection, request.filter)
         terms = request_terms(connection, request.text)
-        postings = (view.postings(connection, term) for term in terms)
-        scores = bm25f(postings, visible, self._weights)
+        held = (view.term_scores(connection, term, request.filter) for term in terms)
+        scores = bm25f(held, len(view.rows))
         found = np.flatnonzero(scores)
         chosen = found[best(scores[found], request.size)]
         return _places(chosen, scores[chosen])
 
-    def _dense(self, snapshot: Snapshot, vector: Vector | None, k: int, wanted: Filter) -> dict[int, Place]:
-        if vector is None:
-            return {}
+    def _dense(self, snapshot: Snapshot, asked: Sequence[SearchRequest]) -> list[dict[int, Place]]:
+        """The dense places of searches with one filter; the vectors of the catalog are read once for all."""
         connection, view = snapshot
-        query = checked_vector(vector, view.index.schema.dimensions)
-        allowed = np.flatnonzero(view.visible(connection, wanted).mask & view.searchable)
-        chosen, scores = nearest(view.matrix.rows, view.slots[allowed], query, k, view.index.longest)
-        return _places(allowed[chosen], scores)
+        size = view.index.schema.dimensions
+        queries = {
+            number: checked_vector(each.vector, size)
+            for number, each in enumerate(asked)
+            if each.vector is not None
+        }
+        places: list[dict[int, Place]] = [{} for _ in asked]
+        if not queries:
+            return places
+        allowed = np.flatnonzero(view.visible(connection, asked[0].filter).mask & view.searchable)
+        wanted = [asked[number].size for number in queries]
+        slots, vectors = view.slots[allowed], list(queries.values())
+        found = nearest(view.matrix.rows, slots, vectors, wanted, view.index.longest)
+        for number, (chosen, scores) in zip(queries, found, strict=True):
+            places[number] = _places(allowed[chosen], scores)
+        return places
 
 
 def _hash_of(row: Sequence[Any], matrix: Matrix) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import mmap
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,50 +34,84 @@ _FEW = 0.1
 """Below this fraction of visible rows, gathering them is cheaper than multiplying the whole matrix."""
 _GATHERED = 1024
 """Rows gathered at once for their inner products."""
+_SERIAL = 262_144
+"""Multiplications of a product for which OpenBLAS starts no threads: they cost more than they save here."""
+
+
+Found = tuple[NDArray[np.intp], NDArray[np.float64]]
+"""Positions and inner products, best first."""
 
 
 def nearest(
-    matrix: NDArray[np.float32], slots: NDArray[np.int64], query: Vector, k: int, longest: float
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The k of `slots` whose rows have the largest inner product with the query, ties in order.
+    matrix: NDArray[np.float32],
+    slots: NDArray[np.int64],
+    queries: Sequence[Vector],
+    sizes: Sequence[int],
+    longest: float,
+) -> list[Found]:
+    """For each query those of `slots` whose rows have the largest inner product with it, ties in order.
 
     Args:
         matrix: float32 (rows, d).
         slots: int (n,), the rows that may be found, in the order that breaks ties.
-        query: float32 (d,), finite, of any length.
-        k: how many at most.
+        queries: float32 (d,), finite, of any length.
+        sizes: for each query, how many at most.
         longest: upper bound of the rows' lengths.
 
     Returns:
-        Positions in `slots` and inner products, best first.
+        For each query, positions in `slots`, and inner products.
     """
-    k = min(k, len(slots))
+    if not queries:
+        return []
+    exact = np.stack(queries).astype(np.float64)
+    lengths = np.linalg.norm(exact, axis=1)
+    units = exact / np.where(lengths > 0.0, lengths, 1.0)[:, np.newaxis]
+    rough = _products(matrix, slots, units.astype(np.float32))
+    error = (exact.shape[1] + 2) * float(np.finfo(np.float32).eps) * longest
+    found = []
+    for near, unit, length, size in zip(rough, units, lengths.tolist(), sizes, strict=True):
+        chosen = _candidates(near, size, error)
+        scores = _exact(matrix, slots[chosen], unit)
+        order = best(scores, size)
+        found.append((chosen[order], scores[order] * length))
+    return found
+
+
+def _candidates(rough: NDArray[np.float32], k: int, error: float) -> NDArray[np.intp]:
+    """Positions of all that can be among the k best, where each product is off by at most `error`."""
+    k = min(k, len(rough))
     if k <= 0:
-        return np.empty(0, np.intp), np.empty(0)
-    length = float(np.linalg.norm(query.astype(np.float64)))
-    unit = query.astype(np.float64) / (length or 1.0)
-    rough = _products(matrix, slots, unit.astype(np.float32))
-    error = (len(query) + 2) * float(np.finfo(np.float32).eps) * longest
+        return np.empty(0, np.intp)
     threshold = np.partition(rough, len(rough) - k)[len(rough) - k] - 2 * error
-    chosen = np.flatnonzero(rough >= threshold)
-    scores = _exact(matrix, slots[chosen], unit)
-    order = best(scores, k)
-    return chosen[order], scores[order] * length
+    return np.flatnonzero(rough >= threshold)
 
 
-def _products(matrix: NDArray[np.float32], slots: NDArray[np.int64], unit: Vector) -> NDArray[np.float32]:
-    """Inner products by einsum: BLAS would start threads, which cost more than they save here."""
-    if len(slots) < _FEW * len(matrix):
-        chunks = [slots[i : i + _GATHERED] for i in range(0, len(slots), _GATHERED)]
-        return np.concatenate([np.einsum("ij,j->i", matrix[chunk], unit) for chunk in chunks])
-    products: NDArray[np.float32] = np.einsum("ij,j->i", matrix, unit)[slots]
+def _products(
+    matrix: NDArray[np.float32], slots: NDArray[np.int64], units: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Inner products of the rows in `slots` with units (q, d): (q, n)."""
+    if len(slots) >= _FEW * len(matrix):
+        return _rough(matrix, units)[:, slots]
+    chunks = [slots[i : i + _GATHERED] for i in range(0, max(len(slots), 1), _GATHERED)]
+    return np.concatenate([_rough(matrix[chunk], units) for chunk in chunks], axis=1)
+
+
+def _rough(rows: NDArray[np.float32], units: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Inner products (q, n), in pieces for which BLAS starts no threads; of one query by einsum, likewise."""
+    if len(units) == 1:
+        return np.einsum("ij,j->i", rows, units[0])[np.newaxis]
+    products = np.empty((len(units), len(rows)), np.float32)
+    piece = max(1, _SERIAL // units.size)
+    turned = np.ascontiguousarray(units.T)
+    for start in range(0, len(rows), piece):
+        products[:, start : start + piece] = (rows[start : start + piece] @ turned).T
     return products
 
 
 def _exact(
     matrix: NDArray[np.float32], slots: NDArray[np.int64], unit: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    chunks = [slots[i : i + _GATHERED] for i in range(0, len(slots), _GATHERED)]
+    chunks = [slots[i : i + _GATHERED] for i in range(0, max(len(slots), 1), _GATHERED)]
     return np.concatenate([(matrix[chunk].astype(np.float64) * unit).sum(axis=1) for chunk in chunks])
 
 

@@ -19,15 +19,20 @@ from numpy.typing import NDArray
 from kitpick_engines.contract import Candidate, Filter, Place, by_best_rank
 from kitpick_engines.document import ApiDocument, Effect, decode_chains, decode_document
 from kitpick_engines.errors import CorruptStore
-from kitpick_engines.lexical import FIELDS, Mask, Postings, Visible
+from kitpick_engines.lexical import FIELDS, Mask, Postings, TermScores, Visible, term_scores
 from kitpick_engines.sqlite.connections import REPLACED
 from kitpick_engines.sqlite.matrix import Matrix
 from kitpick_engines.sqlite.tables import EFFECTS, IndexRow, StrangeValue, refuse_other_types, select_in
 from kitpick_foundation.forks import fork_lock
 
 _FILTER_BYTES = 16 * 1024 * 1024
-_POSTING_BYTES = 64 * 1024 * 1024
+_POSTING_BYTES = 48 * 1024 * 1024
 _BYTES_A_POSTING = 25
+_SCORE_BYTES = 16 * 1024 * 1024
+_BYTES_A_SCORE = 16
+_CANDIDATE_BYTES = 16 * 1024 * 1024
+_BYTES_OF_NAMES = 1_000
+"""What a candidate takes beside its text and its vector."""
 
 _LAST_ROW = 2**40
 """No catalog comes so far. Larger numbers would not fit where they are multiplied."""
@@ -103,7 +108,12 @@ class View:
     """The documents of one index at one generation. Only its caches change; for any number of threads."""
 
     def __init__(
-        self, connection: sqlite3.Connection, index: IndexRow, folder: Path, before: View | None
+        self,
+        connection: sqlite3.Connection,
+        index: IndexRow,
+        folder: Path,
+        weights: NDArray[np.float64],
+        before: View | None,
     ) -> None:
         """Reads inside the connection's transaction.
 
@@ -111,6 +121,7 @@ class View:
             connection: where the tables are read.
             index: the live one.
             folder: of the vectors.
+            weights: of words by field, (fields,).
             before: an earlier state, whose rows need not be compared with their checksums again.
 
         Raises:
@@ -136,7 +147,11 @@ class View:
             raise ValueError("numbers of rows that kitpick does not write")
         self._positions = Positions(self.rows)
         self._visible: Lru[Filter, Visible] = Lru(_FILTER_BYTES)
+        self._weights = weights
         self._postings: Lru[str, Postings] = Lru(_POSTING_BYTES)
+        self._term_scores: Lru[tuple[Filter, str], TermScores] = Lru(_SCORE_BYTES)
+        self.candidates: Lru[int, Candidate] = Lru(_CANDIDATE_BYTES)
+        """Those that were read last, without places, by position: the same are proposed again and again."""
 
     def vectors(self, positions: Sequence[int]) -> NDArray[np.float32]:
         """Vectors of documents (n, d), in the order of `positions`; zeros where one is lost."""
@@ -162,8 +177,16 @@ class View:
             self._visible.put(wanted, cached, mask.nbytes + 500)
         return cached
 
-    def postings(self, connection: sqlite3.Connection, term: str) -> Postings:
-        """Postings of a term."""
+    def term_scores(self, connection: sqlite3.Connection, term: str, wanted: Filter) -> TermScores:
+        """What a term adds to the scores of the documents that a filter shows."""
+        cached = self._term_scores.get((wanted, term))
+        if cached is None:
+            visible = self.visible(connection, wanted)
+            cached = term_scores(self._postings_of(connection, term), visible, self._weights)
+            self._term_scores.put((wanted, term), cached, len(cached.scores) * _BYTES_A_SCORE + 500)
+        return cached
+
+    def _postings_of(self, connection: sqlite3.Connection, term: str) -> Postings:
         cached = self._postings.get(term)
         if cached is None:
             entries = (entry for (entry,) in connection.execute(self.index.sql(_ENTRIES), (term,)))
@@ -316,8 +339,20 @@ def found_together(
 
 def read_candidates(connection: sqlite3.Connection, view: View, positions: Sequence[int]) -> list[Candidate]:
     """Candidates without places, in the order of `positions`."""
+    found = {position: view.candidates.get(position) for position in positions}
+    unread = [position for position, candidate in found.items() if candidate is None]
+    for position, candidate in zip(unread, _read_candidates(connection, view, unread), strict=True):
+        size = 2 * len(candidate.text) + candidate.vector.nbytes + _BYTES_OF_NAMES
+        view.candidates.put(position, candidate, size)
+        found[position] = candidate
+    return [candidate for candidate in map(found.get, positions) if candidate is not None]
+
+
+def _read_candidates(connection: sqlite3.Connection, view: View, positions: Sequence[int]) -> list[Candidate]:
+    if not positions:
+        return []
     rows = view.rows[positions].tolist()
-    vectors = dict(zip(rows, view.vectors(positions), strict=True))
+    vectors = dict(zip(rows, map(np.copy, view.vectors(positions)), strict=True))
     found = {}
     statement = view.index.sql(_CANDIDATES.format("chains" if view.index.chained else "x''"))
     for row, *fields, deprecated, effect, chains in select_in(connection, statement, rows):

@@ -25,20 +25,24 @@ def unit_rows(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
     k=st.integers(0, 40),
     share=st.floats(0, 1),
     copies=st.integers(1, 20),
+    queries=st.integers(0, 9),
 )
-def test_the_nearest_are_those_of_a_full_sort_ties_in_order(seed, n, d, k, share, copies):
+def test_the_nearest_are_those_of_a_full_sort_ties_in_order(seed, n, d, k, share, copies, queries):
     rng = np.random.default_rng(seed)
     matrix = (
         unit_rows(rng, n, d)[rng.integers(0, max(n // copies, 1), n)] if n else np.empty((0, d), np.float32)
     )
     slots = np.flatnonzero(rng.random(n) < share)
     rng.shuffle(slots)
-    query = rng.standard_normal(d).astype(np.float32) * 7
-    chosen, scores = nearest(matrix, slots, query, k, longest=1.001)
-    exact = (matrix[slots].astype(np.float64) * query.astype(np.float64)).sum(axis=1)
-    expected = np.lexsort((np.arange(len(slots)), -np.round(exact, 9)))[:k]
-    np.testing.assert_array_equal(chosen, expected)
-    np.testing.assert_allclose(scores, exact[expected], rtol=1e-9, atol=1e-9)
+    asked = list(rng.standard_normal((queries, d)).astype(np.float32) * 7)
+    sizes = [k, *rng.integers(0, 40, queries)][:queries]
+    found = nearest(matrix, slots, asked, sizes, longest=1.001)
+    assert len(found) == queries
+    for query, size, (chosen, scores) in zip(asked, sizes, found, strict=True):
+        exact = (matrix[slots].astype(np.float64) * query.astype(np.float64)).sum(axis=1)
+        expected = np.lexsort((np.arange(len(slots)), -np.round(exact, 9)))[:size]
+        np.testing.assert_array_equal(chosen, expected)
+        np.testing.assert_allclose(scores, exact[expected], rtol=1e-9, atol=1e-9)
 
 
 def test_equal_rows_score_equally_wherever_they_lie():
@@ -46,7 +50,7 @@ def test_equal_rows_score_equally_wherever_they_lie():
     matrix = unit_rows(rng, 5_000, 384)
     places = rng.choice(5_000, 500, replace=False)
     matrix[places] = matrix[places[0]]
-    chosen, scores = nearest(matrix, np.arange(5_000), matrix[places[0]], 400, longest=1.001)
+    ((chosen, scores),) = nearest(matrix, np.arange(5_000), [matrix[places[0]]], [400], longest=1.001)
     np.testing.assert_array_equal(chosen, np.sort(places)[:400])
     assert len(set(scores.tolist())) == 1
 
@@ -59,7 +63,7 @@ def test_rows_closer_than_float32_can_tell_are_ordered_exactly():
     exact = (
         matrix.astype(np.longdouble) @ query.astype(np.longdouble) / np.linalg.norm(query.astype(np.float64))
     )
-    chosen, _ = nearest(matrix, np.arange(3_000), query, 10, longest=1.001)
+    ((chosen, _),) = nearest(matrix, np.arange(3_000), [query], [10], longest=1.001)
     np.testing.assert_array_equal(chosen, np.argsort(-exact, kind="stable")[:10])
 
 
@@ -67,7 +71,7 @@ def test_rows_closer_than_float32_can_tell_are_ordered_exactly():
 def test_a_query_of_any_length_gives_the_same_order(length):
     matrix = unit_rows(np.random.default_rng(1), 50, 8)
     query = matrix[3] * np.float32(length)
-    chosen, scores = nearest(matrix, np.arange(50), query, 5, longest=1.001)
+    ((chosen, scores),) = nearest(matrix, np.arange(50), [query], [5], longest=1.001)
     assert np.isfinite(scores).all()
     assert chosen[0] == (3 if length else 0)
 
