@@ -43,7 +43,6 @@ from kitpick_engines.sqlite.connections import ConnectionPool, translated, unrea
 from kitpick_engines.sqlite.matrix import Matrix, MatrixGone, best, nearest, remove_matrix, remove_orphans
 from kitpick_engines.sqlite.tables import select_in
 from kitpick_engines.sqlite.view import (
-    BothRankings,
     LatestView,
     View,
     found_together,
