@@ -98,9 +98,10 @@ def _products(
 
 def _rough(rows: NDArray[np.float32], units: NDArray[np.float32]) -> NDArray[np.float32]:
     """Inner products (q, n), in pieces for which BLAS starts no threads; of one query by einsum, likewise."""
-    if len(units) == 1:
-        return np.einsum("ij,j->i", rows, units[0])[np.newaxis]
     products = np.empty((len(units), len(rows)), np.float32)
+    if len(units) == 1:
+        np.einsum("ij,j->i", rows, units[0], out=products[0])
+        return products
     piece = max(1, _SERIAL // units.size)
     turned = np.ascontiguousarray(units.T)
     for start in range(0, len(rows), piece):
