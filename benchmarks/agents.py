@@ -31,7 +31,6 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -39,6 +38,7 @@ import msgspec
 from live_tools import measure_answers, measure_changes
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATASETS, Listed
 
 from kitpick.adapters.deferral import SEARCH, AnthropicDeferral
 from kitpick.adapters.provider_messages import referenced_tools
@@ -56,7 +56,6 @@ from kitpick_rescorers.packing import TokenCounter
 from kitpick_training.data.records import read_records
 from kitpick_training.data.written import WrittenRequest, read_apis, read_written
 
-DATASETS = Path(__file__).resolve().parents[1] / "datasets"
 DEPTH = 5
 ALONE = 150
 TURNS = 20
@@ -104,22 +103,10 @@ def main() -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     figures: Figures = {}
     with Catalog.open(f"sqlite:{place}", settings=settings) as catalog:
-        catalog.ingest(_Operations(taken), progress=progress())
+        catalog.ingest(Listed("written", taken.values()), progress=progress())
         for part in parts:
             figures |= PARTS[part](catalog, documents, arguments.limit)
     print(json.dumps({key: round(value, 4) for key, value in figures.items()}))
-
-
-class _Operations:
-    """The operations as a source."""
-
-    name = "written"
-
-    def __init__(self, documents: Mapping[int, ApiDocument]) -> None:
-        self._documents = documents
-
-    def read(self) -> Iterator[ApiDocument]:
-        yield from self._documents.values()
 
 
 def _of_large_tools(documents: Mapping[int, ApiDocument]) -> dict[int, ApiDocument]:
@@ -436,12 +423,12 @@ def _answer(document: ApiDocument, arguments: Mapping[str, Any]) -> str:
 
 def answers(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
     """Bytes of an answer of the MCP server."""
-    return measure_answers(_Operations(documents), catalog.settings, limit)
+    return measure_answers(Listed("written", documents.values()), catalog.settings, limit)
 
 
 def live(catalog: Catalog, documents: Mapping[int, ApiDocument], limit: int | None) -> Figures:
     """Milliseconds from a server's notice to the search that knows."""
-    return measure_changes(_Operations(documents), catalog.settings, limit)
+    return measure_changes(Listed("written", documents.values()), catalog.settings, limit)
 
 
 def _chains(cases: Sequence[Case], count: int) -> Iterator[Messages]:

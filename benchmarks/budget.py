@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 
 import msgspec
+from shared_data import DATA
 
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
@@ -28,7 +29,6 @@ from kitpick_evaluation.dataset import JudgedQuery, select
 from kitpick_ingest.definitions import render_definitions, slim_definition
 from kitpick_rescorers.packing import best_fit, first_fit, token_counter
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 BUDGETS = (200, 300, 400, 500, 750, 1_000, 1_500, 2_000, 3_000, 4_000)
 DEPTH = 50
 

@@ -44,10 +44,10 @@ from unittest import mock
 import numpy as np
 from battery.__main__ import CACHE, LIMIT, Run, battery, parsed
 from battery.toollinkos import read_toollinkos
-from halves import half_of
 from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATA, DATASETS, Listed, half_of
 
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
@@ -68,8 +68,6 @@ from kitpick_training.data.operations import full_lists
 from kitpick_training.data.records import read_records
 from kitpick_training.data.written import WrittenApi, read_apis
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT.parent / "shared" / "data"
 NAME = "chains"
 DEPTH = 10
 ALL = 10_000
@@ -97,19 +95,6 @@ class Request(NamedTuple):
     steps: tuple[str, ...]
     ordered: bool = True
     """Whether `steps` is an order, and not only a set."""
-
-
-class Documents:
-    """A source of documents that are there."""
-
-    name = NAME
-
-    def __init__(self, documents: Sequence[ApiDocument]) -> None:
-        self._documents = documents
-
-    def read(self) -> Iterator[ApiDocument]:
-        """All of them."""
-        yield from self._documents
 
 
 def main() -> None:
@@ -141,7 +126,7 @@ def main() -> None:
 
 def steps(data: Path, limit: int, profile: Profile) -> Figures:
     """The requests of several steps."""
-    rows = [json.loads(line) for line in (ROOT / "datasets" / "steps.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (DATASETS / "steps.jsonl").read_text().splitlines()]
     named = _named_operations(rows, data)
     documents = full_lists(named.values(), data / "openapi" / "apis.jsonl.gz", NAME)
     ids = {key: api.operation.id_in(NAME) for key, api in named.items()}
@@ -176,7 +161,7 @@ def steps(data: Path, limit: int, profile: Profile) -> Figures:
 def _named_operations(rows: Iterable[Mapping[str, object]], data: Path) -> dict[str, WrittenApi]:
     """The operations that the requests name, by the ids of the file (see `datasets/README.md`)."""
     keys = {str(step) for row in rows for step in row["steps"]}  # type: ignore[attr-defined]
-    found = {f"d:{api.id}": api for api in read_apis(ROOT / "datasets" / "written")}
+    found = {f"d:{api.id}": api for api in read_apis(DATASETS / "written")}
     if any(key.startswith("w:") for key in keys):
         found |= {f"w:{api.id}": api for api in read_apis(data / "written")}
     for record in read_records(data / "openapi" / "apis.jsonl.gz"):
@@ -198,9 +183,7 @@ def _written(source: str, provider: str, service: str, tool: str, api: str) -> W
 
 def edges(data: Path, limit: int, profile: Profile) -> Figures:
     """The judged edges that are still inferred; neither profile nor limit matters to them."""
-    rows = [
-        json.loads(line) for line in (ROOT / "datasets" / "chains" / "edges.jsonl").read_text().splitlines()
-    ]
+    rows = [json.loads(line) for line in (DATASETS / "chains" / "edges.jsonl").read_text().splitlines()]
     kept = list(_inferred(rows, data))
     table = Table("judged edges", "inferred", "still inferred", "right", "of these, per cent")
     figures: Figures = {}
@@ -434,7 +417,7 @@ def _both_rows(
 def _fill(catalog: Catalog, documents: Sequence[ApiDocument], profile: Profile) -> None:
     """Ingests them; without vectors where no stage reads any."""
     if not profile.needs().isdisjoint({"dense", "vector", "sentence", "intent"}):
-        catalog.ingest(Documents(documents), progress=progress())
+        catalog.ingest(Listed(NAME, documents), progress=progress())
         return
     index = catalog.engine.ensure(IndexSchema("none", 1, 1))
     with catalog.engine.writing(index) as writer:

@@ -16,6 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from shared_data import ROOT
+
 from kitpick.evaluation.measuring import Judged, Plan, open_systems, ranker_of
 from kitpick_engines.contract import Vector
 from kitpick_engines.remote.engine import RemoteEngine
@@ -23,7 +25,6 @@ from kitpick_evaluation.answer import Answer, Ranker
 from kitpick_evaluation.dataset import JudgedQuery
 from kitpick_evaluation.evaluate import Evaluation, evaluate
 
-ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests" / each) for each in ("nodes", "plugin", "engines")]
 
 from real_service import serving  # noqa: E402

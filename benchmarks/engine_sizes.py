@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+from shared_data import DATA
 from synthetic_apis import (
     CANDIDATES,
     NumberedVectors,
@@ -62,7 +63,7 @@ def main() -> None:
     parser.add_argument("--engines", default="sqlite,opensearch,elasticsearch")
     parser.add_argument("--requests", type=int, default=100)
     parser.add_argument("--keep", type=Path)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--work", type=Path, default=Path("var/engine-sizes"))
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()

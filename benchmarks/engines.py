@@ -40,6 +40,7 @@ from engine_routes import PROFILES, measure_routes, route_figures
 from nnn.columns import solve_by_columns
 from numpy.typing import NDArray
 from own_query import compare_own_query, node_with_plugin
+from shared_data import DATA
 
 from kitpick.catalog import Catalog
 from kitpick.evaluation.measuring import Plan, judged_dataset
@@ -102,7 +103,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=None)
     parser.add_argument("--ingest", type=int, default=20_000)
     parser.add_argument("--keep", type=Path)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=DATA)
     options = parser.parse_args()
     parts = options.parts.split(",")
     if unknown := set(parts) - set(PARTS):

@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from battery.sets import DataFolders, read_set
-from halves import half_of
 from msgspec.structs import replace
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATASETS, Listed, half_of
 
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
 from kitpick.settings import Settings
-from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.dataset import Dataset, JudgedQuery, select
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_evaluation.metrics import score_rankings
@@ -38,7 +37,7 @@ from kitpick_training.data.records import labelled
 from kitpick_training.data.split import Split
 from kitpick_training.data.tool_sets import read_metatool
 
-WRITTEN = Path(__file__).resolve().parents[1] / "datasets" / "enriched"
+WRITTEN = DATASETS / "enriched"
 PROFILE = "hybrid"
 Figures = dict[str, float]
 
@@ -174,17 +173,6 @@ DATASETS: dict[str, Callable[[Path], Dataset]] = {
     "toollens": lambda data: open_dataset("toollens", data),
     "toucan": open_toucan,
 }
-
-
-class Listed(NamedTuple):
-    """A source of documents that are there."""
-
-    name: str
-    documents: Sequence[ApiDocument]
-
-    def read(self) -> Iterator[ApiDocument]:
-        """All of them."""
-        yield from self.documents
 
 
 class Writer:

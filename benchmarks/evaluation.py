@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATA
 
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
@@ -28,11 +29,9 @@ from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import retrieval_text
 from kitpick_evaluation.health.duplicates import near_duplicates
-from kitpick_evaluation.report import Report
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_rescorers import DEFAULT_PROFILE
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PARTS = ("repeat", "duplicates")
 SERVICES = (
     "s3",
@@ -81,7 +80,7 @@ def repeat(arguments: argparse.Namespace) -> Figures:
 
 def _report(data: Path, plan: Plan) -> bytes:
     with judged_dataset("toolbench", data, plan, progress()) as judged:
-        report: Report = measure(judged, plan, progress()).report
+        report = measure(judged, plan, progress())
     return msgspec.json.encode(msgspec.structs.replace(report, timings=()))
 
 

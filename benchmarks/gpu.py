@@ -31,7 +31,8 @@ from rich.table import Table
 from serving.load import Load
 from serving.process import UNCACHED, serving, tool_texts
 from serving.weights import state, write
-from timed_reranker import DATA, QUERY, interleaved
+from shared_data import DATA
+from timed_reranker import QUERY, interleaved
 
 from kitpick_models.encoders import CrossEncoder
 from kitpick_models.errors import ModelError

@@ -24,6 +24,7 @@ from enrichment import cells, enriched, opened, ranked
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATA
 
 from kitpick.cli.progress import progress
 from kitpick.settings import Settings
@@ -33,7 +34,6 @@ from kitpick_rescorers.intents.store import Intent
 from kitpick_training.data.records import labelled
 from kitpick_training.data.tool_sets import read_metatool
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SAMPLES = (0, 1, 5, 20)
 """A plugin, in MetaTool."""
 ASKED = 600

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+from shared_data import DATA
 from synthetic_apis import (
     CANDIDATES,
     Floats,
@@ -71,7 +72,7 @@ def main() -> None:
     parser.add_argument(
         "--merge", action="store_true", help="after loading, merge everything into one segment"
     )
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=DATA)
     options = parser.parse_args()
     figures = load(options) if options.command == "load" else search(options)
     print(json.dumps(keep(options.folder, figures)))

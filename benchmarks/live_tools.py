@@ -28,13 +28,13 @@ from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATASETS
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_ingest.source import Source
 from kitpick_training.data.written import read_written
 
-DATASETS = Path(__file__).resolve().parents[1] / "datasets"
 CHANGES = 20
 ANSWERS = 200
 PATIENCE_SECONDS = 60.0

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from runtimes import arithmetic_limit, flash_rank, open_vino
+from shared_data import DATA
 from timed_reranker import (
-    DATA,
     MAX_TOKENS,
     QUERY,
     THREADS,

@@ -23,7 +23,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from shared_data import ROOT
+
 RESCORERS, ENGINES = "rescorers/kitpick_rescorers", "engines/kitpick_engines"
 TESTS = {
     f"{RESCORERS}/pipeline.py": "rescorers/test_pipeline.py rescorers/test_rounds.py "

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from shared_data import DATA
 
 from kitpick.adapters.offered_tools import OfferedTools
 from kitpick.settings import Settings
@@ -24,7 +25,6 @@ from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_ingest.definitions import render_definitions
 from kitpick_ingest.function_names import function_names
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 GROUP = 10
 KEPT = (5, 10, 20)
 

@@ -29,10 +29,11 @@ from mmr import mmr
 from nnn.fista import solve_fista
 from nnn.path import Path as PenaltyPath
 from nnn.path import solve_path
-from nnn.vectors import DATA, encoded
+from nnn.vectors import encoded
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATA
 
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import retrieval_text

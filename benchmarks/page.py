@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 
 import httpx2
 from serving.process import serving
+from shared_data import DATA
 
 from kitpick.catalog import Catalog
 from kitpick_evaluation.datasets.published import open_dataset
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 WARM_UP = 3
 WAYS = {
     "hybrid": {"profile": "hybrid", "budget": 2_000},

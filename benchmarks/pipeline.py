@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
+from shared_data import DATA
 
 from kitpick.catalog import Catalog
 from kitpick.model_set import ModelSet
@@ -35,7 +36,6 @@ from kitpick_rescorers.scoring import Scorer
 from kitpick_rescorers.stages import Requirement
 from kitpick_rescorers.state import Degradation
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 WARM_UP = 5
 
 

@@ -30,8 +30,9 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATA
 
-from plugin_node import ROOT, body_of, filled_node, stored  # isort: skip - adds folders to the path
+from plugin_node import body_of, filled_node, stored  # isort: skip - adds folders to the path
 from building import build
 from double import Double, answering, backwards
 from misdeeds import MISDEEDS
@@ -45,8 +46,6 @@ from kitpick.evaluation.measuring import judged_dataset
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_ingest.progress import NullProgress
-
-DATA = ROOT.parent / "shared" / "data"
 
 PROFILES = ("kitpick", "hybrid")
 DEADLINE_MILLIS = 300

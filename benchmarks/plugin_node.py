@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from shared_data import ROOT
+
 sys.path[:0] = [str(ROOT / "tests" / "nodes"), str(ROOT / "tests" / "plugin")]
 
 from keystore import write_key  # noqa: E402

@@ -27,11 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from battery.__main__ import CACHE, DATA, ROOT
+from battery.__main__ import CACHE
 from battery.sets import BatteryRequest, BatterySet, DataFolders, read_set
 from battery.stores import LogitFile
 from battery.systems import LoadedModels, SetSystem, open_set
 from msgspec.structs import replace
+from shared_data import DATA, DATASETS, ROOT
 
 from kitpick.result import UNLIKELY
 from kitpick_engines.document import ApiDocument
@@ -170,7 +171,7 @@ def servers_of(sizes: str) -> Iterator[tuple[str, BatterySet]]:
     for document in read_toucan(DATA / "toucan" / "servers.jsonl.gz", "mcp"):
         documents[document.tool].append(document)
     asked = _asked()
-    near = first_of_each(ROOT / "datasets" / "graded" / "near-misses-mcp.jsonl", "n")
+    near = first_of_each(DATASETS / "graded" / "near-misses-mcp.jsonl", "n")
     order = sorted(asked, key=lambda server: digest("order", server))
     for size in filter(None, sizes.split(",")):
         count = max(1, len(order) // int(size))
@@ -214,7 +215,7 @@ def twins_of(id_: str) -> set[str]:
 
 @cache
 def _asked() -> dict[str, tuple[str, Row]]:
-    return first_of_each(ROOT / "datasets" / "written-mcp.jsonl", "w")
+    return first_of_each(DATASETS / "written-mcp.jsonl", "w")
 
 
 def answerable(
@@ -244,7 +245,7 @@ def digest(*parts: str) -> str:
 
 def sets_of(names: str, limit: int) -> Iterator[tuple[str, BatterySet]]:
     """Sets of the battery."""
-    folders = DataFolders(DATA, (DATA / "written", ROOT / "datasets" / "written"))
+    folders = DataFolders(DATA, (DATA / "written", DATASETS / "written"))
     for name in filter(None, names.split(",")):
         split = "test" if name in {"metatool", "bfcl", "sealtools"} else "validation"
         yield name, read_set(name, folders, split).sample(limit, 7)
@@ -304,7 +305,7 @@ def rates(good: Sequence[Row], bad: Sequence[Row], threshold: float, *, ruled: b
 
 def mcp_of(rows: Iterable[Row]) -> list[Row]:
     """One answerable request of each server."""
-    ids = {id_ for id_, _ in first_of_each(ROOT / "datasets" / "written-mcp.jsonl", "w").values()}
+    ids = {id_ for id_, _ in first_of_each(DATASETS / "written-mcp.jsonl", "w").values()}
     return [row for row in rows if row["id"] in ids and row["kind"] == "answerable"]
 
 

@@ -39,11 +39,10 @@ from serving.process import UNCACHED, serving, tool_apis, tool_requests, tool_te
 from serving.relayed import MemoryServer, posting
 from serving.rivals import rivalry
 from serving.soak import soak
+from shared_data import DATA
 
 from kitpick_models.runtime import load_cross_encoder, load_encoder
 from kitpick_models.settings import RuntimeSettings
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def main() -> int:

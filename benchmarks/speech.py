@@ -27,7 +27,7 @@ import argparse
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +38,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATA, DATASETS, Listed
 from translations import scripted_translations
 
 from kitpick.catalog import Catalog
@@ -59,8 +60,6 @@ from kitpick_training.data.readers import read_openapi
 from kitpick_training.data.records import read_records
 from kitpick_training.data.written import read_apis
 
-DATASETS = Path(__file__).resolve().parents[1] / "datasets"
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 DEPTH = 5
 _EVERYBODY = Filter()
 FIGURES = (
@@ -97,10 +96,13 @@ def main() -> None:
     parser.add_argument("--profile", default="kitpick")
     parser.add_argument("--data", type=Path, default=DATA)
     given = parser.parse_args()
+    parts = given.parts.split(",")
+    if unknown := set(parts) - PARTS.keys():
+        parser.error(f"unknown parts {sorted(unknown)}; known are {', '.join(PARTS)}")
     figures: Figures = {}
     with tempfile.TemporaryDirectory() as folder:
         options = Options(given.profile, given.limit, given.documents, given.data, Path(folder))
-        for part in given.parts.split(","):
+        for part in parts:
             found = PARTS[part](options)
             _print(part, found)
             figures |= found
@@ -112,17 +114,6 @@ def _print(part: str, figures: Figures) -> None:
     for name, value in figures.items():
         table.add_row(name, f"{value:.4g}")
     Console().print(table)
-
-
-class _Documents:
-    """Documents as a source."""
-
-    def __init__(self, documents: Iterable[ApiDocument], name: str = "written") -> None:
-        self.name = name
-        self._documents = documents
-
-    def read(self) -> Iterator[ApiDocument]:
-        yield from self._documents
 
 
 def opened(options: Options, name: str, source: Source | str) -> Catalog:
@@ -187,7 +178,7 @@ def foreign(options: Options) -> Figures:
     """Requests in fourteen languages, and the same in English; of each language its share, too."""
     requests, documents = _foreign_requests(options)
     found: dict[str, list[tuple[str, float, bool]]] = {"foreign": [], "english": []}
-    with opened(options, "foreign", _Documents(documents)) as catalog:
+    with opened(options, "foreign", Listed("written", documents)) as catalog:
         for each in requests:
             for kind, text in (("foreign", each.text), ("english", each.english)):
                 result = catalog.search(text, 2 * DEPTH)
@@ -207,7 +198,7 @@ def foreign(options: Options) -> Figures:
 def translated(options: Options) -> Figures:
     """Foreign requests by a scripted endpoint: what a translation can give at best, and one that fails."""
     requests, documents = _foreign_requests(options)
-    opened(options, "translated", _Documents(documents)).close()
+    opened(options, "translated", Listed("written", documents)).close()
     recalls, counts = scripted_translations(
         options.folder / "translated.db",
         options.profile,
@@ -321,7 +312,7 @@ def exact(options: Options) -> Figures:
     }
     for name, documents in others.items():
         with Catalog.open(f"sqlite:{options.folder / name}.db") as catalog:
-            sync(_Documents(documents, name), catalog.engine, NoVectors())
+            sync(Listed(name, documents), catalog.engine, NoVectors())
             found[name] = _named(catalog, options, words)
     return _exact_figures(found)
 
@@ -447,7 +438,7 @@ def _asked(
 ) -> tuple[list[bool], list[float]]:
     """Whether the first hit for each conversation is right, and its recall."""
     first, found = [], []
-    with opened(options, name, _Documents(documents)) as catalog:
+    with opened(options, name, Listed("written", documents)) as catalog:
         for case in cases:
             ranking = [hit.document.id for hit in catalog.search(case.messages, 2 * DEPTH).hits]
             counted = [key for key in ranking if key not in case.also]
@@ -467,8 +458,9 @@ def narratives(options: Options) -> Figures:
     long = list(read_records(DATASETS / "narratives.jsonl"))
     rows = [*long, *rows]
     needed = dict.fromkeys(by_number[api] for row in rows for api in row["relevant"])
+    held = sampled(documents, needed, options.documents)
     own, dense = [], []
-    with opened(options, "narratives", _Documents(sampled(documents, needed, options.documents))) as catalog:
+    with opened(options, "narratives", Listed("written", held)) as catalog:
         for row in rows:
             right, also = ({by_number[api] for api in row[key]} for key in ("relevant", "also"))
             own.append(recall(catalog.search(row["request"], 2 * DEPTH), right, also - right))

@@ -23,7 +23,6 @@ from kitpick_models.manifest import MANIFEST, MODEL, Manifest, Storage
 from kitpick_models.tokens import TokenIds, pair
 from kitpick_training.data.records import read_records
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 QUERY = "I'm planning a trip next week: check the weather there and find a hotel near the conference centre."
 PAIRS, AVERAGE, MAX_TOKENS, THREADS = 50, 110, 256, 2
 FORMS: tuple[Storage, ...] = ("fp32", "static_int8")

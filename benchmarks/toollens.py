@@ -16,9 +16,9 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATA
 
 RECORDS = Path(__file__).parent / "training"
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 FIGURES = ("R@3", "R@5", "C@3", "C@5")
 PUBLISHED = {
     "dense": (80.0, 90.9, 53.3, 78.3),

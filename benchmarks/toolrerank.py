@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATA
 
 from kitpick.catalog import Catalog
 from kitpick.cli.progress import progress
@@ -26,7 +27,6 @@ from kitpick_evaluation.report import MEAN, ReportRow
 from kitpick_training.own.requests import OwnTraining, train_on_own_requests
 from kitpick_training.recipe import recipe_path
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PROFILES = ("hybrid", "rerank", "toolrerank", "kitpick")
 METRICS = ("ndcg@5", "recall@5")
 Figures = dict[str, float]
@@ -47,7 +47,7 @@ def main() -> None:
         if arguments.train:
             train(judged, arguments.data, model)
         for name, reranker in (("shipped", None), ("silver", model)):
-            rows = measure(reranked_by(judged, reranker), plan, progress()).report.rows
+            rows = measure(reranked_by(judged, reranker), plan, progress()).rows
             figures |= shown(name, [row for row in rows if row.facet == "subset"])
     print(json.dumps(figures))
 

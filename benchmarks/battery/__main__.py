@@ -32,6 +32,7 @@ import msgspec
 import platformdirs
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATA, DATASETS, ROOT
 
 from battery.facets import RequestFacets
 from battery.feature_file import FeatureRows
@@ -74,8 +75,6 @@ from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_training.calibration import reliability_bins
 from kitpick_training.data.split import Split
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT.parent / "shared" / "data"
 LEARNED = ROOT / "benchmarks" / "profiles" / "learned.toml"
 SMALL_SIZE = 200
 """Candidates of a small catalog: all of it."""
@@ -178,7 +177,7 @@ def parsed(arguments: Sequence[str]) -> Run:
         split=split,
         limit=given.limit or sys.maxsize,
         seed=given.seed,
-        folders=DataFolders(given.data, (given.data / "written", ROOT / "datasets" / "written")),
+        folders=DataFolders(given.data, (given.data / "written", DATASETS / "written")),
         cache=given.cache,
         models=tuple(given.models),
         timed=given.time,

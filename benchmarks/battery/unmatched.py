@@ -18,8 +18,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+from shared_data import DATA, DATASETS
 
-from battery.__main__ import CACHE, DATA, ROOT
+from battery.__main__ import CACHE
 from battery.sets import BatteryRequest, BatterySet, DataFolders, read_set
 from battery.systems import LoadedModels, open_set
 from kitpick_engines.contract import Engine, Filter
@@ -54,7 +55,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--cache", type=Path, default=CACHE)
     given = parser.parse_args()
-    folders = DataFolders(given.data, (given.data / "written", ROOT / "datasets" / "written"))
+    folders = DataFolders(given.data, (given.data / "written", DATASETS / "written"))
     encoder = load_encoder()
     least = encoder.unmatched_below
     if least is None:

@@ -45,6 +45,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 from serving.process import Served, serving, tool_texts
+from shared_data import DATA
 
 from hostile import gateway
 from hostile.cases import DOCUMENTS, NOT_JSON, Case, body, raw_cases, request_cases
@@ -55,7 +56,6 @@ from hostile.tokens import token_cases
 
 GRACE = 1.0
 """Seconds after its deadline at which an answer counts as late."""
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from shared_data import DATA
 
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_ingest.sources.botocore_models import BotocoreSource
@@ -42,7 +43,7 @@ from nnn.codes import Codes
 from nnn.columns import solve_by_columns
 from nnn.fista import lipschitz
 from nnn.fista import solve_fista as fista
-from nnn.vectors import DATA, Vectors, encoded, grown, texts_of
+from nnn.vectors import Vectors, encoded, grown, texts_of
 
 TOLERANCE = 1e-6
 FISTA_CAP = 30_000

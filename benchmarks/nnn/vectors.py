@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from shared_data import ROOT
 
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import retrieval_text
 from kitpick_ingest.source import Source
 from kitpick_models.runtime import load_encoder
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT.parent / "shared" / "data"
 CACHE = ROOT / "var" / "bench"
 Vectors = NDArray[np.float32]
 

@@ -82,9 +82,14 @@ def abstention_quality(
     )
 
 
+def judge_of(profile: Profile) -> Learned | None:
+    """The stage of a profile that judges the whole list, if it has one."""
+    return next((each for each in profile.stages if isinstance(each, Learned) and each.abstains), None)
+
+
 def judges_lists(profile: Profile) -> bool:
     """Whether the profile's verdict is the list ranker's, and not the cross-encoder's alone."""
-    return any(isinstance(stage, Learned) and stage.abstains for stage in profile.stages)
+    return judge_of(profile) is not None
 
 
 def with_threshold(profile: Profile, threshold: float) -> Profile:

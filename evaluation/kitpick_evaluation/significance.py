@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Float64 = NDArray[np.float64]
-Interval = tuple[float, float]
 
 RESAMPLES = 1_000
 CONFIDENCE = 0.95

@@ -40,6 +40,7 @@ from kitpick_evaluation.abstention import (
     decided_alone,
     fit_to_requests,
     fit_with_confidence,
+    judge_of,
     judges_lists,
     least_requests,
     refused_at_most,
@@ -55,7 +56,7 @@ from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.profiles import Profile, load_profile
 from kitpick_rescorers.request_matrix import RequestMatrix
-from kitpick_rescorers.stages import Abstain, Learned
+from kitpick_rescorers.stages import Abstain
 from kitpick_rescorers.stages.base import threshold_of
 from kitpick_rescorers.stages.depth import FALLBACK
 
@@ -479,8 +480,7 @@ class _Verdict(msgspec.Struct, frozen=True):
 
     def _threshold(self, profile: Profile) -> float:
         """The one that decides."""
-        if judges_lists(profile):
-            judge = next(each for each in profile.stages if isinstance(each, Learned) and each.abstains)
+        if (judge := judge_of(profile)) is not None:
             fallback = FALLBACK if self.models.ranker is None else self.models.ranker.threshold
             return fallback if judge.threshold is None else judge.threshold
         stage = next(stage for stage in profile.stages if isinstance(stage, Abstain))

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from kitpick_evaluation.abstention import most_refused
+from kitpick_evaluation.abstention import judge_of, most_refused
 from kitpick_foundation.decoding import decode_as
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.stages import Abstain, Learned
+from kitpick_rescorers.stages import Abstain
 
 _FILE = Path(__file__).with_name("held_out.json")
 
@@ -58,11 +58,6 @@ def _floor(profile: Profile) -> float:
         return 0.0
     floors = [each.threshold for each in profile.stages if isinstance(each, Abstain)]
     return max((math.inf if each is None else each for each in floors), default=0.0)
-
-
-def judge_of(profile: Profile) -> Learned | None:
-    """The stage of a profile that judges the whole list, if it has one."""
-    return next((each for each in profile.stages if isinstance(each, Learned) and each.abstains), None)
 
 
 def held_out_requests(ranker: str, apis: int) -> HeldOutRequests | None:

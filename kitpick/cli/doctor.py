@@ -18,7 +18,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from kitpick.adaptation.held_out import held_out_requests, judge_of
+from kitpick.adaptation.held_out import held_out_requests
 from kitpick.catalog import Catalog
 from kitpick.cli.catalogs import absence_of
 from kitpick.cli.console import print_json, print_table
@@ -32,6 +32,7 @@ from kitpick_engines.errors import ForeignState
 from kitpick_engines.opening import without_secrets
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.setup import compare, deadline, detect, endpoints, followed
+from kitpick_evaluation.abstention import judge_of
 from kitpick_foundation.errors import InvalidSetting, KitpickError
 from kitpick_foundation.text_files import read_text
 from kitpick_ingest.cut_texts import CutTextCounts, CutTexts

@@ -148,7 +148,7 @@ def evaluate(
             plan = msgspec.structs.replace(plan, tested=tuple(metrics))
         for warning in overlap_warnings(plan.profiles, judged.queries):
             note(warning)
-        report = measure(judged, plan, progress()).report
+        report = measure(judged, plan, progress())
     if output:
         write_report(report, output)
     print_json(report) if as_json else print_report(report, metrics, facets)

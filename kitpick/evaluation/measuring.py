@@ -27,7 +27,7 @@ from kitpick_evaluation.dataset import JudgedQuery, check_dataset, check_queries
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_evaluation.datasets.queries_file import queries_file
 from kitpick_evaluation.errors import InvalidDataset
-from kitpick_evaluation.evaluate import Evaluation, Sampling, evaluate
+from kitpick_evaluation.evaluate import Sampling, evaluate
 from kitpick_evaluation.facets import Facets
 from kitpick_evaluation.metrics import check_cutoffs
 from kitpick_evaluation.report import Cost, Provenance, Report, Timing, digest_of
@@ -74,13 +74,6 @@ class Judged(msgspec.Struct, frozen=True):
         return (*self.queries, *self.unanswerable)
 
 
-class Measured(msgspec.Struct, frozen=True):
-    """A report, and the figures of every request behind it."""
-
-    report: Report
-    evaluation: Evaluation
-
-
 @contextmanager
 def judged_dataset(name: str, data: Path, plan: Plan, progress: Progress) -> Iterator[Judged]:
     """A dataset in a catalog beside the embedding cache; only changes since the last time are ingested.
@@ -111,11 +104,7 @@ def judged_queries(catalog: Catalog, queries: Path, plan: Plan) -> Judged:
     return _judged(catalog, queries.name, judged, plan)
 
 
-def measure(
-    judged: Judged,
-    plan: Plan,
-    progress: Progress,
-) -> Measured:
+def measure(judged: Judged, plan: Plan, progress: Progress) -> Report:
     """Runs every request by every profile, and measures abstention if a profile can abstain.
 
     Args:
@@ -144,7 +133,7 @@ def measure(
     with progress.phase("time", len(timed)) as advance:
         taken = timings(systems, timed, max(plan.sampling.cutoffs), advance)
     counter = DefinitionTokens().counter.name
-    report = Report(
+    return Report(
         complete=True,
         dataset=judged.name,
         queries=len(judged.asked),
@@ -155,7 +144,6 @@ def measure(
         timings=taken,
         differences=pair_tests(evaluation.figures, plan.tested, plan.sampling.seed),
     )
-    return Measured(report, evaluation)
 
 
 def open_systems(catalog: Catalog, plan: Plan) -> dict[str, CatalogSystem]:

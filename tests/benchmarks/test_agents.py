@@ -144,7 +144,7 @@ def searched(
     folder = tmp_path_factory.mktemp("agents")
     settings = Settings(profile="hybrid", embedding_cache=folder / "embeddings.db")
     with Catalog.open(f"sqlite:{folder / 'catalog.db'}", settings=settings) as catalog:
-        catalog.ingest(agents._Operations(held))
+        catalog.ingest(agents.Listed("written", held.values()))
         yield catalog
 
 
@@ -175,7 +175,7 @@ def test_a_search_knows_a_tool_two_seconds_after_its_server_gave_notice(
 ) -> None:
     monkeypatch.setenv("KITPICK_EMBEDDING_CACHE", str(tmp_path / "embeddings.db"))
     held = dict(list(written.items())[:: 10 * EVERY])
-    figures = agents.measure_changes(agents._Operations(held), Settings(profile="hybrid"), 5)
+    figures = agents.measure_changes(agents.Listed("written", held.values()), Settings(profile="hybrid"), 5)
     assert figures["list_changed_ms_smallest"] <= 2_000, "other work may delay some, never all"
 
 

@@ -19,11 +19,11 @@ from kitpick_training.errors import EmptyTrainingSet, InvalidFeatures
 from kitpick_training.list_ranker import (
     ListRows,
     RankerRecipe,
-    float32_below,
     publish_list_ranker,
     read_rows,
     train_list_ranker,
 )
+from kitpick_training.tree_ensemble import float32_below
 
 pytestmark = pytest.mark.needs("onnxruntime")
 RECIPE = RankerRecipe("tiny", trees=20, leaves=4, least_rows=5)

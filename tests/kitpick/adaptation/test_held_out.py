@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
-from kitpick.adaptation.held_out import HeldOutRequests, held_out_requests, judge_of
+from kitpick.adaptation.held_out import HeldOutRequests, held_out_requests
 from kitpick_evaluation.abstention import (
     confident_threshold,
     decided_alone,
     fit_with_confidence,
+    judge_of,
     least_requests,
     most_refused,
 )

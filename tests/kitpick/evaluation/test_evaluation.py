@@ -11,13 +11,13 @@ import pytest
 
 from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
-from kitpick.evaluation.measuring import Measured, Plan, judged_queries, measure
+from kitpick.evaluation.measuring import Plan, judged_queries, measure
 from kitpick.evaluation.systems import CatalogSystem
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
 from kitpick_evaluation.errors import EvaluationError, InvalidCutoff, InvalidDataset
 from kitpick_evaluation.evaluate import Sampling
-from kitpick_evaluation.report import encode_report
+from kitpick_evaluation.report import Report, encode_report
 from kitpick_ingest.progress import NullProgress
 from kitpick_rescorers.intents.store import Intent
 from kitpick_rescorers.profiles import load_profile
@@ -62,12 +62,12 @@ def queries(catalog: Catalog, tmp_path: Path) -> Path:
     return file
 
 
-def measured(catalog: Catalog, queries: Path, plan: Plan = PLAN) -> Measured:
+def measured(catalog: Catalog, queries: Path, plan: Plan = PLAN) -> Report:
     return measure(judged_queries(catalog, queries, plan), plan, NullProgress())
 
 
 def test_a_report_tells_quality_tokens_time_and_abstention(catalog: Catalog, queries: Path) -> None:
-    report = measured(catalog, queries).report
+    report = measured(catalog, queries)
     assert report.complete
     assert report.overall("kitpick").figures["recall@5"] == 1.0
     assert report.row("single", "kitpick", "kind").queries == 3, "a file of functions is one tool"
@@ -83,13 +83,13 @@ def test_a_report_tells_quality_tokens_time_and_abstention(catalog: Catalog, que
 
 def test_the_first_profile_is_tested_against_each_other_one(catalog: Catalog, queries: Path) -> None:
     plan = msgspec.structs.replace(PLAN, profiles=("bm25", "dense", "kitpick"), tested=("ndcg@5", "mrr"))
-    tests = measured(catalog, queries, plan).report.differences
+    tests = measured(catalog, queries, plan).differences
     pairs = [({test.better, test.worse}, test.figure) for test in tests]
     assert pairs == [({"bm25", name}, figure) for name in ("dense", "kitpick") for figure in plan.tested]
 
 
 def test_the_same_seed_gives_the_same_bytes_but_for_the_times(catalog: Catalog, queries: Path) -> None:
-    one, other = (measured(catalog, queries).report for _ in range(2))
+    one, other = (measured(catalog, queries) for _ in range(2))
     assert encode_report(msgspec.structs.replace(one, timings=())) == encode_report(
         msgspec.structs.replace(other, timings=())
     )

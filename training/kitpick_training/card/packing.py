@@ -18,7 +18,7 @@ from kitpick_training.card.lists import packed_lists
 from kitpick_training.card.on_card import BODY, LISTS, START, STUDENT, VALIDATION, loaded
 from kitpick_training.card.pieces import MOST_SENT, join_file, split_file
 from kitpick_training.cross_encoder import TrainableCrossEncoder
-from kitpick_training.data.ranking_lists import WHOLE_MIXTURE, ListSampler
+from kitpick_training.data.ranking_lists import MIXTURES, ListSampler
 from kitpick_training.data.readers import seen_tools, training_data
 from kitpick_training.data.sources import reranker_source
 from kitpick_training.examples import RankingList
@@ -26,8 +26,6 @@ from kitpick_training.fine_tuning import PAIRS
 from kitpick_training.publication import publish_reranker
 from kitpick_training.recipe import RerankerRecipe
 from kitpick_training.weights import reopen_as
-
-_A_STEP = 64
 
 
 class CardJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,9 +65,10 @@ def pack(job: CardJob, report: Callable[[str], None]) -> None:
 
 
 def _source(job: CardJob) -> tuple[ListSampler, Any]:
-    encoder = load_encoder(job.encoder, RuntimeSettings(threads=job.recipe.threads))
-    cache, size = job.work / "neighbours", job.recipe.list_size
-    return reranker_source(job.data, WHOLE_MIXTURE, encoder.encode, cache, job.recipe.seed, size)
+    recipe = job.recipe
+    encoder = load_encoder(job.encoder, RuntimeSettings(threads=recipe.threads))
+    mixture, cache = MIXTURES[recipe.mixture], job.work / "neighbours"
+    return reranker_source(job.data, mixture, encoder.encode, cache, recipe.seed, recipe.list_size)
 
 
 def _halved(body: Path) -> bytes:
