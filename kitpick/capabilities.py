@@ -12,8 +12,10 @@ from itertools import zip_longest
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from kitpick.result import Depth, SearchResult
+from kitpick_engines.document import ApiDocument
 from kitpick_rescorers.packing import PACKING
 from kitpick_rescorers.search import SearchHit
 
@@ -128,7 +130,18 @@ def search_steps(
 ) -> Steps:
     """Searches for each capability by itself, each different one once, `MAX_STEPS` at most."""
     wanted = list(_different(capabilities))[:MAX_STEPS]
-    return Steps(tuple(Step(text, search(text), offset) for text in wanted))
+    known: dict[str, ApiDocument] = {}
+    return Steps(tuple(Step(text, _sharing(search(text), known), offset) for text in wanted))
+
+
+def _sharing(result: SearchResult, known: dict[str, ApiDocument]) -> SearchResult:
+    """The result with documents that are known already: each can have megabytes, and be found by every step."""
+    shared = [known.setdefault(hit.id, hit.document) for hit in result.hits]
+    hits = (
+        replace(hit, document=document) if hit.document == document else hit
+        for hit, document in zip(result.hits, shared, strict=True)
+    )
+    return replace(result, hits=tuple(hits))
 
 
 def _different(capabilities: Sequence[str]) -> Iterator[str]:

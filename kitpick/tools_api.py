@@ -47,6 +47,8 @@ _LOG = logging.getLogger("kitpick.service")
 PATH = "/v1/tools"
 MAX_REQUEST = 20_000
 """Characters of a request in words."""
+_COPIES = 3
+"""What a definition takes in an answer that holds it: as it was published, decoded, and encoded."""
 Ids = Annotated[list[str], msgspec.Meta(max_length=100)]
 
 
@@ -196,6 +198,9 @@ class ToolsApi:
         messages = call.messages or ()
         spoken = Spoken(held_identifiers(messages), done_before(messages) if messages else ())
         outcome = self._way(ticket).run(text, profile, k, narrowed, call.budget, spoken)
+        copies = 1 if call.definitions is None and call.references is None else _COPIES
+        held = sum(len(hit.document.definition) for hit in outcome.hits)
+        ticket.reserve(copies * held, "definitions of what was found: ask for fewer hits")
         return self._catalog.learning.named(text, caller, SearchResult.of(profile.name, outcome))
 
     def _way(self, ticket: Ticket) -> Search:

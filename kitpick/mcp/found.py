@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -32,6 +33,8 @@ GROUPS = "io.modelcontextprotocol/groups"
 """Key of a tool's `_meta` with the group that it belongs to: its server, as SEP-2084 proposes groups."""
 MISSING = "kitpick/missing_servers"
 """Key of `_meta` with the names of servers whose tools are not there yet."""
+_LARGEST = 128 * 1024
+"""Characters of a definition in a list of tools; `get_definition` gives larger ones."""
 _CURSORS = frozenset(map(str, range(PAGE, MOST, PAGE)))
 _MOST_NAMES = 10_000
 """Names that can be called, of all callers."""
@@ -98,7 +101,9 @@ class QueriedTools:
         start = _start(cursor)
         missing = await self._proxy.settled(caller)
         found = await self._search(query, caller)
-        callable_ = [document for document in found if not self._proxy.refusal(document, caller)]
+        callable_ = small_enough(
+            [document for document in found if not self._proxy.refusal(document, caller)]
+        )
         shown = callable_[start : start + PAGE]
         definitions = zip(shown, render_definitions(shown, "mcp"), strict=True)
         tools = [
@@ -139,6 +144,18 @@ class QueriedTools:
             _log.warning("%s is not listed: another tool was listed under its name", document.id)
             return None
         return tool
+
+
+def small_enough(documents: Iterable[ApiDocument]) -> list[ApiDocument]:
+    """Those that a list of tools can hold: a list is read whole by every client, and by models."""
+    kept = []
+    for document in documents:
+        if len(document.definition) <= _LARGEST:
+            kept.append(document)
+        else:
+            size = len(document.definition)
+            _log.warning("%s is not listed: its definition has %d characters", document.id, size)
+    return kept
 
 
 def as_listed(document: ApiDocument, definition: dict[str, Any]) -> types.Tool | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import accumulate
 from typing import Annotated, Any, Literal, TypeVar
 
 import mcp_types as types
@@ -18,7 +19,7 @@ from kitpick.capabilities import Capabilities, Step, Steps, arguments_schema, se
 from kitpick.catalog import Catalog
 from kitpick.mcp.config import Caller
 from kitpick.mcp.errors import NotListedYet, ToolProblem, UnknownTool
-from kitpick.mcp.found import QueriedTools, as_listed
+from kitpick.mcp.found import QueriedTools, as_listed, small_enough
 from kitpick.mcp.proxy import Proxy
 from kitpick.mcp.turns import CallerTurns
 from kitpick.result import sureness
@@ -162,6 +163,9 @@ _AT_ONCE = 8
 _FIXED_MS, _CHANGING_MS = 300_000, 60_000
 """How long a list of tools holds: one that only a restart changes, and one that upstreams change."""
 _OVER_BUDGET = "tools were found, and none fits into `budget` by itself: ask again with a larger one"
+_MOST_DEFINED = 4 * 1024 * 1024
+"""Characters of definitions that one answer holds; a single one can have as many."""
+_TOO_MUCH = "more than one answer holds: ask for `left_out` by itself"
 _MAX_LINE = 100
 """Characters of what a tool does."""
 _MAX_NEEDS = 8
@@ -223,6 +227,7 @@ class CatalogTools:
             return types.ListToolsResult(tools=own, ttl_ms=_FIXED_MS, cache_scope="public")
         async with self._turns.of(caller.name):
             documents = await self._proxy.listed(caller)
+        documents = small_enough(documents)
         others = map(as_listed, documents, render_definitions(documents, "mcp"))
         tools = [*own, *(tool for tool in others if tool)]
         return types.ListToolsResult(
@@ -362,8 +367,11 @@ class CatalogTools:
         known = {document.id for document in documents}
         if not known:
             raise await self._unknown(ids[0], caller)
-        rendered = zip(documents, render_definitions(documents, "mcp"), strict=True)
+        fitting = _fitting(documents)
+        rendered = zip(fitting, render_definitions(fitting, "mcp"), strict=True)
         answer: dict[str, Any] = {"tools": [_defined(document, tool) for document, tool in rendered]}
+        if left_out := [document.id for document in documents[len(fitting) :]]:
+            answer |= {"left_out": left_out, "problem": _TOO_MUCH}
         unknown = [key for key in ids if key not in known]
         if unknown:
             answer |= {"unknown": unknown, "problem": str(await self._unknown(unknown[0], caller))}
@@ -413,6 +421,13 @@ class CatalogTools:
         with suppress(ModelError):
             near = await run_sync(self._catalog.intents.nearest, tool_id, caller.filter)
         return UnknownTool(tool_id, near)
+
+
+def _fitting(documents: Sequence[ApiDocument]) -> list[ApiDocument]:
+    """The first documents whose definitions one answer holds, and the first in any case."""
+    sizes = accumulate(len(document.definition) for document in documents)
+    count = sum(size <= _MOST_DEFINED for size in sizes)
+    return list(documents[: max(1, count)])
 
 
 def _defined(document: ApiDocument, tool: dict[str, Any]) -> dict[str, Any]:

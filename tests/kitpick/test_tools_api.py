@@ -15,8 +15,10 @@ from tool_service import SERVE, serving_tools
 from kitpick.capabilities import Step, Steps
 from kitpick.catalog import Catalog
 from kitpick.result import SearchResult
+from kitpick.settings import Settings
 from kitpick.tools_api import ToolSearchCall, _reply
 from kitpick_engines.contract import Filter
+from kitpick_engines.document import ApiDocument, encode_document
 from kitpick_ingest.opening import open_source
 from kitpick_rescorers.service.keys import digest
 from kitpick_rescorers.state import Degradation
@@ -99,6 +101,21 @@ def test_what_says_nothing_is_refused_with_what_would_say_something(open_service
         for body, told in wrong:
             refused = ask(open_service, path, body)
             assert (refused.status_code, told in refused.text) == (422, True), refused.text
+
+
+def test_an_answer_of_more_than_there_is_room_for_is_refused_before_it_is_built(
+    settings: Settings, tmp_path: Path
+) -> None:
+    definition = json.dumps({"name": "paint", "description": "x" * 1_000_000})
+    large = ApiDocument("s/s/paint", "s", "", "s", "paint", "Paints a fence", definition=definition)
+    (tmp_path / "s.jsonl").write_bytes(encode_document(large))
+    with Catalog.open(settings=settings) as catalog:
+        catalog.ingest(f"documents:{tmp_path / 's.jsonl'}", name="s")
+    room = ["--set", "max_body_bytes=100000", "--set", "max_waiting_bytes=2000000"]
+    with serving_tools(*room) as url:
+        assert ask(url, "search", {"query": "paint the fence"}).json()["hits"][0]["id"] == "s/s/paint"
+        refused = ask(url, "search", {"query": "paint the fence", "definitions": "mcp"})
+        assert (refused.status_code, "ask for fewer hits" in refused.text) == (413, True), refused.text
 
 
 @pytest.fixture
