@@ -135,7 +135,7 @@ def search_steps(
 
 
 def _sharing(result: SearchResult, known: dict[str, ApiDocument]) -> SearchResult:
-    """The result with documents that are known already: each can have megabytes, and be found by every step."""
+    """The result with documents that are known: each can have megabytes, and be found by every step."""
     shared = [known.setdefault(hit.id, hit.document) for hit in result.hits]
     hits = (
         replace(hit, document=document) if hit.document == document else hit

@@ -1,4 +1,4 @@
-"""Definitions of megabytes, as a hostile server publishes them: answers and lists hold no more than they can."""
+"""Definitions of megabytes, as a hostile server publishes them: answers and lists hold so many."""
 
 from __future__ import annotations
 
